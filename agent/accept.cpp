@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/version.hpp"
 
 namespace wattle::agent {
 
 namespace {
 
-using Report = nlohmann::ordered_json;
+using Report = OrderedJson;
 // What two counters of one thing may differ by, and a sum of two loads from both at once: clock and temperature change with the load.
 constexpr double kCountersApart = 0.05, kTogetherApart = 0.25, kOwnCores = 0.05;
 // Less above idle than this says nothing about loads.
@@ -244,7 +244,7 @@ std::string AcceptTally::json() const {
                 {"sources", sources},
                 {"phases", phases},
                 {"verdicts", judged}}
-             .dump(1, ' ', false, Report::error_handler_t::replace) +
+             .dump(1) +
          "\n";
 }
 

@@ -1,11 +1,11 @@
 #include "agent/render.hpp"
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 namespace wattle::agent {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 template <class T>
 void put(Json& to, const char* key, const std::optional<T>& value) {
@@ -158,7 +158,7 @@ Json probe_json(const ProbeValues& p) {
 
 // Names come from directories: bytes that are not UTF-8 are replaced, not thrown at.
 // What is not ASCII is escaped, as in the log: a workload's name is not obeyed by a terminal.
-std::string line_of(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
+std::string line_of(const Json& json) { return json.dump(-1, JsonText::ascii); }
 
 }  // namespace
 

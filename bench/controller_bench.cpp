@@ -7,12 +7,12 @@
 #include <deque>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "common/transport/ask_client.hpp"
 #include "common/wire/codec.hpp"
 #include "controller/controller.hpp"
@@ -116,7 +116,7 @@ int bench_ask(std::size_t nodes, std::size_t asks) {
     options.key = boss;
     options.server_key = server.public_key;
     auto client = must(transport::AskClient::connect(context, options));
-    const auto status = [&] { return nlohmann::json::parse(must(client.query("status", {}, 30s))); };
+    const auto status = [&] { return wattle::SortedJson::parse(must(client.query("status", {}, 30s))); };
     const MonoTime patience = clock.mono() + 120s;
     while (status()["samples"] < 2 * nodes) {
       if (clock.mono() > patience) die({Errc::timeout, "agents", "did not all connect", ""});

@@ -8,16 +8,16 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "common/digest.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
 
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 constexpr std::size_t kPieceBytes = 1 << 18, kMostManifest = 1 << 20, kLongestName = 100, kSumAt = 148, kSumSize = 8;
 constexpr std::uint64_t kMostMemberBytes = std::uint64_t{1} << 40U;
 constexpr std::string_view kManifestName = "manifest.json", kSumName = "manifest.sha256", kMagic{"ustar\00000", 8};
@@ -212,7 +212,7 @@ std::string to_text(const Manifest& manifest) {
 }
 
 Result<Manifest> parse_manifest(std::string_view text, const std::string& archive) {
-  const json list = json::parse(text, nullptr, false);
+  const json list = json::read(text, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   const auto number = [](const json& in, const char* key) -> std::optional<std::uint64_t> {
     return in.is_object() && in.contains(key) && in[key].is_number_unsigned()
                ? std::optional<std::uint64_t>(in[key].get<std::uint64_t>())

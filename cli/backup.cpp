@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
@@ -20,6 +19,7 @@
 #include "cli/view.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/state_lock.hpp"
 #include "common/version.hpp"

@@ -3,17 +3,17 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/view.hpp"
 #include "common/base64.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/yaml_tree.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 constexpr std::chrono::seconds kPatience{10};
 
 // The object under `inside` of the list's item of that name.
@@ -46,7 +46,7 @@ Status refuse_foreign(const View& cluster, const View& user, const std::string& 
 }
 
 std::string message_of(const kube::Reply& reply) {
-  const Json body = Json::parse(reply.body, nullptr, false);
+  const Json body = Json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   const auto told = View(body)["message"].text();
   return told ? *told : "answers " + std::to_string(reply.status);
 }
@@ -62,7 +62,7 @@ tl::unexpected<Error> refused(const std::string& what, const kube::Reply& reply)
 }
 
 Result<Json> parsed(const std::string& what, const kube::Reply& reply) {
-  Json body = Json::parse(reply.body, nullptr, false);
+  Json body = Json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   if (!body.is_object()) return fail(Errc::malformed, what, "the answer is no JSON object", "is it an API server?");
   return body;
 }

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "common/json/value.hpp"
 #include "common/kube/http_api.hpp"
 #include "common/result.hpp"
 
@@ -23,24 +23,23 @@ struct KubeAccess {
   std::string certificate_file, certificate_pem, key_file, key_pem;
 };
 // An empty context is the file's current one.
-Result<KubeAccess> read_kubeconfig(const nlohmann::ordered_json& document, const std::string& name,
-                                   const std::string& context);
+Result<KubeAccess> read_kubeconfig(const OrderedJson& document, const std::string& name, const std::string& context);
 
 class Cluster {
  public:
   static Result<Cluster> open_kubeconfig(const std::string& path, const std::string& context);
   static Result<Cluster> open_in_pod();
 
-  Result<nlohmann::ordered_json> get(const std::string& target);
+  Result<OrderedJson> get(const std::string& target);
   // Absent: there is no such object.
-  Result<std::optional<nlohmann::ordered_json>> find(const std::string& target);
-  Result<nlohmann::ordered_json> post(const std::string& target, const nlohmann::ordered_json& object);
+  Result<std::optional<OrderedJson>> find(const std::string& target);
+  Result<OrderedJson> post(const std::string& target, const OrderedJson& object);
   // False: it is there already.
-  Result<bool> create(const std::string& target, const nlohmann::ordered_json& object);
+  Result<bool> create(const std::string& target, const OrderedJson& object);
   // conflict: it was written meanwhile, or is no longer of that version.
-  Result<nlohmann::ordered_json> put(const std::string& target, const nlohmann::ordered_json& object);
+  Result<OrderedJson> put(const std::string& target, const OrderedJson& object);
   // A strategic merge patch. malformed: what it would make is refused by validation.
-  Result<nlohmann::ordered_json> patch(const std::string& target, const nlohmann::ordered_json& object);
+  Result<OrderedJson> patch(const std::string& target, const OrderedJson& object);
   const std::string& url() const { return url_; }
   // Of the client's own certificate; empty: it shows none.
   const std::string& certificate_file() const { return certificate_file_; }

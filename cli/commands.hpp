@@ -6,11 +6,11 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/command.hpp"
 #include "common/cmdline/outline.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -19,7 +19,7 @@ struct Style {
   bool colour = false;
 };
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 int run_nodes(const Invocation& invocation);
 int run_node(const Invocation& invocation);

@@ -1,8 +1,9 @@
 #include "cli/controller.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
+
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -71,16 +72,15 @@ Result<wire::Suggestion> Controller::place(const wire::Ask& ask) {
   return told;
 }
 
-Result<nlohmann::ordered_json> Controller::ask(const std::string& what,
-                                               const std::map<std::string, std::string>& arguments,
-                                               std::chrono::milliseconds patience) {
+Result<OrderedJson> Controller::ask(const std::string& what, const std::map<std::string, std::string>& arguments,
+                                    std::chrono::milliseconds patience) {
   auto body = client_.query(what, arguments, std::max(settings_.timeout, patience));
   if (!body) {
     if (auto told = own_words(body.error(), settings_.server + " " + what))
       return tl::unexpected<Error>(std::move(*told));
     return tl::unexpected<Error>(with_mend(std::move(body.error()), settings_));
   }
-  auto document = nlohmann::ordered_json::parse(*body, nullptr, false);
+  auto document = OrderedJson::read(*body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   if (!document.is_object())
     return fail(Errc::malformed, settings_.server + " " + what, "the answer is no JSON object",
                 "is the endpoint the controller's ask port, and its version ours?");

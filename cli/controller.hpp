@@ -8,11 +8,11 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
 #include "cli/settings.hpp"
+#include "common/json/value.hpp"
 #include "common/transport/ask_client.hpp"
 #include "common/transport/sockets.hpp"
 
@@ -23,8 +23,8 @@ class Controller {
   // Reads the keys; does not wait for the link.
   static Result<Controller> open_(const Settings& settings);
   // `patience` is how long at least the answer may take.
-  Result<nlohmann::ordered_json> ask(const std::string& what, const std::map<std::string, std::string>& arguments,
-                                     std::chrono::milliseconds patience = {});
+  Result<OrderedJson> ask(const std::string& what, const std::map<std::string, std::string>& arguments,
+                          std::chrono::milliseconds patience = {});
   // The controller's feed, with the same keys. Does not wait for the link.
   Result<transport::Subscriber> listen(std::span<const std::string> topics);
   const Settings& settings() const { return settings_; }

@@ -1,9 +1,9 @@
 #include "cli/controller_files.hpp"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/yaml_tree.hpp"
 

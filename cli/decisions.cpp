@@ -1,11 +1,11 @@
 // `wattle decisions [--limit N] [--since 7d]`: the newest decisions and what became of them.
 #include <CLI/CLI.hpp>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

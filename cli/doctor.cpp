@@ -1,5 +1,4 @@
 // `wattle doctor`: what does not work on the controller and on every node, and the mend.
-#include <nlohmann/json.hpp>
 
 #include "cli/fleet.hpp"
 #include "cli/human.hpp"
@@ -8,6 +7,7 @@
 #include "cli/show.hpp"
 #include "common/clock.hpp"
 #include "common/http/certificate.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

@@ -1,9 +1,9 @@
 // `wattle explain POD --without NODE`, `--weight`, `--cpu` and so on: the decision asked again with something else, beside itself.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {

@@ -4,17 +4,17 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/parts.hpp"
 #include "cli/pre/rules.hpp"
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 constexpr std::size_t kNamesShown = 5;
 constexpr double kClocksNear_s = 1;        // what a record takes to arrive is well within
 constexpr double kClocksBearable_s = 300;  // beyond, tokens and certificates are too old or too new

@@ -4,17 +4,16 @@
 // Threads  pure
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/pre/finding.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
-std::vector<Finding> judge_fleet(const nlohmann::ordered_json& doctor, const nlohmann::ordered_json& nodes,
-                                 const nlohmann::ordered_json& status,
+std::vector<Finding> judge_fleet(const OrderedJson& doctor, const OrderedJson& nodes, const OrderedJson& status,
                                  const std::optional<std::vector<std::string>>& expected_nodes);
 
 // "3 of 8 nodes: a, b, c"; at most five names.

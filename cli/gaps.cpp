@@ -1,10 +1,10 @@
 // `wattle gaps [--node NAME]`: runs of samples that are not in the controller's store.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

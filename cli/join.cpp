@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "cli/commands.hpp"
@@ -16,6 +15,7 @@
 #include "common/http/client.hpp"
 #include "common/http/enrol.hpp"
 #include "common/join_token.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/transport/keys.hpp"
 #include "common/yaml_tree.hpp"

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cli/keys.hpp"
@@ -17,6 +16,7 @@
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/keys.hpp"
 

@@ -9,7 +9,6 @@
 // What is there is left alone, so that the command may run again at any time; the controller's Secret is made last of the three.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cli/cluster.hpp"
@@ -20,13 +19,14 @@
 #include "common/dir.hpp"
 #include "common/enrol_tokens.hpp"
 #include "common/http/certificate.hpp"
+#include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/keys.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 using transport::AllowLine;
 using transport::KeyPair;
 using Texts = std::map<std::string, std::string>;

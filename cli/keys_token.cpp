@@ -1,7 +1,6 @@
 // `wattle keys token`: tokens with which nodes enrol, as a file of their hashes.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cli/keys.hpp"
@@ -11,6 +10,7 @@
 #include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/enrol_tokens.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/transport/allow_edit.hpp"
 

@@ -1,10 +1,10 @@
 // `wattle provision margins`: services whose CPU limits their nodes set, what the teacher would do about their margins, and its verdict.
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {

@@ -1,12 +1,12 @@
 // `wattle model list|save|load|eval|record|add`: the networks that are kept, which of them serves, and changing that.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/model_files.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cli/archive.hpp"
@@ -16,6 +15,7 @@
 #include "common/digest.hpp"
 #include "common/dir.hpp"
 #include "common/enrol_tokens.hpp"
+#include "common/json/value.hpp"
 #include "common/version.hpp"
 
 namespace wattle::cli {
@@ -38,7 +38,7 @@ class Names {
     if (salt_.empty()) return;
     for (const char* key : {"name", "node", "owner", "image", "labels"}) {
       const auto found = row.find(key);
-      if (found == row.end() || !found->is_string() || found->get_ref<const std::string&>().empty()) continue;
+      if (found == row.end() || !found->is_string() || found->string().empty()) continue;
       *found = sha256_hex(salt_ + found->get<std::string>()).substr(0, kHashed);
     }
   }
@@ -70,7 +70,7 @@ Result<int> write_record(const Invocation& invocation, Controller& controller) {
       WATTLE_TRY(Json page, controller.ask("record", query, std::chrono::minutes(1)));
       for (Json& row : page["rows"]) {
         names.hide(row);
-        text += Json{{kParts[part], std::move(row)}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+        text += Json{{kParts[part], std::move(row)}}.dump() + "\n";
         ++rows[part];
       }
       const auto next = View(page)["next"].text();

@@ -1,10 +1,10 @@
 // `wattle node NAME`: one node with its findings, energy domains and workloads.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

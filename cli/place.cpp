@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 

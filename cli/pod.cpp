@@ -1,10 +1,10 @@
 // `wattle pod NAME`: one pod, and what each of its containers has of what it draws.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

@@ -1,10 +1,10 @@
 // `wattle pods [--node N]`: pods, the busiest first.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

@@ -1,11 +1,11 @@
 // `wattle policy get|set|promote|rollback`: what is in force, who changed it and when, what it saves; and changing it.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {

@@ -2,13 +2,13 @@
 // provision_set.cpp's.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/provision_set.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cli/parts.hpp"
@@ -14,6 +13,7 @@
 #include "common/dir.hpp"
 #include "common/http/client.hpp"
 #include "common/http/url.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 
@@ -67,7 +67,7 @@ class Advisor {
     }
     const std::string target = "/api/v1/provision?namespace=" + name_space;
     WATTLE_TRY(const http::Answer answer, http_->request("GET", target, "", kPatience));
-    Json document = Json::parse(answer.body, nullptr, false);
+    Json document = Json::read(answer.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     if (answer.status != 200)
       return fail(answer.status == 401 ? Errc::denied : Errc::unavailable, target,
                   "the controller answers " + std::to_string(answer.status),

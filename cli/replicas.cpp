@@ -1,10 +1,10 @@
 // `wattle provision replicas`: workloads whose request rate is known, how many replicas that rate would need, and who owns their number.
-#include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 namespace {

@@ -1,10 +1,10 @@
 #include "cli/show.hpp"
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cli/parts.hpp"
 #include "cli/yaml.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -34,7 +34,7 @@ Status print(const Invocation& invocation, const Json& document, const Render& r
   switch (invocation.arguments.output) {
     case Output::json:
       // What is not ASCII is escaped: a JSON reader sees the same text, a terminal nothing that it obeys.
-      out << document.dump(2, ' ', true, Json::error_handler_t::replace) << "\n";
+      out << document.dump(2, JsonText::ascii) << "\n";
       break;
     case Output::yaml:
       out << to_yaml(document);

@@ -5,11 +5,11 @@
 
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/commands.hpp"
 #include "cli/controller.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

@@ -1,7 +1,6 @@
 // `wattle top [--watch | --once]`: a status line, then nodes and pods, those that draw most first; before a terminal a picture that answers keys (cli/top/).
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cli/human.hpp"
@@ -9,6 +8,7 @@
 #include "cli/screen.hpp"
 #include "cli/show.hpp"
 #include "cli/top/interactive.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {

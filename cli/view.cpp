@@ -1,8 +1,7 @@
 #include "cli/view.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "cli/human.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -42,7 +41,7 @@ std::string View::any() const {
   if (!present()) return std::string(kAbsent);
   if (json_->is_string()) return json_->get<std::string>();
   if (json_->is_number_float()) return cli::number(json_->get<double>(), 3);
-  return json_->dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_->dump();
 }
 
 std::vector<View> View::items() const {

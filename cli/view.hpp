@@ -4,13 +4,13 @@
 // Threads  any
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "common/result.hpp"
 
 namespace wattle::cli {
@@ -18,7 +18,7 @@ namespace wattle::cli {
 class View {
  public:
   View() = default;
-  explicit View(const nlohmann::ordered_json& json) : json_(&json) {}
+  explicit View(const OrderedJson& json) : json_(&json) {}
 
   View operator[](std::string_view key) const;
   bool present() const;  // there, and not null
@@ -36,7 +36,7 @@ class View {
   Result<View> object(std::string_view key) const;
 
  private:
-  const nlohmann::ordered_json* json_ = nullptr;
+  const OrderedJson* json_ = nullptr;
 };
 
 }  // namespace wattle::cli

@@ -1,7 +1,6 @@
 // `wattle watch nodes|pods|decisions`: pushed by the controller's feed. Nodes and pods are drawn anew when something changed, at most once a
 // second; decisions are told as they are made.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 
@@ -10,6 +9,7 @@
 #include "cli/screen.hpp"
 #include "cli/show.hpp"
 #include "common/clock.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 #include "common/wire/codec.hpp"
 
@@ -63,7 +63,7 @@ class Watch {
       const Json document = decision_document(*decision);
       std::ostream& out = invocation_.around.out;
       if (invocation_.arguments.output == Output::json)
-        out << document.dump(-1, ' ', true, Json::error_handler_t::replace) << "\n" << std::flush;
+        out << document.dump(-1, JsonText::ascii) << "\n" << std::flush;
       else
         WATTLE_CHECK(print(invocation_, document,
                            [](const Json& told, const Style&) -> Result<std::string> { return decision_line(told); }));

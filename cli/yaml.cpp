@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 // Words that some reader takes for a boolean or nothing.
 constexpr std::array<std::string_view, 9> kWords{"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
@@ -60,7 +60,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string scalar(const Json& value) {
-  if (value.is_string()) return yaml_text(value.get_ref<const std::string&>());
+  if (value.is_string()) return yaml_text(value.string());
   if (!value.is_number_float()) return value.dump();
   const double number = value.get<double>();
   if (std::isnan(number)) return ".nan";

@@ -3,14 +3,15 @@
 // Threads  any
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 // Ends with a newline. Block style; keys in their order.
-std::string to_yaml(const nlohmann::ordered_json& value);
+std::string to_yaml(const OrderedJson& value);
 // As a plain scalar where no reader could take it for something else, else in double quotes.
 std::string yaml_text(std::string_view text);
 

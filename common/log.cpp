@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle {
@@ -67,7 +67,7 @@ std::string as_text(std::string_view event, std::initializer_list<LogField> fiel
 std::string as_json(std::string_view program, LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields) {
   static constexpr std::string_view kNames[] = {"debug", "info", "warn", "error", "off"};
-  nlohmann::ordered_json line;
+  OrderedJson line;
   line["level"] = kNames[static_cast<int>(level)];
   line["program"] = program;
   line["event"] = event;
@@ -75,7 +75,7 @@ std::string as_json(std::string_view program, LogLevel level, std::string_view e
     std::visit([&](const auto& value) { line[std::string(field.key)] = value; }, field.value);
   // A peer's bytes may be no UTF-8 (replace rather than throw), and what is not ASCII is escaped: nobody's text turns that of a
   // log that is looked at on a terminal.
-  std::string text = line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  std::string text = line.dump(-1, JsonText::ascii);
   return text.substr(1);  // the pattern has already opened the object with the time
 }
 }  // namespace

@@ -2,15 +2,14 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 constexpr std::size_t kMaxDepth = 64;
 constexpr std::size_t kMaxValues = 200'000;
 constexpr std::size_t kMaxBytes = 8 << 20;

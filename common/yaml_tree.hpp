@@ -6,16 +6,16 @@
 // Threads  pure
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "common/result.hpp"
 
 namespace wattle {
 
 // `name` stands for the file in errors.
-Result<std::vector<nlohmann::ordered_json>> parse_yaml(const std::string& text, const std::string& name);
-Result<std::vector<nlohmann::ordered_json>> load_yaml(const std::string& path);
+Result<std::vector<OrderedJson>> parse_yaml(const std::string& text, const std::string& name);
+Result<std::vector<OrderedJson>> load_yaml(const std::string& path);
 
 }  // namespace wattle

@@ -4,9 +4,9 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
@@ -31,8 +31,7 @@ http::Response failed(const Error& error) {
   int status = 503;
   if (error.code == Errc::not_found) status = 404;
   if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;
-  return {status, "application/json",
-          nlohmann::json{{"error", error.message()}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  return {status, "application/json", SortedJson{{"error", error.message()}}.dump()};
 }
 
 http::Response found(const Result<std::string>& body) {

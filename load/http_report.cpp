@@ -4,7 +4,8 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+
+#include "common/json/value.hpp"
 
 namespace wattle::load {
 namespace {
@@ -31,8 +32,8 @@ std::string spread_text(const char* name, const Spread& spread) {
   return out + formatted("%11.3f\n", spread.most_ms());
 }
 
-nlohmann::ordered_json spread_json(const Spread& spread) {
-  nlohmann::ordered_json out{{"count", spread.count()}, {"mean", spread.mean_ms()}};
+OrderedJson spread_json(const Spread& spread) {
+  OrderedJson out{{"count", spread.count()}, {"mean", spread.mean_ms()}};
   for (const Share& each : kShares) out[each.name] = spread.quantile_ms(each.share);
   out["max"] = spread.most_ms();
   return out;
@@ -76,26 +77,26 @@ std::string http_text(const UserLoad& load, const Tally& tally) {
 }
 
 std::string http_json(const UserLoad& load, const Tally& tally) {
-  nlohmann::ordered_json statuses = nlohmann::ordered_json::object(), failed = nlohmann::ordered_json::object();
+  OrderedJson statuses = OrderedJson::object(), failed = OrderedJson::object();
   for (const auto& [status, count] : tally.by_status) statuses[std::to_string(status)] = count;
   for (std::size_t i = 0; i < kFailureNames.size(); ++i) failed[std::string(kFailureNames[i])] = tally.failed[i];
-  const nlohmann::ordered_json out{{"loop", load.arrivals ? "open" : "closed"},
-                                   {"offered_s", seconds(tally.offered)},
-                                   {"lasted_s", seconds(tally.lasted)},
-                                   {"due", tally.due},
-                                   {"due_rps", due_rps(tally)},
-                                   {"answered", tally.answered},
-                                   {"answered_rps", tally.answered_rps()},
-                                   {"statuses", statuses},
-                                   {"failed", failed},
-                                   {"cut_off", tally.cut_off},
-                                   {"reconnected", tally.reconnected},
-                                   {"body_bytes", tally.body_bytes},
-                                   {"connections", tally.most_connections},
-                                   {"under_way_mean", mean_open(tally)},
-                                   {"latency_ms", spread_json(tally.latency)},
-                                   {"waited_to_be_sent_ms", spread_json(tally.waited)},
-                                   {"sent_to_answer_ms", spread_json(tally.answering)}};
+  const OrderedJson out{{"loop", load.arrivals ? "open" : "closed"},
+                        {"offered_s", seconds(tally.offered)},
+                        {"lasted_s", seconds(tally.lasted)},
+                        {"due", tally.due},
+                        {"due_rps", due_rps(tally)},
+                        {"answered", tally.answered},
+                        {"answered_rps", tally.answered_rps()},
+                        {"statuses", statuses},
+                        {"failed", failed},
+                        {"cut_off", tally.cut_off},
+                        {"reconnected", tally.reconnected},
+                        {"body_bytes", tally.body_bytes},
+                        {"connections", tally.most_connections},
+                        {"under_way_mean", mean_open(tally)},
+                        {"latency_ms", spread_json(tally.latency)},
+                        {"waited_to_be_sent_ms", spread_json(tally.waited)},
+                        {"sent_to_answer_ms", spread_json(tally.answering)}};
   return out.dump(2) + "\n";
 }
 

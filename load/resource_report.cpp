@@ -1,8 +1,8 @@
 // What resources were used, for people and for programs.
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "load/resource.hpp"
 
 namespace wattle::load {
@@ -59,7 +59,7 @@ std::string resource_text(const ResourceUse& use) {
 }
 
 std::string resource_json(const ResourceUse& use) {
-  nlohmann::ordered_json out{{"lasted_s", seconds(use.lasted)}};
+  OrderedJson out{{"lasted_s", seconds(use.lasted)}};
   for (const Reached& each : use.resources) {
     const char* const unit = each.resource == Resource::cpu      ? "cores"
                              : each.resource == Resource::memory ? "bytes"

@@ -1,14 +1,14 @@
 #include "shim/extender.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "shim/pod.hpp"
 
 namespace wattle::shim {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 // The names of a v1.NodeList.
 Status read_nodes(const json& nodes, std::vector<std::string>& names) {
@@ -40,14 +40,10 @@ Status read_node_names(const json& list, std::vector<std::string>& names) {
   return {};
 }
 
-constexpr std::size_t kLargeBytes = 1 << 20;  // more than the names of any cluster
-constexpr int kMaxDepth = 64;                 // of a pod it is some 15
-constexpr std::size_t kMaxValues = 250'000;   // that are kept
-constexpr std::size_t kBytesPerScore = 48;    // of a reply, to begin with
-
-struct TooMuch {
-  const char* what;
-};
+constexpr std::size_t kLargeBytes = 1 << 20;  // longer than the names of any cluster
+// A pod is some 15 deep and takes some 100 KB; 5,000 names take 500 KB.
+constexpr JsonLimits kLimits{.text_bytes = 32 << 20, .built_bytes = 24 << 20, .depth = 64};
+constexpr std::size_t kBytesPerScore = 48;  // of a reply, to begin with
 
 // Text that stands in JSON as it is.
 bool is_plain(char letter) { return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\'; }
@@ -70,33 +66,22 @@ std::optional<std::vector<std::string>> plain_list(std::string_view list) {
   }
 }
 
-// Whole nodes are some 4 KB each, of which we want the name: parsed as they are, 22 MB of them would take 200 MB.
-json parse_large(std::string_view text) {
-  bool in_nodes = false;
-  std::size_t values = 0;
-  const auto keep = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kMaxDepth) throw TooMuch{"is nested too deep"};
-    if (event == json::parse_event_t::value && !in_nodes && ++values > kMaxValues) throw TooMuch{"has too many values"};
-    if (event != json::parse_event_t::key) return true;
-    const auto& key = parsed.get_ref<const std::string&>();
-    if (depth == 1) in_nodes = key == "Nodes";
-    if (depth == 1 || !in_nodes) return true;
-    return (depth == 2 && key == "items") || (depth == 4 && key == "metadata") || (depth == 5 && key == "name");
-  };
-  return json::parse(text.begin(), text.end(), keep);
+// Whole nodes are some 4 KB each; only their names are kept.
+bool keeps(std::size_t depth, std::string_view key, bool& in_nodes) {
+  if (depth == 1) in_nodes = key == "Nodes";
+  if (depth == 1 || !in_nodes) return true;
+  return (depth == 2 && key == "items") || (depth == 4 && key == "metadata") || (depth == 5 && key == "name");
 }
 
 Result<PodAsk> parse_all(std::string_view text) {
-  json args;
-  try {
-    args = text.size() > kLargeBytes ? parse_large(text) : json::parse(text);
-  } catch (const TooMuch& much) {
-    return fail(Errc::out_of_range, "request body", much.what, "send ExtenderArgs");
-  } catch (const json::parse_error& error) {
-    return fail(Errc::malformed, "request body", "is no JSON, byte " + std::to_string(error.byte), "send ExtenderArgs");
-  } catch (const json::exception& error) {  // a number beyond what a double holds
-    return fail(Errc::malformed, "request body", error.what(), "send ExtenderArgs");
+  bool in_nodes = false;
+  auto parsed = json::parse(text, kLimits, "request body",
+                            [&](std::size_t depth, std::string_view key) { return keeps(depth, key, in_nodes); });
+  if (!parsed) {
+    parsed.error().mend = "send ExtenderArgs";
+    return forward_error(parsed);
   }
+  const json& args = *parsed;
   if (!args.is_object()) return fail(Errc::malformed, "request body", "is no JSON object", "send ExtenderArgs");
   const auto pod = args.find("Pod");
   if (pod == args.end() || !pod->is_object()) return fail(Errc::malformed, "Pod", "is no object", "send the v1.Pod");
@@ -134,7 +119,7 @@ Result<PodAsk> parse_extender_args(std::string_view text) {
 std::vector<std::string> names_of(std::string_view text) {
   std::vector<std::string> names;
   const auto list = raw_member(text, "NodeNames");
-  const json parsed = list ? json::parse(*list, nullptr, false) : json();
+  const json parsed = list ? json::read(*list, kLimits) : json();
   if (!parsed.is_array() || !read_node_names(parsed, names)) names.clear();
   return names;
 }
@@ -177,7 +162,7 @@ std::size_t past_value(std::string_view text, std::size_t at) {
 // Between its quotes, escapes and all.
 bool is_name(std::string_view quoted, std::string_view key) {
   if (quoted.find('\\') == quoted.npos) return quoted.size() == key.size() + 2 && quoted.substr(1, key.size()) == key;
-  return json::parse(quoted, nullptr, false) == key;
+  return json::read(quoted, kLimits) == key;
 }
 
 }  // namespace
@@ -207,7 +192,7 @@ std::optional<std::string_view> raw_member(std::string_view text, std::string_vi
 
 namespace {
 
-void append(std::string& out, const json& value) { out += value.dump(-1, ' ', false, json::error_handler_t::replace); }
+void append(std::string& out, const json& value) { out += value.dump(); }
 
 void append_text(std::string& out, const std::string& text) {
   if (!std::all_of(text.begin(), text.end(), is_plain)) return append(out, json(text));

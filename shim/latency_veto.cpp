@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "common/json/value.hpp"
 
 namespace wattle::shim {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 constexpr Duration kKeptFor = std::chrono::seconds(1);  // a pod's filter and its retries, a burst of pods
 constexpr std::size_t kTargetsKept = 16;
 
@@ -27,16 +28,17 @@ Veto pass_all(const std::vector<std::string>& candidates, std::string_view reaso
 
 Result<std::shared_ptr<const LatencyVeto::Known>> LatencyVeto::read(const std::string& target, const std::string& body,
                                                                     MonoTime now) {
-  const json document = json::parse(body, nullptr, false);
+  const json document = json::read(body, {.text_bytes = 8 << 20, .built_bytes = 64 << 20});
   const bool shaped = document.is_object() && document.contains("acting") && document["acting"].is_boolean() &&
                       document.contains("nodes") && document["nodes"].is_object();
   if (!shaped) return fail(Errc::malformed, "latency", "is no such document");
   auto known = std::make_shared<Known>();
   known->target = target;
   known->at = now;
-  known->acting = document["acting"];
+  known->acting = document["acting"].get<bool>();
   for (const auto& [node, p50] : document["nodes"].items())
-    if (p50.is_number() && std::isfinite(p50.get<double>()) && p50.get<double>() >= 0) known->p50_ms[node] = p50;
+    if (p50.is_number() && std::isfinite(p50.get<double>()) && p50.get<double>() >= 0)
+      known->p50_ms[node] = p50.get<double>();
   return std::shared_ptr<const Known>(std::move(known));
 }
 

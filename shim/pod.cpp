@@ -1,13 +1,13 @@
 #include "shim/pod.hpp"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/json/value.hpp"
 #include "common/kube/pod.hpp"
 
 namespace wattle::shim {
 
-std::string read_pod(const nlohmann::json& object, wire::Ask& into) {
+std::string read_pod(const SortedJson& object, wire::Ask& into) {
   kube::Pod pod = kube::read_pod(object);
   into.pod_uid = std::move(pod.uid);
   into.pod_name = std::move(pod.name);

@@ -5,14 +5,14 @@
 // Threads  pure
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "common/json/value.hpp"
 #include "common/wire/messages.hpp"
 
 namespace wattle::shim {
 
 // Gives the scheduler that it names.
-std::string read_pod(const nlohmann::json& pod, wire::Ask& into);
+std::string read_pod(const SortedJson& pod, wire::Ask& into);
 
 }  // namespace wattle::shim

@@ -1,18 +1,18 @@
 #include "cli/pre/cluster_rules.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/fleet.hpp"
 #include "cli/parts.hpp"
 #include "cli/pre/rules.hpp"
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 constexpr MinorVersion kBpfKernel{5, 12};
 constexpr MinorVersion kSeccompContainerd{1, 6};  // its default profile lets CAP_BPF reach bpf(2) from 1.6.9 on
 

@@ -4,23 +4,23 @@
 #pragma once
 
 #include <array>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/pre/finding.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 // `scheduler_tag`: of the second kube-scheduler that is to run; empty: the chart takes the cluster's.
-std::vector<Finding> judge_version(const nlohmann::ordered_json& version, const std::string& scheduler_tag);
+std::vector<Finding> judge_version(const OrderedJson& version, const std::string& scheduler_tag);
 // `wanted`: the storage class that the values name for the controller's volume; empty: the cluster's default one.
-std::vector<Finding> judge_storage(const std::vector<nlohmann::ordered_json>& classes, const std::string& wanted);
-std::vector<Finding> judge_nodes(const std::vector<nlohmann::ordered_json>& nodes);
+std::vector<Finding> judge_storage(const std::vector<OrderedJson>& classes, const std::string& wanted);
+std::vector<Finding> judge_nodes(const std::vector<OrderedJson>& nodes);
 // `found` is absent where it does not exist yet; `level` is the Pod Security that its pods need.
 std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,
-                                     const std::optional<nlohmann::ordered_json>& found);
+                                     const std::optional<OrderedJson>& found);
 
 // What whoever installs must be allowed.
 struct Permission {

@@ -1,17 +1,17 @@
 #include "cli/pre/expiry.hpp"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/view.hpp"
 #include "common/base64.hpp"
 #include "common/dir.hpp"
 #include "common/http/certificate.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 std::optional<std::string> text_of(const View& tls, const std::string& key) {
   if (const auto inline_text = tls[key + "Data"].text()) return base64_decode(*inline_text);

@@ -4,19 +4,19 @@
 // Threads  pure, but for files that a configuration names
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/pre/finding.hpp"
 #include "common/clock.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 void judge_expiry(Findings& out, const std::string& name, const std::string& pem, WallTime now,
                   const std::string& mend);
 // Of the extenders; a file that is not here is another machine's.
-std::vector<Finding> judge_extender_certificates(const std::vector<nlohmann::ordered_json>& documents,
-                                                 const std::string& where, WallTime now);
+std::vector<Finding> judge_extender_certificates(const std::vector<OrderedJson>& documents, const std::string& where,
+                                                 WallTime now);
 
 }  // namespace wattle::cli

@@ -3,10 +3,11 @@
 // Threads  values
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -44,6 +45,6 @@ class Findings {
 };
 
 // {"ok": ..., "findings": [...]}
-nlohmann::ordered_json findings_document(const std::vector<Finding>& findings);
+OrderedJson findings_document(const std::vector<Finding>& findings);
 
 }  // namespace wattle::cli

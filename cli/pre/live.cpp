@@ -1,16 +1,15 @@
 #include "cli/pre/live.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "cli/pre/cluster_rules.hpp"
 #include "cli/pre/expiry.hpp"
 #include "cli/pre/neighbours.hpp"
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 constexpr std::size_t kMaxPages = 200;
 
 Status ask_permission(Cluster& cluster, const Permission& needed, const std::string& name_space, Findings& out) {

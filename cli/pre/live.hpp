@@ -19,7 +19,7 @@ struct Installation {
 };
 Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installation& installation);
 // Every node's object.
-Result<std::vector<nlohmann::ordered_json>> list_nodes(Cluster& cluster);
+Result<std::vector<OrderedJson>> list_nodes(Cluster& cluster);
 
 // What `wattle-agent doctor -o json` finds on this machine: kernel, cgroups, BPF, energy. `program` is it, with or without a path.
 Result<std::vector<Finding>> examine_this_node(const std::string& program);

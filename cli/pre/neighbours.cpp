@@ -7,7 +7,7 @@
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 View pod_of(const View& workload) {
   const View spec = workload["spec"];

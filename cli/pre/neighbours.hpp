@@ -5,21 +5,21 @@
 // Threads  pure
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
 #include "cli/pre/finding.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 struct Neighbourhood {
-  nlohmann::ordered_json groups;                  // GET /apis
-  std::vector<nlohmann::ordered_json> workloads;  // Deployments and CronJobs
-  std::vector<nlohmann::ordered_json> vpas;       // VerticalPodAutoscalers; none where there is no such kind
-  bool cluster_autoscaler_status = false;         // ConfigMap kube-system/cluster-autoscaler-status is there
+  OrderedJson groups;                      // GET /apis
+  std::vector<OrderedJson> workloads;      // Deployments and CronJobs
+  std::vector<OrderedJson> vpas;           // VerticalPodAutoscalers; none where there is no such kind
+  bool cluster_autoscaler_status = false;  // ConfigMap kube-system/cluster-autoscaler-status is there
 };
-bool has_group(const nlohmann::ordered_json& groups, std::string_view name);
+bool has_group(const OrderedJson& groups, std::string_view name);
 std::vector<Finding> judge_neighbours(const Neighbourhood& seen);
 
 }  // namespace wattle::cli

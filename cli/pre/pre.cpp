@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/parts.hpp"
 #include "cli/pre/expiry.hpp"
@@ -12,6 +11,7 @@
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 #include "common/yaml_tree.hpp"
 
 namespace wattle::cli {

@@ -5,16 +5,16 @@
 // Threads  pure
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/pre/finding.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 // `beside`: the other files that are looked at, one of which a manifest's --config should name.
-std::vector<Finding> judge_scheduler(const std::vector<nlohmann::ordered_json>& documents, const std::string& where,
+std::vector<Finding> judge_scheduler(const std::vector<OrderedJson>& documents, const std::string& where,
                                      const std::vector<std::string>& beside = {});
 
 }  // namespace wattle::cli

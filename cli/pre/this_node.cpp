@@ -5,18 +5,18 @@
 
 #include <array>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "cli/pre/live.hpp"
 #include "cli/view.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 
 extern char** environ;
 
 namespace wattle::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 constexpr std::size_t kMaxBytes = 1 << 20;
 
 // What the program writes to its stdout; its exit code says the same as the findings.
@@ -51,7 +51,7 @@ Result<std::string> output_of(const std::string& program) {
 }  // namespace
 
 Result<std::vector<Finding>> findings_of_agent(const std::string& text) {
-  const Json document = Json::parse(text, nullptr, false);
+  const Json document = Json::read(text, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   const View view(document);
   if (!document.is_object() || !view["findings"].present())
     return fail(Errc::malformed, "wattle-agent doctor", "did not tell its findings", "is it of this version?");

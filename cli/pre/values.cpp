@@ -1,9 +1,8 @@
 #include "cli/pre/values.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "cli/pre/rules.hpp"
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
@@ -67,7 +66,7 @@ void judge_installation(Findings& out, const View& values) {
 }
 }  // namespace
 
-std::vector<Finding> judge_values(const nlohmann::ordered_json& document, const std::string& where) {
+std::vector<Finding> judge_values(const OrderedJson& document, const std::string& where) {
   Findings out(where);
   const View values(document);
   judge_scheduler_part(out, values["scheduler"], values["shim"]);

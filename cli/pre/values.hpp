@@ -2,15 +2,15 @@
 // Threads  pure
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/pre/finding.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 // Only what is named there is judged: the chart's own values are fine.
-std::vector<Finding> judge_values(const nlohmann::ordered_json& values, const std::string& where);
+std::vector<Finding> judge_values(const OrderedJson& values, const std::string& where);
 
 }  // namespace wattle::cli

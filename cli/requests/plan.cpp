@@ -4,16 +4,16 @@
 #include <array>
 #include <cmath>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/parts.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 constexpr double kSameRatio = 0.01;
 constexpr double kMilli = 1000, kBytesPerMiB = 1 << 20;

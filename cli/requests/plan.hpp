@@ -8,12 +8,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "cli/requests/record.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -39,23 +39,22 @@ struct Verdict {
 };
 
 // `before`: absent where we never wrote.
-Verdict plan_pod(const nlohmann::ordered_json& pod, const Advice& advice, const PodRecord* before,
-                 const PlanOptions& options);
+Verdict plan_pod(const OrderedJson& pod, const Advice& advice, const PodRecord* before, const PlanOptions& options);
 
 // Whether its kubelet tells that the container has what the pod asks for; one that does not tell is believed to have done it.
-bool is_in_force(const nlohmann::ordered_json& pod, const std::string& container);
+bool is_in_force(const OrderedJson& pod, const std::string& container);
 
 // What is to be written so that the pod has again what it had; absent: nothing, for `why`.
 struct Restoration {
   std::optional<Sizes> set;
   std::string why;
 };
-Restoration plan_restore(const nlohmann::ordered_json& pod, const PodRecord& before);
+Restoration plan_restore(const OrderedJson& pod, const PodRecord& before);
 
 // The VerticalPodAutoscaler of a list that targets the workload and is not in mode Off; empty: none.
-std::string autoscaler_of(const nlohmann::ordered_json& list, std::string_view owner);
+std::string autoscaler_of(const OrderedJson& list, std::string_view owner);
 
 // A strategic merge patch of pods/NAME/resize that holds for this version of the pod alone.
-nlohmann::ordered_json resize_patch(const nlohmann::ordered_json& pod, const std::string& container, const Sizes& set);
+OrderedJson resize_patch(const OrderedJson& pod, const std::string& container, const Sizes& set);
 
 }  // namespace wattle::cli

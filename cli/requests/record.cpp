@@ -2,14 +2,14 @@
 
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 constexpr std::array kResizable{"cpu", "memory"};
 constexpr const char* kPodPrefix = "pod.";
 
@@ -92,7 +92,7 @@ std::string Sizes::text() const {
 Result<RequestRecord> read_record(const Json& config_map) {
   RequestRecord record;
   for (const auto& [key, value] : View(config_map)["data"].members()) {
-    const Json json = Json::parse(value.text_or(""), nullptr, false);
+    const Json json = Json::read(value.text_or(""), {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
     const auto wrong = [&, key = key] {
       return fail(Errc::malformed, std::string("ConfigMap ") + kRecordName, "its key " + key + " cannot be read",
                   "put that key right or remove it; what it kept is then lost");

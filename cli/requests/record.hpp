@@ -8,12 +8,12 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "cli/view.hpp"
+#include "common/json/value.hpp"
 #include "common/result.hpp"
 
 namespace wattle::cli {
@@ -55,8 +55,8 @@ struct RequestRecord {
   std::map<std::string, Said> said;       // of workloads
 };
 
-Result<RequestRecord> read_record(const nlohmann::ordered_json& config_map);
+Result<RequestRecord> read_record(const OrderedJson& config_map);
 // The ConfigMap's `data`.
-nlohmann::ordered_json record_data(const RequestRecord& record);
+OrderedJson record_data(const RequestRecord& record);
 
 }  // namespace wattle::cli

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/json/value.hpp"
 #include "common/kube/pod.hpp"
 
 namespace wattle::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 constexpr int kRestoreRounds = 5;
 constexpr const char* kEverything = "*";

@@ -9,12 +9,12 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/cluster.hpp"
 #include "cli/requests/plan.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -31,8 +31,8 @@ struct SetOptions {
 };
 
 // `document`: the controller's, of this namespace.
-Result<std::vector<PodDone>> set_requests(Cluster& cluster, const std::string& name_space,
-                                          const nlohmann::ordered_json& document, const SetOptions& options);
+Result<std::vector<PodDone>> set_requests(Cluster& cluster, const std::string& name_space, const OrderedJson& document,
+                                          const SetOptions& options);
 // What was set is put back, and is not set again but by hand. A state is "restored", "kept" (nothing to do) or "refused".
 Result<std::vector<PodDone>> restore_requests(Cluster& cluster, const std::string& name_space,
                                               const std::string& workload);

@@ -5,7 +5,7 @@
 namespace wattle::cli::top {
 
 namespace {
-using nlohmann::ordered_json;
+using ordered_json = OrderedJson;
 constexpr std::chrono::milliseconds kLook{100};
 constexpr Duration kAskEvery = std::chrono::seconds(1);    // while something changes
 constexpr Duration kAskAtLeast = std::chrono::seconds(5);  // ages grow though nothing comes

@@ -6,19 +6,19 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "cli/controller.hpp"
 #include "common/clock.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli::top {
 
 struct Update {
   std::string node;  // what was wanted: a node, or empty for the fleet
-  Result<nlohmann::ordered_json> document;
+  Result<OrderedJson> document;
 };
 
 class Feeder {
@@ -37,7 +37,7 @@ class Feeder {
 
  private:
   void run();
-  Result<nlohmann::ordered_json> ask(const std::string& node);
+  Result<OrderedJson> ask(const std::string& node);
 
   Controller& controller_;
   transport::Subscriber& feed_;

@@ -4,7 +4,6 @@
 // Threads  single owner
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "cli/top/columns.hpp"
 #include "cli/top/key.hpp"
 #include "cli/top/picture.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::cli::top {
 

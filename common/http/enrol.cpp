@@ -1,17 +1,18 @@
 #include "common/http/enrol.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "common/json/value.hpp"
 
 namespace wattle::http {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 constexpr std::chrono::milliseconds kEnrolPatience{10'000};
 constexpr std::size_t kPublicKeyDigits = 40;
 
 Error refused_enrolment(const std::string& url, const Answer& answer) {
-  const json body = json::parse(answer.body, nullptr, false);
+  const json body = json::read(answer.body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   const bool told = body.is_object() && body.contains("error") && body["error"].is_string();
   return {answer.status == 409 ? Errc::conflict : Errc::denied, url,
           told ? body["error"].get<std::string>() : "answers " + std::to_string(answer.status), ""};
@@ -25,7 +26,7 @@ Result<Enrolled> enrol(Client& client, const std::string& url, const std::string
   if (!node.empty()) asked["node"] = node;
   WATTLE_TRY(const auto answer, client.request("POST", path, asked.dump(), kEnrolPatience));
   if (answer.status != 200) return tl::unexpected<Error>(refused_enrolment(url, answer));
-  const json body = json::parse(answer.body, nullptr, false);
+  const json body = json::read(answer.body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   Enrolled out;
   if (body.is_object() && body.contains("server_keys") && body["server_keys"].is_array())
     for (const json& key : body["server_keys"])

@@ -1,6 +1,6 @@
 #include "common/kube/copy.hpp"
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 namespace wattle::kube {
 

@@ -9,12 +9,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "common/kube/node.hpp"
 #include "common/kube/pod.hpp"
 #include "common/kube/reflector.hpp"
@@ -32,7 +32,7 @@ template <class T>
 class Copy final : public Sink {
  public:
   // `woken` is called, on the mirror's thread, when there is something to take.
-  Copy(T (*read)(const nlohmann::json&), std::function<void()> woken) : read_(read), woken_(std::move(woken)) {}
+  Copy(T (*read)(const SortedJson&), std::function<void()> woken) : read_(read), woken_(std::move(woken)) {}
 
   // In no particular order.
   std::vector<Change<T>> take() {
@@ -55,7 +55,7 @@ class Copy final : public Sink {
     listing_ = true;
     listed_.clear();
   }
-  void put(const nlohmann::json& object) override {
+  void put(const SortedJson& object) override {
     auto value = std::make_shared<const T>(read_(object));
     const std::string key = key_of(*value);
     if (key.empty()) return;
@@ -80,7 +80,7 @@ class Copy final : public Sink {
     listed_.clear();
     woken_();
   }
-  void erase(const nlohmann::json& object) override {
+  void erase(const SortedJson& object) override {
     const std::string key = key_of(read_(object));
     {
       const std::lock_guard lock(mutex_);
@@ -98,7 +98,7 @@ class Copy final : public Sink {
     return objects_.erase(object);
   }
 
-  T (*read_)(const nlohmann::json&);
+  T (*read_)(const SortedJson&);
   const std::function<void()> woken_;
   bool listing_ = false;  // of the mirror's thread, as the next
   std::set<std::string> listed_;

@@ -2,7 +2,7 @@
 
 namespace wattle::kube {
 
-using nlohmann::json;
+using json = SortedJson;
 
 const json& member(const json& object, const char* key) {
   static const json kNull;

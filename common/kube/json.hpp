@@ -3,16 +3,17 @@
 // Threads  pure
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "common/json/value.hpp"
 
 namespace wattle::kube {
 
 inline constexpr std::size_t kMaxNameBytes = 256;
 
 // The member of an object, or null.
-const nlohmann::json& member(const nlohmann::json& object, const char* key);
-std::string text_of(const nlohmann::json& object, const char* key);
+const SortedJson& member(const SortedJson& object, const char* key);
+std::string text_of(const SortedJson& object, const char* key);
 // Cut at a whole character.
 std::string shortened(std::string text, std::size_t bytes);
 

@@ -8,7 +8,7 @@
 namespace wattle::kube {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr std::size_t kMaxLabels = 256;
 constexpr double kMaxPods = 1e6;
@@ -16,7 +16,7 @@ constexpr double kMaxPods = 1e6;
 std::optional<double> quantity_of(const json& allocatable, const char* resource, Node& node) {
   const json& value = member(allocatable, resource);
   std::optional<double> amount;
-  if (value.is_string()) amount = parse::quantity(value.get_ref<const std::string&>());
+  if (value.is_string()) amount = parse::quantity(value.string());
   if (!amount)
     node.problems.push_back(std::string("status.allocatable.") + resource + " is " +
                             (value.is_null() ? "missing" : "no quantity") + "; the node is not judged by it");

@@ -7,9 +7,10 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "common/json/value.hpp"
 
 namespace wattle::kube {
 
@@ -27,6 +28,6 @@ struct Node {
 };
 inline const std::string& key_of(const Node& node) { return node.name; }
 
-Node read_node(const nlohmann::json& object);
+Node read_node(const SortedJson& object);
 
 }  // namespace wattle::kube

@@ -10,7 +10,7 @@
 namespace wattle::kube {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr std::size_t kMaxAppBytes = 512;  // the wire takes 4096 in one text
 constexpr std::size_t kMaxLabelsBytes = 4096;
@@ -25,7 +25,7 @@ double quantity_of(const json& resources, const char* resource, const std::strin
   const json& value = member(resources, resource);
   if (value.is_null()) return 0;
   std::optional<double> amount;
-  if (value.is_string()) amount = parse::quantity(value.get_ref<const std::string&>());
+  if (value.is_string()) amount = parse::quantity(value.string());
   if (value.is_number() && value.get<double>() >= 0) amount = value.get<double>();
   if (amount && *amount <= kMaxQuantity) return *amount;
   problem(pod, where + "." + resource + ": " + shortened(value.dump(), kMaxShownBytes) +
@@ -100,7 +100,7 @@ std::optional<double> latency_ms(const json& annotations, const char* name, cons
     const json& value = member(annotations, key);
     if (value.is_null()) continue;
     std::optional<double> number;
-    if (value.is_string()) number = parse::real(parse::trim(value.get_ref<const std::string&>()));
+    if (value.is_string()) number = parse::real(parse::trim(value.string()));
     if (number && *number > 0) return number;
     const std::string shown = shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes);
     problem(pod, std::string(key) + ": '" + shown + "' is no number of milliseconds above 0; ignored");
@@ -277,7 +277,7 @@ std::string labels_of(const json& metadata) {
   if (!labels.is_object()) return text;
   for (const auto& [key, value] : labels.items()) {
     if (!value.is_string() || key.find_first_of(",=") != std::string::npos) continue;
-    const auto& said = value.get_ref<const std::string&>();
+    const auto& said = value.string();
     if (said.find(',') != std::string::npos || text.size() + key.size() + said.size() + 2 > kMaxLabelsBytes) continue;
     text.append(text.empty() ? "" : ",").append(key).append("=").append(said);
   }

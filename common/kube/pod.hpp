@@ -7,11 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "common/json/value.hpp"
 
 namespace wattle::kube {
 
@@ -77,6 +78,6 @@ std::string merge_container_ids(std::string_view earlier, std::string_view later
 std::string_view container_name(std::string_view container_ids, std::string_view id);
 inline const std::string& key_of(const Pod& pod) { return pod.uid; }
 
-Pod read_pod(const nlohmann::json& object);
+Pod read_pod(const SortedJson& object);
 
 }  // namespace wattle::kube

@@ -1,15 +1,15 @@
 #include "common/kube/reflector.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/json/value.hpp"
 #include "common/kube/json.hpp"
 
 namespace wattle::kube {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr int kOk = 200;
 constexpr int kGone = 410;
@@ -37,7 +37,7 @@ std::string encoded(std::string_view text) {
 
 // What a Status object says; else the start of the text.
 std::string said(int status, const std::string& body) {
-  const json object = json::parse(body, nullptr, false);
+  const json object = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
   std::string text = text_of(object, "message");
   if (text.empty()) text = body;
   return "HTTP " + std::to_string(status) + ": " + shortened(std::move(text), kShownBytes);
@@ -77,7 +77,7 @@ Duration Reflector::list() {
     if (!reply) return fail_(reply.error().message());
     if (reply->status == kGone) ++figures_.too_old;
     if (reply->status != kOk) return fail_(said(reply->status, reply->body));
-    const json page = json::parse(reply->body, nullptr, false);
+    const json page = json::read(reply->body, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
     const json& metadata = member(page, "metadata");
     const json& items = member(page, "items");
     version = text_of(metadata, "resourceVersion");
@@ -130,7 +130,7 @@ Duration Reflector::watch() {
 }
 
 bool Reflector::take(std::string_view line, bool& relist) {
-  const json event = json::parse(line, nullptr, false);
+  const json event = json::read(line, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
   const std::string type = text_of(event, "type");
   const json& object = member(event, "object");
   if (type == "ERROR") {

@@ -9,12 +9,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <random>
 #include <string>
 #include <string_view>
 
 #include "common/clock.hpp"
+#include "common/json/value.hpp"
 #include "common/result.hpp"
 
 namespace wattle::kube {
@@ -39,9 +39,9 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void begin_list() = 0;  // what is not put until end_list() is gone; one that was not ended counts for nothing
-  virtual void put(const nlohmann::json& object) = 0;
+  virtual void put(const SortedJson& object) = 0;
   virtual void end_list() = 0;
-  virtual void erase(const nlohmann::json& object) = 0;  // its last state
+  virtual void erase(const SortedJson& object) = 0;  // its last state
 };
 
 struct ReflectorOptions {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "common/json/value.hpp"
 
 namespace wattle::controller {
 namespace {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "common/json/value.hpp"
 #include "controller/decisions/decider.hpp"
 
 namespace wattle::controller {

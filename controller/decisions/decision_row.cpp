@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
+#include "common/json/value.hpp"
 #include "common/wire/codec.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr std::size_t kMostCounted = 1'000'000;
 
@@ -100,15 +100,14 @@ DecisionRow decision_row(const LoggedDecision& entry) {
                      {"demand_cores", entry.demand_cores},
                      {"network_sha256", entry.model.sha256},
                      {"loaded_from", entry.model.loaded_from}};
-  return {from.id, from.wall_ns / 1'000'000'000, wire::encode(wire::Message(std::move(decision))),
-          rest.dump(-1, ' ', false, json::error_handler_t::replace)};
+  return {from.id, from.wall_ns / 1'000'000'000, wire::encode(wire::Message(std::move(decision))), rest.dump()};
 }
 
 Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   auto message = wire::decode(row.body);
   auto* decision = message ? std::get_if<wire::Decision>(&*message) : nullptr;
   if (decision == nullptr || decision->id != row.id) return unreadable(row, "its record is no decision of that number");
-  const json rest = json::parse(row.rest, nullptr, false);
+  const json rest = json::read(row.rest, {.text_bytes = 16 << 20, .built_bytes = 128 << 20});
   if (!rest.is_object()) return unreadable(row, "what is kept beside its record is no JSON object");
   LoggedDecision entry;
   bool sane = true;

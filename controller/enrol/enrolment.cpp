@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/enrol_tokens.hpp"
+#include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/allow_file.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 using transport::AllowLine;
 constexpr std::size_t kMaxToken = 16 << 10;  // a service account's is a signed document
 constexpr std::array<int, kEnrolRefusedNames.size()> kStatus{429, 400, 401, 401, 401, 403, 409, 409, 503};
@@ -25,7 +25,7 @@ std::string_view token_of(std::string_view authorization) {
   return authorization.substr(kScheme.size());
 }
 
-std::string dump(const json& document) { return document.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& document) { return document.dump(); }
 
 }  // namespace
 
@@ -96,7 +96,7 @@ Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
   const std::string_view token = token_of(request.authorization);
   if (token.empty() || token.size() > kMaxToken)
     return because(EnrolRefused::malformed, {Errc::malformed, "Authorization", "shows no bearer token", ""});
-  const json body = json::parse(request.body, nullptr, false);
+  const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   const bool has_key = body.is_object() && body.contains("public_key") && body["public_key"].is_string();
   const std::string key = has_key ? body["public_key"].get<std::string>() : std::string();
   if (!transport::is_public_key(key))

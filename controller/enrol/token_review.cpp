@@ -1,13 +1,14 @@
 #include "controller/enrol/token_review.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "common/json/value.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 using std::chrono::milliseconds;
 // An agent waits for ten seconds, and our listener's own limit is five.
 constexpr milliseconds kPatience{2000};
@@ -56,11 +57,10 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
   const json request = {{"apiVersion", "authentication.k8s.io/v1"},
                         {"kind", "TokenReview"},
                         {"spec", {{"token", std::string(token)}, {"audiences", {options_.audience}}}}};
-  const auto reply = api_.post("/apis/authentication.k8s.io/v1/tokenreviews",
-                               request.dump(-1, ' ', false, json::error_handler_t::replace));
+  const auto reply = api_.post("/apis/authentication.k8s.io/v1/tokenreviews", request.dump());
   if (!reply) return unavailable(reply.error().message());
   if (reply->status != 200 && reply->status != 201) return unavailable("answers HTTP " + std::to_string(reply->status));
-  const json status = member(json::parse(reply->body, nullptr, false), "status");
+  const json status = member(json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20}), "status");
   if (member(status, "authenticated") != true)
     return not_ours("the token", "is not good for audience " + options_.audience,
                     "project a service account token with that audience into the agent's pod");
@@ -97,7 +97,7 @@ Reviewed<std::string> TokenReview::node_of(const Claims& claims) {
   if (!reply) return unavailable(reply.error().message());
   if (reply->status == 404) return not_ours("pod " + claims.pod, "is gone", "");
   if (reply->status != 200) return unavailable("answers HTTP " + std::to_string(reply->status) + " for the pod");
-  const json pod = json::parse(reply->body, nullptr, false);
+  const json pod = json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   std::string node = text(member(member(pod, "spec"), "nodeName"));
   if (text(member(member(pod, "metadata"), "uid")) != claims.pod_uid || !plain_name(node))
     return not_ours("pod " + claims.pod, "is not the one that the token was made for, or is bound to no node", "");

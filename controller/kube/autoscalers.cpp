@@ -1,16 +1,16 @@
 #include "controller/kube/autoscalers.hpp"
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "common/http/target.hpp"
+#include "common/json/value.hpp"
 #include "common/kube/json.hpp"
 #include "placement/demand.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using Listed = nlohmann::json;
+using Listed = SortedJson;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kListPatience{10'000};
@@ -51,7 +51,7 @@ std::string ReplicaOwners::of(const std::string& workload) const {
 
 Result<std::string> read_autoscalers(std::string_view body, AutoscalerKind kind, ReplicaOwners& out) {
   const std::string what(kKinds[static_cast<std::size_t>(kind)]);
-  const Listed list = Listed::parse(body, nullptr, false);
+  const Listed list = Listed::read(body, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
   const Listed items = part_of(list, "items");
   if (!items.is_array()) return fail(Errc::malformed, what + "s", "the API server answers no list");
   for (const Listed& item : items) {

@@ -1,15 +1,15 @@
 #include "controller/provision/prometheus_answer.hpp"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using Answered = nlohmann::json;
+using Answered = SortedJson;
 
 constexpr std::size_t kMostWords = 200;  // of an error, or of labels
 constexpr std::size_t kMostNameBytes = 256;
@@ -82,14 +82,17 @@ Status is_vector(const Answered& answer, const std::string& subject) {
 }  // namespace
 
 Result<TrafficValues> parse_prometheus(std::string_view body, double most, const std::string& subject) {
-  const Answered answer = Answered::parse(body, nullptr, false);
-  if (answer.is_discarded()) return not_so(subject, "answers no JSON");
+  const auto parsed = Answered::parse(body, {.text_bytes = 8 << 20, .built_bytes = 64 << 20});
+  if (!parsed)
+    return not_so(subject, parsed.error().code == Errc::out_of_range ? "answers JSON that " + parsed.error().what
+                                                                     : "answers no JSON");
+  const Answered& answer = *parsed;
   WATTLE_CHECK(is_vector(answer, subject));
   TrafficValues out;
   std::set<TrafficKey> again;
   const auto leave = [&out](std::size_t& count, const Answered& metric) {
     ++count;
-    if (out.example.empty()) out.example = cut(metric.dump(-1, ' ', true, Answered::error_handler_t::replace));
+    if (out.example.empty()) out.example = cut(metric.dump(-1, JsonText::ascii));
   };
   for (const Answered& series : answer["data"]["result"]) {
     const Answered* metric = member_of(series, "metric");
@@ -102,7 +105,7 @@ Result<TrafficValues> parse_prometheus(std::string_view body, double most, const
     if (value == nullptr || !value->is_array() || value->size() != 2 || !(*value)[0].is_number() ||
         !(*value)[1].is_string())
       return not_so(subject, "answers a series without a time and a value");
-    const auto& text = (*value)[1].get_ref<const std::string&>();
+    const auto& text = (*value)[1].string();
     if (is_no_number(text)) {
       ++out.no_number;
       continue;

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "common/json/value.hpp"
 #include "controller/rollout/budget_monitor.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 constexpr int kFormat = 1;
 constexpr std::size_t kMostStateText = 4096;
 
@@ -26,7 +26,7 @@ class Fields {
   static Result<Fields> of(std::string_view row, std::string_view text) {
     if (text.empty()) return wrong_state(row, "is empty, as a power cut leaves it");
     if (text.size() > kMaxStateBytes) return wrong_state(row, "is longer than any monitor writes");
-    Fields fields(row, json::parse(text, nullptr, false));
+    Fields fields(row, json::read(text, {.text_bytes = 16 << 20, .built_bytes = 128 << 20}));
     if (!fields.json_.is_object()) return wrong_state(row, "is no JSON object");
     std::uint64_t format = 0;
     if (!fields.take("format", format).ok_ || format != kFormat) return wrong_state(row, "is of another format");
@@ -76,7 +76,7 @@ class Fields {
   bool ok_ = true;
 };
 
-std::string row_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string row_text(const json& value) { return value.dump() + "\n"; }
 
 json choice_json(const placement::RankedChoice& choice) { return json::array({choice.node, choice.predicted}); }
 

@@ -1,12 +1,12 @@
 // rollout_json: the document `policy`.
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "placement/policies/registry.hpp"
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 

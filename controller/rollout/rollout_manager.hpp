@@ -13,12 +13,12 @@
 
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/clock.hpp"
+#include "common/json/value.hpp"
 #include "common/log.hpp"
 #include "controller/rollout/calibration.hpp"
 #include "controller/rollout/change_log.hpp"
@@ -50,7 +50,7 @@ class RolloutManager {
   // "policy-set", "policy-promote", "policy-rollback"; gives the document afterwards.
   Result<std::string> handle(const std::string& what, const std::map<std::string, std::string>& arguments,
                              const std::string& who);
-  nlohmann::json document() const;
+  SortedJson document() const;
   // Something that was done beside what is in force. A control file that does not take it is logged.
   // The control file's; nothing: changes end with the process.
   Result<std::optional<sqlite::Copy>> copy_to(const std::string& path);

@@ -1,6 +1,6 @@
 // rollout_orders: what an operator asks of the rollout manager: set, promote, roll back.
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 
@@ -28,7 +28,7 @@ Result<std::string> RolloutManager::handle(const std::string& what, const std::m
   } else {
     return fail(Errc::not_found, what, "is no change of the policy", "policy-set, policy-promote or policy-rollback");
   }
-  return document().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return document().dump();
 }
 
 Status RolloutManager::set(const std::map<std::string, std::string>& arguments, const std::string& who,

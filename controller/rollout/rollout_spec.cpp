@@ -4,14 +4,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "placement/policies/registry.hpp"
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
@@ -116,7 +116,7 @@ std::string spec_text(const RolloutSpec& spec) {
 }
 
 Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths) {
-  const json object = json::parse(text, nullptr, false);
+  const json object = json::read(text, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   std::map<std::string, std::string> arguments;
   RolloutSpec spec;
   spec.schedule = lengths;

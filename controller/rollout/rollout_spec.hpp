@@ -5,11 +5,11 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "common/clock.hpp"
+#include "common/json/value.hpp"
 #include "common/result.hpp"
 #include "controller/rollout/switchback.hpp"
 #include "placement/objective.hpp"
@@ -50,7 +50,7 @@ struct ArmNow {
 };
 ArmNow arm_at(const RolloutSpec& spec, WallTime now);
 
-nlohmann::json reward_json(const placement::RewardConfig& reward);
+SortedJson reward_json(const placement::RewardConfig& reward);
 // Policy and reward: what gates, comparisons and calibration are about.
 std::string ranking_of(const RolloutSpec& spec);
 std::string spec_text(const RolloutSpec& spec);

@@ -1,9 +1,9 @@
 #include "controller/store/backup_service.hpp"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::controller {
 
@@ -46,7 +46,7 @@ std::optional<BackupService::Done> BackupService::step() {
   const Status stored = making_->store.get();
   const Status done = making_->done ? stored : making_->done;
   rollout_.audit(making_->who, done ? "backup made" : "not done: backup: " + done.error().message(), "");
-  wire::Reply reply = done ? wire::Reply{making_->request_id, true, nlohmann::json{{"folder", folder_}}.dump(), {}}
+  wire::Reply reply = done ? wire::Reply{making_->request_id, true, SortedJson{{"folder", folder_}}.dump(), {}}
                            : refusal(making_->request_id, done.error());
   Done out{std::move(making_->route), std::move(reply)};
   making_.reset();

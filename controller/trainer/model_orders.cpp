@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/json/value.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "models/frozen/prefixed.hpp"
@@ -15,11 +15,11 @@
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
-std::string text_of(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string text_of(const json& object) { return object.dump(); }
 
 std::optional<std::size_t> best_row(const models::Observation& observation, const std::vector<float>& residual) {
   std::optional<std::size_t> best;

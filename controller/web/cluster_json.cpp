@@ -9,7 +9,7 @@
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 

@@ -2,28 +2,28 @@
 // Threads  pure functions
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/json/value.hpp"
 #include "controller/web/sources.hpp"
 
 namespace wattle::controller {
 
 template <class T>
-nlohmann::json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+SortedJson or_null(const std::optional<T>& value) {
+  return value ? SortedJson(*value) : SortedJson(nullptr);
 }
 // Not finite is unknown.
-nlohmann::json number(double value);
-nlohmann::json text_or_null(const std::string& text);
+SortedJson number(double value);
+SortedJson text_or_null(const std::string& text);
 
-nlohmann::json node_json(const Sources& from, const std::string& name, const Node& node);
-nlohmann::json node_details_json(const Sources& from, const std::string& name, const Node& node);
-nlohmann::json workload_json(const Sources& from, const std::string& node, const std::string& uid,
-                             const Workload& workload);
+SortedJson node_json(const Sources& from, const std::string& name, const Node& node);
+SortedJson node_details_json(const Sources& from, const std::string& name, const Node& node);
+SortedJson workload_json(const Sources& from, const std::string& node, const std::string& uid,
+                         const Workload& workload);
 // With what its containers have of it.
-nlohmann::json pod_details_json(const Sources& from, const std::string& node, const std::string& uid,
-                                const Workload& workload);
-nlohmann::json findings_json(const Node& node);
+SortedJson pod_details_json(const Sources& from, const std::string& node, const std::string& uid,
+                            const Workload& workload);
+SortedJson findings_json(const Node& node);
 
 }  // namespace wattle::controller

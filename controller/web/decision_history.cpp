@@ -8,7 +8,7 @@
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 bool is_history(const std::string& what, const std::map<std::string, std::string>& arguments) {
   return what == "decisions" && arguments.contains("since");
@@ -47,7 +47,7 @@ Result<std::string> history_text(StoreFile& file, const HistoryQuery& query) {
   json list = json::array();
   for (const DecisionRow& row : page.rows)
     if (const auto entry = parse_decision(row)) list.push_back(decision_json(*entry));
-  return json{{"kept", page.kept}, {"decisions", std::move(list)}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json{{"kept", page.kept}, {"decisions", std::move(list)}}.dump();
 }
 
 Result<std::future<Result<std::string>>> ask_history(Store* store, const std::map<std::string, std::string>& arguments,

@@ -2,14 +2,13 @@
 // Threads  pure functions
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/value.hpp"
 #include "controller/decisions/decision_log.hpp"
 
 namespace wattle::controller {
 
-nlohmann::json decision_json(const LoggedDecision& entry);
+SortedJson decision_json(const LoggedDecision& entry);
 // With its candidates, and why the winner won.
-nlohmann::json explained_json(const LoggedDecision& entry);
+SortedJson explained_json(const LoggedDecision& entry);
 
 }  // namespace wattle::controller

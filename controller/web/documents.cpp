@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/former_names.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/stats/quantile.hpp"
 #include "common/version.hpp"
@@ -26,7 +26,7 @@
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
@@ -35,16 +35,28 @@ constexpr std::array<std::string_view, 20> kDocuments{
     "node",      "nodes",  "pod",     "pods",  "policy", "provision", "record",  "report",  "status",  "what-if"};
 constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
-std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& object) { return object.dump(); }
+
+// The value at a path of keys ("block/washout_s"), or null where there is none.
+const json* find_path(const json& object, std::string_view path) {
+  const auto slash = path.find('/');
+  const json* found = object.member(path.substr(0, slash));
+  return found == nullptr || slash == path.npos ? found : find_path(*found, path.substr(slash + 1));
+}
+json& path_of(json& object, std::string_view path) {
+  const auto slash = path.find('/');
+  json& found = object[path.substr(0, slash)];
+  return slash == path.npos ? found : path_of(found, path.substr(slash + 1));
+}
 
 // The document, with each field that had another name under that one too.
 std::string dump_with_former(const std::string& what, json object) {
   for (const FormerName& each : kFormerFields) {
     if (!each.now.starts_with(what + "/")) continue;
-    const auto pointer = [&](std::string_view path) {
-      return json::json_pointer(std::string(path.substr(what.size())));
-    };
-    if (object.contains(pointer(each.now))) object[pointer(each.former)] = object.at(pointer(each.now));
+    const json* now = find_path(object, each.now.substr(what.size() + 1));
+    if (now == nullptr) continue;
+    json copy = *now;
+    path_of(object, each.former.substr(what.size() + 1)) = std::move(copy);
   }
   return dump(object);
 }

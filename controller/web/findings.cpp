@@ -1,13 +1,12 @@
 #include "controller/web/findings.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "common/http/certificate.hpp"
+#include "common/json/value.hpp"
 #include "controller/web/shims_json.hpp"
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 std::vector<std::pair<std::string, Result<WallTime>>> certificate_ends(const Sources& from) {
   std::vector<std::pair<std::string, Result<WallTime>>> ends;

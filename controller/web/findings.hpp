@@ -2,11 +2,11 @@
 // Threads  the owner of the sources
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "controller/web/sources.hpp"
 
 namespace wattle::controller {
@@ -15,6 +15,6 @@ namespace wattle::controller {
 std::vector<std::pair<std::string, Result<WallTime>>> certificate_ends(const Sources& from);
 
 // [{name, state, detail, mend}]; state is ok, lost or failed.
-nlohmann::json controller_findings(const Sources& from);
+SortedJson controller_findings(const Sources& from);
 
 }  // namespace wattle::controller

@@ -4,18 +4,18 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/series.hpp"
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
-std::string dumped(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dumped(const json& object) { return object.dump(); }
 
 // Whole steps of 1 / `scale`; the largest number is for what is not known.
 void put(std::string& bytes, const std::optional<double>& value, double scale) {

@@ -5,16 +5,16 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "common/json/value.hpp"
 #include "common/result.hpp"
 #include "controller/web/sources.hpp"
 
 namespace wattle::controller {
 
 // How many of the newest hundred decisions each made, as their `decided_by` has it.
-nlohmann::json decided_by_json(const DecisionLog& log);
+SortedJson decided_by_json(const DecisionLog& log);
 std::string fleet_text(const Sources& from);
 // `names`: of the nodes too, which change seldom.
 std::string heat_text(const Sources& from, bool names);

@@ -5,10 +5,10 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/series.hpp"
@@ -106,9 +106,7 @@ class First {
   std::map<Key, Item, Before> kept_;
 };
 
-std::string dumped_item(const nlohmann::json& object) {
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string dumped_item(const SortedJson& object) { return object.dump(); }
 
 // Item by item: what is made of thousands at once would keep asks waiting.
 template <class Item, class Json>

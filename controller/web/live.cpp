@@ -1,8 +1,8 @@
 #include "controller/web/live.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/fleet_json.hpp"
 
@@ -29,7 +29,7 @@ void Live::turn(const Sources& from, MonoTime now) {
     heat_at_ = now;
     to_.publish("heat", heat_text(from, false));
   }
-  nlohmann::json fresh = nlohmann::json::array();
+  SortedJson fresh = SortedJson::array();
   const auto& entries = from.decider.log().entries();
   for (auto entry = entries.rbegin(); entry != entries.rend() && fresh.size() < kNewDecisions; ++entry) {
     if (entry->decision.id <= decision_) break;
@@ -37,8 +37,7 @@ void Live::turn(const Sources& from, MonoTime now) {
   }
   if (fresh.empty()) return;
   decision_ = entries.back().decision.id;
-  to_.publish("decisions", nlohmann::json{{"decisions", std::move(fresh)}}.dump(
-                               -1, ' ', false, nlohmann::json::error_handler_t::replace));
+  to_.publish("decisions", SortedJson{{"decisions", std::move(fresh)}}.dump());
 }
 
 }  // namespace wattle::controller

@@ -1,16 +1,16 @@
 #include "controller/web/margins_json.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_history.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr std::size_t kMostOut = 100;
 
@@ -201,7 +201,7 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
   json list = json::array();
   for (const auto& row : rows) list.push_back(service_json(from, row->first.first, row->first.second, row->second));
   document["services"] = std::move(list);
-  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  return document.dump();
 }
 
 void add_margins(Families& families, const Sources& from) {

@@ -1,10 +1,10 @@
 #include "controller/web/model_json.hpp"
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
@@ -64,7 +64,7 @@ std::string models_text(const ModelList& list, std::span<const placement::OffPol
                {{"network_sha256", text(list.serving_network)},
                 {"loaded_from", text(list.serving_from)},
                 {"gated", text(list.gated)}}}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+      .dump();
 }
 
 }  // namespace wattle::controller

@@ -1,15 +1,15 @@
 #include "controller/web/page.hpp"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/json/value.hpp"
 #include "controller/web/assets.hpp"
 #include "controller/web/page_answers.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 constexpr std::chrono::hours kPassLasts{30 * 24};
 // Nothing from elsewhere, no script or style in the document, no text that becomes markup, in nobody's frame.
 constexpr const char* kPolicy =
@@ -58,7 +58,7 @@ http::Response give_pass(const PageParts& parts, const http::Request& request) {
   if (page_header(request, kOwnHeader) != "page")
     return page_told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
   if (!parts.token) return state_told(parts, true);
-  const json body = json::parse(request.body, nullptr, false);
+  const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object() || !body.contains("token") || !body["token"].is_string())
     return page_told(400, {{"error", "the body is not {\"token\": \"...\"}"}});
   if (!parts.token->is(body["token"].get<std::string>()))

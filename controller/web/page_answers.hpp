@@ -2,24 +2,19 @@
 // Threads  pure functions
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "common/http/server.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::controller {
 
 // A form of another site cannot set it, and a script of one is not allowed to.
 inline constexpr const char* kOwnHeader = "x-wattle";
 
-inline http::Response page_told(int status, const nlohmann::json& object) {
-  return {status,
-          "application/json",
-          object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-          {{"Cache-Control", "no-store"}},
-          nullptr,
-          {}};
+inline http::Response page_told(int status, const SortedJson& object) {
+  return {status, "application/json", object.dump(), {{"Cache-Control", "no-store"}}, nullptr, {}};
 }
 
 inline http::Response page_refused(int status, http::Refused why, const std::string& error) {

@@ -1,15 +1,15 @@
 #include "controller/web/page_change.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "controller/web/page_answers.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 // Where a browser says from where it asks. Without TLS, and not on loopback, it does not send the first.
 bool is_of_this_origin(const http::Request& request) {
@@ -29,7 +29,7 @@ bool is_json(const std::string& content_type) {
 std::string wrong_with(const std::string& name, const json& value) {
   if (name == "force") return value.is_boolean() ? "" : "argument force: is neither true nor false";
   if (name == "mode" || name == "cpu_wait" || name == "late" || name == "why")
-    return value.is_string() && !value.get_ref<const std::string&>().empty() ? "" : "argument " + name + ": is no text";
+    return value.is_string() && !value.string().empty() ? "" : "argument " + name + ": is no text";
   return "argument " + name + ": is not known (mode, cpu_wait, late, force or why)";
 }
 
@@ -61,7 +61,7 @@ http::Response answer_change(const std::optional<http::Token>& operators, const 
   if (request.body.size() > kMostChangeBytes)
     return page_refused(413, Refused::too_large,
                         "the body is larger than " + std::to_string(kMostChangeBytes) + " bytes");
-  const json body = json::parse(request.body, nullptr, false);
+  const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object())
     return page_told(
         400,

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "controller/provision/request_words.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_history.hpp"
@@ -12,7 +12,7 @@
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 using Workloads = std::map<std::string, RequestWorkload>;
 
 constexpr double kSecondsPerDay = 86'400;
@@ -145,7 +145,7 @@ bool wanted(const Sources& from, const std::string& only, const std::string& key
   return only.empty() || (from.replicas != nullptr && from.replicas->state_of(key, of) != ReplicaState::none);
 }
 
-std::string provision_dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string provision_dump(const json& object) { return object.dump(); }
 
 }  // namespace
 

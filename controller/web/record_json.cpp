@@ -1,15 +1,15 @@
 #include "controller/web/record_json.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "controller/web/decision_history.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr const char* kOfMend = "nodes, pods or hours";
 constexpr std::int64_t kLost_s = 7200;  // who was not told of for so long has ended while nobody looked
@@ -112,7 +112,7 @@ Result<std::string> record_text(StoreFile& file, const RecordQuery& query) {
     return fail(Errc::not_found, "record", "what is used is not kept", "set store.usage.max_bytes above 0");
   WATTLE_CHECK(file.write_ledger());  // what waits to be written, too
   WATTLE_TRY(const json document, query.pods ? pods_json(file, query) : hours_json(file, query));
-  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  return document.dump();
 }
 
 Result<std::future<Result<std::string>>> ask_record(Store* store, const std::map<std::string, std::string>& arguments,
@@ -141,8 +141,7 @@ Result<std::string> record_nodes_text(const Sources& from, const std::map<std::s
                     {"wake_j", view.wake_cost_j}});
     from.let_asks_in(rows.size());
   }
-  return json{{"of", "nodes"}, {"rows", std::move(rows)}, {"next", nullptr}}.dump(-1, ' ', false,
-                                                                                  json::error_handler_t::replace);
+  return json{{"of", "nodes"}, {"rows", std::move(rows)}, {"next", nullptr}}.dump();
 }
 
 }  // namespace wattle::controller

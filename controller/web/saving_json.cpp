@@ -1,10 +1,10 @@
 #include "controller/web/saving_json.hpp"
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 

@@ -4,14 +4,13 @@
 // Threads  pure function
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "common/json/value.hpp"
 #include "controller/rollout/calibration.hpp"
 #include "placement/modelled_saving.hpp"
 
 namespace wattle::controller {
 
 // Null: it acts, or nothing is decided. `calibration` absent: no canary has measured enough.
-nlohmann::json modelled_json(const placement::ModelledSaving* saving, const std::optional<Calibration>& calibration);
+SortedJson modelled_json(const placement::ModelledSaving* saving, const std::optional<Calibration>& calibration);
 
 }  // namespace wattle::controller

@@ -1,12 +1,13 @@
 #include "controller/web/shims_json.hpp"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "common/json/value.hpp"
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 

@@ -2,9 +2,9 @@
 // Threads  the owner of the sources
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "common/json/value.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/web/sources.hpp"
 
@@ -17,9 +17,9 @@ struct ShimsJudged {
 ShimsJudged judge_shims(const Shims& shims, MonoTime now);
 
 // docs/reference/api.md, status
-nlohmann::json asks_json(const Sources& from);
-nlohmann::json shims_json(const Sources& from);
+SortedJson asks_json(const Sources& from);
+SortedJson shims_json(const Sources& from);
 // [{what, why}]: what could be said of a placement, and is not.
-nlohmann::json withheld_json(const Sources& from);
+SortedJson withheld_json(const Sources& from);
 
 }  // namespace wattle::controller

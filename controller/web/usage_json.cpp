@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "controller/web/decision_history.hpp"
 
 namespace wattle::controller {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr std::array<std::pair<std::string_view, ReportBy>, 5> kBy{{{"namespace", ReportBy::name_space},
                                                                     {"owner", ReportBy::owner},
@@ -134,7 +134,7 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
                          {"unattributed", energy_json(report.nodes.unattributed)},
                          {"missing", energy_json(report.missing())},
                          {"nodes", energy_json(report.nodes.drawn)}};
-  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  return document.dump();
 }
 
 Result<std::future<Result<std::string>>> ask_report(Store* store, const std::map<std::string, std::string>& arguments,

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_history.hpp"
@@ -14,7 +14,7 @@
 
 namespace wattle::controller {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
@@ -140,7 +140,7 @@ Result<std::string> what_if_text(const Sources& from, Decider& decider, const Gi
   told["as_is"] = answer(as_is);
   from.let_asks_in(0);  // which may push the decision out of the log
   told["otherwise"] = answer(otherwise);
-  return json{{"what_if", std::move(told)}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json{{"what_if", std::move(told)}}.dump();
 }
 
 }  // namespace wattle::controller

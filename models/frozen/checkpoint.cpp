@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "common/digest.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "models/frozen/former_layout.hpp"
 #include "models/frozen/safetensors.hpp"
@@ -18,7 +18,7 @@ namespace wattle::models {
 
 namespace {
 
-using Json = nlohmann::json;
+using Json = SortedJson;
 
 constexpr std::size_t kMaxWeightsBytes = 256U << 20U;
 constexpr std::size_t kDigits = 10;
@@ -66,11 +66,9 @@ Result<std::string> stem_of(const std::string& name) {
 }
 
 Result<Vouched> parse_manifest(const std::string& text, const std::string& file) {
-  // Writing it out again, as below, goes as deep as it is nested.
-  bool deep = false;
-  const auto shallow = [&](int depth, Json::parse_event_t, Json&) { return !(deep = deep || depth > kMaxDepth); };
-  const Json json = Json::parse(text, shallow, false);
-  if (deep) return fail(Errc::malformed, file, "is nested deeper than a manifest is");
+  const auto parsed = Json::parse(text, {.text_bytes = 1 << 20, .built_bytes = 16 << 20, .depth = kMaxDepth}, file);
+  if (!parsed && parsed.error().code == Errc::out_of_range) return tl::unexpected<Error>(parsed.error());
+  const Json json = parsed.value_or(Json());
   // Byte for byte what we would write: so every change of the file is noticed, not only one of a value we use.
   if (!json.is_object() || !json.contains(kOwnDigest) || text_of(json) != text)
     return fail(Errc::malformed, file, "is damaged or was edited: its own digest does not match");

@@ -4,10 +4,11 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <tuple>
+
+#include "common/json/value.hpp"
 
 namespace wattle::models {
 
@@ -15,7 +16,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are copied as they lie in memory");
 
-using Json = nlohmann::json;
+using Json = SortedJson;
 
 constexpr std::size_t kMaxHeaderBytes = 1U << 20U;
 constexpr std::size_t kMaxDimensions = 8;
@@ -24,15 +25,15 @@ constexpr const char* kMetadata = "__metadata__";
 
 // A repeated key is a contradiction; the JSON library would keep the last.
 std::optional<Json> parse_header(std::string_view text) {
-  std::vector<std::set<std::string>> keys;
+  std::vector<std::set<std::string, std::less<>>> keys;  // of the objects around the place
   bool repeated = false;
-  const auto watch = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) repeated = true;
+  const auto watch = [&](std::size_t depth, std::string_view key) {
+    // A list of objects, whose keys would count together here, is refused below.
+    keys.resize(depth);
+    if (!keys.back().emplace(key).second) repeated = true;
     return true;
   };
-  Json header = Json::parse(text.begin(), text.end(), watch, false);
+  Json header = Json::read(text, {.text_bytes = kMaxHeaderBytes, .built_bytes = 64 << 20}, watch);
   if (header.is_discarded() || repeated || !header.is_object()) return std::nullopt;
   return header;
 }
@@ -86,7 +87,7 @@ std::string to_safetensors(const Safetensors& content) {
     header[name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');  // so that the values are aligned
   const std::uint64_t length = text.size();
   std::string bytes(sizeof(length), '\0');

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "models/frozen/layout.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "sim/commands/commands.hpp"
@@ -52,19 +52,19 @@ std::string percent(const std::optional<Interval>& interval) {
   return text.data();
 }
 
-nlohmann::json gate_json(const consolidation::AdaptRow& row) {
+SortedJson gate_json(const consolidation::AdaptRow& row) {
   constexpr std::array<const char*, 3> kNames{"learned_over_start", "learned_over_planner", "start_over_planner"};
-  nlohmann::json clusters = nlohmann::json::array();
+  SortedJson clusters = SortedJson::array();
   for (const auto& seen : row.gate) {
-    nlohmann::json cluster;
+    SortedJson cluster;
     for (std::size_t i = 0; i < kNames.size(); ++i) cluster[kNames[i]] = {seen[i].mean, seen[i].low, seen[i].high};
     clusters.push_back(std::move(cluster));
   }
   return clusters;
 }
 
-nlohmann::json to_json(const consolidation::AdaptResult& result) {
-  nlohmann::json rows = nlohmann::json::array();
+SortedJson to_json(const consolidation::AdaptResult& result) {
+  SortedJson rows = SortedJson::array();
   for (const consolidation::AdaptRow& row : result.rows)
     rows.push_back({{"name", row.name},
                     {"energy_j", row.energy_j},

@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
@@ -25,12 +25,12 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
   std::vector<suite::Curve> curves;
   for (const std::string& file : files) {
     WATTLE_TRY(const std::string text, read_whole(file, 16 << 20));
-    const auto told = nlohmann::json::parse(text, nullptr, false);
+    const auto told = SortedJson::read(text, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     try {
       curves.push_back({told.at("name"), told.at("decisions"), told.at("reward")});
       curves.back().x = told.value("x", curves.back().x);
       curves.back().y = told.value("y", curves.back().y);
-    } catch (const nlohmann::json::exception& error) {
+    } catch (const SortedJson::exception& error) {
       return fail(Errc::malformed, file, error.what(), "give what wattle-sim train --curve wrote");
     }
     const suite::Curve& curve = curves.back();

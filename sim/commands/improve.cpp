@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "common/digest.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/layout.hpp"
@@ -168,8 +168,8 @@ std::string certificate(const consolidation::Improvement& found) {
   return text.data();
 }
 
-nlohmann::json verdict_json(const Asked& asked, const consolidation::Improvement& found) {
-  const auto interval = [](const Interval& each) { return nlohmann::json{each.mean, each.low, each.high}; };
+SortedJson verdict_json(const Asked& asked, const consolidation::Improvement& found) {
+  const auto interval = [](const Interval& each) { return SortedJson{each.mean, each.low, each.high}; };
   const consolidation::Calibration& model = asked.days.calibration;
   return {{"kept", found.kept()},
           {"days_learned", asked.days.learned},

@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/env_lines.hpp"
 #include "sim/commands/provision_arguments.hpp"
@@ -11,7 +11,7 @@ namespace wattle::sim::commands {
 
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 using provision::LimitEnv;
 using provision::LimitStep;
 

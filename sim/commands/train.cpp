@@ -3,10 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "common/clock.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
@@ -52,7 +52,7 @@ class Curves {
   }
   Status write(const std::string& file, const std::string& name, std::size_t restart) const {
     const auto& [decisions, reward] = curves_.at(restart);
-    const nlohmann::json out = {{"name", name}, {"decisions", decisions}, {"reward", reward}};
+    const SortedJson out = {{"name", name}, {"decisions", decisions}, {"reward", reward}};
     return write_file_atomically(file, out.dump() + "\n");
   }
 

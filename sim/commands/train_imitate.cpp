@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <deque>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "models/frozen/layout.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/torch/torch_trainer.hpp"
@@ -57,11 +57,11 @@ struct Curve {
     return {};
   }
   Status write(const std::string& file) const {
-    const nlohmann::json out = {{"name", "imitation on consolidation, held-out labels"},
-                                {"decisions", judged},
-                                {"reward", regret},
-                                {"x", "labels learned from"},
-                                {"y", "regret, W0 a placement"}};
+    const SortedJson out = {{"name", "imitation on consolidation, held-out labels"},
+                            {"decisions", judged},
+                            {"reward", regret},
+                            {"x", "labels learned from"},
+                            {"y", "regret, W0 a placement"}};
     return write_file_atomically(file, out.dump() + "\n");
   }
 };

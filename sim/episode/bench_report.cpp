@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "sim/episode/bench.hpp"
 
 namespace wattle::sim::consolidation {
@@ -121,8 +121,8 @@ std::string decision_table(const BenchTable& table, std::size_t decisions_each) 
   return out;
 }
 
-nlohmann::json decisions_json(const RunFigures& run) {
-  nlohmann::json rows = nlohmann::json::array();
+SortedJson decisions_json(const RunFigures& run) {
+  SortedJson rows = SortedJson::array();
   for (const DecisionWindow& each : run.decisions)
     rows.push_back({{"decisions", each.decisions},
                     {"from_s", each.from_s},
@@ -160,7 +160,7 @@ std::string describe(const BenchResult& result) {
          " servers and days)";
 }
 
-nlohmann::json interval_json(const std::optional<Interval>& interval) {
+SortedJson interval_json(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;
   return {{"iqm", interval->mean}, {"low", interval->low}, {"high", interval->high}};
 }
@@ -204,7 +204,7 @@ std::string to_table(const BenchResult& result) {
 
 std::string to_json(const BenchResult& result) {
   const Options& options = result.options.episode;
-  nlohmann::json out;
+  SortedJson out;
   out["what"] = describe(result);
   out["options"] = {{"sleep", options.sleep},
                     {"churn", options.churn},
@@ -226,15 +226,15 @@ std::string to_json(const BenchResult& result) {
                     {"past_pods", options.past_pods},
                     {"moves_per_pod", result.options.moves_per_pod}};
   for (const BenchTable& table : result.tables) {
-    nlohmann::json rules = nlohmann::json::array();
+    SortedJson rules = SortedJson::array();
     for (const BenchRule& rule : table.rules) {
-      nlohmann::json runs = nlohmann::json::array();
+      SortedJson runs = SortedJson::array();
       for (const RunFigures& each : rule.runs) {
-        nlohmann::json hours = nlohmann::json::array();
-        nlohmann::json joules = nlohmann::json::array();
+        SortedJson hours = SortedJson::array();
+        SortedJson joules = SortedJson::array();
         for (const WaitedTime& hour : each.hours) {
           hours.push_back(share(hour));
-          joules.push_back(hour.work_core_s > 0 ? nlohmann::json(hour.energy_j / hour.work_core_s) : nlohmann::json());
+          joules.push_back(hour.work_core_s > 0 ? SortedJson(hour.energy_j / hour.work_core_s) : SortedJson());
         }
         runs.push_back({{"energy_j", each.energy_j},
                         {"awake_nodes", each.awake_nodes},

@@ -1,15 +1,15 @@
 #include "sim/episode/env_protocol.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "placement/features.hpp"
 
 namespace wattle::sim {
 
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 json error_json(const Error& error) {
   std::string code(to_string(error.code));
@@ -69,9 +69,7 @@ json step_json(Env& env, const EnvStep& step) {
 }  // namespace
 
 // What a client typed may be no UTF-8; it must not end the dialogue.
-std::string error_line(const Error& error) {
-  return error_json(error).dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string error_line(const Error& error) { return error_json(error).dump(); }
 
 std::string EnvServer::carry_out(const EnvRequest& request) {
   if (std::holds_alternative<HelloRequest>(request)) return hello_json(env_.options()).dump();

@@ -1,14 +1,14 @@
 // What a client of the environment may say; apart from what it is told, so that it can be fuzzed alone.
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json/value.hpp"
 #include "sim/episode/env_protocol.hpp"
 
 namespace wattle::sim {
 
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr std::string_view kSyntax =
     R"({"op":"hello"}, {"op":"reset","seed":N}, {"op":"step","action":N} or {"op":"close"})";
@@ -32,7 +32,7 @@ Status only(const json& object, const std::set<std::string>& known) {
 Result<EnvRequest> parse_env_request(std::string_view line) {
   if (line.size() > kMaxRequestBytes)
     return fail(Errc::out_of_range, "request", "is longer than " + std::to_string(kMaxRequestBytes) + " bytes");
-  const json object = json::parse(line, nullptr, false);
+  const json object = json::read(line, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   if (object.is_discarded() || !object.is_object())
     return fail(Errc::malformed, "request", "is no JSON object", std::string(kSyntax));
   const auto op = object.find("op");

@@ -1,8 +1,8 @@
 // Evaluations as people (to_table) and programs (to_json) read them.
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "sim/episode/evaluate.hpp"
 
 namespace wattle::sim {
@@ -79,18 +79,18 @@ std::string to_table(const Evaluation& evaluation) {
 }
 
 std::string to_json(const Evaluation& evaluation) {
-  nlohmann::json out;
+  SortedJson out;
   out["scenario"] = evaluation.scenario;
   out["seeds"] = evaluation.seeds;
   for (const ContestantFigures& each : evaluation.contestants) {
-    nlohmann::json columns;
+    SortedJson columns;
     for (const Column& column : kColumns) columns[column.name] = scaled(each, column);
     out["contestants"].push_back({{"name", each.name}, {"per_seed", columns}});
   }
   const ContestantFigures& first = evaluation.contestants.front();
   for (std::size_t i = 1; i < evaluation.contestants.size(); ++i) {
     const ContestantFigures& other = evaluation.contestants[i];
-    nlohmann::json gaps;
+    SortedJson gaps;
     for (const Column& column : kColumns) {
       const Interval gap = paired_difference(scaled(first, column), scaled(other, column));
       gaps[column.name] = {{"mean", gap.mean}, {"low", gap.low}, {"high", gap.high}};

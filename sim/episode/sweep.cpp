@@ -4,9 +4,9 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json/value.hpp"
 #include "sim/world/world.hpp"
 
 namespace wattle::sim {
@@ -56,17 +56,17 @@ std::string run_cell(const SweepOptions& options, const SweepCell& cell) {
   world.advance_to(options.settle_s + options.measure_s);
   const WorldFigures after = world.figures();
   const double requests = after.requests - before.requests;
-  nlohmann::json line = {{"server", cell.server},
-                         {"level", cell.level},
-                         {"cores", server.cores},
-                         {"users", users.count},
-                         {"power_w", rounded((after.energy_j - before.energy_j) / options.measure_s)},
-                         {"requests_per_s", rounded(requests / options.measure_s)},
-                         {"utilisation", rounded((after.utilisation_s - before.utilisation_s) / options.measure_s)}};
+  SortedJson line = {{"server", cell.server},
+                     {"level", cell.level},
+                     {"cores", server.cores},
+                     {"users", users.count},
+                     {"power_w", rounded((after.energy_j - before.energy_j) / options.measure_s)},
+                     {"requests_per_s", rounded(requests / options.measure_s)},
+                     {"utilisation", rounded((after.utilisation_s - before.utilisation_s) / options.measure_s)}};
   line["response_ms"] =
-      requests > 0 ? nlohmann::json(rounded(1000 * (after.response_s - before.response_s) / requests)) : nullptr;
+      requests > 0 ? SortedJson(rounded(1000 * (after.response_s - before.response_s) / requests)) : nullptr;
   line["joules_per_request"] =
-      requests > 0 ? nlohmann::json(rounded((after.energy_j - before.energy_j) / requests)) : nullptr;
+      requests > 0 ? SortedJson(rounded((after.energy_j - before.energy_j) / requests)) : nullptr;
   return line.dump() + "\n";
 }
 
@@ -79,7 +79,7 @@ Result<Finished> finished_cells(std::string_view text, const SweepOptions& optio
     const std::size_t end = text.find('\n', at);
     if (end == std::string_view::npos) break;
     ++number;
-    const auto line = nlohmann::json::parse(text.substr(at, end - at), nullptr, false);
+    const auto line = SortedJson::read(text.substr(at, end - at), {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
     const auto bad = [&](const char* what) {
       return fail(Errc::malformed, "line " + std::to_string(number), what, "resume only a file of the same sweep");
     };

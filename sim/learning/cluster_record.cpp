@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
+
+#include "common/json/value.hpp"
 
 namespace wattle::sim::consolidation {
 
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 constexpr double kMostCores = 1e6, kMostBytes = 1e18, kMostWatts = 1e5, kMostSeconds = 1e11, kMostJoules = 1e15;
 constexpr std::size_t kMostHours = 24 * 366;
 
@@ -140,10 +141,8 @@ Result<ClusterRecord> parse_cluster_record(std::string_view text, const std::str
     const auto bad = [&](const std::string& what) {
       return fail(Errc::malformed, subject, "line " + std::to_string(number) + ": " + what, kMend);
     };
-    bool deep = false;
-    const auto shallow = [&](int depth, json::parse_event_t, json&) { return !(deep = deep || depth > 4); };
-    const json object = json::parse(line, shallow, false);
-    if (deep || object.is_discarded() || !object.is_object()) return bad("is no JSON object");
+    const json object = json::read(line, {.text_bytes = 16 << 20, .built_bytes = 256 << 20, .depth = 4});
+    if (!object.is_object()) return bad("is no JSON object");
     if (number > 1) {
       const std::string wrong = reader.take(object);
       if (!wrong.empty()) return bad("'" + wrong + "' is missing, or is not what a record has there");

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "placement/policies/cost.hpp"
 #include "placement/policies/registry.hpp"
 #include "sim/episode/hours.hpp"
@@ -13,7 +13,7 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 constexpr double kBegins_s = 1'700'000'000 - 1'700'000'000 % 3600;
 
 std::string line(const char* kind, json row) { return json{{kind, std::move(row)}}.dump() + "\n"; }

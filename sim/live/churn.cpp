@@ -1,23 +1,23 @@
 #include "sim/live/churn.hpp"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/json/value.hpp"
 #include "common/kube/pod.hpp"
 #include "common/stats/quantile.hpp"
 
 namespace wattle::sim::live {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr const char* kLabel = "wattle.dev/churn";
 constexpr const char* kLabelInQuery = "wattle.dev%2Fchurn";
 
 // What an API server says of why it refused.
 Error refused(const std::string& what, const kube::Reply& reply) {
-  const json said = json::parse(reply.body, nullptr, false);
+  const json said = json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   const std::string why = said.is_object() ? said.value("message", "") : "";
   const bool rights = reply.status == 401 || reply.status == 403;
   return {rights ? Errc::denied : Errc::unavailable, what,
@@ -102,7 +102,7 @@ Result<bool> Churn::look_until(const std::function<bool(std::size_t, std::size_t
   while (true) {
     WATTLE_TRY(const kube::Reply reply, api_.get(target));
     if (reply.status != 200) return tl::unexpected(refused("pods of " + options_.pod_namespace, reply));
-    const json list = json::parse(reply.body, nullptr, false);
+    const json list = json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     if (!list.is_object() || !list.contains("items") || !list["items"].is_array())
       return fail(Errc::malformed, target, "is no list of pods", "name an API server");
     const MonoTime now = clock_.mono();
@@ -154,7 +154,7 @@ Result<std::size_t> Churn::clear(const std::string& selector) {
         return tl::unexpected(refused("pods of " + options_.pod_namespace, reply));
     }
     WATTLE_TRY(const kube::Reply reply, api_.get(target));
-    const json list = json::parse(reply.body, nullptr, false);
+    const json list = json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     if (reply.status != 200 || !list.is_object() || !list.contains("items"))
       return tl::unexpected(refused("pods of " + options_.pod_namespace, reply));
     const std::size_t left = list["items"].size();

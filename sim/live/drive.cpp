@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/json/value.hpp"
 #include "placement/power_curve.hpp"
 #include "sim/world/random.hpp"
 
@@ -67,7 +67,7 @@ Status Driver::begin() {
 void Driver::clear_leftovers() {
   const auto body = get(swarm_, "/pods", kSwarmTimeout);
   if (!body) return;
-  const auto document = nlohmann::json::parse(*body, nullptr, false);
+  const auto document = SortedJson::read(*body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   if (!document.is_object() || !document.contains("pods") || !document["pods"].is_array()) return;
   for (const auto& pod : document["pods"]) {
     const std::string uid = pod.is_object() ? pod.value("uid", "") : "";
@@ -221,12 +221,12 @@ void Driver::remove_oldest() {
 }
 
 bool Driver::deliver(Bound& bound) {
-  const nlohmann::json body{{"uid", bound.uid},
-                            {"name", bound.name},
-                            {"node", nodes_[bound.node].server.name},
-                            {"cpu_request_cores", bound.pod.spec.request.cpu_cores},
-                            {"memory_request_bytes", bound.pod.spec.request.memory_bytes},
-                            {"demand_cores", bound.pod.mean_demand_cores}};
+  const SortedJson body{{"uid", bound.uid},
+                        {"name", bound.name},
+                        {"node", nodes_[bound.node].server.name},
+                        {"cpu_request_cores", bound.pod.spec.request.cpu_cores},
+                        {"memory_request_bytes", bound.pod.spec.request.memory_bytes},
+                        {"demand_cores", bound.pod.mean_demand_cores}};
   const auto answer = swarm_.request("POST", "/pods", body.dump(), kSwarmTimeout);
   if (!answer) return false;
   if (answer->status != 201)

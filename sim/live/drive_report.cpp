@@ -5,11 +5,12 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+
+#include "common/json/value.hpp"
 
 namespace wattle::sim::live {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/stats/quantile.hpp"
 
 namespace wattle::sim::live {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
@@ -66,7 +66,7 @@ Result<std::vector<std::int64_t>> parse_priorities(std::string_view body, const 
   const auto malformed = [](const std::string& what) {
     return fail(Errc::malformed, "prioritize answer", what, "a list [{\"Host\": name, \"Score\": 0..10}]");
   };
-  const json answer = json::parse(body, nullptr, false);
+  const json answer = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   if (!answer.is_array()) return malformed("is no JSON list");
   std::map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < node_names.size(); ++i) index[node_names[i]] = i;

@@ -1,13 +1,13 @@
 #include "sim/live/observe.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::sim::live {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
@@ -47,7 +47,7 @@ Result<std::string> get(http::Client& client, const std::string& target, std::ch
 }
 
 Result<SwarmView> parse_swarm_nodes(std::string_view body) {
-  const json document = json::parse(body, nullptr, false);
+  const json document = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   const json* const nodes = list(document, "nodes");
   if (nodes == nullptr) return fail(Errc::malformed, "swarm /nodes", "has no list of nodes");
   SwarmView view;
@@ -71,7 +71,7 @@ Result<SwarmView> parse_swarm_nodes(std::string_view body) {
 }
 
 Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body) {
-  const json document = json::parse(body, nullptr, false);
+  const json document = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   const json* const nodes = list(document, "nodes");
   if (nodes == nullptr) return fail(Errc::malformed, "/api/v1/nodes", "has no list of nodes");
   std::vector<ControllerNode> rows;
@@ -97,7 +97,7 @@ Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body
 }
 
 Result<ControllerStatus> parse_controller_status(std::string_view body) {
-  const json document = json::parse(body, nullptr, false);
+  const json document = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   if (!document.is_object()) return fail(Errc::malformed, "/api/v1/status", "is no JSON object");
   ControllerStatus status;
   status.mode = text(document, "mode");

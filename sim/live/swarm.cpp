@@ -1,11 +1,11 @@
 #include "sim/live/swarm.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/config.hpp"
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/stats/quantile.hpp"
 #include "common/transport/keys.hpp"
@@ -236,7 +236,7 @@ http::Response Swarm::on_bind(const http::Request& request) {
   auto placement = fleet_.bind(*pod, clock_.mono());
   if (!placement) return answer_error(placement.error());
   reports_.push_back(std::move(*placement));
-  return {201, "application/json", nlohmann::json{{"uid", pod->uid}, {"node", pod->node}}.dump()};
+  return {201, "application/json", SortedJson{{"uid", pod->uid}, {"node", pod->node}}.dump()};
 }
 
 http::Response Swarm::on_unbind(const http::Request& request) {
@@ -245,7 +245,7 @@ http::Response Swarm::on_unbind(const http::Request& request) {
   auto placement = fleet_.unbind(uid, clock_.mono());
   if (!placement) return answer_error(placement.error());
   reports_.push_back(std::move(*placement));
-  return {200, "application/json", nlohmann::json{{"uid", uid}, {"gone", true}}.dump()};
+  return {200, "application/json", SortedJson{{"uid", uid}, {"gone", true}}.dump()};
 }
 
 http::Response Swarm::on_status(const http::Request& request) const {

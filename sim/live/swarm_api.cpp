@@ -1,11 +1,12 @@
 #include "sim/live/swarm_api.hpp"
 
-#include <nlohmann/json.hpp>
 #include <optional>
+
+#include "common/json/value.hpp"
 
 namespace wattle::sim::live {
 
-using nlohmann::json;
+using json = SortedJson;
 
 namespace {
 
@@ -52,7 +53,7 @@ struct Reader {
 }  // namespace
 
 Result<FleetPod> parse_pod(std::string_view body) {
-  const json object = json::parse(body, nullptr, false);
+  const json object = json::read(body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   if (!object.is_object()) return fail(Errc::malformed, "pod", "is no JSON object");
   Reader reader{object, std::nullopt};
   FleetPod pod;

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::sim::profile {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
-nlohmann::ordered_json or_null(const std::optional<double>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-}
+OrderedJson or_null(const std::optional<double>& value) { return value ? OrderedJson(*value) : OrderedJson(nullptr); }
 
 std::optional<double> number(const json& object, const char* key) {
   if (!object.is_object()) return std::nullopt;
@@ -40,21 +38,21 @@ std::vector<Cell> cells_of(std::vector<double> quotas_cores, std::vector<double>
 }
 
 std::string line_of(const Cell& cell, const Measured& measured, const std::string& service) {
-  nlohmann::ordered_json line = {{"service", service},
-                                 {"quota_cores", cell.quota_cores},
-                                 {"rate_rps", cell.rate_rps},
-                                 {"seconds", measured.seconds},
-                                 {"due_rps", measured.due_rps},
-                                 {"answered_rps", measured.answered_rps},
-                                 {"failed", measured.failed},
-                                 {"p50_ms", or_null(measured.p50_ms)},
-                                 {"p99_ms", or_null(measured.p99_ms)},
-                                 {"used_cores", measured.used_cores},
-                                 {"throttled_ratio", or_null(measured.throttled_ratio)},
-                                 {"power_w", or_null(measured.power_w)},
-                                 {"power_source", nullptr}};
+  OrderedJson line = {{"service", service},
+                      {"quota_cores", cell.quota_cores},
+                      {"rate_rps", cell.rate_rps},
+                      {"seconds", measured.seconds},
+                      {"due_rps", measured.due_rps},
+                      {"answered_rps", measured.answered_rps},
+                      {"failed", measured.failed},
+                      {"p50_ms", or_null(measured.p50_ms)},
+                      {"p99_ms", or_null(measured.p99_ms)},
+                      {"used_cores", measured.used_cores},
+                      {"throttled_ratio", or_null(measured.throttled_ratio)},
+                      {"power_w", or_null(measured.power_w)},
+                      {"power_source", nullptr}};
   if (!measured.power_source.empty()) line["power_source"] = measured.power_source;
-  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return line.dump() + "\n";
 }
 
 Result<DoneCells> done_cells(std::string_view text, const std::vector<Cell>& wanted, const std::string& service) {
@@ -65,7 +63,7 @@ Result<DoneCells> done_cells(std::string_view text, const std::vector<Cell>& wan
     const std::size_t end = text.find('\n', at);
     if (end == std::string_view::npos) break;
     ++lines;
-    const json line = json::parse(text.substr(at, end - at), nullptr, false);
+    const json line = json::read(text.substr(at, end - at), {.text_bytes = 16 << 20, .built_bytes = 256 << 20});
     const auto bad = [&](const char* what) {
       return fail(Errc::malformed, "line " + std::to_string(lines), what, "resume only a file of the same profile");
     };
@@ -82,9 +80,10 @@ Result<DoneCells> done_cells(std::string_view text, const std::vector<Cell>& wan
 Status read_load(std::string_view said, Measured& out) {
   const auto begin = said.find('{');
   const auto end = said.rfind('}');
-  const json told = begin == std::string_view::npos || end == std::string_view::npos || end < begin
-                        ? json(json::value_t::discarded)
-                        : json::parse(said.substr(begin, end + 1 - begin), nullptr, false);
+  const json told =
+      begin == std::string_view::npos || end == std::string_view::npos || end < begin
+          ? json::discarded()
+          : json::read(said.substr(begin, end + 1 - begin), {.text_bytes = 16 << 20, .built_bytes = 256 << 20});
   const auto lasted = number(told, "lasted_s"), due = number(told, "due_rps"), answered = number(told, "answered_rps");
   if (!lasted || !due || !answered || !told.contains("failed") || !told["failed"].is_object() ||
       !told.contains("latency_ms"))
@@ -104,7 +103,7 @@ Status read_load(std::string_view said, Measured& out) {
 
 void read_power(std::string_view samples, Measured& out) {
   parse::for_each_line(samples, [&](std::string_view line) {
-    const json sample = json::parse(line, nullptr, false);
+    const json sample = json::read(line, {.text_bytes = 16 << 20, .built_bytes = 256 << 20});
     if (!sample.is_object() || !sample.contains("node") || !sample["node"].is_object()) return;
     const auto power_w = number(sample["node"], "power_w");
     if (!power_w) return;

@@ -1,15 +1,15 @@
 // A judgement for people and for programs.
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/stats/bootstrap.hpp"
 #include "sim/provision/judge.hpp"
 
 namespace wattle::sim::provision {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 template <class... Values>
 std::string line(const char* form, Values... values) {

@@ -1,14 +1,14 @@
 // A judgement of teacher and student for people and for programs.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/stats/bootstrap.hpp"
 #include "sim/provision/teacher_judge.hpp"
 
 namespace wattle::sim::provision {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 template <class... Values>
 std::string row_of(const char* form, Values... values) {

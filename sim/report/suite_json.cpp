@@ -1,7 +1,7 @@
 // The suite as JSON: figures of every seed, intervals, and what the report draws.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/version.hpp"
 #include "placement/features.hpp"
 #include "sim/report/suite.hpp"
@@ -11,7 +11,7 @@ namespace wattle::sim::suite {
 
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr std::size_t kPoints = 150;  // of a plot over time
 constexpr std::size_t kPlottedNodes = 30;

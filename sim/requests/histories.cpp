@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "sim/provision/vpa.hpp"
 
@@ -68,7 +68,7 @@ class Ours {
   std::size_t span_ = 0;  // minutes of it
 };
 
-nlohmann::json history_json(const HistoryFigures& figures) {
+SortedJson history_json(const HistoryFigures& figures) {
   return {{"requested", figures.rule.requested_cores},
           {"slack", figures.rule.slack_cores},
           {"short", figures.rule.short_cores},
@@ -149,7 +149,7 @@ HistoryResult play_history(const placement::RequestOptions& options, const Histo
 std::string histories_json(const std::vector<HistoryResult>& results) {
   std::string text;
   for (const HistoryResult& each : results) {
-    nlohmann::json line{{"history", each.name}, {"used", each.used}, {"wattle", history_json(each.wattle)}};
+    SortedJson line{{"history", each.name}, {"used", each.used}, {"wattle", history_json(each.wattle)}};
     if (each.vpa) line["vpa"] = history_json(*each.vpa);
     text += line.dump() + "\n";
   }

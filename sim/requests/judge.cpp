@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/stats/bootstrap.hpp"
 #include "common/stats/quantile.hpp"
 #include "sim/provision/vpa.hpp"
@@ -12,7 +12,7 @@
 namespace wattle::sim::requests {
 namespace {
 
-using nlohmann::json;
+using json = SortedJson;
 
 constexpr double kMinute_s = 60;
 constexpr std::size_t kMinutesPerSample = static_cast<std::size_t>(consolidation::kSample_s / kMinute_s);

@@ -17,6 +17,7 @@ wattle_e2e(provision_test)
 wattle_e2e(top_test)
 wattle_e2e(watch_test)
 wattle_e2e(shim_memory_test)
+wattle_e2e(json_limits_test)
 wattle_e2e(cli_states_test)
 # It holds what is told of a machine's use of itself against the kernel's: others that come and go meanwhile are in its way.
 set_tests_properties(live_state_test PROPERTIES RUN_SERIAL TRUE)

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/digest.hpp"
+#include "common/json/value.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/safetensors.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace wattle;
 using namespace wattle::models;
-using Json = nlohmann::json;
+using Json = wattle::SortedJson;
 
 std::string folder() {
   static const std::string made = [] {
@@ -37,7 +37,7 @@ void write(const std::string& name, const std::string& bytes) {
 }
 
 std::string vouched(const std::string& manifest, const std::string& weights) {
-  Json json = Json::parse(manifest, nullptr, false);
+  Json json = Json::read(manifest, {64 << 20, 1 << 30});
   if (!json.is_object()) return manifest;
   json["sha256"] = sha256_hex(weights);
   json.erase("manifest_sha256");

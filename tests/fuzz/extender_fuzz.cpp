@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/wire/codec.hpp"
 #include "shim/extender.hpp"
 
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (ask->latency_soft_ms && ask->latency_hard_ms && *ask->latency_soft_ms > *ask->latency_hard_ms) std::abort();
   std::vector<std::int64_t> scores(ask->candidates.size());
   for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = static_cast<std::int64_t>(ask->candidates[i].size() % 11);
-  const auto reply = nlohmann::json::parse(shim::format_scores(ask->candidates, scores), nullptr, false);
+  const auto reply = wattle::SortedJson::read(shim::format_scores(ask->candidates, scores), {64 << 20, 1 << 30});
   if (!reply.is_array()) std::abort();
   std::size_t named = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -35,18 +35,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::string> passed;
   for (const std::string& node : ask->candidates)
     node.size() % 2 == 0 ? passed.push_back(node) : void(vetoed[node] = node);
-  const auto filtered = nlohmann::json::parse(shim::format_filter(passed, vetoed), nullptr, false);
+  const auto filtered = wattle::SortedJson::read(shim::format_filter(passed, vetoed), {64 << 20, 1 << 30});
   if (!filtered.is_object() || filtered.at("NodeNames").size() != passed.size() || filtered.at("Error") != "")
     std::abort();
   if (filtered.at("FailedAndUnresolvableNodes").size() != vetoed.size()) std::abort();
   // What stands for a member is that member's value.
-  const auto whole = nlohmann::json::parse(text);
+  const auto whole = wattle::SortedJson::parse(text);
   for (const char* key : {"Nodes", "NodeNames", "Pod"}) {
     const auto raw = shim::raw_member(text, key);
     if (!raw) continue;
-    const auto value = nlohmann::json::parse(*raw, nullptr, false);
+    const auto value = wattle::SortedJson::read(*raw, {64 << 20, 1 << 30});
     if (!whole.contains(key) || value != whole[key]) std::abort();
-    if (nlohmann::json::parse(shim::format_filter_nodes(*raw), nullptr, false).at("Nodes") != value) std::abort();
+    if (wattle::SortedJson::read(shim::format_filter_nodes(*raw), {64 << 20, 1 << 30}).at("Nodes") != value)
+      std::abort();
   }
   if (!names.empty() && names != ask->candidates) std::abort();
   if (!wire::decode(wire::encode(wire::Message(*ask)))) std::abort();

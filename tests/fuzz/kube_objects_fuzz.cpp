@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/kube/node.hpp"
 #include "common/kube/pod.hpp"
 
@@ -17,7 +17,7 @@ bool sane(const std::optional<double>& value) { return !value || std::isfinite(*
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle;
-  const auto object = nlohmann::json::parse(data, data + size, nullptr, false);
+  const auto object = wattle::SortedJson::read({reinterpret_cast<const char*>(data), size}, {64 << 20, 1 << 30});
   if (object.is_discarded()) return 0;
   const kube::Pod pod = kube::read_pod(object);
   if (!sane(pod.cpu_request_cores) || !sane(pod.memory_request_bytes)) std::abort();

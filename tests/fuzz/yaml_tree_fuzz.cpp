@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/yaml_tree.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -14,6 +14,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   for (const auto& document : *read)
-    if (document.dump(-1, ' ', true).empty()) std::abort();
+    if (document.dump(-1, wattle::JsonText::ascii).empty()) std::abort();
   return 0;
 }

@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "common/cmdline": {"common"},
     "common/kube": {"common"},
     "common/stats": set(),
+    "common/json": {"common"},
     "common": set(),
     "models/frozen": {"common"},
     "models/provision": {"common", "models/frozen"},
@@ -60,13 +61,14 @@ MAY_INCLUDE_IN_SIM = {
 }
 # Within common/, what a folder may see of its neighbours.
 MAY_INCLUDE_IN_COMMON = {
-    "common": {"common"},
+    "common": {"common", "common/json"},
+    "common/json": {"common", "common/json"},
     "common/wire": {"common", "common/wire"},
     "common/cmdline": {"common", "common/cmdline"},
     "common/transport": {"common", "common/wire", "common/transport"},
-    "common/http": {"common", "common/http"},
+    "common/http": {"common", "common/http", "common/json"},
     "common/sqlite": {"common", "common/wire", "common/sqlite"},
-    "common/kube": {"common", "common/http", "common/kube"},
+    "common/kube": {"common", "common/http", "common/json", "common/kube"},
     "common/stats": {"common/stats"},
 }
 # Placement is pure: no sockets, no HTTP, no clock of its own. Who writes limits speaks to no network.
@@ -94,6 +96,14 @@ HOMES = {
     r"CLI/": ["common/cmdline", "agent/app.cpp", "bench", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands", "load/app.cpp",
              "load/http_command.cpp", "load/resource_command.cpp"],
 }
+# Tests and benchmarks may include every library but these, which cost more to compile than the rest of a file.
+HOMES_IN_TESTS = {
+    r"nlohmann/": ["common/json/parse.cpp", "common/json/dump.cpp", "tests/unit/common/json_property_test.cpp",
+                   "tests/fuzz/json_fuzz.cpp"],
+}
+# Received text is parsed within limits; the parse of one argument is for tests and for text that the program wrote itself.
+PARSE_WITHOUT_LIMITS = re.compile(r"\b\w*[jJ]son::parse\((?:[^(),]|\((?:[^()]|\([^()]*\))*\))*\)")
+MAY_PARSE_WITHOUT_LIMITS = {"sim/report/suite_json.cpp"}
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root|farm)/[a-z]")
@@ -124,10 +134,18 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
             breach(number, "names a path of one machine (use a relative or injected path)")
         if not free and relative.as_posix() != "common/clock.cpp" and NOW.search(line):
             breach(number, "asks the time outside common/clock (take a Clock)")
+        if not free and relative.as_posix() not in MAY_PARSE_WITHOUT_LIMITS and PARSE_WITHOUT_LIMITS.search(line):
+            breach(number, "parses JSON without limits (state JsonLimits)")
         found = INCLUDE.match(line)
-        if not found or free:
+        if not found:
             continue
         quote, target = found.groups()
+        if quote == "<":
+            for pattern, homes in HOMES_IN_TESTS.items():
+                if re.match(pattern, target) and relative.as_posix() not in homes:
+                    breach(number, f"includes <{target}> outside its home {', '.join(homes)}")
+        if free:
+            continue
         if quote == "<":
             for pattern, homes in HOMES.items():
                 if re.match(pattern, target) and not any(
@@ -197,6 +215,9 @@ def self_test() -> int:
         "sim/reference/n.cpp": '#include "placement/fleet.hpp"\n',
         "agent/o.cpp": '#include "actuator/student/student.hpp"\n',
         "actuator/student/p.cpp": '#include "actuator/app.hpp"\n',
+        "controller/q.cpp": "#include <nlohmann/json.hpp>\n",
+        "tests/unit/r.cpp": "#include <nlohmann/json_fwd.hpp>\n",
+        "controller/s.cpp": "const json a = json::parse(answer.body());\n",
         # What needs the truth cannot be linked live, and what is linked live cannot see it.
         "controller/l.cpp": '#include "sim/policies/true_greedy.hpp"\n',
         "placement/policies/m.cpp": '#include "sim/world/world.hpp"\n',

@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
 
 #include "common/clock.hpp"
+#include "common/json/value.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/version.hpp"
 #include "common/wire/codec.hpp"
@@ -108,12 +108,12 @@ class Liar {
       const auto again = send(incarnation, nullptr);
       if (!again || std::holds_alternative<wire::Refusal>(*again)) return complain(lie, "honest records refused");
     }
-    const nlohmann::json line{{"lie", lie.name},
-                              {"incarnation", incarnation},
-                              {"seq", kLie},
-                              {"records", kRecords},
-                              {"became", refused.empty() ? "kept" : "cut"},
-                              {"refused", refused}};
+    const wattle::SortedJson line{{"lie", lie.name},
+                                  {"incarnation", incarnation},
+                                  {"seq", kLie},
+                                  {"records", kRecords},
+                                  {"became", refused.empty() ? "kept" : "cut"},
+                                  {"refused", refused}};
     std::printf("%s\n", line.dump().c_str());
     std::fflush(stdout);
     return true;

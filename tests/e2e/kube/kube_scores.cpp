@@ -5,16 +5,16 @@
 // Errors   exit 2: a line that makes no sense
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "sim/world/kube_scoring.hpp"
 
 namespace {
 
-using nlohmann::json;
+using json = wattle::SortedJson;
 using namespace wattle::sim;
 
 struct Nodes {

@@ -7,15 +7,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "child.hpp"
+#include "common/json/value.hpp"
 
 using namespace wattle;
 using agent::test::agent_binary;
 using agent::test::Child;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 // A pod of this process alone, so that two runs on one machine do not meet in one cgroup.

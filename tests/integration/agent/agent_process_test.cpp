@@ -5,11 +5,11 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "child.hpp"
 #include "common/http/client.hpp"
+#include "common/json/value.hpp"
 #include "common/transport/keys.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
@@ -49,7 +49,7 @@ Ran run(std::vector<std::string> arguments) {
 TEST_CASE("one sample of this machine has its counters") {
   const auto ran = run({"sample", "--count", "1", "-o", "json"});
   CHECK(ran.status == 0);
-  const auto sample = nlohmann::json::parse(ran.text);
+  const auto sample = wattle::SortedJson::parse(ran.text);
   CHECK(sample["seq"] == 1);
   CHECK(sample["raw"]["cpu_busy_us"].get<std::uint64_t>() > 0);
   CHECK(sample["node"]["memory_total_bytes"].get<std::uint64_t>() > 0);
@@ -60,14 +60,14 @@ TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters r
   std::filesystem::copy(tests::source_dir() + "/tests/fixtures/agent/two-socket-server", dir.path,
                         std::filesystem::copy_options::recursive);
   Child child({agent_binary(), "sample", "--count", "600", "--interval", "100ms", "--root", dir.path, "-o", "json"});
-  const auto counter = [](const nlohmann::json& sample) {
+  const auto counter = [](const wattle::SortedJson& sample) {
     for (const auto& zone : sample["raw"]["rapl"])
       if (zone["name"] == "package-0") return zone["energy_uj"].get<std::uint64_t>();
     return std::uint64_t{0};
   };
   auto line = child.line();
   REQUIRE(line);
-  auto sample = nlohmann::json::parse(*line);
+  auto sample = wattle::SortedJson::parse(*line);
   CHECK(sample["node"]["energy_source"] == "rapl");
   CHECK_FALSE(sample["node"].contains("power_w"));  // one reading is no power
   const std::uint64_t before_uj = counter(sample);
@@ -79,7 +79,7 @@ TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters r
   do {
     line = child.line();
     REQUIRE(line);
-    sample = nlohmann::json::parse(*line);
+    sample = wattle::SortedJson::parse(*line);
     energy_uj = sample["node"]["energy_uj"];
   } while (energy_uj == 0);
   CHECK(energy_uj == 5'000'000);  // psys stands still: it is not to be believed
@@ -126,7 +126,7 @@ TEST_CASE("a captured server is accepted or not by its own meters, in a report t
   CHECK(said.find("not seen: two loads together take what they take alone: a captured tree gets no load") !=
         std::string::npos);
   std::ifstream file(right.path + "/report.json");
-  const auto report = nlohmann::json::parse(file);
+  const auto report = wattle::SortedJson::parse(file);
   CHECK(report["accepted"] == true);
   CHECK(report["phases"].size() == 5);
   for (const auto& phase : report["phases"]) CHECK(phase["power_w"].get<double>() > 0);
@@ -249,7 +249,7 @@ TEST_CASE("over TLS the page asks for its token, and answers nobody in the clear
   while (port == 0) {
     const auto line = agent.line();
     REQUIRE(line.has_value());
-    port = nlohmann::json::parse(*line).value("http_port", std::uint16_t{0});
+    port = wattle::SortedJson::parse(*line).value("http_port", std::uint16_t{0});
   }
   const auto get = [&](const std::string& path, const std::string& more) {
     return ask_over_tls(port, "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + more + "\r\n",
@@ -275,7 +275,7 @@ TEST_CASE("an agent without a controller serves its metrics and apart from them 
   while (port == 0) {
     const auto line = agent.line();
     REQUIRE(line.has_value());
-    const auto event = nlohmann::json::parse(*line);
+    const auto event = wattle::SortedJson::parse(*line);
     port = event.value("http_port", std::uint16_t{0});
     echo_port = event.value("echo_port", std::uint16_t{0});
   }

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "common/json/value.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
 #include "tests/places.hpp"
@@ -131,7 +131,7 @@ TEST_CASE("wattle against a controller that answers") {
   SUBCASE("json is the controller's document, and yaml says the same") {
     const Ran json = world.ask("nodes -o json");
     CHECK(json.exit_code == 0);
-    CHECK(nlohmann::ordered_json::parse(json.out) == nlohmann::ordered_json::parse(kNodes));
+    CHECK(wattle::OrderedJson::parse(json.out) == wattle::OrderedJson::parse(kNodes));
     const Ran yaml = world.ask("-o yaml nodes");
     CHECK(has(yaml.out, "nodes:\n  - name: worker-1\n    connected: true\n    age_ms: 410.0\n"));
   }
@@ -149,7 +149,7 @@ TEST_CASE("wattle against a controller that answers") {
   SUBCASE("gaps are asked of the controller, and may be those of one node") {
     const Ran all = world.ask("gaps -o json");
     CHECK(all.exit_code == 0);
-    CHECK(nlohmann::ordered_json::parse(all.out) == nlohmann::ordered_json::parse(kGaps));
+    CHECK(wattle::OrderedJson::parse(all.out) == wattle::OrderedJson::parse(kGaps));
     const Ran one = world.ask("gaps --node worker-2 -o yaml");
     CHECK(has(one.out, "gaps:\n  - node: worker-2\n    incarnation: 8\n"));
     CHECK_FALSE(has(one.out, "worker-1"));

@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "common/http/client.hpp"
+#include "common/json/value.hpp"
 #include "common/wire/codec.hpp"
 #include "placement/board.hpp"
 #include "tests/integration/controller/world.hpp"
@@ -13,7 +13,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

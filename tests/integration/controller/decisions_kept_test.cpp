@@ -13,7 +13,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using nlohmann::json;
+using json = wattle::SortedJson;
 using wattle::agent::test::Child;
 
 namespace {

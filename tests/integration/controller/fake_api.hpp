@@ -10,17 +10,17 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "common/http/server.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::controller::test {
 
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 class FakeApi {
  public:
@@ -175,7 +175,7 @@ class FakeApi {
   http::Response review(const http::Request& request) {
     const std::lock_guard lock(mutex_);
     if (!admitted(request)) return status(401, "Unauthorized");
-    last_review_ = json::parse(request.body, nullptr, false);
+    last_review_ = json::read(request.body, {64 << 20, 1 << 30});
     const auto found = reviews_.find(last_review_["spec"]["token"].get<std::string>());
     const json answer = found == reviews_.end() ? json{{"error", "invalid bearer token"}} : found->second;
     return {201, "application/json", json{{"kind", "TokenReview"}, {"status", answer}}.dump()};

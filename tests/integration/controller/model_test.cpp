@@ -3,14 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "tests/integration/controller/world.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

@@ -1,9 +1,8 @@
 // The page of a whole controller: its files, its token, and what is pushed, over real sockets.
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/http/client.hpp"
+#include "common/json/value.hpp"
 #include "tests/integration/controller/world.hpp"
 #include "tests/unit/http/raw_socket.hpp"
 
@@ -114,7 +113,7 @@ TEST_CASE(
   const std::string made = change(own + right, off);
   CHECK(made.starts_with("HTTP/1.1 200 OK\r\n"));
   CHECK(made.find("\"ranked_by\":") != std::string::npos);
-  const nlohmann::json now = policy();
+  const wattle::SortedJson now = policy();
   CHECK(now["mode"] == "off");
   std::map<std::string, std::string> why_of;  // what follows from a change stands among them too
   for (const auto& each : now["changes"])

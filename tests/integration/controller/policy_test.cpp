@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/sqlite/database.hpp"
 #include "controller/store/control_file.hpp"
 #include "tests/integration/controller/world.hpp"
@@ -17,7 +17,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

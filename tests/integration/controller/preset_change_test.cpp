@@ -1,9 +1,9 @@
 // Changes of the reward preset in a whole controller, and that what begins silent learns: the defect was a random node with score 10.
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "common/json/value.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "placement/features.hpp"
@@ -16,7 +16,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using nlohmann::json;
+using json = wattle::SortedJson;
 using placement::Preset;
 using namespace placement::testing;
 

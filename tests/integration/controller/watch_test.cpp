@@ -2,9 +2,8 @@
 // either of them.
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/http/client.hpp"
+#include "common/json/value.hpp"
 #include "tests/integration/controller/fake_api.hpp"
 #include "tests/integration/controller/world.hpp"
 

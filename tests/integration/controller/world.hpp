@@ -11,10 +11,10 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "common/transport/ask_client.hpp"
 #include "common/transport/outbox.hpp"
 #include "common/transport/session.hpp"
@@ -190,14 +190,14 @@ inline Agents connect_agents(World& world, std::size_t count) {
 
 using Pairs = std::map<std::string, std::string>;
 
-inline Result<nlohmann::json> query(transport::AskClient& client, const std::string& what,
-                                    const Pairs& arguments = {}) {
+inline Result<wattle::SortedJson> query(transport::AskClient& client, const std::string& what,
+                                        const Pairs& arguments = {}) {
   auto body = client.query(what, arguments, 60s);
   if (!body) return forward_error(body);
-  return nlohmann::json::parse(*body);
+  return wattle::SortedJson::parse(*body);
 }
 // What must be answered.
-inline nlohmann::json answer(transport::AskClient& client, const std::string& what, const Pairs& arguments = {}) {
+inline wattle::SortedJson answer(transport::AskClient& client, const std::string& what, const Pairs& arguments = {}) {
   auto body = query(client, what, arguments);
   if (!body) FAIL(body.error().message());
   return *body;

@@ -1,13 +1,13 @@
 // config_keys: prints every key of every program's configuration, as the programs ask for it, as JSON. scripts/docs-reference makes
 // docs/reference/configuration.md of it.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "actuator/config.hpp"
 #include "agent/config.hpp"
 #include "cli/settings.hpp"
+#include "common/json/value.hpp"
 #include "controller/config.hpp"
 #include "shim/config.hpp"
 
@@ -19,7 +19,7 @@ int main() {
       {"shim", wattle::shim::config_keys()},
       {"cli", wattle::cli::config_keys()},
   };
-  auto all = nlohmann::ordered_json::object();
+  auto all = wattle::OrderedJson::object();
   for (const auto& [program, keys] : programs)
     for (const auto& key : keys)
       all[program].push_back({{"key", key.path},

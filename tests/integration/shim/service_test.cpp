@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "common/dir.hpp"
 #include "common/http/client.hpp"
+#include "common/json/value.hpp"
 #include "common/transport/keys.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
@@ -239,7 +239,7 @@ TEST_CASE("odd requests are answered as the protocol wants") {
   CHECK(client.request("POST", "/prioritize", request(1, "[]"), 10s)->body == "[]");
   CHECK(client.request("POST", "/prioritize", request(1, "null"), 10s)->body == "[]");
   const auto one = client.request("POST", "/prioritize", request(2, R"(["a"])"), 10s);
-  CHECK(nlohmann::json::parse(one->body).size() == 1);
+  CHECK(wattle::SortedJson::parse(one->body).size() == 1);
   const auto wrong = client.request("POST", "/prioritize", R"({"Pod":{},"NodeNames":[1]})", 10s);
   CHECK(wrong->status == 400);
   CHECK(wrong->body.find("NodeNames[0]") != std::string::npos);
@@ -261,11 +261,11 @@ TEST_CASE("filter vetoes by a hard latency limit where it is switched on, and pa
     const auto answer = client.request("POST", "/filter", body, 10s);
     REQUIRE(answer);
     REQUIRE(answer->status == 200);
-    const auto reply = nlohmann::json::parse(answer->body);
+    const auto reply = wattle::SortedJson::parse(answer->body);
     CHECK(reply["Error"] == "");
-    return reply.value("NodeNames", nlohmann::json());
+    return reply.value("NodeNames", wattle::SortedJson());
   };
-  const nlohmann::json all{"b", "a", "new"};
+  const wattle::SortedJson all{"b", "a", "new"};
   {
     auto off = shim::Service::start(config, world.clock, world.log, world.notify);
     REQUIRE(off);
@@ -277,14 +277,14 @@ TEST_CASE("filter vetoes by a hard latency limit where it is switched on, and pa
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
   const MonoTime until = world.clock.mono() + 30s;
-  while (passed(client, limited("users")) != nlohmann::json{"a"} && world.clock.mono() < until) {
+  while (passed(client, limited("users")) != wattle::SortedJson{"a"} && world.clock.mono() < until) {
   }
-  CHECK(passed(client, limited("users")) == nlohmann::json{"a"});
+  CHECK(passed(client, limited("users")) == wattle::SortedJson{"a"});
   CHECK(passed(client, limited("nobody knows")) == all);
   CHECK(passed(client, R"({"Pod":3,"NodeNames":["b","a","new"]})") == all);
   const auto whole =
       client.request("POST", "/filter", R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"b"}}]}})", 10s);
-  CHECK(nlohmann::json::parse(whole->body)["Nodes"]["items"].size() == 1);
+  CHECK(wattle::SortedJson::parse(whole->body)["Nodes"]["items"].size() == 1);
   world.controller.reset();
   while (passed(client, limited("users")) != all && world.clock.mono() < until + 30s) {
   }

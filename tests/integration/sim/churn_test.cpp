@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "common/http/server.hpp"
+#include "common/json/value.hpp"
 
 namespace wattle::sim::live {
 namespace {
 
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 // Keeps pods by name, in the order of creation; binds each that may be bound when the list is asked for a second time.
 class Server {

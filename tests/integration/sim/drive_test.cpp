@@ -5,16 +5,16 @@
 
 #include <atomic>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "common/http/server.hpp"
+#include "common/json/value.hpp"
 #include "sim/live/drive_report.hpp"
 #include "sim/live/swarm_api.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;
 using namespace wattle::sim::live;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

@@ -8,17 +8,17 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/dir.hpp"
 #include "common/http/client.hpp"
+#include "common/json/value.hpp"
 #include "common/wire/codec.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::live;
 using namespace std::chrono_literals;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

@@ -2,15 +2,14 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/value.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
 using namespace wattle::agent;
 using namespace std::chrono_literals;
 using agent::test::Tree;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "agent/recorder.hpp"
+#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "tests/places.hpp"
 #include "tree.hpp"
@@ -95,7 +95,7 @@ TEST_CASE("one sample as JSON carries the raw counters and leaves out what is ab
   const ManualClock clock;
   auto sampler = Sampler::open_(config, clock, 0);
   REQUIRE(sampler.has_value());
-  const auto json = nlohmann::json::parse(sample_json("n1", sampler->tick()));
+  const auto json = wattle::SortedJson::parse(sample_json("n1", sampler->tick()));
   CHECK(json["node_name"] == "n1");
   CHECK(json["raw"]["cgroup_cpu_usage_us"] == 15300000);
   CHECK(json["raw"]["rapl"].size() == 6);
@@ -129,7 +129,7 @@ TEST_CASE("CSV has a row for the node, each domain, socket, workload and probe, 
 }
 
 TEST_CASE("JSON has the same values") {
-  const auto json = nlohmann::json::parse(sample_json("n1", all_values()));
+  const auto json = wattle::SortedJson::parse(sample_json("n1", all_values()));
   CHECK(json["node"]["domains"][0]["source"] == "pcm");
   CHECK(json["node"]["sockets"][0]["package_c_state_ratios"].size() == 2);
   CHECK(json["node"]["kernel"]["block_ios"] == 8);
@@ -154,7 +154,7 @@ TEST_CASE("a filter takes one pod or one name of the workloads and leaves the no
     std::string names;
     for (const auto& row : rows_of(csv_header() + sample_csv("n1", sample, filter)))
       if (row.at("scope") == "node" || row.at("scope") == "workload") names += row.at("name") + " ";
-    CHECK(nlohmann::json::parse(sample_json("n1", sample, filter))["workloads"].size() == (filter.any() ? 1 : 2));
+    CHECK(wattle::SortedJson::parse(sample_json("n1", sample, filter))["workloads"].size() == (filter.any() ? 1 : 2));
     return names;
   };
   CHECK(scopes({}) == "n1 a,\"b\".service c.service ");

@@ -2,15 +2,14 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "common/yaml_tree.hpp"
 #include "tests/unit/cli/surroundings.hpp"
 
 using namespace wattle;
 using namespace wattle::cli;
-using Json = nlohmann::ordered_json;
+using Json = wattle::OrderedJson;
 
 namespace {
 

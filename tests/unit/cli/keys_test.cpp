@@ -2,8 +2,8 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "common/transport/keys.hpp"
 #include "surroundings.hpp"
 
@@ -64,7 +64,7 @@ TEST_CASE("keys allow and revoke keep the rest of the allow list, comments inclu
   CHECK(loaded->find(key)->user_id() == "reader/ops");
 
   REQUIRE(outside.run({"keys", "list", "--allow-list", list, "-o", "json"}) == 0);
-  const auto listed = nlohmann::json::parse(outside.out.str());
+  const auto listed = wattle::SortedJson::parse(outside.out.str());
   REQUIRE(listed["keys"].size() == 2);
   CHECK(listed["keys"][1]["name"] == "ops");
 
@@ -171,7 +171,7 @@ TEST_CASE("keys list says which name has several keys") {
   REQUIRE(outside.run({"keys", "allow", folder / "b.pub", "agent", "w", "--allow-list", list}) == 0);
   REQUIRE(outside.run({"keys", "allow", folder / "c.pub", "reader", "w", "--allow-list", list}) == 0);
   REQUIRE(outside.run({"keys", "list", "--allow-list", list, "-o", "json"}) == 0);
-  const auto keys = nlohmann::json::parse(outside.out.str())["keys"];
+  const auto keys = wattle::SortedJson::parse(outside.out.str())["keys"];
   CHECK(keys[0]["keys_of_this_name"] == 2);
   CHECK(keys[1]["keys_of_this_name"] == 2);
   CHECK(keys[2]["keys_of_this_name"] == 1);
@@ -193,7 +193,7 @@ TEST_CASE("keys token makes a token that its file alone has, lists it, and takes
   CHECK(text_of(tokens).find(token) == std::string::npos);
   REQUIRE(outside.run({"keys", "token", "new", "--tokens", tokens, "worker-2", folder / "b", "--replace"}) == 0);
   REQUIRE(outside.run({"keys", "token", "list", "--tokens", tokens, "-o", "json"}) == 0);
-  const auto listed = nlohmann::json::parse(outside.out.str());
+  const auto listed = wattle::SortedJson::parse(outside.out.str());
   REQUIRE(listed["tokens"].size() == 2);
   CHECK(listed["tokens"][0]["node"] == "worker-1");
   CHECK(listed["tokens"][0]["state"] == "open");

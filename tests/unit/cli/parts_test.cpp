@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 using namespace wattle;
 using namespace wattle::cli;

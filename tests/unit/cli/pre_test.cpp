@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/fleet.hpp"
 #include "cli/pre/cluster_rules.hpp"
@@ -13,12 +12,13 @@
 #include "cli/pre/values.hpp"
 #include "common/dir.hpp"
 #include "common/http/certificate.hpp"
+#include "common/json/value.hpp"
 #include "common/yaml_tree.hpp"
 #include "tests/unit/cli/surroundings.hpp"
 
 using namespace wattle;
 using namespace wattle::cli;
-using Json = nlohmann::ordered_json;
+using Json = wattle::OrderedJson;
 
 namespace {
 

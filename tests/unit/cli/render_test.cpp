@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/commands.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 #include "tests/places.hpp"
 
@@ -98,33 +98,27 @@ std::vector<Page> pages() {
 
 // Calls `look` with the document changed at each of its values in turn.
 void with_each_changed(Json& document, const std::function<void()>& look, const Json& other, bool erase) {
-  std::vector<Json::json_pointer> where;
-  const std::function<void(const Json&, const Json::json_pointer&)> walk = [&](const Json& value,
-                                                                               const Json::json_pointer& path) {
-    if (value.is_object())
-      for (const auto& [key, item] : value.items()) {
-        where.push_back(path / key);
-        walk(item, path / key);
-      }
-    if (value.is_array())
-      for (std::size_t i = 0; i < value.size(); ++i) {
-        where.push_back(path / i);
-        walk(value[i], path / i);
-      }
-  };
-  walk(document, Json::json_pointer());
+  // Counts the values below the document in its order, and gives the one that is wanted to `change`.
   const Json whole = document;
-  for (const auto& path : where) {
-    document = whole;
-    if (erase) {
-      Json& parent = document[path.parent_pointer()];
-      if (parent.is_object())
-        parent.erase(path.back());
-      else
-        parent.erase(std::stoul(path.back()));
-    } else {
-      document[path] = other;
+  std::size_t seen = 0;
+  const std::function<bool(Json&, std::size_t)> change = [&](Json& value, std::size_t wanted) {
+    if (!value.is_structured()) return false;
+    for (auto at = value.begin(); at != value.end(); ++at) {
+      if (seen++ == wanted) {
+        if (erase)
+          value.erase(at);
+        else
+          *at = other;
+        return true;
+      }
+      if (change(*at, wanted)) return true;
     }
+    return false;
+  };
+  for (std::size_t wanted = 0;; ++wanted) {
+    document = whole;
+    seen = 0;
+    if (!change(document, wanted)) break;
     look();
   }
   document = whole;

@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 using namespace wattle;
 using namespace wattle::cli;
-using Json = nlohmann::ordered_json;
+using Json = wattle::OrderedJson;
 
 namespace {
 

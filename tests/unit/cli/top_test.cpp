@@ -1,9 +1,8 @@
 // `wattle top` without a terminal and without a controller: keys in, pictures out.
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/top/model.hpp"
+#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 using namespace wattle;

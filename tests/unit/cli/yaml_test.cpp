@@ -6,10 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
+
+#include "common/json/value.hpp"
 
 using namespace wattle::cli;
-using Json = nlohmann::ordered_json;
+using Json = wattle::OrderedJson;
 
 TEST_CASE("lists and maps nest by indentation, in their order") {
   const auto value = Json::parse(R"({"nodes":[{"name":"b","psi":{"x":null},"l":[]},{"a":[1,[2,3]]}],"e":{}})");

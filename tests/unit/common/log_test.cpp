@@ -1,7 +1,6 @@
 #include "common/log.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/value.hpp"
 #include "log_lines.hpp"
 
 using namespace wattle;
@@ -17,7 +16,7 @@ TEST_CASE("a JSON line is one object with time, level, program, event and fields
     log.warn("bytes", {{"text", std::string("\xff\xfe")}});
   });
   REQUIRE(lines.size() == 2);
-  const auto first = nlohmann::json::parse(lines[0]);
+  const auto first = wattle::SortedJson::parse(lines[0]);
   CHECK(first["level"] == "info");
   CHECK(first["program"] == "wattle-test");
   CHECK(first["event"] == "it \"happened\"");
@@ -27,7 +26,7 @@ TEST_CASE("a JSON line is one object with time, level, program, event and fields
   CHECK(first["who"] == "a\nb");
   CHECK(first["error"] == "denied: x: no");
   CHECK(first["time"].get<std::string>().size() == std::string("2026-01-01T00:00:00.000Z").size());
-  CHECK(nlohmann::json::parse(lines[1])["level"] == "warn");
+  CHECK(wattle::SortedJson::parse(lines[1])["level"] == "warn");
 }
 
 TEST_CASE("a text line has the event and its fields, quoted where they have blanks") {
@@ -58,7 +57,7 @@ TEST_CASE("a silent log says nothing, and standard error that is no terminal get
   CHECK(lines_of([] { Log::silent().error("x"); }).empty());
   const auto lines = lines_of([] { Log("p", LogLevel::debug, LogFormat::automatic).debug("x"); });
   REQUIRE(lines.size() == 1);
-  CHECK(nlohmann::json::parse(lines[0])["event"] == "x");
+  CHECK(wattle::SortedJson::parse(lines[0])["event"] == "x");
 }
 
 TEST_CASE("levels and formats are read by name") {

@@ -2,12 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/base64.hpp"
+#include "common/json/value.hpp"
 
 using namespace wattle;
-using Json = nlohmann::ordered_json;
+using Json = wattle::OrderedJson;
 
 TEST_CASE("YAML's plain scalars have types, quoted ones are text") {
   const auto read = parse_yaml(

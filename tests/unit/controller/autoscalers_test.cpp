@@ -3,8 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/value.hpp"
 #include "controller/provision/replica_book.hpp"
 #include "tests/unit/controller/helpers.hpp"
 #include "tests/unit/controller/request_rig.hpp"
@@ -12,7 +11,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using Object = nlohmann::json;
+using Object = wattle::SortedJson;
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
@@ -52,7 +52,7 @@ TEST_CASE(
   const int minutes = rig.pass(120, BudgetNow{0.031, 0.02, 0.015});
   CHECK(minutes >= 30);
   CHECK(minutes <= 31);
-  const nlohmann::json newest = rig.rollout->document()["changes"][0];
+  const wattle::SortedJson newest = rig.rollout->document()["changes"][0];
   CHECK(newest["who"] == "guard");
   CHECK(newest["why"] == "pods waited for CPU 3.1% of their time, and 1.5% is the limit");
 }
@@ -87,7 +87,7 @@ TEST_CASE("pods that are late beyond the budget for half an hour end it likewise
   const int minutes = rig.pass(60, within, over);
   CHECK(minutes >= 9);
   CHECK(minutes <= 12);
-  const nlohmann::json newest = rig.rollout->document()["changes"][0];
+  const wattle::SortedJson newest = rig.rollout->document()["changes"][0];
   CHECK(newest["who"] == "guard");
   CHECK(newest["why"] == "pods were beyond their soft latency limit 4% of their time, and 2% is the limit");
 }

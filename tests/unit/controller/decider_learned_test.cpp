@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <span>
 
+#include "common/json/value.hpp"
 #include "controller/web/documents.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
 
@@ -216,7 +216,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::malformed);
   }
-  nlohmann::json wrong = nlohmann::json::parse(kept);
+  wattle::SortedJson wrong = wattle::SortedJson::parse(kept);
   wrong["evidence"] = 1e9;
   CHECK(restore(changed, wrong.dump()).error().message().find("no such gate can be in") != std::string::npos);
   CHECK_FALSE(changed.network_gate().network_gated());

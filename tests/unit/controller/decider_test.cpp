@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <span>
 
+#include "common/json/value.hpp"
 #include "placement/policies/registry.hpp"
 #include "tests/unit/controller/live_rig.hpp"
 
@@ -15,7 +15,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace std::chrono_literals;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 TEST_CASE("live answers with real scores, shadow with zeros but a decision, off with nothing") {
   LiveRig live;

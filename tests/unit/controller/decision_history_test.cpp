@@ -3,9 +3,9 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "common/json/value.hpp"
 #include "controller/decisions/decision_row.hpp"
 #include "controller/web/decision_history.hpp"
 #include "controller/web/decision_json.hpp"
@@ -16,7 +16,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace std::chrono_literals;
-using nlohmann::json;
+using json = wattle::SortedJson;
 using sqlite::testing::CrashDisk;
 
 namespace {

@@ -4,16 +4,16 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "common/enrol_tokens.hpp"
+#include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
-using nlohmann::json;
+using json = wattle::SortedJson;
 using transport::AllowList;
 using transport::KeyPair;
 

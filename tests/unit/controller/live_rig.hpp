@@ -1,9 +1,9 @@
 // live_rig: a decider with its nodes, and the documents that are made of it.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/json/value.hpp"
 #include "controller/web/documents.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
 
@@ -16,10 +16,10 @@ struct LiveRig : DeciderRig {
 
   explicit LiveRig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
   Sources sources() const { return {config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0}; }
-  Result<nlohmann::json> get(const std::string& what, const Arguments& arguments = {}) {
+  Result<wattle::SortedJson> get(const std::string& what, const Arguments& arguments = {}) {
     auto body = document(sources(), what, arguments);
     if (!body) return forward_error(body);
-    return nlohmann::json::parse(*body);
+    return wattle::SortedJson::parse(*body);
   }
 };
 

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/trainer/model_service.hpp"
 #include "controller/web/model_json.hpp"
@@ -19,7 +19,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace std::chrono_literals;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

@@ -2,15 +2,14 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using http::Refused;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

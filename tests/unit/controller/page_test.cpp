@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
+#include "common/json/value.hpp"
 #include "controller/web/assets.hpp"
 #include "controller/web/documents.hpp"
 #include "controller/web/live.hpp"
@@ -16,7 +16,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace std::chrono_literals;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

@@ -7,18 +7,18 @@
 
 #include <fstream>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
 #include "common/http/server.hpp"
 #include "common/http/target.hpp"
+#include "common/json/value.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/controller/helpers.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using Said = nlohmann::json;
+using Said = wattle::SortedJson;
 
 namespace {
 

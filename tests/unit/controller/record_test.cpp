@@ -1,9 +1,9 @@
 // What a cluster has lived through, as the store keeps it and tells it page by page: who came, asked for what, used how much and went.
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/json/value.hpp"
 #include "controller/web/record_json.hpp"
 #include "controller/web/store_documents.hpp"
 #include "tests/unit/controller/usage_rig.hpp"
@@ -12,7 +12,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace wattle::controller::test::usage;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

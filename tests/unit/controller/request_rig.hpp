@@ -71,12 +71,12 @@ struct RequestRig : LiveRig {
     for (int i = 0; i < static_cast<int>(hours * 60); ++i) minute(cores);
   }
   const RequestWorkload& web() const { return book->workloads().at("shop/Deployment/web"); }
-  Result<nlohmann::json> provision(const Arguments& arguments = {}) {
+  Result<wattle::SortedJson> provision(const Arguments& arguments = {}) {
     Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
     sources.requests = book ? &*book : nullptr;
     auto body = document(sources, "provision", arguments);
     if (!body) return forward_error(body);
-    return nlohmann::json::parse(*body);
+    return wattle::SortedJson::parse(*body);
   }
 };
 

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
+#include "common/json/value.hpp"
 #include "common/sqlite/database.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "tests/places.hpp"
@@ -61,12 +61,12 @@ void refuses_damage(std::string_view row, const std::string& text, const Parse& 
     CHECK(cut.error().code == Errc::malformed);
     CHECK(cut.error().subject == "monitor " + std::string(row));
   }
-  const nlohmann::json whole = nlohmann::json::parse(text);
+  const wattle::SortedJson whole = wattle::SortedJson::parse(text);
   for (const auto& each : whole.items()) {
     const std::string key = each.key();
-    nlohmann::json less = whole, other = whole;
+    wattle::SortedJson less = whole, other = whole;
     less.erase(key);
-    other[key] = nlohmann::json::object();
+    other[key] = wattle::SortedJson::object();
     CHECK_FALSE_MESSAGE(parse(less.dump()), key);
     CHECK_FALSE_MESSAGE(parse(other.dump()), key);
   }
@@ -248,7 +248,7 @@ TEST_CASE("what a monitor finds has one row in the table, and its actions are wh
       if (action == Action::restore_model) expected.emplace_back("restored");
     }
     CHECK(done == expected);
-    const nlohmann::json newest = rig.manager->document()["changes"][0];
+    const wattle::SortedJson newest = rig.manager->document()["changes"][0];
     CHECK(newest["who"] == std::string(rule.who));
     CHECK(newest["why"] == "the evidence");
   }
@@ -281,7 +281,7 @@ TEST_CASE("the page of guardrails has each monitor with its actions, each gate a
     const auto at = text.find("| `" + name + "` | `", text.find("What outlives a restart"));
     REQUIRE_MESSAGE(at != std::string::npos, name);
     const std::string line = text.substr(at, text.find('\n', at) - at);
-    const auto fields = nlohmann::json::parse(kept.second);
+    const auto fields = wattle::SortedJson::parse(kept.second);
     for (const auto& each : fields.items()) {
       const std::string key = each.key();
       if (key != "format") CHECK_MESSAGE(line.find("`" + key + "`") != std::string::npos, name, " ", key);

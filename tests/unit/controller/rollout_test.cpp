@@ -5,16 +5,16 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "common/json/value.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/traces.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace std::chrono_literals;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

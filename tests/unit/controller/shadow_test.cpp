@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json/value.hpp"
 #include "controller/web/saving_json.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
 
@@ -130,13 +130,13 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   CHECK(figure->change.low <= figure->change.mean);
   CHECK(figure->change.mean <= figure->change.high);
   CHECK(figure->advised_ratio == doctest::Approx(1));
-  const nlohmann::json told = modelled_json(rig.decider->saving(), {});
+  const wattle::SortedJson told = modelled_json(rig.decider->saving(), {});
   CHECK(told["saving_ratio"] == doctest::Approx(-figure->change.mean));
   CHECK(told["saving_low"] <= told["saving_high"]);
   CHECK(told["acting_power_w"] == figure->advised_w);
   CHECK(told["calibration"].is_null());
   CHECK(told["calibrated_ratio"].is_null());
-  const nlohmann::json half = modelled_json(rig.decider->saving(), Calibration{{0.5, 0.4, 0.6}, 31});
+  const wattle::SortedJson half = modelled_json(rig.decider->saving(), Calibration{{0.5, 0.4, 0.6}, 31});
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"] == doctest::Approx(-0.5 * figure->change.mean));
   CHECK(half["calibrated_low"] <= half["calibrated_high"]);

@@ -2,17 +2,17 @@
 #include <rapidcheck.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 
+#include "common/json/value.hpp"
 #include "controller/web/usage_json.hpp"
 #include "tests/unit/controller/usage_rig.hpp"
 
 // Of its own: other tests have a kNow_s, too.
 namespace wattle::controller::test::usage {
 
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

@@ -2,9 +2,9 @@
 #include <poll.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json/value.hpp"
 #include "controller/web/store_documents.hpp"
 #include "controller/web/usage_json.hpp"
 #include "tests/unit/controller/usage_rig.hpp"
@@ -13,7 +13,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace wattle::controller::test::usage;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 TEST_CASE("a document has as many rows as are asked for, those that drew most, and the others in one") {
   const CrashDisk disk;

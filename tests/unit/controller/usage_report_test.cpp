@@ -2,10 +2,10 @@
 #include <rapidcheck.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 
+#include "common/json/value.hpp"
 #include "controller/web/usage_json.hpp"
 #include "tests/unit/controller/usage_rig.hpp"
 
@@ -13,7 +13,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace wattle::controller::test::usage;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

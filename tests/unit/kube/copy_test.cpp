@@ -5,12 +5,13 @@
 #include <rapidcheck.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
+
+#include "common/json/value.hpp"
 
 namespace wattle::kube {
 namespace {
 
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 json pod_json(const std::string& uid, const std::string& node) {
   return {{"metadata", {{"uid", uid}, {"name", uid + "-name"}}}, {"spec", {{"nodeName", node}}}};

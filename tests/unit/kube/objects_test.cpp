@@ -2,15 +2,14 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/value.hpp"
 #include "common/kube/node.hpp"
 #include "common/kube/pod.hpp"
 
 namespace wattle::kube {
 namespace {
 
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 json some_pod() {
   return json::parse(R"({
@@ -91,7 +90,7 @@ TEST_CASE("whether a pod may be given less, what its containers are called, and 
 TEST_CASE("which container has which id, those that ran before and init containers included") {
   const std::string digits(52, '0');
   const auto id = [&](const std::string& first) { return "containerd://" + first + digits; };
-  nlohmann::json object;
+  wattle::SortedJson object;
   object["status"]["initContainerStatuses"] = {{{"name", "init"},
                                                 {"containerID", id("aaaaaaaaaaaa")},
                                                 {"state", {{"terminated", {{"containerID", id("aaaaaaaaaaaa")}}}}}}};

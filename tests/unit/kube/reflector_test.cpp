@@ -6,13 +6,14 @@
 
 #include <deque>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include "common/json/value.hpp"
 
 namespace wattle::kube {
 namespace {
 
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 // Objects with versions and a log of changes that forgets its beginning, paged lists and watches, as the API server keeps them.
 class Server final : public Api {

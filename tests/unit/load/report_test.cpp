@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/json/value.hpp"
 #include "load/http_report.hpp"
 #include "load/resource.hpp"
 #include "tests/places.hpp"
@@ -12,7 +12,7 @@
 using namespace wattle;
 using namespace wattle::load;
 using namespace std::chrono_literals;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 Tally some() {

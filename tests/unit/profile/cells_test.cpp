@@ -5,7 +5,8 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "common/json/value.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::profile;
@@ -32,7 +33,7 @@ TEST_CASE("cells are all quotas with all rates, each once, in rising order") {
 
 TEST_CASE("a line says what was measured, and null where nothing was known") {
   Measured some = measured(1);
-  auto line = nlohmann::json::parse(line_of({0.1, 50}, some, kService));
+  auto line = wattle::SortedJson::parse(line_of({0.1, 50}, some, kService));
   CHECK(line["service"] == kService);
   CHECK(line["quota_cores"] == 0.1);
   CHECK(line["p99_ms"] == 80.5);
@@ -42,7 +43,7 @@ TEST_CASE("a line says what was measured, and null where nothing was known") {
   some.power_w = 7.5;
   some.power_source = "estimated";
   some.p99_ms.reset();
-  line = nlohmann::json::parse(line_of({0.1, 50}, some, "\xff"));
+  line = wattle::SortedJson::parse(line_of({0.1, 50}, some, "\xff"));
   CHECK(line["power_w"] == 7.5);
   CHECK(line["power_source"] == "estimated");
   CHECK(line["p99_ms"].is_null());

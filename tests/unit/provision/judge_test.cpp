@@ -3,8 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/value.hpp"
 #include "common/stats/bootstrap.hpp"
 
 using namespace wattle::sim::provision;
@@ -46,7 +45,7 @@ TEST_CASE("the best setting keeps within the minutes allowed and grants least of
                other = wattle::stats::mean(judgement->entries[5].settings[0].granted_cores);
   CHECK(*means[2].granted_cores == doctest::Approx(std::sqrt(one * other)));
 
-  const auto json = nlohmann::json::parse(judgement_json(options, *judgement));
+  const auto json = wattle::SortedJson::parse(judgement_json(options, *judgement));
   CHECK(json.at("simulated") == true);
   CHECK(json.at("entries").size() == 6);
   CHECK(json.at("geometric_mean").size() == 3);

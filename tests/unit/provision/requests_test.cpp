@@ -1,8 +1,7 @@
 // Requests on a day of use: what the figures say of histories whose answer is known.
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/value.hpp"
 #include "sim/requests/histories.hpp"
 #include "sim/requests/judge.hpp"
 
@@ -46,7 +45,7 @@ TEST_CASE("use that doubles in the judged hours is followed by both; a rise is t
   CHECK(result.wattle.under_ratio < 0.2);
   CHECK(result.wattle.changes_per_day > 0);
   CHECK(result.wattle.short_cores > 0);
-  const auto json = nlohmann::json::parse(requests::results_json(options, {result}));
+  const auto json = wattle::SortedJson::parse(requests::results_json(options, {result}));
   CHECK(json.at("simulated") == true);
   CHECK(json.at("days").at(0).at("wattle").at("under_ratio") == result.wattle.under_ratio);
   const std::string text = requests::results_text(options, {result});
@@ -83,7 +82,7 @@ TEST_CASE("memory that is needed beyond the request is a kill, and what is reque
   CHECK(played.wattle.rule.under_ratio > 0);
   CHECK(played.wattle.rule.under_ratio < 0.05);
   CHECK(played.wattle.rule.requested_cores < 1000);
-  const auto json = nlohmann::json::parse(requests::histories_json({played}));
+  const auto json = wattle::SortedJson::parse(requests::histories_json({played}));
   CHECK(json.at("wattle").at("kills_per_day") == played.wattle.kills_per_day);
   CHECK(requests::histories_text({played}).find("made") != std::string::npos);
 }

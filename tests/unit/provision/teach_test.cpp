@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "actuator/student/student_trial.hpp"
+#include "common/json/value.hpp"
 #include "models/frozen/layout.hpp"
 #include "sim/provision/contestants.hpp"
 #include "sim/provision/teacher_judge.hpp"
@@ -237,7 +237,7 @@ TEST_CASE("a teacher who costs less is heard after some blocks, and what is serv
   CHECK(entry.gate.heard_ratio > 0);
   CHECK(entry.gate.heard_ratio < 1);
   CHECK(against(entry, kServedArm, kRuleArm).mean < 0);
-  const auto json = nlohmann::json::parse(teacher_json(options, *judgement));
+  const auto json = wattle::SortedJson::parse(teacher_json(options, *judgement));
   CHECK(json.at("simulated") == true);
   CHECK(json.at("entries").at(0).at("gate").at("changes") == 1);
   CHECK(json.at("better_than_rule") == better_than_rule(options, *judgement));

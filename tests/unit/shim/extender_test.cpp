@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
-using nlohmann::json;
+using json = wattle::SortedJson;
 using wattle::Errc;
 using wattle::shim::format_filter;
 using wattle::shim::format_filter_nodes;
@@ -28,7 +28,7 @@ const char* const kArgs = R"({"Pod":{"metadata":{"name":"web-5d9c7-x2x","generat
 
 json with(const json& patch) {
   json args = json::parse(kArgs);
-  args.merge_patch(patch);
+  args.update(patch);
   return args;
 }
 
@@ -280,9 +280,9 @@ TEST_CASE("names are the same however their list is written") {
     json args = json::parse(kArgs);
     args["NodeNames"] = json::array();
     for (const std::string& name : drawn)  // as text, whatever bytes were drawn
-      args["NodeNames"].push_back(json::parse(json(name).dump(-1, ' ', true, json::error_handler_t::replace)));
+      args["NodeNames"].push_back(json::parse(json(name).dump(-1, wattle::JsonText::ascii)));
     const auto names = args["NodeNames"].get<std::vector<std::string>>();
-    for (const std::string& text : {args.dump(), args.dump(1), args.dump(-1, ' ', true)}) {
+    for (const std::string& text : {args.dump(), args.dump(1), args.dump(-1, wattle::JsonText::ascii)}) {
       const auto ask = parse_extender_args(text);
       RC_ASSERT(ask.has_value());
       RC_ASSERT(ask->candidates == names);

@@ -4,10 +4,11 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "common/json/value.hpp"
 
 using namespace std::chrono_literals;
-using nlohmann::json;
+using json = wattle::SortedJson;
 using wattle::Errc;
 using wattle::fail;
 using wattle::ManualClock;

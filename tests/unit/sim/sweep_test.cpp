@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;
@@ -30,7 +30,7 @@ TEST_CASE(
   for (const ServerModel& server : options.servers) {
     double power_w = 0, requests = -1;
     for (const double level : options.levels) {
-      const auto line = nlohmann::json::parse(run_cell(options, {server.name, level}));
+      const auto line = wattle::SortedJson::parse(run_cell(options, {server.name, level}));
       if (level == 0) {
         CHECK(line["power_w"].get<double>() == doctest::Approx(server.watts[0]).epsilon(1e-4));
         CHECK(line["response_ms"].is_null());

@@ -3,11 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "common/json/value.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/json/value.hpp"
 #include "sim/learning/cluster_record.hpp"
 #include "sim/world/random.hpp"
 
@@ -23,7 +23,7 @@ struct MadeRecord {
 inline double idle_w(std::size_t node) { return 60 + 10 * static_cast<double>(node); }
 
 inline std::string record_text(const MadeRecord& made) {
-  using nlohmann::json;
+  using json = wattle::SortedJson;
   const auto line = [](const char* kind, json row) { return json{{kind, std::move(row)}}.dump() + "\n"; };
   std::string text =
       json{{"wattle_record", 1}, {"to_s", made.from_s + 3600 * made.hours}, {"names", "plain"}}.dump() + "\n";

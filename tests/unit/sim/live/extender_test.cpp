@@ -2,14 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/value.hpp"
 #include "sim/live/cgroup_pods.hpp"
 #include "sim/world/workload.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::live;
-using nlohmann::json;
+using json = wattle::SortedJson;
 
 TEST_CASE("ExtenderArgs have Go names outside, lower camel case in the pod, and names only") {
   placement::PodSpec pod;

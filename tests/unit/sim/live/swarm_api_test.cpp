@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::live;
@@ -53,7 +53,7 @@ TEST_CASE("how the sessions do is told with its units") {
   status.nodes = 3;
   status.waiting = 7;
   status.oldest_s = 1.5;
-  const auto told = nlohmann::json::parse(status_json(status, {4, 0.1, 0.2, 0.3}));
+  const auto told = wattle::SortedJson::parse(status_json(status, {4, 0.1, 0.2, 0.3}));
   CHECK(told["nodes"] == 3);
   CHECK(told["records_waiting"] == 7);
   CHECK(told["oldest_waiting_s"] == 1.5);

@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json/value.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
 #include "sim/report/derive.hpp"
@@ -89,7 +89,7 @@ TEST_CASE("former names of scenarios are those of today, and JSON has both for o
   options.trials = {"thesis_test1", "consolidation"};
   options.contestants.resize(1);
   options.consolidation = consolidation::synthetic_dataset(3);
-  const auto told = nlohmann::json::parse(suite::to_json(suite::run(options).value()));
+  const auto told = wattle::SortedJson::parse(suite::to_json(suite::run(options).value()));
   CHECK(told["trials"][0]["id"] == "X1");
   CHECK(told["trials"][0]["scenario"] == "thesis_test1");
   CHECK(told["x8"].size() == 3);
@@ -114,12 +114,12 @@ TEST_CASE(
   options.trials = {"consolidation"};
   options.seeds = 1;
   options.consolidation = consolidation::synthetic_dataset(3);
-  const auto told = [&] { return nlohmann::json::parse(suite::to_json(suite::run(options).value())); };
+  const auto told = [&] { return wattle::SortedJson::parse(suite::to_json(suite::run(options).value())); };
   const auto without = told();
   CHECK(without["data"] == "synthetic");
   CHECK(without["trials"].empty());
   REQUIRE(without["consolidation"].size() == 3);
-  const auto rules = [](const nlohmann::json& report) {
+  const auto rules = [](const wattle::SortedJson& report) {
     return report["consolidation"][2]["bench"]["tables"][0]["rules"];
   };
   CHECK(without["consolidation"][0]["bench"]["what"].get<std::string>().find("data: synthetic") != std::string::npos);
@@ -141,8 +141,8 @@ TEST_CASE("the report needs nothing else, and a name cannot end its data early")
     CHECK(page.find(outside) == std::string::npos);
   const std::string open = R"(<script id="data" type="application/json">)";
   const std::size_t from = page.find(open) + open.size(), to = page.find("</script>", from);
-  const auto told = nlohmann::json::parse(page.substr(from, to - from));
-  CHECK(told == nlohmann::json::parse(json));
+  const auto told = wattle::SortedJson::parse(page.substr(from, to - from));
+  CHECK(told == wattle::SortedJson::parse(json));
   CHECK(told["data"] == "</script><b>");
 }
 
