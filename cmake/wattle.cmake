@@ -103,16 +103,59 @@ if(WATTLE_TESTS)
     COMPILE_DEFINITIONS "WATTLE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";WATTLE_BIN_DIR=\"${CMAKE_BINARY_DIR}/bin\"")
 endif()
 
-# wattle_test(name LABEL unit SOURCES a_test.cpp USES target ... [TIMEOUT seconds]): one doctest program, one ctest entry.
+# The class of a test, which is one of its labels (CONTRIBUTING.md, "Tests"): `pure` passes the first time, always; `live` may run a second time
+# after a failure; `timed` makes a statement about time and runs in scripts/test-long only.
+set(WATTLE_TEST_CLASSES pure live timed)
+
+# Configuring fails for a test without a class: each directory is checked when its own CMakeLists.txt ends.
+function(add_test)
+  _add_test(${ARGV})
+  cmake_language(DEFER GET_CALL_IDS calls)
+  if(NOT "wattle_classes" IN_LIST calls)
+    cmake_language(DEFER ID wattle_classes CALL wattle_require_classes)
+  endif()
+endfunction()
+function(wattle_require_classes)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test IN LISTS tests)
+    get_test_property(${test} LABELS labels)
+    set(classes ${labels})
+    list(FILTER classes INCLUDE REGEX "^(pure|live|timed)$")
+    list(LENGTH classes count)
+    if(NOT count EQUAL 1)
+      message(SEND_ERROR "test ${test} has the labels '${labels}': it needs exactly one of the classes pure, live and timed (CONTRIBUTING.md)")
+    endif()
+  endforeach()
+endfunction()
+
+# wattle_test(name CLASS pure LABEL unit SOURCES a_test.cpp ... [LIVE b_test.cpp ...] [TIMED] USES target ... [TIMEOUT seconds]): one doctest program.
+# CLASS is the class of its ctest entry. The files after LIVE are compiled into the same program and run as a second entry, name_live; with TIMED
+# the cases of TEST_SUITE("timed") are a further entry, name_timed.
 # The limit ends a test that hangs; it judges no speed, and sanitizers on a busy machine are twenty times slower.
 function(wattle_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;USES")
-  add_executable(${name} ${arg_SOURCES})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TIMED" "CLASS;LABEL;TIMEOUT" "SOURCES;LIVE;USES")
+  add_executable(${name} ${arg_SOURCES} ${arg_LIVE})
   target_link_libraries(${name} PRIVATE wattle_options wattle_test_main ${arg_USES})
-  add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 1200)
   endif()
-  # rapidcheck draws another seed each time unless told; a red run must be repeatable.
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "RC_PARAMS=seed=20240607")
+  set(untimed)
+  if(arg_TIMED)
+    set(untimed -tse=timed)
+    wattle_test_entry(${name}_timed timed -ts=timed)
+  endif()
+  set(here)
+  if(arg_LIVE)
+    list(TRANSFORM arg_LIVE PREPEND "*/" OUTPUT_VARIABLE files)
+    list(JOIN files "," files)
+    wattle_test_entry(${name}_live live "-sf=${files}" ${untimed})
+    set(here "-sfe=${files}")
+  endif()
+  wattle_test_entry(${name} "${arg_CLASS}" ${here} ${untimed})
 endfunction()
+# One ctest entry of the program `name` of the calling wattle_test.
+macro(wattle_test_entry entry class)
+  add_test(NAME ${entry} COMMAND ${name} ${ARGN})
+  # rapidcheck draws another seed each time unless one is given; a red run must be repeatable.
+  set_tests_properties(${entry} PROPERTIES LABELS "${class};${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "RC_PARAMS=seed=20240607")
+endmacro()
