@@ -60,7 +60,7 @@ class Gate {
 
 }  // namespace
 
-TEST_CASE("percentiles are at least those of the server's own log") {
+TEST_CASE("percentiles are at least those of the server's own log" * doctest::test_suite("timed")) {
   SlowServer server(
       Manners{.before = [](std::size_t nth) { std::this_thread::sleep_for(nth % 10 == 9 ? 40ms : 5ms); }});
   UserLoad load = load_for(server);
@@ -79,7 +79,7 @@ TEST_CASE("percentiles are at least those of the server's own log") {
   CHECK(tally.latency.mean_ms() == doctest::Approx(tally.waited.mean_ms() + tally.answering.mean_ms()));
 }
 
-TEST_CASE("a server that stalls for a second shows it in all requests that were due in that second") {
+TEST_CASE("a server that stalls for a second shows it in all requests that were due in that second" * doctest::test_suite("timed")) {
   std::mutex mutex;
   std::optional<MonoTime> stalled_until;
   SlowServer server(Manners{.before = [&](std::size_t) {
@@ -105,7 +105,7 @@ TEST_CASE("a server that stalls for a second shows it in all requests that were 
   CHECK(tally.most_connections == 2);
 }
 
-TEST_CASE("the rate is that which was asked for, and a trace's count at any speed") {
+TEST_CASE("the rate is that which was asked for, and a trace's count at any speed" * doctest::test_suite("timed")) {
   SlowServer server({});
   UserLoad load = load_for(server);
   load.arrivals = Arrivals::constant(500, 1s, Spacing::even, 1);
@@ -123,7 +123,7 @@ TEST_CASE("the rate is that which was asked for, and a trace's count at any spee
   CHECK(replayed.lasted >= 400ms);
 }
 
-TEST_CASE("a closed loop keeps Little's law") {
+TEST_CASE("a closed loop keeps Little's law" * doctest::test_suite("timed")) {
   SlowServer server(Manners{.before = [](std::size_t) { std::this_thread::sleep_for(10ms); }});
   UserLoad load = load_for(server);
   load.closed = {8, 20ms, Spacing::even, 2s};
