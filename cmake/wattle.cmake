@@ -157,5 +157,5 @@ endfunction()
 macro(wattle_test_entry entry class)
   add_test(NAME ${entry} COMMAND ${name} ${ARGN})
   # rapidcheck draws another seed each time unless one is given; a red run must be repeatable.
-  set_tests_properties(${entry} PROPERTIES LABELS "${class};${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "RC_PARAMS=seed=20240607")
+  set_tests_properties(${entry} PROPERTIES LABELS "${class};doctest;${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "RC_PARAMS=seed=20240607")
 endmacro()
