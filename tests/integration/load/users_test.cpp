@@ -79,7 +79,8 @@ TEST_CASE("percentiles are at least those of the server's own log" * doctest::te
   CHECK(tally.latency.mean_ms() == doctest::Approx(tally.waited.mean_ms() + tally.answering.mean_ms()));
 }
 
-TEST_CASE("a server that stalls for a second shows it in all requests that were due in that second" * doctest::test_suite("timed")) {
+TEST_CASE("a server that stalls for a second shows it in all requests that were due in that second" *
+          doctest::test_suite("timed")) {
   std::mutex mutex;
   std::optional<MonoTime> stalled_until;
   SlowServer server(Manners{.before = [&](std::size_t) {
