@@ -35,14 +35,16 @@ def pods_of_demos():
 
 
 class Demo:
-    def __init__(self, binaries, seconds, **environment):
+    """scripts/demo with these built programs, or with those that its own arguments name where `binaries` is None."""
+
+    def __init__(self, binaries, seconds, *arguments, **environment):
         self.logs = pathlib.Path(tempfile.mkdtemp(prefix="wattle-demo-test-"))
         self.temporary = self.logs / "tmp"
         self.temporary.mkdir()
         self.lines = []
         self.process = subprocess.Popen(
-            [str(ROOT / "scripts" / "demo")], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "DEMO_BIN": str(binaries), "DEMO_SECONDS": str(seconds), "DEMO_LOGS": str(self.logs / "kept"),
+            [str(ROOT / "scripts" / "demo"), *arguments], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "DEMO_BIN": str(binaries or ""), "DEMO_SECONDS": str(seconds), "DEMO_LOGS": str(self.logs / "kept"),
                  "TMPDIR": str(self.temporary), **environment})
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
