@@ -96,7 +96,8 @@ endfunction()
 # What every test program has: doctest's main, and where fixtures and programs are. Tests themselves are compiled without optimisation
 # (they are most of the code, and run against optimised libraries).
 if(WATTLE_TESTS)
-  add_library(wattle_test_main OBJECT "${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp" "${PROJECT_SOURCE_DIR}/tests/places.cpp")
+  add_library(wattle_test_main OBJECT "${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp"
+    "${PROJECT_SOURCE_DIR}/tests/patience.cpp" "${PROJECT_SOURCE_DIR}/tests/places.cpp")
   target_link_libraries(wattle_test_main PUBLIC wattle_options wattle_doctest)
   target_compile_options(wattle_test_main PUBLIC -O0 -U_FORTIFY_SOURCE)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/places.cpp" PROPERTIES

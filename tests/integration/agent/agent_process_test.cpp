@@ -13,6 +13,7 @@
 #include "common/transport/keys.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/patience.hpp"
 #include "tests/places.hpp"
 #include "tests/unit/http/certificates.hpp"
 
@@ -106,7 +107,7 @@ TEST_CASE("a captured server is accepted or not by its own meters, in a report t
         put(*dir, "intel-rapl:2", 2'000'000'000, 1'000'000);
         put(*dir, "intel-rapl:1", 5'000'000'000, dir == &right ? 4'000'000 : 1'000'000);
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      tests::pace(std::chrono::milliseconds(20));
     }
   });
   const auto accept = [](const TempDir& dir) {
@@ -190,7 +191,7 @@ TEST_CASE(
   Child agent({agent_binary(), "run", "--config", dir.path + "/agent.yaml"});
 
   const SystemClock clock;
-  const MonoTime patience = clock.mono() + std::chrono::seconds(60);
+  const MonoTime patience = clock.mono() + wattle::tests::late();
   std::optional<wire::Hello> hello;
   std::uint64_t last_seq = 0, incarnation = 0;
   while (clock.mono() < patience && last_seq < 5) {
@@ -261,7 +262,7 @@ TEST_CASE("over TLS the page asks for its token, and answers nobody in the clear
   CHECK(page.starts_with("HTTP/1.1 200 "));
   CHECK(page.find("wattle_node_cpu_seconds_total ") != std::string::npos);
   for (const char* open : {"/livez", "/echo"}) CHECK(get(open, "").starts_with("HTTP/1.1 200 "));
-  CHECK_FALSE(http::Client("127.0.0.1", port).request("GET", "/livez", "", std::chrono::seconds(20)));
+  CHECK_FALSE(http::Client("127.0.0.1", port).request("GET", "/livez", "", wattle::tests::soon()));
   CHECK(agent.end(SIGTERM) == 0);
 }
 
@@ -280,17 +281,17 @@ TEST_CASE("an agent without a controller serves its metrics and apart from them 
     echo_port = event.value("echo_port", std::uint16_t{0});
   }
   http::Client client("127.0.0.1", port);
-  const auto page = client.request("GET", "/metrics", "", std::chrono::seconds(20));
+  const auto page = client.request("GET", "/metrics", "", wattle::tests::soon());
   REQUIRE(page.has_value());
   CHECK(page->status == 200);
   CHECK(page->body.find("wattle_node_cpu_seconds_total ") != std::string::npos);
-  const auto live = client.request("GET", "/livez", "", std::chrono::seconds(20));
+  const auto live = client.request("GET", "/livez", "", wattle::tests::soon());
   REQUIRE(live.has_value());
   CHECK(live->status == 200);
   http::Client user("127.0.0.1", echo_port);
-  const auto echo = user.request("GET", "/echo?nonce=n7", "", std::chrono::seconds(20));
+  const auto echo = user.request("GET", "/echo?nonce=n7", "", wattle::tests::soon());
   REQUIRE_MESSAGE(echo.has_value(), echo.error().message());
   CHECK(echo->body == "n7\n");
-  CHECK(user.request("GET", "/metrics", "", std::chrono::seconds(20))->status == 404);
+  CHECK(user.request("GET", "/metrics", "", wattle::tests::soon())->status == 404);
   CHECK(agent.end(SIGTERM) == 0);
 }

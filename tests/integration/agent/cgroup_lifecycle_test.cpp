@@ -17,6 +17,7 @@
 #include "agent/collect/cgroup_mount.hpp"
 #include "agent/sampler.hpp"
 #include "common/parse.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::agent;
@@ -27,12 +28,9 @@ namespace {
 constexpr std::uint64_t kTolerance_us = 10'000;
 
 bool remove_cgroup(const std::string& path) {
-  for (int i = 0; i < 500; ++i) {
-    if (::rmdir(path.c_str()) == 0) return true;
-    if (errno != EBUSY) return false;
-    ::usleep(2000);
-  }
-  return false;
+  bool removed = false;
+  tests::wait_until([&] { return (removed = ::rmdir(path.c_str()) == 0) || errno != EBUSY; });
+  return removed;
 }
 
 struct Used {

@@ -15,6 +15,7 @@
 #include "agent/collect/cgroup.hpp"
 #include "agent/collect/cgroup_mount.hpp"
 #include "common/parse.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::agent;
@@ -136,7 +137,7 @@ TEST_CASE("every value of the sweep lies between the files' before and after it,
       if (const auto pids = dir->read_file("pids.current")) CHECK(*parse::u64(parse::trim(*pids)) == record.pids);
       last_us = after.usage_us;
     }
-    ::usleep(20'000);
+    tests::pace(std::chrono::milliseconds(20));
   }
   CHECK(last_us > 0);
 }
@@ -175,7 +176,7 @@ TEST_CASE("a sweeping collector tells what one of files tells; a workload born a
     return std::nullopt;
   };
   tick();
-  ::usleep(100'000);
+  tests::pace(std::chrono::milliseconds(100));
   tick();
   CHECK(swept.sweeps());
   for (const std::uint64_t id : {going->id(), staying.id()}) {
@@ -197,7 +198,7 @@ TEST_CASE("a sweeping collector tells what one of files tells; a workload born a
   going.reset();
   Busy born(service("-born.service"));
   born.spin();
-  ::usleep(50'000);
+  tests::pace(std::chrono::milliseconds(50));
   tick();
   const auto gone = at(by_sweep, gone_id, true), came = at(by_sweep, born.id(), false);
   REQUIRE(gone.has_value());
@@ -231,7 +232,7 @@ TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up"
   int grew = 0;
   std::optional<std::uint64_t> last_us;
   for (int round = 0; round < 11; ++round) {
-    ::usleep(100'000);  // the kernel adds up every two seconds
+    tests::pace(std::chrono::milliseconds(100));  // the kernel adds up every two seconds
     collector.read(readings, clock, 1024, scratch);
     for (std::size_t i = 0; i < readings.workloads.size(); ++i) {
       if (readings.workloads[i].cgroup_id != busy.id()) continue;

@@ -20,6 +20,7 @@
 #include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/log.hpp"
+#include "tests/patience.hpp"
 
 namespace wattle::agent::test {
 
@@ -77,7 +78,7 @@ class Listener {
         continue;
       }
       std::array<char, 4096> request;
-      if (!worker_.wait(connection.get(), std::chrono::seconds(30))) return;
+      if (!worker_.wait(connection.get(), tests::soon())) return;
       if (::recv(connection.get(), request.data(), request.size(), 0) <= 0) continue;
       if (delay_.count() > 0) worker_.wait(-1, delay_);
       ::send(connection.get(), answer_.data(), answer_.size(), MSG_NOSIGNAL);
@@ -124,13 +125,6 @@ inline std::uint64_t count(Prober& prober, std::size_t which, ProbeEnd end) {
   return prober.counts()[which].by_end[static_cast<std::size_t>(end)];
 }
 
-// Until it is so; false after half a minute.
-inline bool eventually(const std::function<bool()>& so) {
-  for (int i = 0; i < 3000; ++i) {
-    if (so()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
+inline bool eventually(const std::function<bool()>& so) { return tests::wait_until(so); }
 
 }  // namespace wattle::agent::test

@@ -18,6 +18,7 @@
 #include "common/clock.hpp"
 #include "common/parse.hpp"
 #include "common/psi.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace std::chrono_literals;
@@ -80,7 +81,7 @@ class Limited {
       ::waitpid(pid_, nullptr, 0);
     }
     // The kernel lets go of the dead a moment later.
-    for (int i = 0; i < 100 && (!gone(pressure_) || !gone(limit_)); ++i) std::this_thread::sleep_for(20ms);
+    tests::wait_until([&] { return gone(pressure_) && gone(limit_); });
   }
 
   bool spin() {
@@ -125,10 +126,12 @@ TEST_CASE("the kernel calls it pressure that a limit keeps a task from running; 
   const Reading before = limited->read(clock);
   Reading after = before;
   // Until it was kept for a second: on a busy machine it runs less, and is kept later.
-  for (int i = 0; i < 600 && after.throttled_us - before.throttled_us < 1e6; ++i) {
-    std::this_thread::sleep_for(200ms);
-    after = limited->read(clock);
-  }
+  tests::wait_until(
+      [&] {
+        after = limited->read(clock);
+        return after.throttled_us - before.throttled_us >= 1e6;
+      },
+      tests::late());
   const double passed_us = seconds(after.at - before.at) * 1e6;
   const auto share = [&](double Reading::*what) { return (after.*what - before.*what) / passed_us; };
   const double some = share(&Reading::stalled_us), throttled = share(&Reading::throttled_us),

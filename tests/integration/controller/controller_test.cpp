@@ -9,6 +9,7 @@
 #include "common/wire/codec.hpp"
 #include "placement/board.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -21,7 +22,7 @@ namespace {
 std::string place_one(Agents& agents, transport::AskClient& shim, const std::string& uid) {
   std::vector<std::string> candidates;
   for (const auto& agent : agents) candidates.push_back(agent->node());
-  const auto answer = shim.ask(ask_for(uid, candidates), 20s);
+  const auto answer = shim.ask(ask_for(uid, candidates), wattle::tests::soon());
   if (!answer) FAIL(answer.error().message());
   REQUIRE(answer->scores.size() == agents.size());
   const auto best = std::max_element(answer->scores.begin(), answer->scores.end());
@@ -59,14 +60,14 @@ TEST_CASE("records in, scores out, outcomes joined: the whole loop over real soc
   }
 
   http::Client web("127.0.0.1", world.controller->endpoints().http_port);
-  const auto metrics = web.request("GET", "/metrics", "", 20s);
+  const auto metrics = web.request("GET", "/metrics", "", wattle::tests::soon());
   REQUIRE(metrics);
   CHECK(metrics->body.find("wattle_controller_outcomes_total 8") != std::string::npos);
-  const auto api = web.request("GET", "/api/v1/nodes", "", 20s);
+  const auto api = web.request("GET", "/api/v1/nodes", "", wattle::tests::soon());
   REQUIRE(api);
   CHECK(json::parse(api->body)["nodes"].size() == 3);
-  CHECK(web.request("GET", "/api/v1/node?name=nope", "", 20s)->status == 404);
-  CHECK(web.request("GET", "/livez", "", 20s)->status == 200);
+  CHECK(web.request("GET", "/api/v1/node?name=nope", "", wattle::tests::soon())->status == 404);
+  CHECK(web.request("GET", "/livez", "", wattle::tests::soon())->status == 200);
 }
 
 TEST_CASE("a restart resumes gradient steps, replay and decision ids from the checkpoint") {
@@ -136,14 +137,14 @@ TEST_CASE("roles hold: who may ask, query and confirm") {
   auto shim = world.ask_client(world.shim);
   auto boss = world.ask_client(world.operator_key);
   auto agent = world.ask_client(world.agents[0]);
-  CHECK(reader.ask(ask_for("p", {"n0"}), 20s).error().code == Errc::denied);
-  CHECK(!shim.query("nodes", {}, 20s));
-  CHECK(!agent.query("nodes", {}, 20s));
-  CHECK(!reader.query("confirm", {{"pod", "p"}, {"node", "n0"}}, 20s));
-  REQUIRE(boss.ask(ask_for("p", {"n0"}), 20s));
+  CHECK(reader.ask(ask_for("p", {"n0"}), wattle::tests::soon()).error().code == Errc::denied);
+  CHECK(!shim.query("nodes", {}, wattle::tests::soon()));
+  CHECK(!agent.query("nodes", {}, wattle::tests::soon()));
+  CHECK(!reader.query("confirm", {{"pod", "p"}, {"node", "n0"}}, wattle::tests::soon()));
+  REQUIRE(boss.ask(ask_for("p", {"n0"}), wattle::tests::soon()));
   CHECK(answer(boss, "confirm", {{"pod", "p-name"}, {"node", "n0"}})["confirmed"] == true);
   CHECK(answer(reader, "decisions")["decisions"][0]["placed_on"] == "n0");
-  CHECK(boss.query("confirm", {{"pod", "p"}, {"node", "nope"}}, 20s).error().message().find("nope") !=
+  CHECK(boss.query("confirm", {{"pod", "p"}, {"node", "nope"}}, wattle::tests::soon()).error().message().find("nope") !=
         std::string::npos);
 }
 
@@ -228,7 +229,7 @@ TEST_CASE("a key that is allowed later is let in without a restart") {
   bool answered = false;
   CHECK(run_until(world, none, [&] {
     auto client = world.ask_client(late);
-    answered = client.query("status", {}, 2s).has_value();
+    answered = client.query("status", {}, wattle::tests::soon()).has_value();
     return answered;
   }));
 }

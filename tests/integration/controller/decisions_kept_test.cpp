@@ -8,6 +8,7 @@
 #include "tests/integration/agent/child.hpp"
 #include "tests/integration/controller/free_port.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 #include "tests/places.hpp"
 
 using namespace wattle;
@@ -19,7 +20,7 @@ using wattle::agent::test::Child;
 namespace {
 
 std::uint64_t decided(transport::AskClient& shim, const std::string& uid) {
-  auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), 20s);
+  auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), wattle::tests::soon());
   if (!answer) FAIL(answer.error().message());
   return answer->decision_id;
 }
@@ -71,11 +72,11 @@ TEST_CASE("a restart reads decisions and outcomes back, and tells those of a wee
   CHECK(wrong.error().message().find("argument since: is 'soon'") != std::string::npos);
 
   http::Client web("127.0.0.1", world.controller->endpoints().http_port);
-  const auto same = web.request("GET", "/api/v1/decisions?since=7d&limit=1000", "", 20s);
+  const auto same = web.request("GET", "/api/v1/decisions?since=7d&limit=1000", "", wattle::tests::soon());
   REQUIRE(same);
   CHECK(same->status == 200);
   CHECK(json::parse(same->body) == week);
-  CHECK(web.request("GET", "/api/v1/decisions?since=soon", "", 20s)->status == 400);
+  CHECK(web.request("GET", "/api/v1/decisions?since=soon", "", wattle::tests::soon())->status == 400);
 
   auto shim = world.ask_client(world.shim);
   CHECK(decided(shim, "later") == last + 1);

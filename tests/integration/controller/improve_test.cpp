@@ -17,6 +17,7 @@
 #include "placement/features.hpp"
 #include "tests/integration/controller/shipped.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 #include "tests/places.hpp"
 
 using namespace wattle;
@@ -133,8 +134,8 @@ TEST_CASE(
   auto reader = world.ask_client(world.reader);
   CHECK(answer(reader, "record", {{"of", "pods"}})["rows"] == pods);
   http::Client web("127.0.0.1", world.controller->endpoints().http_port);
-  CHECK(json::parse(web.request("GET", "/api/v1/record?of=pods", "", 20s)->body)["rows"] == pods);
-  CHECK(web.request("GET", "/api/v1/record?of=wishes", "", 20s)->status == 400);
+  CHECK(json::parse(web.request("GET", "/api/v1/record?of=pods", "", wattle::tests::soon())->body)["rows"] == pods);
+  CHECK(web.request("GET", "/api/v1/record?of=wishes", "", wattle::tests::soon())->status == 400);
   CHECK(cli(world, "model record record.jsonl").exit_code == 1);  // it is there
   REQUIRE(cli(world, "model record hidden.jsonl --hash-names").exit_code == 0);
   const json hidden = record_rows(world.dir / "hidden.jsonl", "pods");

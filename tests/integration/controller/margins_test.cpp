@@ -6,6 +6,7 @@
 
 #include "common/http/client.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -108,7 +109,7 @@ TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on 
     CHECK(row["cost"] > 0.99);
     steps = told["learned"]["steps"];
     http::Client web("127.0.0.1", world.controller->endpoints().http_port);
-    const auto page = web.request("GET", "/metrics", "", 20s);
+    const auto page = web.request("GET", "/metrics", "", wattle::tests::soon());
     REQUIRE(page);
     CHECK(page->body.find("wattle_controller_margin_services 1") != std::string::npos);
   }

@@ -6,6 +6,7 @@
 
 #include "common/json/value.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -67,7 +68,7 @@ TEST_CASE("a promotion keeps the network that serves, and a rollback lets it ser
   world.start();
   auto client = world.ask_client(world.operator_key);
   const auto audited = [&](const std::string& what) {
-    const MonoTime patience = world.clock.mono() + 60s;
+    const MonoTime patience = world.clock.mono() + wattle::tests::late();
     while (world.clock.mono() < patience) {
       const auto policy = query(client, "policy");
       REQUIRE(policy);

@@ -11,6 +11,7 @@
 #include "common/sqlite/database.hpp"
 #include "controller/store/control_file.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 #include "tests/places.hpp"
 #include "tests/unit/common/log_lines.hpp"
 
@@ -22,7 +23,7 @@ using json = wattle::SortedJson;
 namespace {
 
 wire::Suggestion ask(transport::AskClient& shim, const std::string& uid) {
-  auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), 20s);
+  auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), wattle::tests::soon());
   if (!answer) FAIL(answer.error().message());
   return *answer;
 }
@@ -156,7 +157,7 @@ TEST_CASE("pods beyond their soft latency limit are measured, and a canary that 
     CHECK(answer(client, "policy")["late"]["measured"].is_null());
     wire::Ask asked = ask_for("slow", {"n0", "n1"});
     asked.latency_soft_ms = 20;
-    REQUIRE(shim.ask(asked, 60s));
+    REQUIRE(shim.ask(asked, wattle::tests::late()));
     agents[0]->place("slow");
     CHECK(run_until(world, agents, [&] { return !answer(client, "policy")["late"]["measured"].is_null(); }));
     const json measured = answer(client, "policy")["late"];

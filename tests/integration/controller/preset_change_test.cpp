@@ -11,6 +11,7 @@
 #include "placement/policies/registry.hpp"
 #include "tests/integration/controller/shipped.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/placement/preset_fleet.hpp"
 
 using namespace wattle;
@@ -40,7 +41,7 @@ TEST_CASE(
   auto shim = world.ask_client(world.shim), client = world.ask_client(world.operator_key);
   const std::string uid = "p";  // never bound, so that it waits in no node's way
   const auto decided = [&](const std::string& preset) {
-    const auto scored = shim.ask(ask_for(uid, {"n0", "n1"}), 20s);
+    const auto scored = shim.ask(ask_for(uid, {"n0", "n1"}), wattle::tests::soon());
     if (!scored) FAIL(scored.error().message());
     const json decision = answer(client, "explain", {{"pod", uid}})["decision"];
     const std::string by = decision["decided_by"], reason = decision["reason"];

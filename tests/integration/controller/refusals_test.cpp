@@ -6,6 +6,7 @@
 #include "common/parse.hpp"
 #include "common/wire/codec.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -27,7 +28,7 @@ struct Refusals {
   World& world;
   http::Client web{"127.0.0.1", world.controller->endpoints().http_port};
   std::uint64_t value(const std::string& metric) {
-    const auto page = web.request("GET", "/metrics", "", 20s);
+    const auto page = web.request("GET", "/metrics", "", wattle::tests::soon());
     REQUIRE(page);
     std::uint64_t found = 0;
     parse::for_each_line(page->body, [&](std::string_view line) {
@@ -141,7 +142,7 @@ TEST_CASE("a revoked key loses its session, its asks and the feed, and nobody el
     return std::all_of(agents.begin(), agents.end(), [](const auto& agent) { return agent->status().acked_seq > 2; });
   }));
   auto reader = world.ask_client(world.reader);
-  REQUIRE(reader.query("status", {}, 20s));
+  REQUIRE(reader.query("status", {}, wattle::tests::soon()));
   const std::vector<std::string> topics{std::string(transport::kTopicState)};
   const std::string& feed = world.controller->endpoints().feed;
   auto theirs = transport::Subscriber::connect(world.context, world.to(feed, world.reader), topics);
@@ -175,7 +176,7 @@ TEST_CASE("a revoked key loses its session, its asks and the feed, and nobody el
   CHECK(refusals.value("wattle_controller_keys_revoked_total") == 2);
   CHECK(ours->times_up() == 1);
   CHECK(refusals.value("wattle_controller_sessions") == 1);
-  const auto asked = reader.query("status", {}, 20s);
+  const auto asked = reader.query("status", {}, wattle::tests::soon());
   REQUIRE_FALSE(asked);
   CHECK(asked.error().code == Errc::denied);
 
@@ -208,11 +209,12 @@ TEST_CASE("with a token the controller's pages ask for it, and count who had non
   world.start();
   http::Client without("127.0.0.1", world.controller->endpoints().http_port);
   for (const char* page : {"/metrics", "/api/v1/nodes", "/nothing"})
-    CHECK(without.request("GET", page, "", 20s)->status == 401);
-  for (const char* page : {"/livez", "/readyz"}) CHECK(without.request("GET", page, "", 20s)->status == 200);
+    CHECK(without.request("GET", page, "", wattle::tests::soon())->status == 401);
+  for (const char* page : {"/livez", "/readyz"})
+    CHECK(without.request("GET", page, "", wattle::tests::soon())->status == 200);
   http::Client with("127.0.0.1", world.controller->endpoints().http_port);
   with.bearer("correct-horse-battery");
-  const auto page = with.request("GET", "/metrics", "", 20s);
+  const auto page = with.request("GET", "/metrics", "", wattle::tests::soon());
   REQUIRE(page);
   CHECK(page->status == 200);
   CHECK(page->body.find("wattle_controller_refused_total{endpoint=\"http\",reason=\"token\"} 3\n") !=
@@ -225,7 +227,7 @@ TEST_CASE("a revocation that could not be read when it came is told by doctor an
   Refusals refusals{world};
   Agents none;
   auto reader = world.ask_client(world.reader);
-  REQUIRE(reader.query("status", {}, 20s));
+  REQUIRE(reader.query("status", {}, wattle::tests::soon()));
   const auto list = transport::AllowList::load(world.config.allow_file);
   REQUIRE(list);
   transport::AllowList fewer;
@@ -236,14 +238,14 @@ TEST_CASE("a revocation that could not be read when it came is told by doctor an
   std::filesystem::create_directory(world.config.allow_file);
   auto ops = world.ask_client(world.operator_key);
   REQUIRE(run_until(world, none, [&] {
-    const auto told = ops.query("doctor", {}, 20s);
+    const auto told = ops.query("doctor", {}, wattle::tests::soon());
     return told && told->find("allow list") != std::string::npos;
   }));
   CHECK(refusals.value("wattle_controller_allow_list_ok") == 0);
-  REQUIRE(reader.query("status", {}, 20s));
+  REQUIRE(reader.query("status", {}, wattle::tests::soon()));
   std::filesystem::remove(world.config.allow_file);
   REQUIRE(write_file_atomically(world.config.allow_file, fewer.text()));
-  REQUIRE(run_until(world, none, [&] { return !reader.query("status", {}, 20s); }));
+  REQUIRE(run_until(world, none, [&] { return !reader.query("status", {}, wattle::tests::soon()); }));
   CHECK(refusals.value("wattle_controller_allow_list_ok") == 1);
   CHECK(refusals.value("wattle_controller_keys_revoked_total") == 1);
 }

@@ -8,6 +8,7 @@
 
 #include "common/http/client.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 #include "tests/places.hpp"
 
 using namespace wattle;
@@ -62,7 +63,7 @@ TEST_CASE("what was used is told by socket, HTTP and command line, and goes on a
   {
     Agents agents = connect_agents(world, 2);
     auto shim = world.ask_client(world.shim);
-    for (const char* uid : {"p0", "p1"}) REQUIRE(shim.ask(ask_for(uid, {"n0", "n1"}), 20s));
+    for (const char* uid : {"p0", "p1"}) REQUIRE(shim.ask(ask_for(uid, {"n0", "n1"}), wattle::tests::soon()));
     agents[0]->place("p0");
     agents[1]->place("p1");
     auto reader = world.ask_client(world.reader);
@@ -91,12 +92,12 @@ TEST_CASE("what was used is told by socket, HTTP and command line, and goes on a
   CHECK(after["cut"] == true);
 
   http::Client web("127.0.0.1", world.controller->endpoints().http_port);
-  const auto same = web.request("GET", "/api/v1/report?since=7d", "", 20s);
+  const auto same = web.request("GET", "/api/v1/report?since=7d", "", wattle::tests::soon());
   REQUIRE(same);
   CHECK(same->status == 200);
   json told = json::parse(same->body);
   for (const char* key : {"rows", "idle", "unattributed", "nodes", "from_wall_s"}) CHECK(told[key] == after[key]);
-  const auto wrong = web.request("GET", "/api/v1/report?by=pod", "", 20s);
+  const auto wrong = web.request("GET", "/api/v1/report?by=pod", "", wattle::tests::soon());
   REQUIRE(wrong);
   CHECK(wrong->status == 400);
   CHECK(wrong->body.find("namespace, owner, node, label or container") != std::string::npos);
@@ -128,5 +129,5 @@ TEST_CASE("without a store a report says what to set") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message().find("set store.path") != std::string::npos);
   http::Client web("127.0.0.1", world.controller->endpoints().http_port);
-  CHECK(web.request("GET", "/api/v1/report", "", 20s)->status == 404);
+  CHECK(web.request("GET", "/api/v1/report", "", wattle::tests::soon())->status == 404);
 }

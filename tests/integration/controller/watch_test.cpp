@@ -6,6 +6,7 @@
 #include "common/json/value.hpp"
 #include "tests/integration/controller/fake_api.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -34,7 +35,7 @@ struct Watched {
   }
   json get(const std::string& what) const {
     http::Client client("127.0.0.1", world.controller->endpoints().http_port);
-    const auto answer = client.request("GET", "/api/v1/" + what, "", 20s);
+    const auto answer = client.request("GET", "/api/v1/" + what, "", wattle::tests::soon());
     return answer && answer->status == 200 ? json::parse(answer->body) : json();
   }
   json node(const std::string& name) const { return get("node?name=" + name)["node"]; }
@@ -84,7 +85,7 @@ TEST_CASE_FIXTURE(Watched, "what shadow advises adds up though pods go elsewhere
   for (int i = 0; i < 6; ++i) {
     const std::string uid = "p" + std::to_string(i);
     api.put_pod(uid, "");
-    const auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), 20s);
+    const auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), wattle::tests::soon());
     REQUIRE(answer);
     CHECK(answer->neutral);
     const std::string to = get("explain?pod=" + uid)["decision"]["advice"].get<std::string>();
@@ -139,7 +140,7 @@ TEST_CASE_FIXTURE(Watched,
   api.put_pod("before", "n0", "wattle");
   REQUIRE(until([&] { return requested("n0") == 1; }));
   auto shim = world.ask_client(world.shim);
-  REQUIRE(shim.ask(ask_for("asked", {"n0", "n1"}), 20s));
+  REQUIRE(shim.ask(ask_for("asked", {"n0", "n1"}), wattle::tests::soon()));
   api.put_pod("asked", "", "wattle");
   api.put_pod("asked", "n0", "wattle");
   api.put_pod("other", "n0", "another");
@@ -159,16 +160,17 @@ TEST_CASE_FIXTURE(Watched,
     return json();
   };
   CHECK(finding()["state"] == "failed");  // it asks, and has never told of itself
-  REQUIRE(shim.query("shim", {{"host", "h1"}, {"asked", "1"}, {"schedulers", "wattle,another"}}, 20s));
+  REQUIRE(
+      shim.query("shim", {{"host", "h1"}, {"asked", "1"}, {"schedulers", "wattle,another"}}, wattle::tests::soon()));
   CHECK(finding()["state"] == "ok");
   const json known = get("status")["shims"];
   REQUIRE(known.size() == 1);
   CHECK(known[0]["peer"] == "shim/shim");
   CHECK(known[0]["host"] == "h1");
   CHECK(get("status")["asks"]["schedulers"] == json{"another", "wattle"});
-  CHECK_FALSE(world.ask_client(world.reader).query("shim", {}, 20s));
+  CHECK_FALSE(world.ask_client(world.reader).query("shim", {}, wattle::tests::soon()));
   http::Client client("127.0.0.1", world.controller->endpoints().http_port);
-  const auto page = client.request("GET", "/metrics", "", 20s);
+  const auto page = client.request("GET", "/metrics", "", wattle::tests::soon());
   CHECK(page->body.find("wattle_controller_pods_bound_total{asked=\"yes\"} 1\n") != std::string::npos);
   CHECK(page->body.find("wattle_controller_shims{state=\"connected\"} 1\n") != std::string::npos);
 }
@@ -180,7 +182,7 @@ TEST_CASE_FIXTURE(Watched,
   start();
   http::Client client("127.0.0.1", world.controller->endpoints().http_port);
   const auto page = [&](const char* path) {
-    const auto answer = client.request("GET", path, "", 20s);
+    const auto answer = client.request("GET", path, "", wattle::tests::soon());
     return answer ? std::to_string(answer->status) + " " + answer->body : std::string();
   };
   REQUIRE(until([&] { return get("status")["nodes_connected"] == 2; }));
@@ -232,7 +234,7 @@ TEST_CASE_FIXTURE(Watched,
   CHECK(api.lists() > lists);
   http::Client client("127.0.0.1", world.controller->endpoints().http_port);
   REQUIRE(until([&] {
-    const auto page = client.request("GET", "/metrics", "", 20s);
+    const auto page = client.request("GET", "/metrics", "", wattle::tests::soon());
     return page && page->body.find("wattle_controller_kube_synced 1\n") != std::string::npos;
   }));
 }
@@ -243,7 +245,7 @@ TEST_CASE_FIXTURE(Watched, "an API server that never was there does not keep the
   start();
   REQUIRE(until([&] { return get("status")["nodes_connected"] == 2 && node("n1")["age_ms"].is_number(); }));
   auto client = world.ask_client(world.shim);
-  const auto answer = client.ask(ask_for("p9", {"n0", "n1"}), 20s);
+  const auto answer = client.ask(ask_for("p9", {"n0", "n1"}), wattle::tests::soon());
   REQUIRE(answer);
   CHECK_FALSE(answer->neutral);
 }

@@ -19,6 +19,7 @@
 #include "common/transport/outbox.hpp"
 #include "common/transport/session.hpp"
 #include "controller/controller.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/controller/helpers.hpp"
 
 namespace wattle::controller::test {
@@ -27,7 +28,7 @@ using namespace std::chrono_literals;
 using transport::KeyPair;
 using transport::Role;
 
-inline constexpr std::chrono::seconds kPatience{240};
+inline const std::chrono::milliseconds kPatience = tests::late();
 
 class TempDir {
  public:
@@ -191,8 +192,8 @@ inline Agents connect_agents(World& world, std::size_t count) {
 using Pairs = std::map<std::string, std::string>;
 
 inline Result<wattle::SortedJson> query(transport::AskClient& client, const std::string& what,
-                                        const Pairs& arguments = {}) {
-  auto body = client.query(what, arguments, 60s);
+                                    const Pairs& arguments = {}) {
+  auto body = client.query(what, arguments, wattle::tests::late());
   if (!body) return forward_error(body);
   return wattle::SortedJson::parse(*body);
 }

@@ -9,6 +9,7 @@
 #include "common/http/token.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/http/certificates.hpp"
 
 using namespace wattle;
@@ -68,7 +69,7 @@ struct Enrolling {
   // A page of metrics says so.
   bool counted(const std::string& line) const {
     http::Client client("127.0.0.1", world.controller->endpoints().http_port);
-    const auto page = client.request("GET", "/metrics", "", 20s);
+    const auto page = client.request("GET", "/metrics", "", wattle::tests::soon());
     return page && page->body.find(line) != std::string::npos;
   }
   std::string refusals(const std::string& reason, int count) const {
@@ -153,12 +154,12 @@ TEST_CASE_FIXTURE(Enrolling, "a token is shown to nobody but the controller that
 TEST_CASE_FIXTURE(Enrolling, "what makes no sense at the endpoint is refused and harms nothing") {
   http::Client client(
       http::Origin{"localhost", world.controller->endpoints().enrol_port, http::Trust{world.dir / "ca.pem", {}, {}}});
-  CHECK(client.request("POST", "/api/v1/enrol", "{}", 20s)->status == 400);
-  CHECK(client.request("GET", "/api/v1/enrol", "", 20s)->status == 405);
-  CHECK(client.request("POST", "/api/v1/status", "", 20s)->status == 404);
-  CHECK(client.request("POST", "/api/v1/enrol", std::string(5000, 'x'), 20s)->status == 413);
+  CHECK(client.request("POST", "/api/v1/enrol", "{}", wattle::tests::soon())->status == 400);
+  CHECK(client.request("GET", "/api/v1/enrol", "", wattle::tests::soon())->status == 405);
+  CHECK(client.request("POST", "/api/v1/status", "", wattle::tests::soon())->status == 404);
+  CHECK(client.request("POST", "/api/v1/enrol", std::string(5000, 'x'), wattle::tests::soon())->status == 413);
   client.bearer("guess-guess-guess-guess");
-  CHECK(client.request("POST", "/api/v1/enrol", R"({"public_key": "\u0000"})", 20s)->status == 400);
+  CHECK(client.request("POST", "/api/v1/enrol", R"({"public_key": "\u0000"})", wattle::tests::soon())->status == 400);
   give_token("n0");
   CHECK(enrol(KeyPair::generate().public_key).has_value());
 }

@@ -7,6 +7,7 @@
 
 #include "common/stats/quantile.hpp"
 #include "tests/integration/load/slow_server.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::load;
@@ -61,8 +62,7 @@ class Gate {
 }  // namespace
 
 TEST_CASE("percentiles are at least those of the server's own log" * doctest::test_suite("timed")) {
-  SlowServer server(
-      Manners{.before = [](std::size_t nth) { std::this_thread::sleep_for(nth % 10 == 9 ? 40ms : 5ms); }});
+  SlowServer server(Manners{.before = [](std::size_t nth) { wattle::tests::pace(nth % 10 == 9 ? 40ms : 5ms); }});
   UserLoad load = load_for(server);
   load.arrivals = Arrivals::constant(200, 2s, Spacing::poisson, 1);
   const Tally tally = apply(load);
@@ -91,7 +91,7 @@ TEST_CASE("a server that stalls for a second shows it in all requests that were 
       if (!stalled_until) stalled_until = clock.mono() + 1s;
       until = *stalled_until;
     }
-    std::this_thread::sleep_for(until - clock.mono());
+    wattle::tests::pace(until - clock.mono());
   }});
   UserLoad load = load_for(server);
   load.arrivals = Arrivals::constant(100, 4s, Spacing::even, 1);
@@ -125,7 +125,7 @@ TEST_CASE("the rate is that which was asked for, and a trace's count at any spee
 }
 
 TEST_CASE("a closed loop keeps Little's law" * doctest::test_suite("timed")) {
-  SlowServer server(Manners{.before = [](std::size_t) { std::this_thread::sleep_for(10ms); }});
+  SlowServer server(Manners{.before = [](std::size_t) { wattle::tests::pace(10ms); }});
   UserLoad load = load_for(server);
   load.closed = {8, 20ms, Spacing::even, 2s};
   const Tally tally = apply(load);

@@ -19,6 +19,7 @@
 #include "common/transport/keys.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/http/certificates.hpp"
 
 using namespace std::chrono_literals;
@@ -141,9 +142,9 @@ const std::string kNeutral = "[]";
 // Asks for one new pod after another until the answer comes; every answer on the way must be one of the three.
 bool comes_to(http::Client& client, const std::string& wanted, int& pod) {
   const SystemClock clock;
-  const MonoTime until = clock.mono() + 30s;
+  const MonoTime until = clock.mono() + wattle::tests::soon();
   while (clock.mono() < until) {
-    const auto answer = client.request("POST", "/prioritize", request(++pod), 10s);
+    const auto answer = client.request("POST", "/prioritize", request(++pod), wattle::tests::soon());
     REQUIRE(answer);
     REQUIRE(answer->status == 200);
     if (answer->body == wanted) return true;
@@ -177,7 +178,7 @@ TEST_CASE("the shim answers from the controller, the board, or neutrally, and fi
   world.start_controller(ask, feed);
   CHECK(comes_to(client, kFromController, pod));
 
-  const auto metrics = client.request("GET", "/metrics", "", 10s);
+  const auto metrics = client.request("GET", "/metrics", "", wattle::tests::soon());
   REQUIRE(metrics);
   CHECK(metrics->body.find("wattle_shim_answers_total{reason=\"scored\",source=\"controller\"}") != std::string::npos);
   CHECK(metrics->body.find("wattle_shim_answers_total{reason=\"board_stale\",source=\"neutral\"}") !=
@@ -191,14 +192,15 @@ TEST_CASE("a controller that hangs is not asked after three misses, and is asked
   auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
-  const auto page = [&](const char* path) { return client.request("GET", path, "", 10s)->body; };
+  const auto page = [&](const char* path) { return client.request("GET", path, "", wattle::tests::soon())->body; };
   int pod = 0;
   CHECK(comes_to(client, kFromController, pod));
   world.controller->hung = true;
   while (page("/metrics").find("wattle_shim_breaker_state{state=\"closed\"} 0\n") == std::string::npos)
-    CHECK(client.request("POST", "/prioritize", request(++pod), 10s)->status == 200);
+    CHECK(client.request("POST", "/prioritize", request(++pod), wattle::tests::soon())->status == 200);
   const int asks = world.controller->asks;
-  for (int i = 0; i < 50; ++i) CHECK(client.request("POST", "/prioritize", request(++pod), 10s)->body == kFromBoard);
+  for (int i = 0; i < 50; ++i)
+    CHECK(client.request("POST", "/prioritize", request(++pod), wattle::tests::soon())->body == kFromBoard);
   CHECK(world.controller->asks == asks);
   CHECK(page("/metrics").find("wattle_shim_answers_total{reason=\"breaker_open\",source=\"board\"}") !=
         std::string::npos);
@@ -217,13 +219,12 @@ TEST_CASE("the controller is told of the shim: who asked it, how often, and path
   http::Client client("127.0.0.1", service->port());
   int pod = 0;
   CHECK(comes_to(client, kFromController, pod));
-  CHECK(client.request("POST", "/prioritise", request(++pod), 10s)->status == 404);
+  CHECK(client.request("POST", "/prioritise", request(++pod), wattle::tests::soon())->status == 404);
   const auto told = [&](const char* key) {
     const std::lock_guard lock(world.controller->beat_mutex);
     return world.controller->beat.contains(key) ? world.controller->beat.at(key) : std::string();
   };
-  const MonoTime until = world.clock.mono() + 30s;
-  while (told("wrong_paths") != "1" && world.clock.mono() < until) std::this_thread::sleep_for(20ms);
+  wattle::tests::wait_until([&] { return told("wrong_paths") == "1"; });
   CHECK(told("wrong_paths") == "1");
   CHECK(told("asked") == std::to_string(pod - 1));
   CHECK_FALSE(told("host").empty());
@@ -236,17 +237,17 @@ TEST_CASE("odd requests are answered as the protocol wants") {
   auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
-  CHECK(client.request("POST", "/prioritize", request(1, "[]"), 10s)->body == "[]");
-  CHECK(client.request("POST", "/prioritize", request(1, "null"), 10s)->body == "[]");
-  const auto one = client.request("POST", "/prioritize", request(2, R"(["a"])"), 10s);
+  CHECK(client.request("POST", "/prioritize", request(1, "[]"), wattle::tests::soon())->body == "[]");
+  CHECK(client.request("POST", "/prioritize", request(1, "null"), wattle::tests::soon())->body == "[]");
+  const auto one = client.request("POST", "/prioritize", request(2, R"(["a"])"), wattle::tests::soon());
   CHECK(wattle::SortedJson::parse(one->body).size() == 1);
-  const auto wrong = client.request("POST", "/prioritize", R"({"Pod":{},"NodeNames":[1]})", 10s);
+  const auto wrong = client.request("POST", "/prioritize", R"({"Pod":{},"NodeNames":[1]})", wattle::tests::soon());
   CHECK(wrong->status == 400);
   CHECK(wrong->body.find("NodeNames[0]") != std::string::npos);
-  CHECK(client.request("POST", "/prioritize", "garbage", 10s)->status == 400);
-  CHECK(client.request("GET", "/livez", "", 10s)->status == 200);
-  CHECK(client.request("GET", "/readyz", "", 10s)->status == 200);
-  CHECK(client.request("POST", "/filter", "{}", 10s)->status == 400);
+  CHECK(client.request("POST", "/prioritize", "garbage", wattle::tests::soon())->status == 400);
+  CHECK(client.request("GET", "/livez", "", wattle::tests::soon())->status == 200);
+  CHECK(client.request("GET", "/readyz", "", wattle::tests::soon())->status == 200);
+  CHECK(client.request("POST", "/filter", "{}", wattle::tests::soon())->status == 400);
 }
 
 TEST_CASE("filter vetoes by a hard latency limit where it is switched on, and passes everybody whatever fails") {
@@ -258,7 +259,7 @@ TEST_CASE("filter vetoes by a hard latency limit where it is switched on, and pa
            target + R"("}},"spec":{"containers":[]}},"Nodes":null,"NodeNames":["b","a","new"]})";
   };
   const auto passed = [](http::Client& client, const std::string& body) {
-    const auto answer = client.request("POST", "/filter", body, 10s);
+    const auto answer = client.request("POST", "/filter", body, wattle::tests::soon());
     REQUIRE(answer);
     REQUIRE(answer->status == 200);
     const auto reply = wattle::SortedJson::parse(answer->body);
@@ -276,20 +277,20 @@ TEST_CASE("filter vetoes by a hard latency limit where it is switched on, and pa
   auto service = shim::Service::start(config, world.clock, world.log, world.notify);
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
-  const MonoTime until = world.clock.mono() + 30s;
+  const MonoTime until = world.clock.mono() + wattle::tests::soon();
   while (passed(client, limited("users")) != wattle::SortedJson{"a"} && world.clock.mono() < until) {
   }
   CHECK(passed(client, limited("users")) == wattle::SortedJson{"a"});
   CHECK(passed(client, limited("nobody knows")) == all);
   CHECK(passed(client, R"({"Pod":3,"NodeNames":["b","a","new"]})") == all);
-  const auto whole =
-      client.request("POST", "/filter", R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"b"}}]}})", 10s);
+  const auto whole = client.request("POST", "/filter", R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"b"}}]}})",
+                                    wattle::tests::soon());
   CHECK(wattle::SortedJson::parse(whole->body)["Nodes"]["items"].size() == 1);
   world.controller.reset();
-  while (passed(client, limited("users")) != all && world.clock.mono() < until + 30s) {
+  while (passed(client, limited("users")) != all && world.clock.mono() < until + wattle::tests::soon()) {
   }
   CHECK(passed(client, limited("users")) == all);
-  const auto metrics = client.request("GET", "/metrics", "", 10s);
+  const auto metrics = client.request("GET", "/metrics", "", wattle::tests::soon());
   for (const char* line :
        {"wattle_shim_filters_total{reason=\"judged\"}", "wattle_shim_filters_total{reason=\"whole_nodes\"} 1",
         "wattle_shim_filters_total{reason=\"malformed\"}", "wattle_shim_vetoed_nodes_total",
@@ -304,7 +305,8 @@ TEST_CASE("a shim whose key is not allowed answers neutrally") {
   auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
-  for (int pod = 0; pod < 3; ++pod) CHECK(client.request("POST", "/prioritize", request(pod), 10s)->body == kNeutral);
+  for (int pod = 0; pod < 3; ++pod)
+    CHECK(client.request("POST", "/prioritize", request(pod), wattle::tests::soon())->body == kNeutral);
 }
 
 TEST_CASE("over TLS only who shows the scheduler's certificate is answered, and the others are counted") {
@@ -349,7 +351,7 @@ TEST_CASE("the second endpoint shows pages, metrics against the token alone, and
   REQUIRE(*service->http_port() != service->port());
   http::Client pages("127.0.0.1", *service->http_port());
   const auto status = [&](const char* method, const char* path) {
-    const auto answer = pages.request(method, path, "", 10s);
+    const auto answer = pages.request(method, path, "", wattle::tests::soon());
     return answer ? answer->status : 0;
   };
   CHECK(status("GET", "/livez") == 200);
@@ -357,7 +359,7 @@ TEST_CASE("the second endpoint shows pages, metrics against the token alone, and
   CHECK(status("GET", "/metrics") == 401);
   CHECK(status("POST", "/prioritize") == 401);
   http::Client extender("127.0.0.1", service->port());
-  CHECK(extender.request("GET", "/metrics", "", 10s)->status == 200);
+  CHECK(extender.request("GET", "/metrics", "", wattle::tests::soon())->status == 200);
 }
 
 TEST_CASE("a missing key file is an error at start that names it") {

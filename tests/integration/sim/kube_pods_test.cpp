@@ -7,6 +7,7 @@
 
 #include "common/transport/sockets.hpp"
 #include "tests/integration/controller/fake_api.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::live;
@@ -25,7 +26,7 @@ struct Rig {
   std::vector<wire::Placement> placements;
 
   bool until(const std::function<bool()>& done) {
-    const MonoTime end = clock.mono() + 60s;
+    const MonoTime end = clock.mono() + wattle::tests::late();
     while (clock.mono() < end) {
       for (wire::Placement& each : pods.apply(fleet, clock.mono())) placements.push_back(std::move(each));
       if (done()) return true;

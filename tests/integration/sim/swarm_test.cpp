@@ -14,6 +14,7 @@
 #include "common/http/client.hpp"
 #include "common/json/value.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::live;
@@ -107,7 +108,7 @@ struct SwarmRig {
     swarm = std::move(*started);
   }
   bool eventually(const std::function<bool()>& done) {
-    const MonoTime until = clock.mono() + std::chrono::seconds(30);
+    const MonoTime until = clock.mono() + wattle::tests::soon();
     while (clock.mono() < until) {
       swarm->pump(20ms, -1);
       controller->pump();
@@ -148,7 +149,7 @@ TEST_CASE("each simulated node greets under its own key, says that it is simulat
 TEST_CASE("a pod bound over HTTP is told to the controller, shows in the records, and goes again") {
   SwarmRig rig(2);
   auto client = rig.client();
-  auto bound = client.request("POST", "/pods", pod_json("pod-1", "sim-01"), 5s);
+  auto bound = client.request("POST", "/pods", pod_json("pod-1", "sim-01"), wattle::tests::soon());
   REQUIRE(bound);
   CHECK(bound->status == 201);
   REQUIRE(rig.eventually([&] { return !rig.controller->placements.empty(); }));
@@ -159,13 +160,13 @@ TEST_CASE("a pod bound over HTTP is told to the controller, shows in the records
     const auto& records = rig.controller->records["sim-01"];
     return !records.empty() && !records.back().workloads.empty() && records.back().workloads[0].name == "pod-1";
   }));
-  const auto nodes = client.request("GET", "/nodes", "", 5s);
+  const auto nodes = client.request("GET", "/nodes", "", wattle::tests::soon());
   REQUIRE(nodes);
   CHECK(json::parse(nodes->body)["nodes"][1]["pods"] == 1);
-  CHECK(json::parse(client.request("GET", "/pods", "", 5s)->body)["pods"].size() == 1);
-  CHECK(client.request("GET", "/livez", "", 5s)->status == 200);
+  CHECK(json::parse(client.request("GET", "/pods", "", wattle::tests::soon())->body)["pods"].size() == 1);
+  CHECK(client.request("GET", "/livez", "", wattle::tests::soon())->status == 200);
 
-  CHECK(client.request("DELETE", "/pods/pod-1", "", 5s)->status == 200);
+  CHECK(client.request("DELETE", "/pods/pod-1", "", wattle::tests::soon())->status == 200);
   REQUIRE(rig.eventually([&] { return rig.controller->placements.back().gone; }));
   REQUIRE(rig.eventually([&] { return rig.controller->records["sim-01"].back().workloads.empty(); }));
 }
@@ -173,11 +174,12 @@ TEST_CASE("a pod bound over HTTP is told to the controller, shows in the records
 TEST_CASE("bad requests are refused by name and nothing breaks") {
   SwarmRig rig(1);
   auto client = rig.client();
-  CHECK(client.request("POST", "/pods", "garbage", 5s)->status == 400);
-  CHECK(client.request("POST", "/pods", pod_json("p", "nowhere"), 5s)->status == 404);
-  CHECK(client.request("POST", "/pods", pod_json("p", "nowhere"), 5s)->body.find("nowhere") != std::string::npos);
-  CHECK(client.request("DELETE", "/pods/stranger", "", 5s)->status == 404);
-  CHECK(client.request("GET", "/other", "", 5s)->status == 404);
+  CHECK(client.request("POST", "/pods", "garbage", wattle::tests::soon())->status == 400);
+  CHECK(client.request("POST", "/pods", pod_json("p", "nowhere"), wattle::tests::soon())->status == 404);
+  CHECK(client.request("POST", "/pods", pod_json("p", "nowhere"), wattle::tests::soon())->body.find("nowhere") !=
+        std::string::npos);
+  CHECK(client.request("DELETE", "/pods/stranger", "", wattle::tests::soon())->status == 404);
+  CHECK(client.request("GET", "/other", "", wattle::tests::soon())->status == 404);
   REQUIRE(rig.eventually([&] { return rig.swarm->status().welcomed == 1; }));
 }
 

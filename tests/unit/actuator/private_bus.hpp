@@ -19,16 +19,11 @@
 
 #include "actuator/unit_bus.hpp"
 #include "fake_systemd.hpp"
+#include "tests/patience.hpp"
 
 namespace wattle::actuator::test {
 
-inline bool until(const std::function<bool()>& holds) {
-  for (int i = 0; i < 6'000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
+inline bool until(const std::function<bool()>& holds) { return tests::wait_until(holds, tests::late()); }
 
 class ChildProcess {
  public:

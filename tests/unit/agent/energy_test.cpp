@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -202,7 +203,7 @@ TEST_CASE("where PCM takes over or gives way, its old seconds are missing or tol
   };
   CHECK_FALSE(tick(true).gap);
   const int seen = second;
-  while (second < seen + 2) std::this_thread::sleep_for(std::chrono::milliseconds(20));  // one is surely counted
+  REQUIRE(tests::wait_until([&] { return second >= seen + 2; }));  // one is surely counted
   const auto first = tick(false);
   REQUIRE(first.source == EnergySource::pcm);
   CHECK(first.gap);

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::agent;
@@ -141,10 +142,7 @@ TEST_CASE("a service is asked for its page again and again; while it says nonsen
     const auto found = totals.find("web.service");
     return found != totals.end() && found->second.count >= least && found->second.over * 10 == found->second.count;
   };
-  const auto until = [](const auto& true_now) {
-    for (int i = 0; i < 3000 && !true_now(); ++i) std::this_thread::sleep_for(10ms);
-    return true_now();
-  };
+  const auto until = [](const auto& true_now) { return tests::wait_until(true_now); };
   CHECK(until([&] { return known(100); }));
   for (int next = 1; next <= 3; ++next) {
     mood = next;
@@ -161,14 +159,14 @@ TEST_CASE("who goes while a service does not answer is not held up") {
                                     {{"GET /metrics",
                                       [&](const http::Request&) {
                                         inside = true;
-                                        while (!leave) std::this_thread::sleep_for(1ms);
+                                        tests::wait_until([&] { return leave.load(); });
                                         return http::Response{};
                                       }}},
                                     log);
   REQUIRE(server);
   {
     Latency latency({{"a.service", "127.0.0.1", server->port(), "/metrics", {"h", {}, 0.1}}}, log);
-    while (!inside) std::this_thread::sleep_for(1ms);
+    REQUIRE(tests::wait_until([&] { return inside.load(); }));
     CHECK(latency.totals().empty());
   }
   leave = true;

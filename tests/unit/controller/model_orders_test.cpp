@@ -15,6 +15,7 @@
 #include "models/frozen/safetensors.hpp"
 #include "placement/features.hpp"
 #include "placement/off_policy.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -329,7 +330,7 @@ TEST_CASE("the desk answers when the trainer has, audits what changed, and refus
   ModelService desk(rig.trainer.get(), *rollout);
   const auto reply = [&](const std::string& what, const std::map<std::string, std::string>& arguments) {
     desk.take({9, what, arguments}, "operator/ann", "route");
-    const MonoTime patience = rig.clock.mono() + 60s;
+    const MonoTime patience = rig.clock.mono() + wattle::tests::late();
     for (;;) {
       auto done = desk.done();
       if (!done.empty()) {

@@ -5,6 +5,7 @@
 
 #include "common/clock.hpp"
 #include "placement/planner.hpp"
+#include "tests/patience.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -36,7 +37,7 @@ TEST_CASE("a plan that is wanted comes, and is the one that waiting for it would
   std::shared_ptr<const placement::Plan> before;
   for (const std::size_t nodes : {3U, 20U}) {
     const placement::Fleet fleet = fleet_of(nodes);
-    const MonoTime patience = clock.mono() + 60s;
+    const MonoTime patience = clock.mono() + wattle::tests::late();
     std::shared_ptr<const placement::Plan> made;
     while (!made || made->revision() != fleet.revision) {
       REQUIRE(clock.mono() < patience);

@@ -9,6 +9,7 @@
 
 #include "common/http/client.hpp"
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/http/raw_socket.hpp"
 
 using namespace std::chrono_literals;
@@ -63,9 +64,7 @@ class Counting final : public Subscriber {
   std::vector<Text> heard;
 };
 
-void wait_until(const std::function<bool()>& truth) {
-  while (!truth()) std::this_thread::sleep_for(1ms);
-}
+void wait_until(const std::function<bool()>& truth) { REQUIRE(wattle::tests::wait_until(truth)); }
 
 }  // namespace
 
@@ -175,8 +174,8 @@ TEST_CASE("a listener that sends more ends its stream, and the server ends those
 TEST_CASE("the root is itself and no folder; handlers see headers by their names in lower case and add their own") {
   const StreamFixture f;
   wattle::http::Client client("127.0.0.1", f.server->port());
-  CHECK(client.request("GET", "/", "", 10s)->body == "home");
-  CHECK(client.request("GET", "/below", "", 10s)->status == 404);
+  CHECK(client.request("GET", "/", "", wattle::tests::soon())->body == "home");
+  CHECK(client.request("GET", "/below", "", wattle::tests::soon())->status == 404);
   const RawSocket socket(f.server->port());
   socket.send(
       "GET /header HTTP/1.1\r\nHost: a\r\nACCEPT-Encoding: gzip\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: "

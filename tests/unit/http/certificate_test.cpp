@@ -5,6 +5,7 @@
 #include "common/dir.hpp"
 #include "common/http/client.hpp"
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace std::chrono_literals;
@@ -30,7 +31,7 @@ Result<Answer> ask(const Certificate& shown, const Certificate& believed, bool p
   REQUIRE(fingerprint);
   const Trust trust = pinned ? Trust{{}, {}, {}, *fingerprint} : Trust{dir.file("ca.pem"), {}, {}};
   Client client(Origin{"localhost", server->port(), trust});
-  return client.request("GET", "/hello", "", 20s);
+  return client.request("GET", "/hello", "", wattle::tests::soon());
 }
 
 Certificate made(const std::string& name, std::chrono::hours valid = 24h, WallTime now = SystemClock().wall()) {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/http/raw_socket.hpp"
 
 using namespace std::chrono_literals;
@@ -58,12 +59,12 @@ TEST_CASE("a client keeps its connection over many requests") {
   REQUIRE(server);
   Client client("localhost", server->port());
   for (int i = 0; i < 500; ++i) {
-    const auto answer = client.request("GET", "/hello", "", 10s);
+    const auto answer = client.request("GET", "/hello", "", wattle::tests::soon());
     REQUIRE(answer);
     REQUIRE(answer->body == "hello");
   }
-  CHECK(client.request("HEAD", "/hello", "", 10s)->body.empty());
-  CHECK(client.request("GET", "/hello", "", 10s)->body == "hello");
+  CHECK(client.request("HEAD", "/hello", "", wattle::tests::soon())->body.empty());
+  CHECK(client.request("GET", "/hello", "", wattle::tests::soon())->body == "hello");
 }
 
 TEST_CASE("a client reconnects when its kept connection was closed") {
@@ -72,14 +73,14 @@ TEST_CASE("a client reconnects when its kept connection was closed") {
   REQUIRE(server);
   const auto port = server->port();
   Client client("127.0.0.1", port);
-  CHECK(client.request("GET", "/hello", "", 10s)->status == 200);
+  CHECK(client.request("GET", "/hello", "", wattle::tests::soon())->status == 200);
   { const auto gone = std::move(*server); }
-  const auto refused = client.request("GET", "/hello", "", 10s);
+  const auto refused = client.request("GET", "/hello", "", wattle::tests::soon());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::unavailable);
   const auto back = hello_server(log, {.port = port});
   REQUIRE(back);
-  CHECK(client.request("GET", "/hello", "", 10s)->status == 200);
+  CHECK(client.request("GET", "/hello", "", wattle::tests::soon())->status == 200);
 }
 
 TEST_CASE("a peer that never answers is a timeout") {
@@ -95,7 +96,7 @@ TEST_CASE("an answer that is not HTTP, too large, or cut short is refused") {
   const auto ask = [&](const std::string& bytes) {
     std::thread peer([&] { listener.answer_once(bytes); });
     Client client("127.0.0.1", listener.port, 100);
-    auto answer = client.request("GET", "/", "", 10s);
+    auto answer = client.request("GET", "/", "", wattle::tests::soon());
     peer.join();
     REQUIRE_FALSE(answer);
     return answer.error().code;
@@ -109,7 +110,7 @@ TEST_CASE("nobody there is unavailable and names the peer") {
   std::uint16_t port = 0;
   { port = Listener().port; }
   Client client("127.0.0.1", port);
-  const auto answer = client.request("GET", "/x", "", 10s);
+  const auto answer = client.request("GET", "/x", "", wattle::tests::soon());
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == Errc::unavailable);
   CHECK(answer.error().subject == "http://127.0.0.1:" + std::to_string(port) + "/x");

@@ -4,6 +4,7 @@
 
 #include "common/http/client.hpp"
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/http/certificates.hpp"
 
@@ -40,7 +41,7 @@ struct TlsClientFixture {
   wattle::Result<Answer> ask(const std::string& ca) const {
     Client client(origin(ca));
     client.bearer("word");
-    return client.request("POST", "/echo", " body", 20s);
+    return client.request("POST", "/echo", " body", wattle::tests::soon());
   }
 };
 
@@ -50,7 +51,7 @@ TEST_CASE_FIXTURE(TlsClientFixture, "a client asks over TLS, again and again on 
   start("localhost");
   Client client(origin("ca.pem"));
   for (int i = 0; i < 3; ++i) {
-    const auto answer = client.request("POST", "/echo", "body", 20s);
+    const auto answer = client.request("POST", "/echo", "body", wattle::tests::soon());
     REQUIRE(answer);
     CHECK(answer->body == "body");
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/common/log_lines.hpp"
 #include "tests/unit/http/raw_socket.hpp"
 
@@ -121,7 +122,7 @@ TEST_CASE("a program without descriptors says so once, and answers those who wai
     std::vector<wattle::Fd> taken;
     for (int fd = ::dup(client.fd()); fd >= 0; fd = ::dup(client.fd())) taken.emplace_back(fd);
     CHECK(client.connect(server->port()));
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it tries again each 100 ms
+    wattle::tests::let_a_moment_pass();  // it tries again each 100 ms
     taken.clear();
     ::setrlimit(RLIMIT_NOFILE, &before);
     client.send("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");

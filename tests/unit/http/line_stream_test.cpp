@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/http/certificates.hpp"
 
@@ -230,7 +231,7 @@ TEST_CASE("over TLS lines come from whom the client trusts by authority and name
   Client keeping(
       Origin{"localhost", server->port(), Trust{dir.file("ca.pem"), dir.file("client.pem"), dir.file("client.key")}});
   for (int i = 0; i < 3; ++i) {
-    const auto answer = keeping.request("GET", "/watch", "", 10s);
+    const auto answer = keeping.request("GET", "/watch", "", wattle::tests::soon());
     if (!answer) FAIL(answer.error().message());
     CHECK(answer->body == "a\nb\n");
   }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "common/dir.hpp"
+#include "tests/patience.hpp"
 
 namespace wattle::http::test {
 
@@ -19,7 +20,7 @@ class RawSocket {
  public:
   RawSocket() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     // Beyond it a test has failed, whatever it waited for.
-    const timeval patience{20, 0};
+    const timeval patience{std::chrono::duration_cast<std::chrono::seconds>(tests::soon()).count(), 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
   explicit RawSocket(std::uint16_t port) : RawSocket() { connect(port); }

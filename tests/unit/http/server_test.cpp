@@ -11,6 +11,7 @@
 
 #include "common/http/client.hpp"
 #include "common/http/crowd.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/http/raw_socket.hpp"
 
 using namespace std::chrono_literals;
@@ -42,7 +43,7 @@ struct Fixture {
   }
   Client client() const { return Client("127.0.0.1", server->port()); }
   bool lives() const {
-    auto answer = client().request("GET", "/hello", "", 10s);
+    auto answer = client().request("GET", "/hello", "", wattle::tests::soon());
     return answer && answer->status == 200 && answer->body == "hello you";
   }
   Log log = Log::silent();
@@ -56,9 +57,9 @@ std::string first_line(const std::string& answer) { return answer.substr(0, answ
 TEST_CASE("a route gets the decoded path and query") {
   const Fixture f;
   auto client = f.client();
-  CHECK(client.request("GET", "/hello?name=a%20b", "", 10s)->body == "hello a b");
-  CHECK(client.request("GET", "/tree/a%2Fb/c", "", 10s)->body == "/tree/a/b/c");
-  CHECK(client.request("POST", "/echo", "body", 10s)->body == "body");
+  CHECK(client.request("GET", "/hello?name=a%20b", "", wattle::tests::soon())->body == "hello a b");
+  CHECK(client.request("GET", "/tree/a%2Fb/c", "", wattle::tests::soon())->body == "/tree/a/b/c");
+  CHECK(client.request("POST", "/echo", "body", wattle::tests::soon())->body == "body");
 }
 
 TEST_CASE("garbage bytes are answered 400 and the server goes on") {
@@ -86,8 +87,8 @@ TEST_CASE("a client that leaves in the middle harms nobody") {
 TEST_CASE("a body over the limit is 413, whether announced or chunked") {
   const Fixture f({.max_body_bytes = 1000});
   auto client = f.client();
-  CHECK(client.request("POST", "/echo", std::string(1000, 'x'), 10s)->status == 200);
-  CHECK(client.request("POST", "/echo", std::string(1001, 'x'), 10s)->status == 413);
+  CHECK(client.request("POST", "/echo", std::string(1000, 'x'), wattle::tests::soon())->status == 200);
+  CHECK(client.request("POST", "/echo", std::string(1001, 'x'), wattle::tests::soon())->status == 413);
   const RawSocket socket(f.server->port());
   socket.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'x') +
               "\r\n0\r\n\r\n");
@@ -116,7 +117,7 @@ TEST_CASE("large bodies share a bounded room; who finds none is refused, small o
     CHECK(first_line(second.read_to_end()) == "HTTP/1.1 503 Service Unavailable");
   }
   CHECK(options.refusals->get(wattle::http::Refused::too_many) == 2);
-  CHECK(f.client().request("POST", "/echo", std::string(60'000, 'y'), 10s)->body.size() == 60'000);
+  CHECK(f.client().request("POST", "/echo", std::string(60'000, 'y'), wattle::tests::soon())->body.size() == 60'000);
   first.send(large);
   CHECK(first.read_to_end().size() > large.size());
   for (int turn = 0; turn < 4; ++turn) {
@@ -130,8 +131,8 @@ TEST_CASE("a path or a method that is not there is counted, and what is logged o
   ServerOptions options;
   options.refusals = std::make_shared<wattle::http::RefusalCounts>();
   const Fixture f(options);
-  CHECK(f.client().request("POST", "/prioritise%0aforged", "", 10s)->status == 404);
-  CHECK(f.client().request("PUT", "/echo", "", 10s)->status == 405);
+  CHECK(f.client().request("POST", "/prioritise%0aforged", "", wattle::tests::soon())->status == 404);
+  CHECK(f.client().request("PUT", "/echo", "", wattle::tests::soon())->status == 405);
   CHECK(options.refusals->get(wattle::http::Refused::path) == 2);
 }
 
@@ -146,21 +147,21 @@ TEST_CASE("turns are told by the workers themselves: not while none of them is f
                                             {{"GET /wait",
                                               [&](const wattle::http::Request&) {
                                                 busy = true;
-                                                while (!go_on) std::this_thread::sleep_for(1ms);
+                                                wattle::tests::wait_until([&] { return go_on.load(); });
                                                 return wattle::http::Response{200, "text/plain", "ok\n"};
                                               }}},
                                             log);
   REQUIRE(server);
-  while (turns < 2) std::this_thread::sleep_for(1ms);
+  REQUIRE(wattle::tests::wait_until([&] { return turns >= 2; }));
   std::thread waiting([port = server->port()] {
-    CHECK(wattle::http::Client("127.0.0.1", port).request("GET", "/wait", "", 60s)->status == 200);
+    CHECK(wattle::http::Client("127.0.0.1", port).request("GET", "/wait", "", wattle::tests::late())->status == 200);
   });
-  while (!busy) std::this_thread::sleep_for(1ms);
+  REQUIRE(wattle::tests::wait_until([&] { return busy.load(); }));
   const int before = turns;
-  std::this_thread::sleep_for(1200ms);
+  wattle::tests::pace(1200ms);  // longer than the loop's own turn of a second
   CHECK(turns == before);
   go_on = true;
-  while (turns < before + 2) std::this_thread::sleep_for(1ms);
+  REQUIRE(wattle::tests::wait_until([&] { return turns >= before + 2; }));
   waiting.join();
 }
 
@@ -175,10 +176,10 @@ TEST_CASE("a header over the limit is 431") {
 TEST_CASE("an unknown path is 404 and a wrong method 405 with the right ones") {
   const Fixture f;
   auto client = f.client();
-  CHECK(client.request("GET", "/nothing", "", 10s)->status == 404);
-  CHECK(client.request("GET", "/nothing", "", 10s)->body == "nothing is at /nothing\n");
-  CHECK(client.request("GET", "/echo", "", 10s)->status == 405);
-  CHECK(client.request("POST", "/hello", "x", 10s)->status == 405);
+  CHECK(client.request("GET", "/nothing", "", wattle::tests::soon())->status == 404);
+  CHECK(client.request("GET", "/nothing", "", wattle::tests::soon())->body == "nothing is at /nothing\n");
+  CHECK(client.request("GET", "/echo", "", wattle::tests::soon())->status == 405);
+  CHECK(client.request("POST", "/hello", "x", wattle::tests::soon())->status == 405);
   const RawSocket socket(f.server->port());
   socket.send("DELETE /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   CHECK(socket.read_to_end().find("Allow: POST\r\n") != std::string::npos);
@@ -187,10 +188,10 @@ TEST_CASE("an unknown path is 404 and a wrong method 405 with the right ones") {
 TEST_CASE("a handler that throws is a 500 that tells no internals") {
   const Fixture f;
   auto client = f.client();
-  const auto answer = client.request("GET", "/throws", "", 10s);
+  const auto answer = client.request("GET", "/throws", "", wattle::tests::soon());
   CHECK(answer->status == 500);
   CHECK(answer->body.find("on purpose") == std::string::npos);
-  CHECK(client.request("GET", "/hello", "", 10s)->status == 200);
+  CHECK(client.request("GET", "/hello", "", wattle::tests::soon())->status == 200);
 }
 
 TEST_CASE("HEAD of a GET route gives its length without its body") {
@@ -240,7 +241,7 @@ TEST_CASE("several threads are answered at the same time") {
       auto client = f.client();
       for (int i = 0; i < 50; ++i) {
         const std::string body = std::to_string(t) + "/" + std::to_string(i);
-        const auto answer = client.request("POST", "/echo", body, 20s);
+        const auto answer = client.request("POST", "/echo", body, wattle::tests::soon());
         if (answer && answer->body == body) ++good;
       }
     });
@@ -275,7 +276,7 @@ TEST_CASE("connections over the limit are refused with 503 while all are at work
   CHECK(first_line(another.read_to_end()) == "HTTP/1.1 503 Service Unavailable");
   release.set_value();
   for (const auto& socket : busy) CHECK(first_line(socket.read_to_end()) == "HTTP/1.1 200 OK");
-  CHECK(Client("127.0.0.1", server->port()).request("GET", "/hello", "", 10s)->status == 200);
+  CHECK(Client("127.0.0.1", server->port()).request("GET", "/hello", "", wattle::tests::soon())->status == 200);
 }
 
 TEST_CASE("connections that dribble a header own no port: who asks is answered, however many they are") {
@@ -360,7 +361,7 @@ TEST_CASE("stopping lets the answer under way arrive and closes the rest") {
   std::optional<Server> server(std::move(*started));
   const RawSocket idle(server->port());
   auto answer = std::async(std::launch::async, [port = server->port()] {
-    return Client("127.0.0.1", port).request("GET", "/slow", "", 20s);
+    return Client("127.0.0.1", port).request("GET", "/slow", "", wattle::tests::soon());
   });
   entered.get_future().wait();
   auto stopped = std::async(std::launch::async, [&] { server.reset(); });

@@ -7,6 +7,7 @@
 #include "common/clock.hpp"
 #include "common/http/client.hpp"
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/http/certificates.hpp"
 
@@ -138,7 +139,7 @@ TEST_CASE("a renewed certificate is shown to new connections without a restart, 
   write_key(renewed, f.options.tls.key);
   write_certificate(renewed, f.options.tls.certificate);
   const wattle::SystemClock clock;
-  const wattle::MonoTime until = clock.mono() + 20s;
+  const wattle::MonoTime until = clock.mono() + wattle::tests::soon();
   TlsAnswer answer;
   while (answer.server != "second" && clock.mono() < until) {
     answer = f.ask();
@@ -172,9 +173,9 @@ TEST_CASE("with a token file every path but the open ones asks for the token, wh
   REQUIRE(wattle::write_file_atomically(f.options.token_file, "correct-horse-battery\n", 0400));
   f.start();
   Client client("127.0.0.1", f.server->port());
-  CHECK(client.request("GET", "/hello", "", 20s)->status == 401);
-  CHECK(client.request("GET", "/nothing", "", 20s)->status == 401);
-  CHECK(client.request("GET", "/livez", "", 20s)->status == 200);
+  CHECK(client.request("GET", "/hello", "", wattle::tests::soon())->status == 401);
+  CHECK(client.request("GET", "/nothing", "", wattle::tests::soon())->status == 401);
+  CHECK(client.request("GET", "/livez", "", wattle::tests::soon())->status == 200);
   const auto with = [&](const std::string& authorization) {
     const RawSocket socket(f.server->port());
     socket.send("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: " + authorization + "\r\n\r\n");
@@ -185,7 +186,7 @@ TEST_CASE("with a token file every path but the open ones asks for the token, wh
   CHECK(with("Bearer correct-horse-battery").starts_with("HTTP/1.1 200 "));
   CHECK(f.refused(Refused::token) == 4);
   client.bearer("correct-horse-battery");
-  CHECK(client.request("GET", "/hello", "", 20s)->status == 200);
+  CHECK(client.request("GET", "/hello", "", wattle::tests::soon())->status == 200);
   REQUIRE(::chmod(f.options.token_file.c_str(), 0444) == 0);
   CHECK(f.begin().error().code == Errc::denied);
 }

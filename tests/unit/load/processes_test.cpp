@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle::load;
@@ -21,12 +22,18 @@ std::string word_of(const std::string& file) {
 
 // The program of a group: who is first in a namespace has it as its child.
 pid_t program_of(pid_t group) {
-  for (;; usleep(1000)) {
+  pid_t found = -1;
+  const auto sleeps = [&] {
     const std::string at = "/proc/" + std::to_string(group);
     const std::string child = word_of(at + "/task/" + std::to_string(group) + "/children");
-    if (word_of(at + "/comm") == "sleep") return group;
-    if (!child.empty() && word_of("/proc/" + child + "/comm") == "sleep") return std::stoi(child);
-  }
+    if (word_of(at + "/comm") == "sleep")
+      found = group;
+    else if (!child.empty() && word_of("/proc/" + child + "/comm") == "sleep")
+      found = std::stoi(child);
+    return found > 0;
+  };
+  REQUIRE(wattle::tests::wait_until(sleeps));
+  return found;
 }
 
 }  // namespace
@@ -45,7 +52,7 @@ TEST_CASE("a program that ends while it is paused is seen to have ended, whereve
     CHECK_FALSE(processes->ended(*group));
     kill(program, SIGKILL);
     std::optional<int> code;
-    while (!(code = processes->ended(*group))) usleep(1000);
+    REQUIRE(wattle::tests::wait_until([&] { return (code = processes->ended(*group)).has_value(); }));
     CHECK(*code == 128 + SIGKILL);
   }
 }

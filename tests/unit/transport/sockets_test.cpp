@@ -11,6 +11,7 @@
 #include "common/dir.hpp"
 #include "common/parse.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/patience.hpp"
 #include "world.hpp"
 
 using namespace wattle;
@@ -185,7 +186,7 @@ TEST_CASE("a client without CURVE and raw garbage are not heard, and the server 
   CHECK_FALSE(server->receive());
   // The garbage is answered by closing: its reading side ends.
   std::array<char, 256> answer{};
-  const timeval patience{kPatience.count(), 0};
+  const timeval patience{std::chrono::duration_cast<std::chrono::seconds>(kPatience).count(), 0};
   ::setsockopt(raw.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   ssize_t n = 0;
   while ((n = ::recv(raw.get(), answer.data(), answer.size(), 0)) > 0) {

@@ -8,10 +8,11 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/transport/sockets.hpp"
+#include "tests/patience.hpp"
 
 namespace wattle::transport::testing {
 
-inline constexpr std::chrono::seconds kPatience{60};
+inline const std::chrono::milliseconds kPatience = tests::late();
 
 // Calls `step` until it says true; false when patience is over. `step` waits on sockets, so this is no busy loop.
 inline bool eventually(const std::function<bool()>& step) {
