@@ -17,6 +17,7 @@ import yaml
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from captured_agent import NODE, start_captured  # noqa: E402
 from house import House, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
+from patience import SOON_S  # noqa: E402
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/openapi.yaml"
 TOKEN = "a-word-for-this-test-alone"
@@ -91,7 +92,7 @@ def ask(method, url, body):
     headers = {"X-Wattle": "page", "Content-Type": "application/json", "Accept-Encoding": "gzip", "Authorization": f"Bearer {OPERATOR_TOKEN}"}
     request = urllib.request.Request(url, data=None if body is None else json.dumps(body).encode(), method=method.upper(), headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=SOON_S) as answer:
             kind = answer.headers.get_content_type()
             return answer.status, kind, b"" if kind == "text/event-stream" else answer.read()
     except urllib.error.HTTPError as error:

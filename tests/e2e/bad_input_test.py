@@ -12,6 +12,7 @@ import sys
 import urllib.parse
 
 from house import House, binaries_from, extender_args, fetch, wait_until
+from patience import MOMENT_S, SOON_S
 
 failures = 0
 
@@ -24,10 +25,10 @@ def check(claim, truth, detail=""):
 
 def raw(port, data, read=True):
     """What comes back, or "" when the other side closes or says nothing for a second."""
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
+    with socket.create_connection(("127.0.0.1", port), timeout=SOON_S) as s:
         try:
             s.sendall(data)
-            s.settimeout(1)
+            s.settimeout(MOMENT_S)
             return s.recv(65536).decode(errors="replace") if read else ""
         except OSError:
             return ""
@@ -100,11 +101,11 @@ def dribble(house):
     for name, port in (("controller", house.http), ("shim", house.shim_port), ("agent", house.agent_http)):
         hostile = []
         for _ in range(300):
-            s = socket.create_connection(("127.0.0.1", port), timeout=5)
+            s = socket.create_connection(("127.0.0.1", port), timeout=SOON_S)
             s.sendall(b"GET /livez HTTP/1.1\r\nX-Slow: a")
             hostile.append(s)
             if len(hostile) % 50 == 0:
-                answers = [fetch(f"http://127.0.0.1:{port}/livez", timeout=5)[0] for _ in range(3)]
+                answers = [fetch(f"http://127.0.0.1:{port}/livez", timeout=SOON_S)[0] for _ in range(3)]
                 check(f"{name}: the probe is answered beside {len(hostile)} clients that dribble", answers == [200] * 3, answers)
         for s in hostile:
             s.close()

@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from captured_agent import start_captured  # noqa: E402
 from cli_states import COMMANDS  # noqa: E402
 from house import House, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
+from patience import SOON_S  # noqa: E402
 from screen import Screen  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -80,7 +81,7 @@ class World(House):
         return [part for name, value in options.items() if name not in words for part in (name, value)]
 
     def piped(self, *words):
-        return subprocess.run([self.binary("wattle"), *words], capture_output=True, text=True, timeout=60, check=False, env=self.environment, stdin=subprocess.DEVNULL)
+        return subprocess.run([self.binary("wattle"), *words], capture_output=True, text=True, timeout=SOON_S, check=False, env=self.environment, stdin=subprocess.DEVNULL)
 
     def shown(self, *words):
         """(exit code, what stands on the screen, the bytes) in a terminal."""
@@ -194,7 +195,7 @@ def waits_for_feed(world):
     world.kill("controller", signal.SIGTERM)
     wait_until("that it is away", lambda: "it is waited for" in world.log("watch"))
     world.start_controller()
-    wait_until("that it is back", lambda: "the feed is back" in world.log("watch"), 90)
+    wait_until("that it is back", lambda: "the feed is back" in world.log("watch"))
     check("a feed that is away is told once", world.log("watch").count("it is waited for") == 1, world.log("watch"))
     check("and watching ends well", world.kill("watch", signal.SIGINT) == 0)
 

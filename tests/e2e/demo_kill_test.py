@@ -11,6 +11,7 @@ import urllib.error
 
 from demo_run import Claims, Demo
 from house import binaries_from, extender_args, fetch, wait_until
+from patience import SOON_S
 
 
 class Asker:
@@ -27,7 +28,7 @@ class Asker:
         while not self.ending.wait(0.2):
             turn += 1
             try:
-                status, body = fetch(f"{self.url}/prioritize", extender_args(f"asker-{turn}", self.nodes), timeout=5)
+                status, body = fetch(f"{self.url}/prioritize", extender_args(f"asker-{turn}", self.nodes), timeout=SOON_S)
                 scores = json.loads(body)
                 good = status == 200 and set(s["Host"] for s in scores) <= set(self.nodes) and all(
                     isinstance(s["Score"], int) and 0 < s["Score"] <= 10 for s in scores)

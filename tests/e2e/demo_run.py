@@ -15,6 +15,7 @@ import tempfile
 import threading
 
 from house import HouseError, fetch, wait_until
+from patience import LATE_S, SOON_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MARKER = "kubepods-burstable-pod77617474_6c65_"  # of pods that drive makes
@@ -59,7 +60,7 @@ class Demo:
     def find(self, pattern):
         return re.findall(pattern, self.output())
 
-    def wait_for(self, pattern, seconds=180):
+    def wait_for(self, pattern, seconds=LATE_S):
         def look():
             found = self.find(pattern)
             if not found and self.process.poll() is not None:
@@ -93,9 +94,9 @@ class Demo:
     def kept(self, name):
         return json.loads((self.logs / "kept" / name).read_text())
 
-    def end(self, seconds=120):
+    def end(self, seconds=LATE_S):
         code = self.process.wait(timeout=seconds)
-        self.reader.join(timeout=10)
+        self.reader.join(timeout=SOON_S)
         return code
 
     def __enter__(self):

@@ -16,6 +16,7 @@ import sys
 import time
 
 from house import House, binaries_from, extender_args, fetch, wait_until
+from patience import let_a_moment_pass
 
 WATCHDOG_US = 1_500_000
 SILENCE_S = 3  # twice the watchdog's span
@@ -56,7 +57,7 @@ class Watched(House):
 
     def silent(self, name):
         self.heard(name)
-        time.sleep(SILENCE_S)
+        let_a_moment_pass(SILENCE_S)
         return not self.heard(name)
 
     def signal(self, name, number):

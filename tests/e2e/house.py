@@ -16,6 +16,8 @@ import socket
 import subprocess
 import tempfile
 import time
+
+from patience import LATE_S, pace, SOON_S
 import urllib.error
 import urllib.request
 
@@ -41,7 +43,7 @@ def free_ports(count):
     return ports
 
 
-def wait_until(what, condition, seconds=120):
+def wait_until(what, condition, seconds=LATE_S):
     """Polls until `condition` gives something true; gives it back."""
     end = time.monotonic() + seconds
     last = None
@@ -52,11 +54,11 @@ def wait_until(what, condition, seconds=120):
                 return last
         except (OSError, urllib.error.URLError, HouseError, ValueError, KeyError) as error:
             last = error
-        time.sleep(0.1)
+        pace(0.1)
     raise HouseError(f"not within {seconds} s: {what} (last: {last})")
 
 
-def fetch(url, data=None, timeout=30):
+def fetch(url, data=None, timeout=SOON_S):
     """(status, body); a refusal by status is an answer, not an error."""
     request = urllib.request.Request(url, data=data, method="POST" if data is not None else "GET")
     try:
@@ -117,7 +119,7 @@ class House:
     def binary(self, name):
         return str(self.binaries / name)
 
-    def run(self, *command, timeout=120):
+    def run(self, *command, timeout=LATE_S):
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
     def wattle(self, *arguments, check=True):
@@ -167,7 +169,7 @@ class House:
         process = self.processes.pop(name)
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(how)
-        return process.wait(timeout=120)
+        return process.wait(timeout=LATE_S)
 
     def connected(self):
         return [n for n in self.query("nodes")["nodes"] if n["name"] == self.node and n["connected"] and n["cpu_used_cores"] is not None]

@@ -13,6 +13,7 @@ import time
 import uuid
 
 from house import SKIPPED, House, binaries_from, wait_until
+from patience import pace
 
 
 def cgroup2_mount():
@@ -80,7 +81,7 @@ def main():
             end = wall + 6
             while time.monotonic() < end:
                 seen.append((house.query("node", house.node)["node"], memory_used()))
-                time.sleep(0.25)
+                pace(0.25)
             seconds = time.monotonic() - wall
             busy_cores = (cpu_ticks()[0] - busy) / os.sysconf("SC_CLK_TCK") / seconds
             pod_cores = (int((pod / "cpu.stat").read_text().split()[1]) - pod_us) / 1e6 / seconds

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from house import SKIPPED, House, binaries_from, extender_args, fetch, wait_until
+from patience import SOON_S
 
 failures = 0
 
@@ -30,7 +31,7 @@ def main():
         check("the shim answers", asked[0] == 200, str(asked))
         for name, url in (("agent", f"http://127.0.0.1:{house.agent_http}"), ("controller", house.api()), ("shim", house.shim())):
             status, page = fetch(f"{url}/metrics")
-            done = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, timeout=30, check=False)
+            done = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, timeout=SOON_S, check=False)
             check(f"/metrics of the {name} is there and has numbers", status == 200 and "# TYPE wattle_" in page, page[:200])
             # Beside mistakes (exit 1), promtool tells style on stderr and exits 3.
             check(f"promtool finds nothing in /metrics of the {name}", done.returncode == 0 and not done.stderr.strip(),

@@ -7,7 +7,7 @@ import os
 import time
 
 FACTOR = float(os.environ.get("WATTLE_PATIENCE") or 1)
-MOMENT_S = 1 * FACTOR  # for what must not happen: long enough to catch a program that does it at once
+MOMENT_S = 2 * FACTOR  # for what must not happen: long enough to catch a program that does it at once
 SOON_S = 60 * FACTOR  # an answer of a process that runs
 LATE_S = 300 * FACTOR  # processes that start, connect, are decided about
 AGES_S = 900 * FACTOR  # a whole program that works to its end
@@ -21,9 +21,9 @@ def holds(condition, seconds=LATE_S, every_s=0.05):
     return found
 
 
-def let_a_moment_pass():
+def let_a_moment_pass(seconds=MOMENT_S):
     """In which something must not happen."""
-    time.sleep(MOMENT_S)
+    time.sleep(seconds)
 
 
 def pace(seconds):

@@ -10,6 +10,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parent / "docs"))
 from documented import Walk  # noqa: E402
 from house import House, binaries_from, free_ports, wait_until
+from patience import SOON_S
 
 failures = 0
 
@@ -37,7 +38,7 @@ def walk_page(house):
             """)
 
     def run(text):
-        done = subprocess.run(["sh", "-ec", text], capture_output=True, text=True, timeout=60, check=False,
+        done = subprocess.run(["sh", "-ec", text], capture_output=True, text=True, timeout=SOON_S, check=False,
                               env=os.environ | {"WATTLE_CONFIG": str(config), "PATH": f"{house.binaries}:{os.environ['PATH']}"})
         return done.returncode, done.stdout + done.stderr
 
@@ -77,7 +78,7 @@ def waits_and_leaves_room(house):
     check("it is told to wait, with exit 3", waits.returncode == 3 and said["node"] is None and 0 < said["again_s"] <= said["defer_left_s"] <= 2, waits.stdout)
     text = house.cli("explain", "late").stdout
     check("and a person is told why", "late had better wait (deferred: no node can take it now); it was to be asked for again in 2 s." in text, text)
-    over = wait_until("its time is over", lambda: (done := place(*late, "--defer", "1h")).returncode == 1 and done, 20)
+    over = wait_until("its time is over", lambda: (done := place(*late, "--defer", "1h")).returncode == 1 and done)
     check("then it waits no more, whatever is permitted", "cpu does not fit" in json.loads(over.stdout)["reason"], over.stdout)
     table = house.cli("place", "table", "--cpu", f"{0.5 * cores[second]:.3f}", "--nodes", second, "--defer", "1m", key="operator", check=False)
     check("in words", table.returncode == 3 and table.stdout.startswith("table had better wait: deferred: no node can take it now\nask again in:  5 s, with --uid "), table.stdout)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 from house import SKIPPED, House, binaries_from
+from patience import SOON_S
 
 failures = 0
 
@@ -36,7 +37,7 @@ def main():
             """)
 
         def run(*words):
-            return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False,
+            return subprocess.run(words, capture_output=True, text=True, timeout=SOON_S, check=False,
                                   env=os.environ | {"WATTLE_CONFIG": str(config), "PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(house.dir)})
 
         plugin = ("kubectl", "wattle") if kubectl else ("kubectl-wattle",)

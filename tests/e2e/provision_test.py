@@ -7,6 +7,7 @@ import threading
 import time
 
 from house import House, binaries_from, fetch, wait_until
+from patience import pace
 
 failures = 0
 
@@ -45,7 +46,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         if "watch=1" in query:
             self.end_headers()
-            time.sleep(300)
+            pace(300)
             return
         self.answer({"metadata": {"resourceVersion": "7"}, "items": objects})
 

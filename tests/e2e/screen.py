@@ -16,6 +16,7 @@ import termios
 import time
 
 from house import HouseError
+from patience import LATE_S
 
 SEQUENCE = re.compile(r"\x1b(?:\[([?]?)([0-9;]*)([A-Za-z])|[()][A-Z0-9]|[=>78M])")
 
@@ -71,7 +72,7 @@ class Screen:
         self.feed(self.decoder.decode(said))
         return bool(said)
 
-    def until(self, what, condition, seconds=120):
+    def until(self, what, condition, seconds=LATE_S):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             there = self.read()
@@ -82,7 +83,7 @@ class Screen:
                 break
         raise HouseError(f"not on the screen within {seconds} s: {what}; it has:\n{self.text()}")
 
-    def ended(self, seconds=120):
+    def ended(self, seconds=LATE_S):
         """The exit code; what was on the line before is there again."""
         end = time.monotonic() + seconds
         while self.exit_code is None:

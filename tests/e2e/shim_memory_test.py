@@ -10,6 +10,7 @@ import sys
 import urllib.error
 
 from house import House, binaries_from, extender_args, fetch
+from patience import LATE_S
 
 NODES, REQUESTS, AT_ONCE = 5000, 16, 8
 MEMORY_MAX_KIB = 256 << 10  # systemd/wattle-shim.service
@@ -35,7 +36,7 @@ def ask(url, body):
     """A client that still sends when the shim has refused and gone sees a broken connection, in place of the refusal: it asks again."""
     for _ in range(20):
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
-            return fetch(url, body, timeout=120)
+            return fetch(url, body, timeout=LATE_S)
     return 0, "the connection broke 20 times"
 
 

@@ -11,6 +11,7 @@ import sys
 import termios
 
 from house import House, binaries_from, extender_args, fetch, free_ports, wait_until
+from patience import SOON_S
 from screen import Screen
 
 NODES = 12
@@ -176,7 +177,7 @@ def without_terminal(house):
         check("a terminal that nobody knows is told, with the mend", screen.ended() == 1 and "no-such-terminal" in screen.text() and "--once" in screen.text(), screen.text())
     with Screen(words_of(house, key="stranger")) as screen:
         check("who is not on the allow list is told so, and the screen is left alone", screen.ended() == 1 and "does not allow our key" in screen.text(), screen.text())
-    silent = subprocess.run(words_of(house), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    silent = subprocess.run(words_of(house), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SOON_S, check=False)
     check("without a keyboard it prints once", silent.returncode == 0 and "NODE " in silent.stdout)
 
 

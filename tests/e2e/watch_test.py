@@ -4,9 +4,9 @@ listen is told so."""
 import json
 import signal
 import sys
-import time
 
 from house import House, binaries_from, extender_args, fetch, wait_until
+from patience import pace, SOON_S
 
 failures = 0
 
@@ -39,7 +39,7 @@ def main():
             nonlocal asked
             asked += 1
             fetch(f"{house.shim()}/prioritize", extender_args(f"uid-{asked}", [house.node], name=f"web-{asked}"))
-            time.sleep(0.2)
+            pace(0.2)
             return house.log("decisions") and house.log("json")
         wait_until("decisions are told", both_heard)
         line = house.log("decisions").splitlines()[0]
@@ -48,7 +48,7 @@ def main():
         check("as JSON with its id, to explain it by", house.query("explain", str(told["id"]))["decision"]["pod_uid"] == told["pod_uid"])
         wait_until("nodes are drawn again and again", lambda: house.log("nodes").count("NODE ") >= 3)
         check("with this machine", house.node in house.log("nodes"))
-        code = house.processes["stranger"].wait(timeout=30)
+        code = house.processes["stranger"].wait(timeout=SOON_S)
         del house.processes["stranger"]
         check("who is not on the allow list is told so, exit 1", code == 1 and "does not allow our key" in house.log("stranger"), house.log("stranger"))
         for name in ("decisions", "json", "nodes"):

@@ -18,12 +18,13 @@ import sys
 import time
 
 from house import SKIPPED, House, HouseError, binaries_from, fetch, wait_until
+from patience import LATE_S, let_a_moment_pass, MOMENT_S, pace
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MANAGER = "/lib/systemd/systemd"
 INSIDE = "WATTLE_WATCHDOG_INSIDE"
 OF_LIFE = ("Type", "NotifyAccess", "WatchdogSec", "TimeoutAbortSec", "TimeoutStartSec", "TimeoutStopSec", "Restart", "RestartSec", "RestartPreventExitStatus")
-PATIENCE = 90
+PATIENCE = LATE_S
 FAILED = []
 
 
@@ -101,7 +102,7 @@ class Systemd(House):
         started = self.systemctl("start", f"wattle-{name}.service")  # ends when it says that it is ready
         check(f"systemd takes {name} for ready", started.returncode == 0 and self.shown(name, "ActiveState") == "active", started.stderr)
         wait_until(f"{name} answers", answers, PATIENCE)
-        time.sleep(2 if name == "shim" else 0.5)
+        pace(2 if name == "shim" else 0.5)
         pid = int(self.shown(name, "MainPID"))
         os.kill(pid, signal.SIGSTOP)
         began = time.monotonic()
@@ -112,7 +113,7 @@ class Systemd(House):
         wait_until(f"another {name} answers", back, PATIENCE)
         print(f"        {name} stopped: another answers after {time.monotonic() - began:.1f} s", flush=True)
         check(f"systemd restarted {name} once", self.shown(name, "NRestarts") == "1", self.shown(name, "NRestarts"))
-        time.sleep(2)
+        let_a_moment_pass()
         check(f"the new {name} stays", self.shown(name, "NRestarts") == "1" and self.shown(name, "ActiveState") == "active")
 
     def close_down(self):
@@ -134,9 +135,9 @@ def main():
     os.makedirs("/run/systemd/system")
     with Systemd(binaries) as house:
         try:
-            house.stopped("controller", lambda: fetch(f"{house.api()}/livez", timeout=1)[0] == 200)
-            house.stopped("agent", lambda: fetch(f"http://127.0.0.1:{house.agent_http}/livez", timeout=1)[0] == 200)
-            house.stopped("shim", lambda: fetch(f"{house.shim()}/livez", timeout=1)[0] == 200)
+            house.stopped("controller", lambda: fetch(f"{house.api()}/livez", timeout=MOMENT_S)[0] == 200)
+            house.stopped("agent", lambda: fetch(f"http://127.0.0.1:{house.agent_http}/livez", timeout=MOMENT_S)[0] == 200)
+            house.stopped("shim", lambda: fetch(f"{house.shim()}/livez", timeout=MOMENT_S)[0] == 200)
         except HouseError as error:
             check(str(error), False)
         house.close_down()

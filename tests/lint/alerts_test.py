@@ -21,6 +21,9 @@ sys.dont_write_bytecode = True
 import assets  # noqa: E402
 import render  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from patience import SOON_S  # noqa: E402
+
 DAY = 86400
 BREACHES = []
 
@@ -144,7 +147,7 @@ def check_shipped(files):
 
 
 def promtool(*arguments):
-    ran = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60)
+    ran = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=SOON_S)
     if ran.returncode != 0:
         breach(f"promtool {arguments[0]} {arguments[1]}: {ran.stdout}{ran.stderr}")
 

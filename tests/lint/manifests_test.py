@@ -18,6 +18,9 @@ import threading
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/e2e/kube"))
 import assets  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from patience import SOON_S  # noqa: E402
 K8S = ROOT / "k8s/base"
 BREACHES = []
 
@@ -92,7 +95,7 @@ class Kubectl:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(kubeconfig), "NO_PROXY": "*"}
 
     def run(self, *command, text=None):
-        done = subprocess.run([self.program, *command], input=text, capture_output=True, text=True, check=False, timeout=60, env=self.env)
+        done = subprocess.run([self.program, *command], input=text, capture_output=True, text=True, check=False, timeout=SOON_S, env=self.env)
         return done.returncode, done.stdout, done.stderr.strip()
 
     def read(self, name, text):

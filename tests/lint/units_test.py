@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from patience import SOON_S  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = sorted((ROOT / "systemd").glob("*.service"))
 # Tenths of systemd's exposure level (0 to 10), with systemd 252.
@@ -31,7 +34,7 @@ def breach(text):
 
 
 def run(*command, text=None):
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=SOON_S)
     return done.returncode, (done.stdout + done.stderr).strip()
 
 
@@ -120,7 +123,7 @@ def check_improve(directory):
             (top / mark).unlink(missing_ok=True)
         for mark in marks:
             (top / mark).touch()
-        code = subprocess.run([str(ROOT / "systemd/wattle-improve")], env=env, capture_output=True, check=False, timeout=60).returncode
+        code = subprocess.run([str(ROOT / "systemd/wattle-improve")], env=env, capture_output=True, check=False, timeout=SOON_S).returncode
         calls = [re.sub(r" --key \S+", "", line) for line in (top / "calls").read_text(encoding="utf-8").splitlines()]
         return code, [" ".join(call.split()[:3]) for call in calls]
 

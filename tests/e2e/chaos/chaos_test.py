@@ -19,6 +19,10 @@ from cluster import AGENTS, SHIM, Cluster, HouseError, wait_until
 from lies import lying_agent
 from net import missing
 from overflow import spool_overflow
+import pathlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import LATE_S, pace  # noqa: E402
 
 SKIPPED = 77
 SHORT = 5  # kills of each part
@@ -57,7 +61,7 @@ class Report:
 
 def killed_controller(cluster, report, dice):
     for _ in range(KILLS):
-        time.sleep(dice.uniform(0.1, 1.5))
+        pace(dice.uniform(0.1, 1.5))
         cluster.kill("controller")
         cluster.start("controller")
         report.recovered("controller killed, every agent's samples taken again after", cluster.wait_ingesting())
@@ -67,7 +71,7 @@ def killed_controller(cluster, report, dice):
 def killed_agent(cluster, report, dice):
     for _ in range(KILLS):
         agent = dice.choice(AGENTS)
-        time.sleep(dice.uniform(0.05, 1.0))
+        pace(dice.uniform(0.05, 1.0))
         cluster.kill(agent)
         cluster.start(agent)
         report.recovered("agent killed, its samples taken again after", cluster.wait_ingesting((agent,)))
@@ -76,7 +80,7 @@ def killed_agent(cluster, report, dice):
 
 def killed_shim(cluster, report, dice):
     for _ in range(KILLS):
-        time.sleep(dice.uniform(0.05, 0.5))
+        pace(dice.uniform(0.05, 0.5))
         cluster.kill("shim")
         begun = time.monotonic()
         cluster.start("shim")
@@ -90,9 +94,9 @@ def killed_everywhere(cluster, report, dice):
     for _ in range(2 * KILLS):
         name = dice.choice(("controller", "shim", *AGENTS))
         cluster.kill(name)
-        time.sleep(dice.uniform(0, 0.8))
+        pace(dice.uniform(0, 0.8))
         cluster.start(name)
-        time.sleep(dice.uniform(0, 0.8))
+        pace(dice.uniform(0, 0.8))
     report.recovered("several killed, every agent's samples taken again after", cluster.wait_ingesting())
     report.audited(cluster, "any part killed")
 
@@ -100,7 +104,7 @@ def killed_everywhere(cluster, report, dice):
 def partition(cluster, report, dice):
     for host in ("a1", "controller"):
         cluster.net.cut(host)
-        time.sleep(dice.uniform(6, 8))  # longer than the silence after which a peer is dead
+        pace(dice.uniform(6, 8))  # longer than the silence after which a peer is dead
         for name in ("controller", *AGENTS):
             cluster.alive(name)
         cluster.net.heal(host)
@@ -161,11 +165,11 @@ def full_disk(cluster, report, _):
                     file.write(b"\0" * 65536)
             except OSError:
                 pass
-        time.sleep(4)
+        pace(4)
         cluster.alive(name)
         filler.unlink()
         report.recovered(f"full disk of {'the controller' if name == 'controller' else 'an agent'} freed, samples taken again after", cluster.wait_ingesting())
-        time.sleep(6)  # a disk that refused is tried again every 5 s
+        pace(6)  # a disk that refused is tried again every 5 s
     report.audited(cluster, "full disks")
 
 
@@ -173,11 +177,11 @@ def one_identity_twice(cluster, report, _):
     """A second agent with the key of the first: the one started later is heard, it is told, and when it is gone the first goes on."""
     cluster.configure("a1", file="twin")
     # Incarnations are seconds at least: in the same one neither would be the later, and both be cut
-    wait_until("the first agent's second is over", lambda: time.time() >= int((cluster.dir / "a1/incarnation").read_text()) + 1, 10)
+    wait_until("the first agent's second is over", lambda: time.time() >= int((cluster.dir / "a1/incarnation").read_text()) + 1)
     cluster.start("twin", host="a2")
-    wait_until("the controller tells of two agents with one key", lambda: "two agents use one key" in cluster.log("controller"), 60)
+    wait_until("the controller tells of two agents with one key", lambda: "two agents use one key" in cluster.log("controller"))
     cluster.kill("twin")
-    report.recovered("a twin gone, samples of the first taken again after", cluster.wait_ingesting(seconds=120))
+    report.recovered("a twin gone, samples of the first taken again after", cluster.wait_ingesting(seconds=LATE_S))
     cluster.stop_all()
     kept, _, wrong = cluster.audit()
     wrong = [w for w in wrong if not w.startswith("a1/")]  # the twin's own spool is not one of those that are audited

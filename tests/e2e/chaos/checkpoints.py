@@ -10,6 +10,7 @@ import time
 
 from cluster import SIMULATED
 from house import HouseError, wait_until
+from patience import holds, pace
 
 MOST_KEPT = 3
 
@@ -50,7 +51,7 @@ def start_and_read(cluster):
     before = len(cluster.log("controller"))
     cluster.start("controller")
     new = lambda: cluster.log("controller")[before:]  # noqa: E731
-    wait_until("the controller runs", lambda: cluster.alive("controller") and told(new(), "controller runs"), 60)
+    wait_until("the controller runs", lambda: cluster.alive("controller") and told(new(), "controller runs"))
     resumed = told(new(), "learning resumed")
     anew = told(new(), "learning begins anew") + told(new(), "checkpoint not usable, learning begins anew")
     return (resumed[0] if resumed else None), told(new(), "checkpoint skipped"), anew
@@ -73,19 +74,16 @@ def steps(cluster):
 
 def learns_on(cluster, report, what):
     """More steps than it came with, and a checkpoint behind those that were there."""
-    begun, newest = wait_until("the controller tells its steps", lambda: steps(cluster) + 1, 60), manifests(cluster)[:1]
-    wait_until("learning goes on", lambda: steps(cluster) >= begun, 120)
-    wait_until("a further checkpoint is kept", lambda: newest_whole(cluster) and manifests(cluster)[:1] != newest, 120)
+    begun, newest = wait_until("the controller tells its steps", lambda: steps(cluster) + 1), manifests(cluster)[:1]
+    wait_until("learning goes on", lambda: steps(cluster) >= begun)
+    wait_until("a further checkpoint is kept", lambda: newest_whole(cluster) and manifests(cluster)[:1] != newest)
     report.check(f"{what}: learning goes on", True)
 
 
 def wait_for_save(cluster, before):
     """A save takes some ten milliseconds: it is looked for without a pause worth the name."""
-    end = time.monotonic() + 60
-    while not set(folder(cluster).iterdir()) - before:
-        if time.monotonic() > end:
-            raise HouseError("not within 60 s: a save begins")
-        time.sleep(0.0002)
+    if not holds(lambda: set(folder(cluster).iterdir()) - before, every_s=0.0002):
+        raise HouseError("no save begins")
 
 
 def killed_while_saving(cluster, report, dice, kills):
@@ -96,7 +94,7 @@ def killed_while_saving(cluster, report, dice, kills):
         # The first moment at which something is new there, or a little later; every fourth time any moment.
         if turn % 4 != 3:
             wait_for_save(cluster, before)
-            time.sleep(dice.choice((0, dice.uniform(0, 0.005), dice.uniform(0, 0.03))))
+            pace(dice.choice((0, dice.uniform(0, 0.005), dice.uniform(0, 0.03))))
         cluster.kill("controller")
         unfinished += any(path.stem.split(".")[0] not in {m.stem for m in manifests(cluster) if whole(m)} for path in folder(cluster).iterdir())
         expected = newest_whole(cluster)
@@ -107,7 +105,7 @@ def killed_while_saving(cluster, report, dice, kills):
             report.check("it goes on with the newest whole one", False, (expected, resumed, skipped, anew))
         cluster.wait_ingesting()
         report.recovered("controller killed while saving, samples taken again after", time.monotonic() - begun)
-        wait_until("it saves again", lambda: newest_whole(cluster) != expected, 120)
+        wait_until("it saves again", lambda: newest_whole(cluster) != expected)
     report.check(f"killed while saving {kills} times, {unfinished} of them with an unfinished save on disk: "
                  "each time the newest whole checkpoint is used", wrong == 0)
     learns_on(cluster, report, "killed while saving")
@@ -192,7 +190,7 @@ def old_checkpoint_restored(cluster, report, _, __):
     copy_whole(folder(cluster), old)
     cluster.start("controller")
     newest = newest_whole(cluster)
-    wait_until("all checkpoints are newer", lambda: len([m for m in manifests(cluster) if whole(m) and m > newest]) == MOST_KEPT, 120)
+    wait_until("all checkpoints are newer", lambda: len([m for m in manifests(cluster) if whole(m) and m > newest]) == MOST_KEPT)
     cluster.kill("controller")
     newer = json.loads(newest_whole(cluster).read_text())["step"]
     shutil.rmtree(folder(cluster))
@@ -204,7 +202,7 @@ def old_checkpoint_restored(cluster, report, _, __):
                  resumed and not skipped and resumed["file"] == str(expected.with_suffix(".safetensors")) and resumed["step"] == step
                  and resumed.get("age_s", 0) > 0, (resumed, skipped))
     learns_on(cluster, report, "an old checkpoint")
-    wait_until("its agents are connected", lambda: sum(n["connected"] for n in cluster.document("nodes")["nodes"]) >= SIMULATED, 90)
+    wait_until("its agents are connected", lambda: sum(n["connected"] for n in cluster.document("nodes")["nodes"]) >= SIMULATED)
     end_learning(cluster)
     shutil.rmtree(old)
     report.audited(cluster, "an old checkpoint restored")

@@ -9,6 +9,7 @@ import time
 
 from cluster import AGENTS, SHIM
 from house import wait_until
+from patience import pace
 
 LIBRARIES = sorted(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
 JUMPS_S = (7200, -3600, 600, -86400, 30 * 86400, 0)
@@ -66,7 +67,7 @@ def jumping_clocks(cluster, report, dice, kills):
     far = 400 * 86400
     clocks["controller"].set(far)
     clocks["a1"].set(far)
-    time.sleep(1.1)  # an agent that comes again within a second is welcomed without a line
+    pace(1.1)  # an agent that comes again within a second is welcomed without a line
     cluster.kill("a1")
     cluster.start("a1")
     cluster.wait_ingesting(("a1",))

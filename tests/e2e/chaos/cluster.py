@@ -15,6 +15,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from house import HouseError, wait_until  # noqa: E402
+from patience import LATE_S, SOON_S  # noqa: E402
 
 from audit import Spool, Store, audit  # noqa: E402
 from net import Net  # noqa: E402
@@ -128,7 +129,7 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
         process = self.processes.pop(name)
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(how)
-        return process.wait(timeout=120)
+        return process.wait(timeout=LATE_S)
 
     def alive(self, name):
         process = self.processes[name]
@@ -148,7 +149,7 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
 
     def page(self, host="controller"):
         """The same, once it is there: a busy machine may be late with one answer."""
-        return wait_until(f"the page of {host}", lambda: self.metrics(host), 60)
+        return wait_until(f"the page of {host}", lambda: self.metrics(host))
 
     def document(self, what):
         return json.loads(self.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/{what}") or "{}")
@@ -161,7 +162,7 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
                 found[name.split("{")[0]][name.split('node="')[1].split('"')[0]] = value
         return {node: age for node, age in found["wattle_node_telemetry_age_seconds"].items() if found["wattle_node_catching_up"][node] == 0}
 
-    def wait_ingesting(self, agents=AGENTS, seconds=60):
+    def wait_ingesting(self, agents=AGENTS, seconds=SOON_S):
         """Until a sample of every agent that was measured after this call is with the controller, and all before it; gives back how
         long that took."""
         begun = time.monotonic()

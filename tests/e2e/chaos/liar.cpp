@@ -16,12 +16,13 @@
 #include "common/transport/sockets.hpp"
 #include "common/version.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/patience.hpp"
 
 namespace {
 
 using namespace wattle;
 
-constexpr std::chrono::seconds kPatience{30};
+const std::chrono::milliseconds kPatience = wattle::tests::soon();
 constexpr std::uint64_t kRecords = 5;  // of an incarnation
 constexpr std::uint64_t kLie = 4;      // the number of that which lies
 constexpr std::int64_t kHour_ns = 3'600'000'000'000;

@@ -9,6 +9,7 @@ import subprocess
 
 from cluster import AGENTS, HTTP, TELEMETRY
 from house import HouseError, wait_until
+from patience import AGES_S
 
 HONEST_UJ = 50_000_000  # of each honest record of liar.cpp
 CANNOT_BE_SAID = {"nan", "nan of a probe", "infinite", "minus infinite"}  # the message is refused, and the session ends
@@ -25,7 +26,7 @@ def tell_lies(cluster):
     done = subprocess.run(
         cluster.net.on("other", str(cluster.binaries / "chaos_liar"), f"tcp://{cluster.net.hosts['controller']}:{TELEMETRY}",
                        str(cluster.dir / "liar.key"), str(cluster.dir / "controller.key.pub"), "liar"),
-        capture_output=True, text=True, timeout=900, check=False)
+        capture_output=True, text=True, timeout=AGES_S, check=False)
     if done.returncode != 0:
         raise HouseError(f"chaos_liar: exit {done.returncode}: {done.stderr}")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -49,7 +50,7 @@ def lying_agent(cluster, report, _, kills):
                  any(line["event"].startswith("record refused") and "record." in str(line) for line in log), log[-3:])
     report.check("the log names node and field of a message with NaN",
                  any(line["event"] == "peer refused" and "not finite" in str(line) for line in log), log[-3:])
-    text = wait_until("the liar's page", lambda: cluster.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/node?name=liar"), 60)
+    text = wait_until("the liar's page", lambda: cluster.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/node?name=liar"))
     report.check("what is told of the liar has no NaN", "cpu_used_cores" in text and "nan" not in text.lower() and "inf" not in text.lower(), text)
     report.recovered("beside a liar, others' samples taken after", cluster.wait_ingesting(AGENTS))
 

@@ -8,6 +8,11 @@ Errors   NetError with what the tool said
 import os
 import shutil
 import subprocess
+import sys
+import pathlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import MOMENT_S  # noqa: E402
 
 
 class NetError(Exception):
@@ -77,7 +82,7 @@ class Net:
         """The command as it must be started to run on that host."""
         return ["ip", "netns", "exec", self.space(host), *command]
 
-    def fetch(self, host, url, *more, seconds=2):
+    def fetch(self, host, url, *more, seconds=MOMENT_S):
         """The body of an answer below 400, asked for on that host; None without one."""
         done = subprocess.run(self.on(host, "curl", "-sf", "-m", str(seconds), *more, url), capture_output=True, text=True, check=False)
         return done.stdout if done.returncode == 0 else None

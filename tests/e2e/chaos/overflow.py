@@ -2,10 +2,10 @@
 
 Law      the oldest samples go, in whole segments; agent and controller count the same ones, number by number
 """
-import time
 
 from audit import Spool
 from house import wait_until
+from patience import LATE_S, pace
 
 BOUND = 8 << 20  # the smallest that an agent takes
 SEGMENT = BOUND // 32
@@ -19,7 +19,7 @@ def gauge(cluster, name):
 
 def overflow(cluster, report, so_far):
     """Until more are dropped than so far."""
-    dropped = wait_until("samples are dropped", lambda: max(0, gauge(cluster, "wattle_agent_dropped_records_total") - so_far), 240)
+    dropped = wait_until("samples are dropped", lambda: max(0, gauge(cluster, "wattle_agent_dropped_records_total") - so_far))
     size = gauge(cluster, "wattle_agent_spool_bytes") / max(1, gauge(cluster, "wattle_agent_outbox_records"))
     report.check("what a full spool drops is a whole segment", (dropped + 1) * size >= SEGMENT, (dropped, size))
 
@@ -38,12 +38,12 @@ def spool_overflow(cluster, report, dice, kills):
             cluster.kill("a1")
             before = sum(records for *_, records in Spool(cluster.spool("a1")).gaps)
             cluster.start("a1")
-            wait_until("the agent is back", lambda: cluster.metrics("a1"), 60)
+            wait_until("the agent is back", lambda: cluster.metrics("a1"))
             overflow(cluster, report, 0)
-        time.sleep(dice.uniform(0, 2))
+        pace(dice.uniform(0, 2))
         cluster.net.heal("a1")
-        report.recovered("spool overflowed, the newest sample of its agent taken after", cluster.wait_ingesting(seconds=240))
-        wait_until("the spool is empty", lambda: gauge(cluster, "wattle_agent_outbox_records") < 20, 240)
+        report.recovered("spool overflowed, the newest sample of its agent taken after", cluster.wait_ingesting(seconds=LATE_S))
+        wait_until("the spool is empty", lambda: gauge(cluster, "wattle_agent_outbox_records") < 20)
     said = before + gauge(cluster, "wattle_agent_dropped_records_total")
     cluster.stop_all()
     store, spools = cluster.books()

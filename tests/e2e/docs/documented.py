@@ -10,6 +10,10 @@ import dataclasses
 import pathlib
 import re
 import time
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import pace  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
@@ -92,7 +96,7 @@ class Walk:
         end = time.monotonic() + (self.rule(self.again, text) or 0)
         code, said = self.run(text)
         while code != 0 and time.monotonic() < end:
-            time.sleep(1)
+            pace(1)
             code, said = self.run(text)
         self.ran += 1
         print(f"     {at}: {len(block.text.splitlines())} lines: exit {code}", flush=True)

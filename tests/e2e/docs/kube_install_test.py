@@ -24,10 +24,11 @@ from demo_run import Claims  # noqa: E402
 from documented import Failed, Undocumented, Walk  # noqa: E402
 from hand_kubelet import ADDRESS, HandKubelet  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
+from patience import LATE_S  # noqa: E402
 from node_plane import NodePlane  # noqa: E402
 from private_root import Impossible, Root, enter  # noqa: E402
 
-PATIENCE = 300
+PATIENCE = LATE_S
 PAGE, HOME = "docs/how-to/install-kubernetes.md", "/home/reader"
 MOVE, UPGRADE, REMOVE = "docs/how-to/move-deployments.md", "docs/how-to/upgrade.md", "docs/how-to/remove.md"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")

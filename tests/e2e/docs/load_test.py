@@ -17,6 +17,9 @@ from documented import Failed, Undocumented, Walk
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from demo_run import Claims  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import LATE_S  # noqa: E402
+
 PAGE = "docs/how-to/apply-load.md"
 SHORT = "the page's seconds are a reader's"
 
@@ -43,7 +46,7 @@ def main():
     url = f"http://127.0.0.1:{server.server_port}/"
     with tempfile.TemporaryDirectory() as folder:
         def run(text):
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", f"SERVICE={url}\n{text}"], cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", f"SERVICE={url}\n{text}"], cwd=folder, capture_output=True, text=True, timeout=LATE_S, check=False,
                                   env=os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}", "TMPDIR": folder})
             return done.returncode, done.stdout + done.stderr
         walk = Walk(PAGE, run, None, instead={

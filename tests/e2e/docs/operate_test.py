@@ -20,9 +20,10 @@ import systemd_install_test as debian  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from documented import Failed, Undocumented, Walk, blocks_below  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
+from patience import LATE_S  # noqa: E402
 from private_root import Impossible, enter  # noqa: E402
 
-PATIENCE = 180
+PATIENCE = LATE_S
 CONTROLLER, AGENT = "/etc/wattle/controller.yaml", "/etc/wattle/agent.yaml"
 CHECK = {CONTROLLER: "wattle-controller --config {} --check-config", AGENT: "wattle-agent run --config {} --check-config"}
 # In this order; each with what it needs of Walk.

@@ -13,6 +13,9 @@ from documented import Failed, Undocumented, Walk
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from demo_run import Claims  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import AGES_S  # noqa: E402
+
 FEWER = "the page's decisions take hours"
 FIRST = "wattle-sim train --scenario churn_sleep --steps 20000 --out network.safetensors --keep checkpoints --name office"
 LATER = "wattle-sim train --scenario churn_sleep --steps 50000 --out network.safetensors --keep checkpoints --name office \\"
@@ -29,7 +32,7 @@ def main():
     binaries = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         def run(text):
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=folder, capture_output=True, text=True, timeout=600, check=False,
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=folder, capture_output=True, text=True, timeout=AGES_S, check=False,
                                   env=os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}"})
             return done.returncode, done.stdout + done.stderr
         for (page, heading), rules in PAGES.items():

@@ -23,9 +23,10 @@ from control_plane import ControlPlane  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from documented import Failed, Undocumented, Walk  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
+from patience import LATE_S  # noqa: E402
 from private_root import Impossible, Root, enter  # noqa: E402
 
-PATIENCE = 240
+PATIENCE = LATE_S
 PAGE, HEADING = "docs/how-to/install-debian.md", "Install on Debian hosts"
 HOME = "/home/reader"
 FILES = {"server: tcp://controller.example": "~/.config/wattle/cli.yaml"}

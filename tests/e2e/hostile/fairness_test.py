@@ -18,6 +18,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from house import House, HouseError, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
+from patience import LATE_S, pace, SOON_S  # noqa: E402
 from peers import PLAYS, ask  # noqa: E402
 from zmtp import Keys, Peer, server_key  # noqa: E402
 
@@ -77,7 +78,7 @@ class Cluster(House):
         self.start_controller()
         self.start_shim()
         self.start("swarm", self.binary("wattle-sim"), "swarm", "--config", str(self.dir / "swarm.yaml"))
-        wait_until("the swarm is welcome", lambda: self.swarm()["welcomed"] == NODES, 60)
+        wait_until("the swarm is welcome", lambda: self.swarm()["welcomed"] == NODES)
         # A scheduler that binds what it asks for.
         self.start("drive", self.binary("wattle-sim"), "drive", "--shim", self.shim(), "--swarm", f"http://127.0.0.1:{self.swarm_port}",
                    "--controller", self.api(), "--seconds", "100000", "--pods", "100", "--period", "0.2", "-o", "line")
@@ -87,7 +88,7 @@ class Cluster(House):
 
     def metrics(self):
         values = collections.Counter()
-        for name, labels, value in re.findall(r"^(\w+)(\{[^}]*\})? (\S+)$", fetch(f"{self.api()}/metrics", timeout=30)[1], re.M):
+        for name, labels, value in re.findall(r"^(\w+)(\{[^}]*\})? (\S+)$", fetch(f"{self.api()}/metrics", timeout=SOON_S)[1], re.M):
             values[name + labels] += float(value)
         return values
 
@@ -129,7 +130,7 @@ class Honest:
 
     def get(self, into, url, data=None):
         begun = time.monotonic()
-        status, body = fetch(url, data, timeout=10)
+        status, body = fetch(url, data, timeout=SOON_S)
         into.append(time.monotonic() - begun)
         if status != 200:
             self.failed.append(f"{url}: {status} {body[:100]}")
@@ -149,7 +150,7 @@ class Honest:
                     self.ack_s.append(status["ack_p99_s"])
                     self.behind += status["welcomed"] < NODES
                     self.mib.append(rss_mib(cluster.processes["controller"].pid))
-                time.sleep(PERIOD_S)
+                pace(PERIOD_S)
         return self
 
     def line(self, name):
@@ -177,7 +178,7 @@ def main():
             peers = cluster.hostile(SECONDS, phase == "control")
             phases[phase] = honest = Honest(cluster).run(SECONDS)
             honest.line(phase)
-            told = {play: json.loads(process.communicate(timeout=120)[0].strip() or "{}") for play, process in peers.items()}
+            told = {play: json.loads(process.communicate(timeout=LATE_S)[0].strip() or "{}") for play, process in peers.items()}
         cluster.alive("controller")
         for play, counts in told.items():
             print(f"  {play}: {counts}", flush=True)
@@ -187,7 +188,7 @@ def main():
         control, attack = phases["control"], phases["attack"]
         check("every honest ask, probe and call of the shim was answered", not attack.failed, attack.failed[:5])
         check("and no ask was answered neutrally for the attack", attack.neutral <= control.neutral + 0.01 * len(attack.ask_s), attack.neutral)
-        wait_until("records of honest agents are acknowledged", lambda: cluster.swarm()["oldest_waiting_s"] < 3, 60)
+        wait_until("records of honest agents are acknowledged", lambda: cluster.swarm()["oldest_waiting_s"] < 3)
         swarm = cluster.swarm()
         check("no honest record is lost", swarm["records_dropped"] == 0, swarm)
         check("no honest agent lost its session", swarm["reconnects"] == swarm_before["reconnects"] and attack.behind == 0, (swarm, attack.behind))

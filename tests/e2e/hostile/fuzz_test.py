@@ -15,6 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import msgpack  # noqa: E402
 from house import House, binaries_from, fetch, wait_until  # noqa: E402
+from patience import pace, SOON_S  # noqa: E402
 import peers  # noqa: E402
 from zmtp import Closed, Keys, Peer, Refused, server_key  # noqa: E402
 
@@ -151,7 +152,7 @@ def besiege(house, server, kind, fuzz, honest):
     while sent < MESSAGES:
         try:
             if peer is None:
-                peer = Peer(port, keys, server, seconds=10)
+                peer = Peer(port, keys, server, seconds=SOON_S)
                 if (first := kind.greeting()) is not None:
                     peer.send(msgpack.packb(first))
             frames = fuzz.packed(kind.next())
@@ -167,7 +168,7 @@ def besiege(house, server, kind, fuzz, honest):
             if peer is not None:
                 peer.close()
             peer = None
-            time.sleep(0.01)
+            pace(0.01)
     if peer is not None:
         peer.close()
 

@@ -13,6 +13,10 @@ import time
 
 import msgpack
 from zmtp import Closed, Keys, Peer, Refused, frame, server_key
+import pathlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import pace, SOON_S  # noqa: E402
 
 HELLO, SAMPLES, ACK, PING, REFUSAL, ASK, SUGGESTION, PLACEMENT, SNAPSHOT, QUERY, REPLY = 1, 3, 4, 5, 7, 8, 9, 11, 14, 15, 16
 SECOND_NS = 1_000_000_000
@@ -51,8 +55,8 @@ class Sink:
     def send(self, *frames):
         self._peer.send(*frames)
 
-    def receive(self, seconds=10):
-        time.sleep(min(seconds, 0.01))
+    def receive(self, seconds=SOON_S):
+        pace(min(seconds, 0.01))
         return None
 
     def close(self):
@@ -68,7 +72,7 @@ class Play:
 
     def connect(self):
         self.close()
-        self.peer = Sink(self.sink) if self.sink else Peer(self.port, self.keys, self.server, seconds=5)
+        self.peer = Sink(self.sink) if self.sink else Peer(self.port, self.keys, self.server, seconds=SOON_S)
         self.told["connections"] += 1
 
     def close(self):
@@ -105,7 +109,7 @@ class Play:
                 self.connect()
                 play(self)
             except (Closed, Refused, TimeoutError, OSError):
-                time.sleep(0.2)
+                pace(0.2)
         self.close()
 
 
@@ -193,7 +197,7 @@ def pipeline(play, make, at_once):
                 open_ = 0
             elif play.hear(0.2) is not None:
                 open_ -= 1
-    patience = time.monotonic() + 60
+    patience = time.monotonic() + SOON_S
     while open_ > 0 and not play.sink and time.monotonic() < patience:
         if play.hear(1) in (REPLY, SUGGESTION, SNAPSHOT, REFUSAL):
             open_ -= 1
@@ -214,13 +218,13 @@ def unread(play, make, count):
         if play.over():
             return
     while not play.over():
-        time.sleep(0.1)
+        pace(0.1)
 
 
 def close_at_once(play, make):
     for number in range(20):
         play.send(make(number))
-    time.sleep(0.1)
+    pace(0.1)
 
 
 PLAYS = {

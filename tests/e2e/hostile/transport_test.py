@@ -7,10 +7,10 @@ import re
 import socket
 import struct
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from house import House, binaries_from, fetch, wait_until  # noqa: E402
+from patience import let_a_moment_pass, SOON_S  # noqa: E402
 import zmtp  # noqa: E402
 
 MIB = 1 << 20
@@ -50,7 +50,7 @@ class Siege:
 
     def counted(self, endpoint, reason, role, at_least=1):
         try:
-            wait_until("it is counted", lambda: self.refused(endpoint, reason, role) >= at_least, 10)
+            wait_until("it is counted", lambda: self.refused(endpoint, reason, role) >= at_least)
             return True
         except Exception:
             return False
@@ -60,7 +60,7 @@ class Siege:
         return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) / 1024
 
 
-def ends(peer, deed, seconds=10):
+def ends(peer, deed, seconds=SOON_S):
     """Whether the other side closes while, or soon after, the deed is done."""
     try:
         deed(peer)
@@ -93,7 +93,7 @@ def broken_frames(siege):
     before = siege.memory_mib()
     for peer in half:
         peer.half(b"x" * (MIB // 2), of=MIB)
-    time.sleep(0.5)
+    let_a_moment_pass()
     check("half frames hold no more than a message may have", siege.memory_mib() - before < 8, f"{siege.memory_mib() - before:.0f} MiB more")
     for peer in half:
         peer.close()
@@ -109,7 +109,7 @@ def broken_frames(siege):
 def strangers(siege):
     """Who shows no key at all."""
     for endpoint in ("telemetry", "ask", "feed"):
-        with socket.create_connection(("127.0.0.1", getattr(siege.house, endpoint)), timeout=10) as stranger:
+        with socket.create_connection(("127.0.0.1", getattr(siege.house, endpoint)), timeout=SOON_S) as stranger:
             stranger.sendall(zmtp.GREETING + bytes([6]) + struct.pack(">Q", MIB) + b"\x05HELLO")
             said = b""
             try:

@@ -3,7 +3,7 @@
 Source   RFC 23 (ZMTP 3.0), RFC 25 and 26 (CurveZMQ); the cryptography is libsodium's, by ctypes
 Use      peer = Peer(port, Keys.of(house.dir / "agent.key"), server_key(house.dir / "controller.key.pub"))
          peer.send(b"one message", b"of two frames"); peer.part(b"never ends"); peer.subscribe(b"board")
-         peer.raw(b"bytes as they are"); peer.half(b"begun", of=1000); answer = peer.receive(seconds=5)
+         peer.raw(b"bytes as they are"); peer.half(b"begun", of=1000); answer = peer.receive()
 Errors   Refused: the handshake was answered with an ERROR, or broken off; Closed: the other side has closed
 Threads  a Peer belongs to one
 """
@@ -14,6 +14,11 @@ import select
 import socket
 import struct
 import time
+import sys
+import pathlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import SOON_S  # noqa: E402
 
 _sodium = ctypes.CDLL("libsodium.so.23")
 if _sodium.sodium_init() < 0:
@@ -105,7 +110,7 @@ GREETING = b"\xff\0\0\0\0\0\0\0\1\x7f\3\0" + b"CURVE".ljust(20, b"\0") + b"\0" +
 class Peer:
     """One connection. `identity` None announces none; `properties` are further pairs of bytes for the handshake's metadata."""
 
-    def __init__(self, port, keys, server, socket_type=b"DEALER", identity=None, properties=(), host="127.0.0.1", seconds=10):
+    def __init__(self, port, keys, server, socket_type=b"DEALER", identity=None, properties=(), host="127.0.0.1", seconds=SOON_S):
         self._nonce = 0
         self._in = b""
         self.socket = socket.create_connection((host, port), timeout=seconds)
@@ -156,7 +161,7 @@ class Peer:
         return frame(b"\x07MESSAGE" + nonce + _seal(bytes([flags]) + body, b"CurveZMQMESSAGEC" + nonce, self._key))
 
     # Receiving.
-    def receive(self, seconds=10):
+    def receive(self, seconds=SOON_S):
         """The frames of the next message; None when there is none in time. Pings are answered on the way."""
         end = time.monotonic() + seconds
         frames = []
@@ -175,7 +180,7 @@ class Peer:
             if not text[0] & _MORE:
                 return frames
 
-    def closed(self, seconds=10):
+    def closed(self, seconds=SOON_S):
         """Whether the other side has closed, or does within that time; what else it says is thrown away."""
         try:
             end = time.monotonic() + seconds

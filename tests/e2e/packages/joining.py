@@ -13,10 +13,11 @@ import documented
 import keeping
 from debs import PROGRAMS, ROOT
 from house import wait_until
+from patience import LATE_S
 from private_root import Root
 
 HOME = "/home/reader"
-PATIENCE = 240
+PATIENCE = LATE_S
 
 
 def sealed(words):

@@ -84,7 +84,7 @@ def keep(claims, host):
     host.run("systemctl stop wattle-controller")
     whole = host.root.inside(BACKUP).read_bytes()
     host.run("systemctl start wattle-controller")
-    wait_until("it answers", lambda: host.run("wattle status")[0] == 0, 60)
+    wait_until("it answers", lambda: host.run("wattle status")[0] == 0)
     code, said = host.run(f"wattle restore --replace {BACKUP}")
     claims.check("a controller that runs is not restored into", code == 1 and "systemctl stop wattle-controller" in said, said)
     # Though a descriptor of the store is closed meanwhile, as a backup or a look at it does
@@ -103,7 +103,7 @@ def keep(claims, host):
     code, said = host.run(f"wattle restore --replace {BACKUP} && systemctl start wattle-controller")
     claims.check("an empty controller takes it, and starts", code == 0, said + host.log())
     claims.check("the allow list is as it was", host.run(f"cat {DATA}/allow")[1] == allow)
-    claims.check("the node comes back by itself", bool(wait_until("it is shown", lambda: host.run("wattle nodes")[0] == 0 and node in host.run("wattle nodes")[1], 60)))
+    claims.check("the node comes back by itself", bool(wait_until("it is shown", lambda: host.run("wattle nodes")[0] == 0 and node in host.run("wattle nodes")[1])))
     claims.check("who changed what is known", "kept" in host.run("wattle policy get -o json")[1], host.run("wattle policy get")[1])
 
     host.run("systemctl stop wattle-controller")
@@ -116,4 +116,4 @@ def keep(claims, host):
         told_by(path, f"PRAGMA user_version={was}")
     told_by(host.root.inside(f"{DATA}/store.db"), "PRAGMA user_version=99")
     code, said = host.run(f"wattle restore --replace {BACKUP} && systemctl start wattle-controller")
-    claims.check("the backup of before leads back", code == 0 and wait_until("it is shown", lambda: node in host.run("wattle nodes")[1], 60), said + host.log())
+    claims.check("the backup of before leads back", code == 0 and wait_until("it is shown", lambda: node in host.run("wattle nodes")[1]), said + host.log())

@@ -10,6 +10,7 @@ import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1])]
 from house import SKIPPED, binaries_from  # noqa: E402
+from patience import AGES_S  # noqa: E402
 from page_world import TOKEN, missing, page_world  # noqa: E402
 
 NODES = 60
@@ -26,7 +27,7 @@ def main():
             house.place(f"hostile-{number}", name, nodes[number % 20], nodes[:20])
         house.settled()
         done = subprocess.run(["node", str(pathlib.Path(__file__).with_name("browser.mjs")), house.api(), TOKEN, shutil.which("chromium"), str(web), *sys.argv[3:4]],
-                              timeout=500, check=False)
+                              timeout=AGES_S, check=False)
         return done.returncode
 
 

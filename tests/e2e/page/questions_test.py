@@ -15,6 +15,7 @@ import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1])]
 from house import SKIPPED, binaries_from, wait_until  # noqa: E402
+from patience import AGES_S  # noqa: E402
 from page_world import TOKEN, missing, page_world  # noqa: E402
 
 NODES = 12
@@ -62,7 +63,7 @@ def main():
         failed = by_command(house, most, "q-0")
         facts = {"node": most, "pod": "q-0", "name": "shop-0", "clicks": MOST_CLICKS}
         done = subprocess.run(["node", str(pathlib.Path(__file__).with_name("questions.mjs")), house.api(), TOKEN, shutil.which("chromium"), str(web), json.dumps(facts)],
-                              timeout=500, check=False)
+                              timeout=AGES_S, check=False)
         return 1 if failed or done.returncode else 0
 
 

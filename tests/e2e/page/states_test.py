@@ -17,10 +17,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import states_worlds  # noqa: E402
 from house import SKIPPED, binaries_from  # noqa: E402
+from patience import AGES_S  # noqa: E402
 from page_texts import page_texts, unseen  # noqa: E402
 from page_world import TOKEN, missing  # noqa: E402
 
-PATIENCE = 540  # s, of one script
+PATIENCE = AGES_S
 # Not for people: classes, keys, addresses, formats.
 NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "fleet", "pods", "wattle-theme", "auto", "number", "active", "chosen", "good", "warn", "bad",
            "asc", "desc", "ascending", "descending", "2-digit", "rgb(${})", "${}px", "#/node/${}", "#/pod/${}", "measured_w", "estimated_w", "1h", "7d", "io", "dark", "light", "TiB",

@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 from captured_agent import start_captured  # noqa: E402
 from house import House, HouseError, extender_args, fetch, wait_until  # noqa: E402
+from patience import SOON_S  # noqa: E402
 from page_world import TOKEN, PageWorld  # noqa: E402
 from provision_test import Answer, Api  # noqa: E402
 
@@ -48,7 +49,7 @@ class Bare(House):
     def listen(self, count):
         """So many others look at the page: all that may, once who looked before is known to be gone."""
         def heard():
-            stream = socket.create_connection(("127.0.0.1", self.http), timeout=60)
+            stream = socket.create_connection(("127.0.0.1", self.http), timeout=SOON_S)
             stream.sendall(b"GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n")
             if b" 200 " in stream.recv(64):
                 return stream

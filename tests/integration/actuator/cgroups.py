@@ -4,20 +4,18 @@ Errors   OSError: none can be made
 """
 import os
 import pathlib
-import time
+import sys
 
-PATIENCE_S = 180  # nothing is judged by it; sanitizers and other tests beside take their time
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import holds, LATE_S  # noqa: E402
+
+PATIENCE_S = LATE_S
 # A sanitizer's search for leaks at the end needs calls that the actuator's filter does not let through.
 ENVIRONMENT = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
 def until(condition):
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
+    return bool(holds(condition, PATIENCE_S))
 
 
 def mounts(kind, controller=None):

@@ -18,7 +18,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -26,6 +25,9 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e/docs")]
 sys.dont_write_bytecode = True
 from cgroups import ENVIRONMENT, PATIENCE_S, Cgroup, until  # noqa: E402
 from documented import Failed, Undocumented, Walk  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import pace  # noqa: E402
 
 PAGE = "docs/how-to/provision.md"
 KILLS = 12
@@ -267,7 +269,7 @@ def walk(rig, cgroup):
     for kill in range(KILLS):
         rig.start()
         until(lambda: cgroup.state() != there)
-        time.sleep(0.013 * kill)
+        pace(0.013 * kill)
         rig.end(signal.SIGKILL)
         left += cgroup.state() != there
         if kill % 3 == 0:  # as a daemon-reload would, while nobody watches

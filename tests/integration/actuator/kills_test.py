@@ -30,6 +30,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from cgroups import ENVIRONMENT, Cgroup, cpu_of_v2, mounts, quota_files  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import holds, LATE_S, pace, SOON_S  # noqa: E402
+
 COUNTS = ("kills", "restoring_killed", "changed_at_death", "foreign", "lost", "refused", "reloads", "left_to_restore")
 LISTS = ("left_behind", "lost_what", "failed", "restore_s")
 WORK = "import time\nwhile True:\n  end = time.monotonic() + 0.004\n  while time.monotonic() < end: pass\n  time.sleep(0.096)\n"
@@ -121,10 +124,10 @@ class Unit:
 def run(*command):
     """Once more where systemd was too busy to answer: what is asked of it here may be done twice."""
     for patience in (3, 2, 1, 0):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LATE_S, check=False)
         if done.returncode == 0:
             return done.stdout
-        time.sleep(patience)
+        pace(patience)
     raise OSError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr[-500:]}")
 
 
@@ -148,13 +151,13 @@ class Rig(threading.Thread):
 
     def stop_actuator(self, number):
         self.running.send_signal(number)
-        return self.running.wait(60)
+        return self.running.wait(LATE_S)
 
     def said(self, event):
         return (self.folder / "log").read_text(encoding="utf-8", errors="replace").count(f'"{event}"')
 
     def restore(self):
-        return subprocess.run([self.binary, "restore", "--config", self.folder / "config"], capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run([self.binary, "restore", "--config", self.folder / "config"], capture_output=True, text=True, timeout=SOON_S, check=False)
 
     def others(self, dice):
         """Somebody else's hand, once."""
@@ -168,9 +171,9 @@ class Rig(threading.Thread):
         while True:
             pause_s = self.dice.expovariate(1.0)
             if time.monotonic() + pause_s > until_s:
-                time.sleep(max(0, until_s - time.monotonic()))
+                pace(max(0, until_s - time.monotonic()))
                 return
-            time.sleep(pause_s)
+            pace(pause_s)
             self.others(self.dice)
 
     def compare(self, after):
@@ -192,10 +195,9 @@ class Rig(threading.Thread):
     def put_back(self, way):
         begun_s = time.monotonic()
         if way == "start":
-            before, end_s = self.said("actuator.started"), begun_s + 60
+            before = self.said("actuator.started")
             self.start_actuator()
-            while self.said("actuator.started") == before and time.monotonic() < end_s:
-                time.sleep(0.005)
+            holds(lambda: self.said("actuator.started") > before, every_s=0.005)
             self.seen["restore_s"].append(time.monotonic() - begun_s)
             if self.stop_actuator(signal.SIGTERM) == 0:
                 return
@@ -227,7 +229,7 @@ class Rig(threading.Thread):
         if dice.random() < 0.2:
             command = [self.binary, "restore", "--config", self.folder / "config"]
             restoring = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(dice.uniform(0, 0.02))
+            pace(dice.uniform(0, 0.02))
             restoring.kill()
             self.seen["restoring_killed"] += restoring.wait() == -signal.SIGKILL
         way = dice.choice(("restore", "start"))

@@ -84,7 +84,7 @@ def walk(house, page, port):
     wait_until("this machine is a node", house.connected)
     told = house.cli("provision", "margins").stdout
     claim("before a minute has ended it says so, and what to configure", "no agent tells of a service" in told and "provisioning.limits" in told, told)
-    services = wait_until("a minute has ended", lambda: house.query("provision", "margins")["services"], 300)
+    services = wait_until("a minute has ended", lambda: house.query("provision", "margins")["services"])
 
     def known():
         found = house.query("provision", "margins")

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -22,6 +21,9 @@ sys.path[:0] = [str(HERE.parent / "actuator")]
 sys.dont_write_bytecode = True
 from cgroups import mounts, until  # noqa: E402
 from kernel_test import FAILED, claim  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import pace, SOON_S  # noqa: E402
 
 SHORT_S, LONG_S, EVERY, TARGET_S = 0.02, 0.2, 20, 0.1
 BUCKET = 1.07  # a bucket's middle is within 6% of what is in it; wattle-load's own are within 1%
@@ -80,7 +82,7 @@ class Agent:
 
     def page(self):
         port = re.search(r'"http_port":(\d+)', self.said()).group(1)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=SOON_S) as answer:
             lines = [line for line in answer.read().decode().splitlines() if line and not line.startswith("#")]
         return {name.partition("{")[0] if name.startswith("wattle_agent_answer") else name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -90,7 +92,7 @@ class Agent:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(60)
+        self.process.wait(SOON_S)
 
 
 def walk(binaries, agent, followed, other):
@@ -119,7 +121,7 @@ def walk(binaries, agent, followed, other):
     claim("TLS and HTTP/2 are counted as a guess", until(lambda: agent.answers()[0] == count + 6 and agent.answers()[2] == 3), agent.answers())
     with socket.create_connection(("127.0.0.1", followed.port)) as peer:  # in two parts: from the first byte on
         peer.sendall(b"GE")
-        time.sleep(0.3)
+        pace(0.3)
         peer.sendall(b"T / HTTP/1.1\r\n\r\n")
     claim("who is never answered is not counted", agent.answers()[0] == count + 6, agent.answers())
 

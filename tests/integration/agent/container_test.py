@@ -15,11 +15,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 
 import yaml
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import holds, SOON_S  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SKIPPED = 77
@@ -84,7 +86,7 @@ def states(text):
 
 def fetch(url):
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"}), timeout=5) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"}), timeout=SOON_S) as answer:
             return answer.read().decode()
     except (OSError, urllib.error.URLError):
         return ""
@@ -101,9 +103,7 @@ def run_agent(agent, folder, capabilities, config):
     with open(f"{folder}.log", "wb") as log:
         process = subprocess.Popen(**confined(folder, capabilities, str(agent), "run", "--config", f"{folder}/agent.yaml"), stdout=log, stderr=log)
     try:
-        end = time.monotonic() + 30
-        while "wattle_agent_ticks_total 2" not in fetch(f"http://127.0.0.1:{port}/metrics") and time.monotonic() < end and process.poll() is None:
-            time.sleep(0.1)
+        holds(lambda: "wattle_agent_ticks_total 2" in fetch(f"http://127.0.0.1:{port}/metrics") or process.poll() is not None)
         page = fetch(f"http://127.0.0.1:{port}/metrics")
         check("the agent runs and serves /metrics", "wattle_node_cpu_seconds_total" in page, pathlib.Path(f"{folder}.log").read_text(errors="replace")[-2000:])
         if process.poll() is not None:
@@ -121,7 +121,7 @@ def run_agent(agent, folder, capabilities, config):
         check("root, /sys, cgroups and /proc of the host are read-only for it", not writable, str(writable))
     finally:
         process.terminate()
-        check("it stops when told", process.wait(timeout=20) == 0, str(process.returncode))
+        check("it stops when told", process.wait(timeout=SOON_S) == 0, str(process.returncode))
 
 
 def main():
@@ -141,8 +141,8 @@ def main():
             print(f"skipped: no mount namespace, or capabilities that are not ours to give: {tried.stderr.strip()[-300:]}")
             return SKIPPED
         within = subprocess.run(**confined(folder, capabilities, str(agent), "doctor", "--config", f"{folder}/agent.yaml", "-o", "json"),
-                                capture_output=True, text=True, check=False, timeout=60)
-        outside = subprocess.run([agent, "doctor", "-o", "json"], capture_output=True, text=True, check=False, timeout=60)
+                                capture_output=True, text=True, check=False, timeout=SOON_S)
+        outside = subprocess.run([agent, "doctor", "-o", "json"], capture_output=True, text=True, check=False, timeout=SOON_S)
         check("doctor answers in the container", within.stdout.startswith("{"), within.stderr)
         seen, known = states(within.stdout), states(outside.stdout)
         for source, state in known.items():

@@ -19,7 +19,10 @@ sys.path[:0] = [str(ROOT / "tests/e2e")]
 sys.dont_write_bytecode = True
 from demo_run import Claims  # noqa: E402
 
-PATIENCE_S = 60
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import LATE_S, pace  # noqa: E402
+
+PATIENCE_S = LATE_S
 
 
 def run(*words, **options):
@@ -121,7 +124,7 @@ print -r -- .READY. >>{out}
             try:
                 os.read(self.terminal, 65536)
             except BlockingIOError:
-                time.sleep(0.01)
+                pace(0.01)
             text = self.out.read_text()
             if mark in text:
                 self.out.write_text("")

@@ -19,13 +19,16 @@ sys.path[:0] = [str(ROOT / "tests/e2e")]
 sys.dont_write_bytecode = True
 from demo_run import Claims  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import SOON_S  # noqa: E402
+
 LOADER = importlib.machinery.SourceFileLoader("docs_reference", str(ROOT / "scripts/docs-reference"))
 REFERENCE = importlib.util.module_from_spec(importlib.util.spec_from_loader("docs_reference", LOADER))
 LOADER.exec_module(REFERENCE)
 
 
 def man(page, *options):
-    return subprocess.run(["man", *options, "-l", str(page)], capture_output=True, text=True, check=False, timeout=60,
+    return subprocess.run(["man", *options, "-l", str(page)], capture_output=True, text=True, check=False, timeout=SOON_S,
                           env=os.environ | {"LC_ALL": "C.UTF-8", "MANROFFOPT": "", "MANWIDTH": "80"})
 
 

@@ -16,13 +16,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 sys.dont_write_bytecode = True
 from demo_run import Claims  # noqa: E402
 
-PATIENCE = 180
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import holds, LATE_S  # noqa: E402
+
+PATIENCE = LATE_S
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -44,10 +46,7 @@ class Service(http.server.BaseHTTPRequestHandler):
 
 
 def wait_until(true):
-    end = time.monotonic() + PATIENCE
-    while not (found := true()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return found
+    return holds(true, PATIENCE)
 
 
 def children(pid):
@@ -128,7 +127,7 @@ def users(claims, program, run, url, folder):
     claims.check("a trace brings what its lines sum to", told["due"] == 90 == told["answered"], str(told))
     running = subprocess.Popen([program, "http", url, "--rate", "100", "--for", "1h", "-o", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     before = len(Service.seen)
-    time.sleep(1)
+    wait_until(lambda: len(Service.seen) > before)
     running.send_signal(signal.SIGINT)
     out, wrong = running.communicate(timeout=PATIENCE)
     told = json.loads(out or "{}")

@@ -7,6 +7,9 @@ import subprocess
 import sys
 import venv
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import AGES_S  # noqa: E402
+
 SKIPPED = 77
 # One version each, so that the test says the same thing each time; setuptools has pkg_resources, which it imports.
 WANTED = ["tensorboard==2.20.0", "setuptools<81"]
@@ -27,7 +30,7 @@ if not python.exists() or subprocess.run(has_it, capture_output=True, check=Fals
         skip(f"no virtual environment can be made here: {error}")
     try:
         got = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--retries", "1", *WANTED],
-                             capture_output=True, text=True, timeout=400, check=False)
+                             capture_output=True, text=True, timeout=AGES_S, check=False)
     except subprocess.TimeoutExpired:
         skip("the package index did not answer in time")
     if got.returncode != 0:

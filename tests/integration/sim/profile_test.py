@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import holds, LATE_S  # noqa: E402
 
 BINARIES = pathlib.Path(sys.argv[1]).resolve()
 GROUP = f"wattle-profile-test-{os.getpid()}"
@@ -42,7 +44,7 @@ def profile(folder, port, *more, quotas="0.05,1", rates="20"):
 
 
 def run(command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LATE_S, check=False)
 
 
 def claim(what, true):
@@ -51,13 +53,8 @@ def claim(what, true):
         sys.exit(1)
 
 
-def until(true, seconds=30):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.02)
-    return true()
+def until(true, seconds=LATE_S):
+    return bool(holds(true, seconds))
 
 
 def alive(port):

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""waits: tests wait for events, in the classes of tests/patience.hpp and tests/e2e/patience.py, which one factor (WATTLE_PATIENCE) scales.
+
+Refuses   a bare sleep, and a timeout or deadline of literal seconds, outside those files
+Usage     waits_test.py [--self-test]
+Fix       wait_until() for an event, let_a_moment_pass() for what must not happen, pace() for time that is part of the input;
+          soon() and late(), SOON_S, LATE_S and AGES_S for limits
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLASSES = ("tests/patience.cpp", "tests/patience.hpp", "tests/e2e/patience.py")
+# Tests that run in scripts/test-long alone, on machines and in clusters of their own where the module is not.
+LONG = ("tests/e2e/machine/", "tests/e2e/kube/", "tests/e2e/images/", "tests/e2e/docs/hand_", "tests/lint/waits_test.py", "tests/harness/")
+# Programs that a test starts, as text: they sleep to be a load of a known size.
+ALLOWED = {
+    "tests/integration/actuator/kernel_test.py": ('BURN = "', 's.settimeout(30)'),
+    "tests/integration/actuator/kills_test.py": ('WORK = "',),
+    "tests/integration/agent/answers_test.py": ("time.sleep({LONG_S}",),
+    "tests/e2e/chaos/delay_proxy.py": ("asyncio.sleep(max(0, due - clock()))",),
+}
+SECONDS = r"(?:[1-9]\d*(?:s|min)\b|(?:std::chrono::)?(?:seconds|minutes)[({][1-9])"
+CPP = (
+    (r"\b(?:sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.:>\"/])sleep\(", "a bare sleep"),
+    (rf"\b(?:request|query|ask|snapshot|wait_for)\(.*[ ,(]{SECONDS}.*\)", "a limit of literal seconds"),
+    (rf"\breceive\({SECONDS}", "a limit of literal seconds"),
+    (rf"\b(?:until|end|patience|deadline) = .*mono\(\) \+ {SECONDS}", "a deadline of literal seconds"),
+    (rf"\bk\w*[pP]atience\w*(?: = |\{{)(?:[1-9]|{SECONDS})", "a limit of literal seconds"),
+    (r"\btimeval \w+\{[1-9]", "a limit of literal seconds"),
+)
+PYTHON = (
+    (r"\b(?:time|asyncio)\.sleep\(", "a bare sleep"),
+    (r"\btimeout ?= ?[1-9]", "a limit of literal seconds"),
+    (r"(?<!Demo\(binaries, )\bseconds ?= ?[1-9]", "a limit of literal seconds"),
+    (r"\.(?:wait|join|settimeout)\([1-9]", "a limit of literal seconds"),
+    (r"\bmonotonic\(\) \+ [1-9]", "a deadline of literal seconds"),
+    (r"\bwait_until\(.*\blambda\b.*, [1-9]\d*\)+$", "a limit of literal seconds"),
+    (r"^PATIENCE\w* = [1-9]", "a limit of literal seconds"),
+)
+
+
+def breaches(name, text):
+    rules = PYTHON if name.endswith(".py") else CPP
+    for number, line in enumerate(text.splitlines(), 1):
+        if any(part in line for part in ALLOWED.get(name, ())) or line.lstrip().startswith(("//", "#", "TEST_CASE")):
+            continue
+        for pattern, what in rules:
+            if re.search(pattern, line):
+                yield f"{name}:{number}: {what}: {line.strip()[:120]}"
+                break
+
+
+def self_test():
+    wrong = {
+        "tests/a.cpp": ("std::this_thread::sleep_for(2s);", "::usleep(20'000);", 'client.request("GET", "/", "", 20s);', "const MonoTime until = clock.mono() + 30s;",
+                        "const timeval patience{20, 0};", "inline constexpr std::chrono::seconds kPatience{60};", "client.ask(pod, std::chrono::seconds(20));"),
+        "tests/a.py": ("time.sleep(2)", "subprocess.run(words, timeout=60)", "def until(what, seconds=120):", "process.wait(30)", "end = time.monotonic() + 60",
+                       'wait_until("it is back", lambda: back(), 90)', "PATIENCE = 240", "s.settimeout(5)"),
+    }
+    right = {
+        "tests/a.cpp": ("wait_until([&] { return done; });", 'client.request("GET", "/", "", wattle::tests::soon());', "clock.advance(20s);", "rig.step(30s);",
+                        '// sleep_for is refused', "pace(20ms);"),
+        "tests/a.py": ("pace(0.2)", "subprocess.run(words, timeout=SOON_S)", "with Demo(binaries, seconds=40) as demo:", 'wait_until("it is back", back)', "s.settimeout(0.05)"),
+    }
+    failed = [f"not refused: {line}" for name, lines in wrong.items() for line in lines if not list(breaches(name, line))]
+    failed += [f"refused: {line}" for name, lines in right.items() for line in lines if list(breaches(name, line))]
+    return failed
+
+
+def main():
+    if "--self-test" in sys.argv[1:]:
+        found = self_test()
+    else:
+        found = []
+        for path in sorted((ROOT / "tests").rglob("*")):
+            name = str(path.relative_to(ROOT))
+            if path.suffix in (".cpp", ".hpp", ".py") and name not in CLASSES and not name.startswith(LONG):
+                found += breaches(name, path.read_text(encoding="utf-8"))
+    for line in found:
+        print(line)
+    print(f"waits: {len(found) or 'no'} breach{'es' if len(found) > 1 else ''}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
