@@ -49,7 +49,7 @@ wire::Message answer_to(World& world, const std::string& endpoint, const KeyPair
   REQUIRE(client);
   Agents none;
   REQUIRE(run_until(world, none, [&] { return client->send(wire::encode(message)).has_value(); }));
-  const auto bytes = client->receive(20s);
+  const auto bytes = client->receive(wattle::tests::soon());
   REQUIRE(bytes);
   auto decoded = wire::decode(*bytes);
   REQUIRE(decoded);
