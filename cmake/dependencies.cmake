@@ -36,6 +36,8 @@ set_target_properties(wattle_zeromq PROPERTIES
   IMPORTED_LOCATION "${WATTLE_ZEROMQ}/lib/libzmq.${zeromq_kind}"
   INTERFACE_INCLUDE_DIRECTORIES "${WATTLE_ZEROMQ}/include"
   INTERFACE_LINK_LIBRARIES "PkgConfig::Sodium;Threads::Threads")
+# cppzmq is one header, on the compiler's default path; it includes the zmq.h above, which comes first.
+find_path(CPPZMQ_INCLUDE zmq.hpp REQUIRED)                            # common/transport
 find_package(spdlog REQUIRED)                                         # common/log
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -9,7 +9,7 @@ struct Client::Impl {
 };
 
 Result<Client> Client::connect(Context& context, const ClientOptions& options) {
-  WATTLE_TRY(Dial dial, Dial::open_(context.impl(), ZMQ_DEALER, options, {}));
+  WATTLE_TRY(Dial dial, Dial::open_(context.impl(), zmq::socket_type::dealer, options, {}));
   return Client(std::unique_ptr<Impl>(new Impl{std::move(dial)}));
 }
 
@@ -19,7 +19,7 @@ Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
 
 Status Client::send(std::string_view bytes) {
-  if (send_frame(impl_->dial.socket(), bytes, false)) return {};
+  if (transport::send(impl_->dial.socket(), bytes, false) == Sent::yes) return {};
   if (impl_->dial.link() == Link::up) return fail(Errc::unavailable, impl_->dial.endpoint(), "its queue is full");
   const std::string problem = impl_->dial.problem();
   return fail(impl_->dial.link() == Link::refused ? Errc::denied : Errc::unavailable, impl_->dial.endpoint(),
@@ -28,17 +28,15 @@ Status Client::send(std::string_view bytes) {
 
 std::optional<std::string> Client::receive() {
   for (;;) {
-    Frame frame;
-    if (impl_->dial.socket() == nullptr || !frame.receive(impl_->dial.socket())) return std::nullopt;
-    if (!frame.more()) return std::string(frame.bytes());
+    zmq::message_t frame;
+    if (!transport::receive(impl_->dial.socket(), frame)) return std::nullopt;
+    if (!frame.more()) return frame.to_string();
     skip_rest(impl_->dial.socket(), frame);  // ours have one frame
   }
 }
 
 std::optional<std::string> Client::receive(std::chrono::milliseconds timeout) {
-  if (auto now = receive()) return now;
-  wait_for(impl_->dial.socket(), ZMQ_POLLIN, nullptr, timeout);
-  return receive();
+  return impl_->dial.take_within(timeout, [this] { return receive(); });
 }
 
 bool Client::wait_readable(std::chrono::milliseconds timeout) { return impl_->dial.wait(ZMQ_POLLIN, timeout); }
@@ -47,7 +45,7 @@ Link Client::link() { return impl_->dial.link(); }
 std::string Client::link_problem() const { return impl_->dial.problem(); }
 std::uint64_t Client::times_up() { return impl_->dial.times_up(); }
 Status Client::rebuild() { return impl_->dial.rebuild(); }
-void* Client::native() const { return impl_->dial.socket(); }
+void* Client::native() const { return impl_->dial.socket().handle(); }
 
 struct Subscriber::Impl {
   Dial dial;
@@ -55,7 +53,7 @@ struct Subscriber::Impl {
 
 Result<Subscriber> Subscriber::connect(Context& context, const ClientOptions& options,
                                        std::span<const std::string> topics) {
-  WATTLE_TRY(Dial dial, Dial::open_(context.impl(), ZMQ_SUB, options, {topics.begin(), topics.end()}));
+  WATTLE_TRY(Dial dial, Dial::open_(context.impl(), zmq::socket_type::sub, options, {topics.begin(), topics.end()}));
   return Subscriber(std::unique_ptr<Impl>(new Impl{std::move(dial)}));
 }
 
@@ -65,28 +63,25 @@ Subscriber& Subscriber::operator=(Subscriber&&) noexcept = default;
 Subscriber::~Subscriber() = default;
 
 std::optional<Published> Subscriber::receive() {
-  void* socket = impl_->dial.socket();
+  zmq::socket_t& socket = impl_->dial.socket();
   for (;;) {
-    Frame topic;
-    if (socket == nullptr || !topic.receive(socket)) return std::nullopt;
+    zmq::message_t topic, body;
+    if (!transport::receive(socket, topic)) return std::nullopt;
     if (!topic.more()) continue;
-    Frame body;
-    if (!body.receive(socket)) return std::nullopt;
-    if (!body.more()) return Published{std::string(topic.bytes()), std::string(body.bytes())};
+    if (!transport::receive(socket, body)) return std::nullopt;
+    if (!body.more()) return Published{topic.to_string(), body.to_string()};
     skip_rest(socket, body);  // ours have two frames
   }
 }
 
 std::optional<Published> Subscriber::receive(std::chrono::milliseconds timeout) {
-  if (auto now = receive()) return now;
-  wait_for(impl_->dial.socket(), ZMQ_POLLIN, nullptr, timeout);
-  return receive();
+  return impl_->dial.take_within(timeout, [this] { return receive(); });
 }
 
 Link Subscriber::link() { return impl_->dial.link(); }
 std::string Subscriber::link_problem() const { return impl_->dial.problem(); }
 std::uint64_t Subscriber::times_up() { return impl_->dial.times_up(); }
 Status Subscriber::rebuild() { return impl_->dial.rebuild(); }
-void* Subscriber::native() const { return impl_->dial.socket(); }
+void* Subscriber::native() const { return impl_->dial.socket().handle(); }
 
 }  // namespace wattle::transport

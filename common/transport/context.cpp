@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cerrno>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -16,6 +14,7 @@ namespace wattle::transport {
 
 namespace {
 constexpr int kServerThreads = 2;    // of libzmq: that of thousands of agents, and that of who waits for an answer
+constexpr std::chrono::hours kZapPatience{1};
 constexpr int kMaxSockets = 20'000;  // the swarm has one client per node in one context; slots are cheap
 
 std::string to_z85(std::string_view raw) {
@@ -43,6 +42,13 @@ std::string_view mend_of(Refused why) {
   }
 }
 
+// Of a socket that serves both families an IPv4 peer is "::ffff:192.0.2.1".
+std::string_view plain_address(std::string_view address) {
+  constexpr std::string_view kMapped = "::ffff:";
+  const bool mapped = address.starts_with(kMapped) && address.find('.') != std::string_view::npos;
+  return mapped ? address.substr(kMapped.size()) : address;
+}
+
 // ZMTP metadata: length and name, four bytes of length (big endian) and value.
 std::string metadata(std::string_view name, std::string_view value) {
   std::string bytes(1, static_cast<char>(name.size()));
@@ -53,46 +59,49 @@ std::string metadata(std::string_view name, std::string_view value) {
 }
 }  // namespace
 
-Context::Impl::Impl() : zmq_(zmq_ctx_new()), allow_(std::make_shared<const AllowList>()) {
-  if (zmq_ == nullptr) throw std::bad_alloc();
+Context::Impl::Impl() : allow_(std::make_shared<const AllowList>()) {
   keep_thread_policy();
-  zmq_ctx_set(zmq_, ZMQ_MAX_SOCKETS, kMaxSockets);
+  zmq_.set(zmq::ctxopt::max_sockets, kMaxSockets);
 }
 
 Context::Impl::~Impl() {
   if (zap_.joinable()) {
-    send_frame(stop_.get(), "stop", false);
+    send(stop_, "stop", false);
     zap_.join();
   }
   stop_.close();
-  while (zmq_ctx_term(zmq_) != 0 && zmq_errno() == EINTR) {
-  }
 }
 
 void Context::Impl::serve(AllowList list, const Log& log_to) {
   assert(!zap_.joinable() && "serve() is called once");
-  zmq_ctx_set(zmq_, ZMQ_IO_THREADS, kServerThreads);  // they start with the first socket
+  zmq_.set(zmq::ctxopt::io_threads, kServerThreads);  // they start with the first socket
   set_allow_list(std::move(list));
   log_ = &log_to;
   // Bound here, so that a Server that binds next finds it answering.
-  auto requests = Handle::open_(zmq_, ZMQ_REP);
-  auto stop_near = Handle::open_(zmq_, ZMQ_PAIR);
-  auto stop_far = Handle::open_(zmq_, ZMQ_PAIR);
-  if (!requests || !stop_near || !stop_far || !set_options(*requests, {{ZMQ_LINGER, "linger", 0}}) ||
-      !set_options(*stop_near, {{ZMQ_LINGER, "linger", 0}}) || !bind_to(*requests, "inproc://zeromq.zap.01") ||
-      !bind_to(*stop_far, "inproc://wattle.zap.stop") || !connect_to(*stop_near, "inproc://wattle.zap.stop")) {
+  zmq::socket_t requests, stop_near, stop_far;
+  const Status opened = guarded("inproc://zeromq.zap.01", [&] {
+    requests = zmq::socket_t(zmq_, zmq::socket_type::rep);
+    stop_near = zmq::socket_t(zmq_, zmq::socket_type::pair);
+    stop_far = zmq::socket_t(zmq_, zmq::socket_type::pair);
+    requests.set(zmq::sockopt::linger, 0);
+    stop_near.set(zmq::sockopt::linger, 0);
+    requests.bind("inproc://zeromq.zap.01");
+    stop_far.bind("inproc://wattle.zap.stop");
+    stop_near.connect("inproc://wattle.zap.stop");
+  });
+  if (!opened) {
     // Without it every handshake is refused, for the domain is enforced.
-    log_to.error("cannot answer handshakes", {{"error", zmq_strerror(zmq_errno())}});
+    log_to.error("cannot answer handshakes", {{"error", opened.error()}});
     return;
   }
-  stop_ = std::move(*stop_near);
+  stop_ = std::move(stop_near);
   // Signals belong to the program's own threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  zap_ = std::thread([this, in = std::move(*requests), stop = std::move(*stop_far)]() mutable {
-    answer_until_stopped(std::move(in), std::move(stop));
+  zap_ = std::thread([this, in = std::move(requests), far = std::move(stop_far)]() mutable {
+    answer_until_stopped(std::move(in), std::move(far));
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -130,26 +139,22 @@ std::shared_ptr<const Identity> Context::Impl::allowed(std::string_view public_k
   return identity == nullptr ? nullptr : std::shared_ptr<const Identity>(list, identity);
 }
 
-void Context::Impl::answer_until_stopped(Handle requests, Handle stop) {
+void Context::Impl::answer_until_stopped(zmq::socket_t requests, zmq::socket_t stop) {
   for (;;) {
-    std::array<zmq_pollitem_t, 2> items{{{requests.get(), 0, ZMQ_POLLIN, 0}, {stop.get(), 0, ZMQ_POLLIN, 0}}};
-    if (zmq_poll(items.data(), 2, -1) < 0) {
-      if (zmq_errno() == EINTR) continue;
-      return;
-    }
-    if (items[1].revents != 0) return;
-    if (items[0].revents != 0) answer(requests.get());
+    if (wait_for(requests, ZMQ_POLLIN, &stop, kZapPatience)) answer(requests);
+    zmq::message_t word;
+    if (receive(stop, word)) return;
   }
 }
 
 // RFC 27: version, request id, domain, address, identity, mechanism, credentials.
-void Context::Impl::answer(void* requests) {
+void Context::Impl::answer(zmq::socket_t& requests) {
   std::vector<std::string> frames;
   bool more = true;
   while (more) {
-    Frame frame;
-    if (!frame.receive(requests)) return;
-    frames.emplace_back(frame.bytes());
+    zmq::message_t frame;
+    if (!receive(requests, frame)) return;
+    frames.emplace_back(frame.to_string_view());
     more = frame.more();
   }
   std::string status = "400";
@@ -175,12 +180,12 @@ void Context::Impl::answer(void* requests) {
   } else {
     refuse_handshake(channel.value_or(Channel::ask), Refused::no_key, "the client shows no CURVE key");
   }
-  send_frame(requests, "1.0", true);
-  send_frame(requests, request_id, true);
-  send_frame(requests, status, true);
-  send_frame(requests, text, true);
-  send_frame(requests, user_id, true);
-  send_frame(requests, properties, false);
+  send(requests, "1.0", true);
+  send(requests, request_id, true);
+  send(requests, status, true);
+  send(requests, text, true);
+  send(requests, user_id, true);
+  send(requests, properties, false);
 }
 
 std::optional<std::uint64_t> Context::Impl::to_tell(const std::string& peer) {
@@ -197,7 +202,7 @@ void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& 
                               {"reason", to_string(why)},
                               {"key", public_key},
                               {"peer", identity == nullptr ? std::string("unknown") : identity->user_id()},
-                              {"address", address},
+                              {"address", plain_address(address)},
                               {"count", *count},
                               {"mend", mend_of(why)}});
 }

@@ -14,7 +14,8 @@
 #include "common/clock.hpp"
 #include "common/log_throttle.hpp"
 #include "common/transport/sockets.hpp"
-#include "common/transport/zmq_handle.hpp"
+#include "common/transport/resolver.hpp"
+#include "common/transport/zmq_socket.hpp"
 
 namespace wattle::transport {
 
@@ -36,7 +37,8 @@ struct Context::Impl {
   // Whom the list names for the key now; null: nobody.
   std::shared_ptr<const Identity> allowed(std::string_view public_key) const;
   std::uint64_t next_id() { return next_id_.fetch_add(1); }
-  void* zmq() const { return zmq_; }
+  zmq::context_t& zmq() { return zmq_; }
+  Resolver& resolver() { return resolver_; }
   RefusalCounts& refusals() { return refusals_; }
   // Counts, and logs once a minute per key.
   void refuse_key(Channel channel, Refused why, const std::string& public_key, const Identity* identity,
@@ -46,19 +48,20 @@ struct Context::Impl {
   std::vector<std::string> revoked_since(std::size_t n) const;
 
  private:
-  void answer_until_stopped(Handle requests, Handle stop);
-  void answer(void* requests);
+  void answer_until_stopped(zmq::socket_t requests, zmq::socket_t stop);
+  void answer(zmq::socket_t& requests);
   // How often it came, if it is to be logged now.
   std::optional<std::uint64_t> to_tell(const std::string& peer);
 
-  void* zmq_ = nullptr;
+  zmq::context_t zmq_;
+  Resolver resolver_;
   std::atomic<std::uint64_t> next_id_{0};
   RefusalCounts refusals_;
   mutable std::mutex mutex_;
   std::shared_ptr<const AllowList> allow_;
   std::vector<std::string> revoked_keys_;
   const Log* log_ = nullptr;
-  Handle stop_;
+  zmq::socket_t stop_;
   std::thread zap_;
   std::mutex told_mutex_;
   SystemClock clock_;  // of the log's interval alone

@@ -1,11 +1,16 @@
-// dial: a connecting socket with the monitor that tells how its link is; private to this folder.
-// Source   libzmq's socket monitor events
-// Errors   as zmq_handle
+// dial: a connecting socket with the monitor that reports how its link is; private to this folder.
+// Source   libzmq's socket monitor events; addresses of a name from the context's resolver
+// Errors   as zmq_socket
 // Threads  single owner
+//
+// libzmq connects to the first address of a name, of one family. A Dial resolves the name itself and connects to the next
+// of its addresses when one takes no connection, whatever the family. After the last one it waits, each time longer, and
+// asks for the name again. link(), problem(), times_up() and wait() move it on: call one of them regularly.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +20,9 @@ namespace wattle::transport {
 
 class Dial {
  public:
-  // `topics` are subscribed to when `type` is ZMQ_SUB.
-  static Result<Dial> open_(Context::Impl& context, int type, ClientOptions options, std::vector<std::string> topics);
+  // `topics` are subscribed to when `type` is sub.
+  static Result<Dial> open_(Context::Impl& context, zmq::socket_type type, ClientOptions options,
+                            std::vector<std::string> topics);
   Dial(Dial&&) noexcept = default;
   Dial& operator=(Dial&& other) noexcept;
   Dial(const Dial&) = delete;
@@ -24,35 +30,63 @@ class Dial {
   ~Dial() { close(); }
 
   Status rebuild();
-  void* socket() const { return socket_.get(); }
+  zmq::socket_t& socket() { return socket_; }
   Link link();
   std::string problem();
   // How often the link came up; a change means that what was sent before may be lost.
   std::uint64_t times_up();
   // Waits for the socket; returns early, with false, when the link changes.
   bool wait(short events, std::chrono::milliseconds timeout);
+  // Calls `take` until it has something, or the timeout is over.
+  template <class Take>
+  auto take_within(std::chrono::milliseconds timeout, Take take);
   const std::string& endpoint() const { return options_.endpoint; }
 
  private:
-  Dial(Context::Impl& context, int type, ClientOptions options, std::vector<std::string> topics);
+  Dial(Context::Impl& context, zmq::socket_type type, ClientOptions options, std::vector<std::string> topics);
   Status build();
+  Status connect();
+  void build_again();
   void close();
   void read_monitor();
   void note(std::uint16_t event, std::uint32_t value);
+  void follow_name();
+  void attempt_failed(const std::string& why);
   void read_keys_again();
   void try_other_key();
 
   Context::Impl* context_;
-  int type_;
+  zmq::socket_type type_;
   ClientOptions options_;
   std::vector<std::string> topics_;
-  Handle monitor_;
-  Handle socket_;
+  zmq::socket_t monitor_;
+  zmq::socket_t socket_;
+  std::optional<HostPort> name_;  // absent: the endpoint has an address in digits
+  Resolver::Answer answer_;       // the last that was looked at
+  std::vector<NetAddress> addresses_;
+  std::size_t at_ = 0;         // among the addresses
+  std::size_t tried_ = 0;      // in this round, without success
+  int rounds_ = 0;             // that have failed since the link was last up
+  bool next_address_ = false;  // is to be tried now
+  std::string connected_to_;   // empty: no address is known yet
   Link link_ = Link::connecting;
   std::string problem_;
   std::uint64_t times_up_ = 0;
   bool wrong_key_ = false;   // the handshake broke off, and the other key has not been tried
   bool tried_both_ = false;  // since the link was last up or its owner called rebuild()
 };
+
+template <class Take>
+auto Dial::take_within(std::chrono::milliseconds timeout, Take take) {
+  const SystemClock clock;
+  const MonoTime until = clock.mono() + timeout;
+  for (;;) {
+    auto taken = take();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.mono());
+    if (taken || left.count() <= 0) return taken;
+    read_monitor();
+    wait(ZMQ_POLLIN, left);
+  }
+}
 
 }  // namespace wattle::transport

@@ -61,9 +61,10 @@ enum class Refused : std::uint8_t {
   unread,            // holds more that is not read yet, by us or by itself, than it may; ends the connection
   connections,       // more connections with one key than there may be; ends the oldest
   subscription,      // to a topic that there is not; after 64 messages to the feed the connection ends
+  descriptors,       // handshake: no descriptor is left for the connection
   busy,              // more waits of this peer than it has a right to (docs/reference/fairness.md)
 };
-inline constexpr std::size_t kRefusedReasons = 16;
+inline constexpr std::size_t kRefusedReasons = 17;
 std::string_view to_string(Refused reason);
 
 // Absent: it may. `query` matters for kind query alone.

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <set>
 
+#include "common/net_address.hpp"
 #include "common/transport/context.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/transport/watch.hpp"
@@ -11,10 +12,6 @@
 namespace wattle::transport {
 
 namespace {
-// ZMQ_ZAP_ENFORCE_DOMAIN: libzmq 4.3 has it, zmq.h declares it only among the draft options. Without it a server
-// whose context does not answer ZAP would let everybody in.
-constexpr int kZapEnforceDomain = 93;
-
 // Per key and socket, both ways: an answer may have 64 MiB and goes out as long as no more than this waits before it.
 constexpr std::int64_t kUnreadBytesMax = 32 << 20;
 // What is not taken from us yet; more waits in the sender's kernel.
@@ -41,56 +38,74 @@ std::string refusal_of_revoked(const std::string& key) {
                                     "if it should be: wattle keys allow KEY ROLE NAME"});
 }
 
-// What agents send is deciphered on a thread of libzmq of its own: an ask that came behind a hundred samples would wait for them.
-Status bind_apart(const Handle& handle, const ServerOptions& options) {
-  constexpr std::int64_t kFirst = 1, kSecond = 2, kAny = 0;
-  WATTLE_CHECK(
-      set_options(handle, {{ZMQ_AFFINITY, "affinity", options.channel == Channel::telemetry ? kFirst : kSecond}}));
-  if (zmq_bind(handle.get(), options.endpoint.c_str()) == 0) return {};
-  // A socket that was opened before serve() has started the one thread that there is.
-  if (zmq_errno() == EMTHREAD) WATTLE_CHECK(set_options(handle, {{ZMQ_AFFINITY, "affinity", kAny}}));
-  return bind_to(handle, options.endpoint);
+// Binds both families where the endpoint names neither: `*`, `[::]`, and an interface that has no IPv4 address.
+Status bind_to(zmq::socket_t& socket, const std::string& endpoint) {
+  const auto try_to = [&](bool ipv6, const std::string& to) -> Status {
+    WATTLE_CHECK(set_options(socket, Setting(zmq::sockopt::ipv6, "ipv6", ipv6)));
+    return guarded(endpoint, [&] { socket.bind(to); });
+  };
+  const auto at = parse_tcp_endpoint(endpoint);
+  if (at && (at->host == "*" || at->host == "::")) {
+    // Where the kernel has no IPv6, libzmq binds IPv4.
+    return try_to(true, "tcp://*:" + (at->port == 0 ? "*" : std::to_string(at->port)));
+  }
+  const bool brackets = endpoint.find('[') != std::string::npos;
+  const Status bound = try_to(brackets, endpoint);
+  if (bound || brackets || !at || numeric_address(at->host, at->port)) return bound;
+  return try_to(true, endpoint) ? Status{} : bound;
 }
 
-Result<Handle> open_server(Context::Impl& context, const ServerOptions& options, int type) {
-  WATTLE_TRY(Handle handle, Handle::open_(context.zmq(), type));
-  WATTLE_CHECK(set_common_options(handle, options.endpoint, options.max_message_bytes, options.queue));
+// Deciphers what agents send on a thread of libzmq of its own: an ask behind a hundred samples would wait for them.
+Status bind_apart(zmq::socket_t& socket, const ServerOptions& options) {
+  constexpr std::uint64_t kFirst = 1, kSecond = 2, kAny = 0;
+  const auto affinity = [&](std::uint64_t threads) {
+    return set_options(socket, Setting(zmq::sockopt::affinity, "affinity", threads));
+  };
+  WATTLE_CHECK(affinity(options.channel == Channel::telemetry ? kFirst : kSecond));
+  if (bind_to(socket, options.endpoint)) return {};
+  // A socket that was opened before serve() may have started the one thread that there is.
+  WATTLE_CHECK(affinity(kAny));
+  return bind_to(socket, options.endpoint);
+}
+
+Result<zmq::socket_t> open_server(Context::Impl& context, const ServerOptions& options, zmq::socket_type type) {
+  WATTLE_TRY(zmq::socket_t socket, open_socket(context.zmq(), type));
+  WATTLE_CHECK(set_common_options(socket, options.max_message_bytes, options.queue));
   WATTLE_CHECK(set_options(
-      handle,
-      {
-          {ZMQ_BACKLOG, "backlog", options.backlog},
-          {ZMQ_SNDHWM, "answers queue", options.answers_queue},
-          // Clients beat, and say how long their silence may last: a server that beats too keeps a timer for each of
-          // its peers, among which libzmq searches one by one. The kernel finds those that do not beat.
-          {ZMQ_HEARTBEAT_IVL, "heartbeat interval", 0},
-          {ZMQ_TCP_KEEPALIVE, "TCP keepalive", 1},
-          {ZMQ_TCP_KEEPALIVE_IDLE, "TCP keepalive idle", 30},
-          {ZMQ_TCP_KEEPALIVE_INTVL, "TCP keepalive interval", 10},
-          {ZMQ_TCP_KEEPALIVE_CNT, "TCP keepalive count", 3},
-          {ZMQ_CURVE_SERVER, "CURVE server", 1},
-          {ZMQ_CURVE_SECRETKEY, "secret key", options.key.secret_key},
-          {ZMQ_ZAP_DOMAIN, "ZAP domain", std::string(kZapDomain) + std::string(to_string(options.channel))},
-          {kZapEnforceDomain, "ZAP domain enforced", 1},
-          {ZMQ_RCVHWM, "queue in", std::min(options.queue, kQueueIn)},
-          {ZMQ_WATTLE_USER_BYTES_MAX, "unread bytes of a key", kUnreadBytesMax},
-          {ZMQ_WATTLE_USER_PEERS_MAX, "connections of a key", connections_max(options.channel)},
-      }));
-  return handle;
+      socket,  //
+      Setting(zmq::sockopt::backlog, "backlog", options.backlog),
+      Setting(zmq::sockopt::sndhwm, "answers queue", options.answers_queue),
+      // Clients beat, and say how long their silence may last: a server that beats too keeps a timer for each of
+      // its peers, among which libzmq searches one by one. The kernel finds those that do not beat.
+      Setting(zmq::sockopt::heartbeat_ivl, "heartbeat interval", 0),
+      Setting(zmq::sockopt::tcp_keepalive, "TCP keepalive", 1),
+      Setting(zmq::sockopt::tcp_keepalive_idle, "TCP keepalive idle", 30),
+      Setting(zmq::sockopt::tcp_keepalive_intvl, "TCP keepalive interval", 10),
+      Setting(zmq::sockopt::tcp_keepalive_cnt, "TCP keepalive count", 3),
+      Setting(zmq::sockopt::curve_server, "CURVE server", true),
+      Setting(zmq::sockopt::curve_secretkey, "secret key", options.key.secret_key),
+      Setting(zmq::sockopt::zap_domain, "ZAP domain", std::string(kZapDomain) + std::string(to_string(options.channel))),
+      Setting(option::zap_enforce_domain, "ZAP domain enforced", 1),
+      Setting(zmq::sockopt::rcvhwm, "queue in", std::min(options.queue, kQueueIn)),
+      Setting(option::user_bytes_max, "unread bytes of a key", kUnreadBytesMax),
+      Setting(option::user_peers_max, "connections of a key", connections_max(options.channel)),
+      Setting(option::fd_max, "descriptors", options.descriptors_below)));
+  return socket;
 }
 }  // namespace
 
 struct Server::Impl {
   Context::Impl& context;
   Channel channel;
-  Handle socket;
+  zmq::socket_t socket;
   Watch watch;  // goes before the socket
   std::string endpoint;
   int until_watch = 0;
 };
 
 Result<Server> Server::bind(Context& context, const ServerOptions& options) {
-  WATTLE_TRY(Handle handle, open_server(context.impl(), options, ZMQ_ROUTER));
-  WATTLE_CHECK(set_options(handle, {{ZMQ_ROUTER_MANDATORY, "router mandatory", 1}}));
+  WATTLE_TRY(zmq::socket_t handle, open_server(context.impl(), options, zmq::socket_type::router));
+  WATTLE_CHECK(set_options(handle, Setting(zmq::sockopt::router_mandatory, "router mandatory", true)));
   WATTLE_TRY(Watch watch, Watch::open_(context.impl(), handle, options.channel));
   WATTLE_CHECK(bind_apart(handle, options));
   const std::string endpoint = last_endpoint(handle);
@@ -104,7 +119,7 @@ Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
 
 std::optional<Incoming> Server::receive() {
-  void* socket = impl_->socket.get();
+  zmq::socket_t& socket = impl_->socket;
   for (;;) {
     // Also when there is never nothing to receive.
     if (--impl_->until_watch < 0) {
@@ -112,44 +127,43 @@ std::optional<Incoming> Server::receive() {
       impl_->watch.read();
       impl_->watch.end_revoked();
     }
-    Frame route;
-    if (!route.receive(socket)) {
+    zmq::message_t route, body;
+    if (!transport::receive(socket, route)) {
       impl_->watch.read();
       impl_->watch.end_revoked();
       return std::nullopt;
     }
     if (!route.more()) continue;
-    Frame body;
-    if (!body.receive(socket)) return std::nullopt;
+    if (!transport::receive(socket, body)) return std::nullopt;
     if (body.more()) {  // ours have one frame
       skip_rest(socket, body);
       continue;
     }
     // ZAP is asked once, at the handshake; a key taken off the list since then, or given to another, is not heard.
-    std::string key(body.property(kKeyProperty));
+    std::string key(property(body, kKeyProperty));
     const auto identity = impl_->context.allowed(key);
-    if (!identity || identity->user_id() != body.property(kIdentityProperty)) {
-      const auto before = Identity::from_user_id(body.property(kIdentityProperty));
+    if (!identity || identity->user_id() != property(body, kIdentityProperty)) {
+      const auto before = Identity::from_user_id(property(body, kIdentityProperty));
       impl_->context.refuse_key(impl_->channel, Refused::revoked_key, key, before ? &*before : nullptr,
-                                body.property("Peer-Address"));
-      send(std::string(route.bytes()), refusal_of_revoked(key));
+                                property(body, "Peer-Address"));
+      send(route.to_string(), refusal_of_revoked(key));
       continue;
     }
-    return Incoming{std::string(route.bytes()), *identity, std::string(body.bytes()), std::move(key)};
+    return Incoming{route.to_string(), *identity, body.to_string(), std::move(key)};
   }
 }
 
 Sent Server::send(const std::string& route, std::string_view bytes) {
-  if (send_frame(impl_->socket.get(), route, true) && send_frame(impl_->socket.get(), bytes, false)) return Sent::yes;
-  return zmq_errno() == EAGAIN ? Sent::full : Sent::gone;
+  const Sent addressed = transport::send(impl_->socket, route, true);
+  return addressed == Sent::yes ? transport::send(impl_->socket, bytes, false) : addressed;
 }
 
 const std::string& Server::endpoint() const { return impl_->endpoint; }
-void* Server::native() const { return impl_->socket.get(); }
+void* Server::native() const { return impl_->socket.handle(); }
 
 struct Publisher::Impl {
   Context::Impl& context;
-  Handle socket;
+  zmq::socket_t socket;
   Watch watch;  // goes before the socket
   std::string endpoint;
   std::set<std::string, std::less<>> subscriptions;
@@ -159,12 +173,13 @@ Result<Publisher> Publisher::bind(Context& context, const ServerOptions& asked) 
   ServerOptions options = asked;
   options.channel = Channel::feed;
   options.max_message_bytes = kFeedMessageBytesMax;
-  WATTLE_TRY(Handle handle, open_server(context.impl(), options, ZMQ_XPUB));
+  WATTLE_TRY(zmq::socket_t handle, open_server(context.impl(), options, zmq::socket_type::xpub));
   // Verbose: a second subscriber to a topic is told too, so that it can be given what it missed.
-  WATTLE_CHECK(set_options(handle, {{ZMQ_XPUB_VERBOSE, "XPUB verbose", 1},
-                                    {ZMQ_WATTLE_TOPIC, "topic", std::string(kTopicBoard)},
-                                    {ZMQ_WATTLE_TOPIC, "topic", std::string(kTopicState)},
-                                    {ZMQ_WATTLE_TOPIC, "topic", std::string(kTopicDecision)}}));
+  WATTLE_CHECK(set_options(handle,  //
+                           Setting(zmq::sockopt::xpub_verbose, "XPUB verbose", true),
+                           Setting(option::topic, "topic", std::string(kTopicBoard)),
+                           Setting(option::topic, "topic", std::string(kTopicState)),
+                           Setting(option::topic, "topic", std::string(kTopicDecision))));
   WATTLE_TRY(Watch watch, Watch::open_(context.impl(), handle, options.channel));
   WATTLE_CHECK(bind_apart(handle, options));
   const std::string endpoint = last_endpoint(handle);
@@ -177,21 +192,21 @@ Publisher& Publisher::operator=(Publisher&&) noexcept = default;
 Publisher::~Publisher() = default;
 
 void Publisher::publish(std::string_view topic, std::string_view bytes) {
-  if (send_frame(impl_->socket.get(), topic, true)) send_frame(impl_->socket.get(), bytes, false);
+  if (transport::send(impl_->socket, topic, true) == Sent::yes) transport::send(impl_->socket, bytes, false);
 }
 
 bool Publisher::drain() {
   bool subscribed = false;
   for (;;) {
-    Frame frame;
-    if (!frame.receive(impl_->socket.get())) {
+    zmq::message_t frame;
+    if (!transport::receive(impl_->socket, frame)) {
       impl_->watch.read();
       impl_->watch.end_revoked();
       return subscribed;
     }
-    if (frame.bytes().empty()) continue;
-    const std::string topic(frame.bytes().substr(1));
-    if (frame.bytes().front() != '\x01') {
+    if (frame.to_string_view().empty()) continue;
+    const std::string topic(frame.to_string_view().substr(1));
+    if (frame.to_string_view().front() != '\x01') {
       impl_->subscriptions.erase(topic);  // told when the last one leaves
       continue;
     }
@@ -203,6 +218,6 @@ bool Publisher::drain() {
 bool Publisher::wanted(std::string_view topic) const { return impl_->subscriptions.contains(topic); }
 
 const std::string& Publisher::endpoint() const { return impl_->endpoint; }
-void* Publisher::native() const { return impl_->socket.get(); }
+void* Publisher::native() const { return impl_->socket.handle(); }
 
 }  // namespace wattle::transport

@@ -1,5 +1,5 @@
 // sockets: Wattle's four kinds of ZeroMQ sockets, all under CURVE, with safe options.
-// Source   libzmq 4.3 with cmake/zeromq/limits.patch; ZeroMQ's only home is this folder
+// Source   cppzmq over libzmq 4.3 with cmake/zeromq/limits.patch; ZeroMQ's only home is this folder
 // Errors   conflict (address in use), malformed (endpoint), unavailable (peer not there or its queue full), denied
 // Threads  each socket belongs to one thread; Context may be shared
 //
@@ -75,13 +75,16 @@ struct Incoming {
 enum class Sent : std::uint8_t { yes, full, gone };  // full: the peer has not read what was sent before
 
 struct ServerOptions {
-  std::string endpoint;  // "tcp://127.0.0.1:7460"; port 0 picks one
+  // "tcp://127.0.0.1:7460"; port 0 picks one. "tcp://*:7460" is every address of both families
+  std::string endpoint;
   KeyPair key;
   Channel channel = Channel::ask;  // a Publisher's is the feed
   std::int64_t max_message_bytes = 1 << 20;
   int queue = 1000;          // messages kept for a connection that were not read here
   int answers_queue = 1000;  // and there, before send() says full
   int backlog = 8192;
+  // No connection is accepted with this descriptor or a higher one, so that some are left for other uses; 0: no limit.
+  int descriptors_below = 0;
 };
 
 // ROUTER: many clients, each with an identity. Who speaks with a key that has been revoked gets a Refusal and is not

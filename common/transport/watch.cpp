@@ -1,12 +1,14 @@
 #include "common/transport/watch.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 namespace wattle::transport {
 
 namespace {
-constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
+constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                        ZMQ_EVENT_ACCEPT_FAILED;
 constexpr Duration kLookEvery = std::chrono::seconds(1);
 // First it is told, in answers that are on their way; then handshakes that were under way may still come to their end.
 constexpr Duration kToldWithin = std::chrono::milliseconds(900);
@@ -32,39 +34,41 @@ std::optional<Refused> limit_of(std::uint32_t value) {
 }
 }  // namespace
 
-Result<Handle> open_monitor(Context::Impl& context, const Handle& socket, int events) {
+// Not zmq::monitor_t: the queue of its socket has a bound, and libzmq's I/O thread would wait for a reader that is late.
+Result<zmq::socket_t> open_monitor(Context::Impl& context, zmq::socket_t& socket, int events) {
   const std::string address = "inproc://wattle.monitor." + std::to_string(context.next_id());
-  if (zmq_socket_monitor(socket.get(), address.c_str(), events) != 0)
-    return fail(Errc::io, "socket monitor", zmq_strerror(zmq_errno()));
-  WATTLE_TRY(Handle monitor, Handle::open_(context.zmq(), ZMQ_PAIR));
-  // No bound: libzmq's I/O thread would wait for a reader that is late.
-  WATTLE_CHECK(set_options(monitor, {{ZMQ_LINGER, "linger", 0}, {ZMQ_RCVHWM, "queue", 0}}));
-  WATTLE_CHECK(connect_to(monitor, address));
+  zmq::socket_t monitor;
+  WATTLE_CHECK(guarded("socket monitor", [&] {
+    if (zmq_socket_monitor(socket.handle(), address.c_str(), events) != 0) throw zmq::error_t();
+    monitor = zmq::socket_t(context.zmq(), zmq::socket_type::pair);
+    monitor.set(zmq::sockopt::linger, 0);
+    monitor.set(zmq::sockopt::rcvhwm, 0);
+    monitor.connect(address);
+  }));
   return monitor;
 }
 
-bool read_event(const Handle& monitor, std::uint16_t& event, std::uint32_t& value, std::string& where) {
+bool read_event(zmq::socket_t& monitor, std::uint16_t& event, std::uint32_t& value, std::string& where) {
   for (;;) {
-    Frame head;
-    if (monitor.get() == nullptr || !head.receive(monitor.get())) return false;
-    Frame address;
-    if (head.more() && address.receive(monitor.get())) where = address.bytes();
-    skip_rest(monitor.get(), address);
-    if (head.bytes().size() != sizeof event + sizeof value) continue;
-    std::memcpy(&event, head.bytes().data(), sizeof event);
-    std::memcpy(&value, head.bytes().data() + sizeof event, sizeof value);
+    zmq::message_t head, address;
+    if (!receive(monitor, head)) return false;
+    if (head.more() && receive(monitor, address)) where = address.to_string_view();
+    skip_rest(monitor, address);
+    if (head.size() != sizeof event + sizeof value) continue;
+    std::memcpy(&event, head.data(), sizeof event);
+    std::memcpy(&value, head.data<char>() + sizeof event, sizeof value);
     return true;
   }
 }
 
-Result<Watch> Watch::open_(Context::Impl& context, const Handle& socket, Channel channel) {
-  WATTLE_TRY(Handle monitor, open_monitor(context, socket, kEvents));
-  return Watch(context, socket.get(), channel, std::move(monitor));
+Result<Watch> Watch::open_(Context::Impl& context, zmq::socket_t& socket, Channel channel) {
+  WATTLE_TRY(zmq::socket_t monitor, open_monitor(context, socket, kEvents));
+  return Watch(context, socket.handle(), channel, std::move(monitor));
 }
 
 Watch::Watch(Watch&& other) noexcept
     : context_(other.context_),
-      socket_(std::exchange(other.socket_, nullptr)),
+      socket_(std::exchange(other.socket_, zmq::socket_ref())),
       channel_(other.channel_),
       monitor_(std::move(other.monitor_)),
       looked_(other.looked_),
@@ -73,7 +77,7 @@ Watch::Watch(Watch&& other) noexcept
 
 // First the telling, then the end that listens: an event that nobody can take would hold up libzmq's I/O thread.
 Watch::~Watch() {
-  if (socket_ != nullptr) zmq_socket_monitor(socket_, nullptr, 0);
+  if (socket_) zmq_socket_monitor(socket_.handle(), nullptr, 0);
 }
 
 void Watch::read() {
@@ -93,7 +97,7 @@ void Watch::end_revoked() {
   }
   std::erase_if(endings_, [&](const Ending& ending) {
     if (now < ending.from) return false;
-    zmq_setsockopt(socket_, ZMQ_WATTLE_END_USER, ending.key.data(), ending.key.size());
+    static_cast<void>(guarded("revoked key", [&] { socket_.set(option::end_user, ending.key); }));
     // Given to somebody else it may be here again.
     return now > ending.until || context_->allowed(ending.key) != nullptr;
   });
@@ -103,6 +107,13 @@ void Watch::end_revoked() {
 void Watch::note(std::uint16_t event, std::uint32_t value, const std::string& where) {
   if (const auto why = limit_of(value); why && event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
     return context_->refuse_key(channel_, *why, where, context_->allowed(where).get(), "");
+  if (event == ZMQ_EVENT_ACCEPT_FAILED) {
+    // Else the client has left meanwhile.
+    if (value == EMFILE || value == ENFILE)
+      context_->refuse_handshake(channel_, Refused::descriptors,
+                                 "no descriptor is left for a connection: raise the limit of open files");
+    return;
+  }
   if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
     return context_->refuse_handshake(channel_, Refused::handshake, zmq_strerror(static_cast<int>(value)));
   switch (value) {

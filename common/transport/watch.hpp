@@ -1,5 +1,5 @@
 // watch: what libzmq tells of a bound socket: handshakes that fail before anybody is asked about their key, and peers
-// whose connection was ended for holding too much; and the end of connections whose key was revoked. Private to this
+// whose connection was ended for holding too much; connections for which there is no descriptor; and the end of connections whose key was revoked. Private to this
 // folder.
 // Source   libzmq's socket monitor events
 // Threads  the socket's owner
@@ -12,7 +12,7 @@ namespace wattle::transport {
 class Watch {
  public:
   // Before `socket` is bound. It must outlive the watch.
-  static Result<Watch> open_(Context::Impl& context, const Handle& socket, Channel channel);
+  static Result<Watch> open_(Context::Impl& context, zmq::socket_t& socket, Channel channel);
   Watch(Watch&& other) noexcept;
   Watch& operator=(Watch&&) = delete;
   ~Watch();
@@ -21,8 +21,8 @@ class Watch {
   void end_revoked();
 
  private:
-  Watch(Context::Impl& context, void* socket, Channel channel, Handle monitor)
-      : context_(&context), socket_(socket), channel_(channel), monitor_(std::move(monitor)) {}
+  Watch(Context::Impl& context, void* socket, Channel channel, zmq::socket_t monitor)
+      : context_(&context), socket_(zmq::from_handle, socket), channel_(channel), monitor_(std::move(monitor)) {}
   void note(std::uint16_t event, std::uint32_t value, const std::string& where);
 
   struct Ending {
@@ -31,9 +31,9 @@ class Watch {
   };
 
   Context::Impl* context_;
-  void* socket_;
+  zmq::socket_ref socket_;
   Channel channel_;
-  Handle monitor_;
+  zmq::socket_t monitor_;
   SystemClock clock_;
   MonoTime looked_{};
   std::size_t revoked_seen_ = 0;
@@ -41,8 +41,8 @@ class Watch {
 };
 
 // Connects `monitor` to the events of a socket.
-Result<Handle> open_monitor(Context::Impl& context, const Handle& socket, int events);
+Result<zmq::socket_t> open_monitor(Context::Impl& context, zmq::socket_t& socket, int events);
 // One event; false: none waits. `where`: an endpoint, or for ZMQ_WATTLE_* a public key.
-bool read_event(const Handle& monitor, std::uint16_t& event, std::uint32_t& value, std::string& where);
+bool read_event(zmq::socket_t& monitor, std::uint16_t& event, std::uint32_t& value, std::string& where);
 
 }  // namespace wattle::transport
