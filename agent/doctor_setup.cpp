@@ -1,12 +1,10 @@
 // What an operator would want to know of a configuration and a machine before the agent is started for good.
 #include <fcntl.h>
-#include <netdb.h>
-#include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 
 #include "agent/doctor.hpp"
 #include "common/clock.hpp"
@@ -14,6 +12,7 @@
 #include "common/http/certificate.hpp"
 #include "common/http/token.hpp"
 #include "common/transport/keys.hpp"
+#include "common/transport/sockets.hpp"
 
 namespace wattle::agent {
 
@@ -22,7 +21,7 @@ namespace {
 constexpr std::int64_t kPlausible_ns = 1'704'067'200'000'000'000;
 // One descriptor per cgroup of a busy node, and some per workload.
 constexpr rlim_t kDescriptors = 16'384;
-constexpr int kConnect_ms = 3000;
+constexpr std::chrono::seconds kConnect{5};
 
 template <class T>
 Finding told(std::string source, const Result<T>& result, const std::string& what) {
@@ -36,38 +35,27 @@ Status writable(const std::string& folder) {
   return {};
 }
 
-Status connect_to(const addrinfo& address, const std::string& name) {
-  const Fd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return fail_errno(errno, name);
-  int error = 0;
-  if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS) return fail_errno(errno, name);
-    pollfd writable_fd{fd.get(), POLLOUT, 0};
-    if (::poll(&writable_fd, 1, kConnect_ms) <= 0) return fail_errno(ETIMEDOUT, name, "is a firewall in between?");
-    socklen_t size = sizeof(error);
-    ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+// Reaches the controller as the link does: by name, over every address, with a handshake.
+Status reach(const ControllerConfig& controller) {
+  transport::ClientOptions options;
+  options.endpoint = controller.endpoint;
+  WATTLE_TRY(options.key, transport::KeyPair::load(controller.key_file));
+  WATTLE_CHECK(options.read_server_keys(controller.server_key_file));
+  const transport::Context context;
+  WATTLE_TRY(auto client, transport::Client::connect(context, options));
+  const SystemClock clock;
+  const MonoTime until = clock.mono() + kConnect;
+  for (;;) {
+    const transport::Link link = client.link();
+    if (link == transport::Link::up) return {};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.mono());
+    const std::string problem = client.link_problem();
+    if (link == transport::Link::refused || left.count() <= 0)
+      return fail(link == transport::Link::refused ? Errc::denied : Errc::unavailable, controller.endpoint,
+                  problem.empty() ? "no connection within 5 s" : problem,
+                  "does the controller run there, and does no firewall stand in between?");
+    client.wait_writable(left);
   }
-  if (error != 0) return fail_errno(error, name, "does the controller run and listen there?");
-  return {};
-}
-
-Status reach(const std::string& endpoint) {
-  static constexpr std::string_view kTcp = "tcp://";
-  const auto colon = endpoint.rfind(':');
-  if (!endpoint.starts_with(kTcp) || colon < kTcp.size())
-    return fail(Errc::malformed, endpoint, "is no endpoint", "as in tcp://controller:7460");
-  std::string host = endpoint.substr(kTcp.size(), colon - kTcp.size());
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int rc = ::getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, &hints, &found); rc != 0)
-    return fail(Errc::not_found, endpoint, ::gai_strerror(rc), "does the name resolve on this node?");
-  Status reached;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next)
-    if (reached = connect_to(*one, endpoint); reached) break;
-  ::freeaddrinfo(found);
-  return reached;
 }
 
 // What ends within a month is of use today, and is told in time.
@@ -107,8 +95,8 @@ std::vector<Finding> examine_setup(const AgentConfig& config) {
     out.push_back(told("key", transport::KeyPair::load(controller.key_file), controller.key_file));
     out.push_back(
         told("server-key", transport::load_server_keys(controller.server_key_file), controller.server_key_file));
-    const auto reached = reach(controller.endpoint);
-    out.push_back(reached ? usable("controller", controller.endpoint + " takes connections")
+    const auto reached = reach(controller);
+    out.push_back(reached ? usable("controller", controller.endpoint + " takes this agent's link")
                           : lost("controller", reached.error()));
   }
   if (!controller.endpoint.empty() || config.http_port)

@@ -16,7 +16,7 @@
 namespace wattle::agent {
 
 struct EchoConfig {
-  std::string address = "0.0.0.0";
+  std::string address = "::";
   std::optional<std::uint16_t> port;  // absent: only beside /metrics
 };
 

@@ -12,9 +12,9 @@
 #include <csignal>
 
 #include "agent/collect/probe.hpp"
-#include "agent/run.hpp"
 #include "agent/sampler.hpp"
 #include "agent/ticker.hpp"
+#include "common/descriptor_limit.hpp"
 
 namespace wattle::agent {
 

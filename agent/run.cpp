@@ -1,6 +1,5 @@
 #include "agent/run.hpp"
 
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +17,7 @@
 #include "agent/provisioning.hpp"
 #include "agent/sampler.hpp"
 #include "agent/ticker.hpp"
+#include "common/descriptor_limit.hpp"
 #include "common/http/server.hpp"
 #include "common/pulse.hpp"
 #include "common/service_notify.hpp"
@@ -96,13 +96,6 @@ Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& cl
   return next_incarnation(config.state_dir, clock.wall(), least);
 }
 }  // namespace
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (config.controller.endpoint.empty() && !config.http_port)

@@ -10,9 +10,6 @@
 
 namespace wattle::agent {
 
-// Kept descriptors: one per cgroup and some per workload. Raises the soft limit to the hard one.
-void raise_descriptor_limit();
-
 Status run(const AgentConfig& config, const Clock& clock, const Log& log);
 
 }  // namespace wattle::agent

@@ -1,6 +1,4 @@
 // `wattle token`: on the controller's machine, a token with which one machine joins by `wattle join`.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,27 +12,26 @@
 #include "common/dir.hpp"
 #include "common/http/certificate.hpp"
 #include "common/join_token.hpp"
+#include "common/net_address.hpp"
 #include "common/transport/keys.hpp"
 
 namespace wattle::cli {
 
 namespace {
 
-// The address from which this machine would speak to others; nothing is sent. Empty: it has no way to any.
+// The address from which this machine would speak to others, IPv4 first; nothing is sent. Empty: it has no way to any.
 std::string own_address() {
-  const Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_in far{};
-  far.sin_family = AF_INET;
-  far.sin_port = htons(9);
-  ::inet_pton(AF_INET, "192.0.2.1", &far.sin_addr);  // an address for documentation
-  sockaddr_in own{};
-  socklen_t size = sizeof own;
-  std::array<char, INET_ADDRSTRLEN> text{};
-  if (!fd.valid() || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&far), sizeof far) != 0 ||
-      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
-      ::inet_ntop(AF_INET, &own.sin_addr, text.data(), text.size()) == nullptr)
-    return {};
-  return text.data();
+  for (const char* documentation : {"192.0.2.1", "2001:db8::1"}) {
+    const auto far = numeric_address(documentation, 9);
+    if (!far) continue;
+    const Fd fd(::socket(far->storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    NetAddress own;
+    own.length = sizeof own.storage;
+    if (fd.valid() && ::connect(fd.get(), far->get(), far->length) == 0 &&
+        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own.storage), &own.length) == 0)
+      return own.host();
+  }
+  return {};
 }
 
 // Where others find the controller: as told, the address to which enrolment is bound, this machine's own, or its name.

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "common/cmdline/parse.hpp"
+#include "common/descriptor_limit.hpp"
 #include "common/dir.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
@@ -75,6 +76,7 @@ int run_app(int argc, char** argv) {
     return 1;
   }
   config->models_dir = models_beside_program();
+  config->descriptor_limit = raise_descriptor_limit();
   keep_memory_private();
   if (!check) return serve(*config);
   for (const std::string& warning : config->warnings) std::cerr << printable_lines(warning) << '\n';

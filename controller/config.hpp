@@ -91,9 +91,9 @@ struct ControllerConfig {
   std::string data_dir = "/var/lib/wattle-controller";
   std::string key_file;    // this controller's key pair
   std::string allow_file;  // whose key may do what
-  std::string telemetry_endpoint = "tcp://0.0.0.0:7460";
-  std::string feed_endpoint = "tcp://0.0.0.0:7461";
-  std::string ask_endpoint = "tcp://0.0.0.0:7462";
+  std::string telemetry_endpoint = "tcp://*:7460";
+  std::string feed_endpoint = "tcp://*:7461";
+  std::string ask_endpoint = "tcp://*:7462";
   std::string http_address = "127.0.0.1";
   std::uint16_t http_port = 8050;
   http::Access http_access;
@@ -112,6 +112,7 @@ struct ControllerConfig {
   LearnConfig learn;
   std::string
       models_dir;  // of the networks that come with the programs; from where these are, not from the file; empty: unknown
+  std::uint64_t descriptor_limit = 0;  // of this process, not from the file; 0: unknown
   StoreConfig store;
   EnrolConfig enrol;
   KubeConfig kube;

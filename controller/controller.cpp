@@ -7,6 +7,7 @@
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
+#include "controller/descriptors.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
@@ -65,6 +66,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
     log.warn(
         "the allow list is empty: nobody may connect",
         {{"file", config_.allow_file}, {"mend", "wattle keys allow; if it held keys, see whether the disk lost them"}});
+  warn_of_few_descriptors(allow, config_.descriptor_limit, log);
   context_.serve(std::move(allow), log);
   WATTLE_TRY(tasks_, TaskQueue::open_(kTasks));
   std::string mode_reason;

@@ -1,4 +1,5 @@
 #include "controller/loop.hpp"
+#include "controller/descriptors.hpp"
 #include "controller/limits.hpp"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ std::function<void(LearningNews)> learning(Trainer* trainer) {
 Result<std::unique_ptr<Loop>> Loop::bind(LoopParts parts, const transport::KeyPair& key) {
   transport::ServerOptions options;
   options.key = key;
+  options.descriptors_below = descriptors_for_peers(parts.config.descriptor_limit);
   options.endpoint = parts.config.telemetry_endpoint;
   options.channel = Channel::telemetry;
   options.queue = kTelemetryQueue;
@@ -48,7 +50,8 @@ Result<std::unique_ptr<Loop>> Loop::bind(LoopParts parts, const transport::KeyPa
   options.queue = kAskQueue;
   options.answers_queue = kAnswersQueue;
   WATTLE_TRY(transport::Server ask, transport::Server::bind(parts.context, options));
-  options = {options.endpoint, options.key};
+  options.queue = transport::ServerOptions{}.queue;
+  options.answers_queue = transport::ServerOptions{}.answers_queue;
   options.endpoint = parts.config.feed_endpoint;
   WATTLE_TRY(transport::Publisher feed, transport::Publisher::bind(parts.context, options));
   return std::unique_ptr<Loop>(new Loop(std::move(parts), std::move(telemetry), std::move(ask), std::move(feed)));
@@ -70,7 +73,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       owners_(parts_.store, parts_.clock),
       margins_(parts_.config.teacher, static_cast<std::uint64_t>(parts_.config.seed), parts_.margin_learner,
                parts_.clock, parts_.config.teacher_reward),
-      allow_(parts_.allow, parts_.context, parts_.log),
+      allow_(parts_.allow, parts_.context, parts_.log, parts_.config.descriptor_limit),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       live_(parts_.live),
       answers_({parts_.config, parts_.context, parts_.networks, parts_.trainer, parts_.store, parts_.rollout,

@@ -139,15 +139,20 @@ Status UserRun::reach() {
   const std::string url = load_.origin.url();
   error_code error;
   tcp::resolver resolver(io_);
-  peer_ = resolver.resolve(load_.origin.host, std::to_string(load_.origin.port), error);
+  const auto found = resolver.resolve(load_.origin.host, std::to_string(load_.origin.port), error);
   if (error)
     return fail(Errc::not_found, url, "its name is not known: " + error.message(), "write a host that resolves");
   Link& link = new_link();
-  link.stream.emplace(io_);
-  link.stream->expires_after(std::min(load_.timeout, kFirstConnection));
-  link.stream->async_connect(peer_, [&error](error_code ended, const tcp::endpoint&) { error = ended; });
-  io_.run();
-  io_.restart();
+  // The first address that takes the connection serves for all that follow.
+  for (const auto& entry : found) {
+    link.stream.emplace(io_);
+    link.stream->expires_after(std::min(load_.timeout, kFirstConnection));
+    link.stream->async_connect(entry.endpoint(), [&error](error_code ended) { error = ended; });
+    io_.run();
+    io_.restart();
+    peer_ = tcp::resolver::results_type::create(entry.endpoint(), entry.host_name(), entry.service_name());
+    if (!error) break;
+  }
   if (error)
     return fail(
         Errc::unavailable, url,

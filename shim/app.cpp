@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "common/cmdline/parse.hpp"
+#include "common/descriptor_limit.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
@@ -40,6 +41,7 @@ int run_app(int argc, char** argv) {
   }
 
   keep_memory_private();
+  raise_descriptor_limit();
   // Blocked before any thread starts, so that only sigwait below sees them.
   sigset_t ending;
   sigemptyset(&ending);

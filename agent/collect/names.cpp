@@ -1,15 +1,13 @@
 #include "agent/collect/names.hpp"
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -26,30 +24,7 @@ struct DecisionContext {
   bool failed_before = false;
 };
 
-struct Found {
-  std::optional<NetAddress> address;
-  int error = 0;
-};
-
-Found look_up(const std::string& host, std::uint16_t port, int flags) {
-  addrinfo hints{}, *list = nullptr;
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | flags;
-  Found found;
-  found.error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  if (found.error != 0 || list == nullptr) return found;
-  found.address.emplace();
-  std::memcpy(&found.address->storage, list->ai_addr, list->ai_addrlen);
-  found.address->length = list->ai_addrlen;
-  ::freeaddrinfo(list);
-  return found;
-}
 }  // namespace
-
-std::optional<NetAddress> numeric_address(const std::string& host, std::uint16_t port) {
-  return look_up(host, port, AI_NUMERICHOST).address;
-}
 
 struct Names::State {
   std::mutex mutex;  // guards everything below but `wake`, which is written and read as it is
@@ -83,12 +58,14 @@ struct Names::State {
   // A thread's life: until nothing is left that it may take on.
   void work(DecisionContext question) {
     for (;;) {
-      const Found found = look_up(question.host, question.port, AI_ADDRCONFIG);
+      auto found = resolve_host(question.host, question.port);
       NameAnswer answer;
       answer.id = question.id;
-      answer.address = found.address;
-      answer.known = found.error == EAI_NONAME || found.error == EAI_NODATA;
-      if (found.error != 0) answer.problem = ::gai_strerror(found.error);
+      answer.known = !found && found.error().code == Errc::not_found;
+      if (found)
+        answer.addresses = std::move(*found);
+      else
+        answer.problem = found.error().what;
       tell(std::move(answer));
       const std::lock_guard lock(mutex);
       slow_askers -= question.failed_before ? 1 : 0;

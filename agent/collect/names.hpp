@@ -1,40 +1,29 @@
 // names: host names to addresses, without waiting for them.
 // Source   getaddrinfo(3) (hosts file, DNS, whatever nsswitch.conf says), on threads that live only while names are asked
-// Gives    the first address, in the system's order of preference
-// Errors   absent address: the name does not exist (`known`), or nobody could tell
+// Gives    every address of both families, in the system's order of preference
+// Errors   no addresses: the name does not exist (`known`), or no name server answers
 // Threads  single owner; at most kMaxAskers of its own, which it leaves behind if they still wait when it goes
 //
 // getaddrinfo cannot be cancelled: a name server that does not answer holds its thread for as long as resolv.conf says.
 // Names that were not found last time get at most half of the threads, so that they cannot keep others from theirs.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/net_address.hpp"
 #include "common/result.hpp"
 
 namespace wattle::agent {
 
 inline constexpr std::size_t kMaxAskers = 8;
 
-struct NetAddress {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-};
-
-// An address in digits; absent if it is a name.
-std::optional<NetAddress> numeric_address(const std::string& host, std::uint16_t port);
-
 struct NameAnswer {
   std::size_t id = 0;
-  std::optional<NetAddress> address;
-  bool known = false;  // without an address: the name certainly has none
+  std::vector<NetAddress> addresses;
+  bool known = false;  // without addresses: the name certainly has none
   std::string problem;
 };
 

@@ -27,6 +27,7 @@ constexpr Duration kAskAgain = std::chrono::seconds(60);
 constexpr Duration kAskAgainFailed = std::chrono::seconds(10);
 // Between the first probes of two targets, so that they do not wait for one another on our own processor.
 constexpr Duration kSpread = std::chrono::milliseconds(5);
+constexpr std::size_t kMaxAddresses = 16;
 constexpr MonoTime kNever = MonoTime::max();
 
 ProbeEnd end_of(int error_number) {
@@ -53,7 +54,9 @@ enum class Phase : std::uint8_t { idle, naming, connecting, answering, draining 
 struct One {
   ProbeTarget target;
   ProbeWindow window;
-  std::optional<NetAddress> address;
+  std::vector<NetAddress> addresses;
+  std::size_t at = 0;     // the one that is probed: stays while it answers
+  std::size_t tried = 0;  // by this probe, without success
   bool in_digits = false, asking = false;
   MonoTime ask_at{};  // when to ask for the name again
   Phase phase = Phase::idle;
@@ -94,8 +97,10 @@ struct Prober::Impl {
   void read_answer(One& one);
   void drain(One& one);
   void expire(One& one);
+  bool next_address(One& one, ProbeEnd how);
   void end(One& one, ProbeEnd how);
   void unable(One& one, const std::string& why);
+  void keep(One& one, std::vector<NetAddress> addresses);
   void take_names();
   Duration about(Duration span);
   // One turn of the loop: begins and ends what is due, then waits for the next event. False when told to stop.
@@ -117,8 +122,8 @@ struct Prober::Impl {
 void Prober::Impl::add(ProbeTarget target) {
   One one;
   one.target = std::move(target);
-  one.address = numeric_address(one.target.host, one.target.port);
-  one.in_digits = one.address.has_value();
+  if (const auto address = numeric_address(one.target.host, one.target.port)) one.addresses = {*address};
+  one.in_digits = !one.addresses.empty();
   if (one.target.kind == ProbeKind::icmp) {
     auto pinger = Pinger::open_(static_cast<std::uint16_t>(random()));
     if (pinger)
@@ -141,7 +146,20 @@ void Prober::Impl::unable(One& one, const std::string& why) {
   if (!std::exchange(one.unable, true)) log.error("probe.unable", {{"target", one.target.name}, {"why", why}});
 }
 
+// Tries the next address within the same probe where this one took no connection. Where time is over, the next probe
+// begins with the next address.
+bool Prober::Impl::next_address(One& one, ProbeEnd how) {
+  if (one.addresses.size() < 2 || (how != ProbeEnd::refused && how != ProbeEnd::unreachable && how != ProbeEnd::timeout))
+    return false;
+  one.at = (one.at + 1) % one.addresses.size();
+  if (how == ProbeEnd::timeout || ++one.tried >= one.addresses.size()) return false;
+  one.socket = Fd();
+  send_out(one);
+  return true;
+}
+
 void Prober::Impl::end(One& one, ProbeEnd how) {
+  if (next_address(one, how)) return;
   const ProbeResult result = judge(one.began, clock.mono(), one.target.timeout, how);
   one.phase = Phase::idle;
   if (one.told != result.end) {  // each change once, not each failure
@@ -171,12 +189,13 @@ void Prober::Impl::begin(One& one) {
   one.phase = Phase::idle;
   if (!one.in_digits && !one.asking && now >= one.ask_at) {
     names.ask(static_cast<std::size_t>(&one - all.data()), one.target.host, one.target.port,
-              !one.address && one.told == ProbeEnd::dns);
+              one.addresses.empty() && one.told == ProbeEnd::dns);
     one.asking = true;
   }
   one.began = now;
   one.deadline = now + one.target.timeout;
-  if (one.address) return send_out(one);
+  one.tried = 0;
+  if (!one.addresses.empty()) return send_out(one);
   one.phase = Phase::naming;
   if (!one.asking) end(one, ProbeEnd::dns);  // it was asked for lately, and not found
 }
@@ -185,18 +204,18 @@ void Prober::Impl::send_out(One& one) {
   one.began = clock.mono();
   one.deadline = one.began + one.target.timeout;
   if (one.target.kind == ProbeKind::icmp) return ping(one);
-  one.socket = Fd(::socket(one.address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  one.socket = Fd(::socket(one.addresses[one.at].storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!one.socket.valid())
     return our_own_fault(errno) ? unable(one, std::strerror(errno)) : end(one, ProbeEnd::unreachable);
   one.phase = Phase::connecting;
-  if (::connect(one.socket.get(), one.address->get(), one.address->length) == 0) return connected(one);
+  if (::connect(one.socket.get(), one.addresses[one.at].get(), one.addresses[one.at].length) == 0) return connected(one);
   if (errno != EINPROGRESS) end(one, end_of(errno));
 }
 
 void Prober::Impl::ping(One& one) {
   if (!one.pinger) return unable(one, one.pinger_lost.message());
   one.phase = Phase::answering;
-  const int error_number = one.pinger->send(*one.address, random());
+  const int error_number = one.pinger->send(one.addresses[one.at], random());
   if (error_number == 0) return;
   our_own_fault(error_number) ? unable(one, std::strerror(error_number)) : end(one, end_of(error_number));
 }
@@ -259,15 +278,25 @@ void Prober::Impl::expire(One& one) {
   }
 }
 
+// The address that is probed stays the same if it is still one of the name's.
+void Prober::Impl::keep(One& one, std::vector<NetAddress> addresses) {
+  if (addresses.size() > kMaxAddresses) addresses.resize(kMaxAddresses);
+  const auto same =
+      one.addresses.empty() ? addresses.end() : std::find(addresses.begin(), addresses.end(), one.addresses[one.at]);
+  one.at = same == addresses.end() ? 0 : static_cast<std::size_t>(same - addresses.begin());
+  one.addresses = std::move(addresses);
+}
+
 void Prober::Impl::take_names() {
   for (auto& answer : names.take()) {
     One& one = all[answer.id];
     one.asking = false;
     // While nobody can tell, an old answer is better than none; a name that is gone is gone.
-    if (answer.address || answer.known) one.address = answer.address;
-    one.ask_at = clock.mono() + about(answer.address ? kAskAgain : kAskAgainFailed);
+    const bool found = !answer.addresses.empty();
+    if (found || answer.known) keep(one, std::move(answer.addresses));
+    one.ask_at = clock.mono() + about(found ? kAskAgain : kAskAgainFailed);
     if (one.phase != Phase::naming) continue;
-    one.address ? send_out(one) : end(one, ProbeEnd::dns);
+    one.addresses.empty() ? end(one, ProbeEnd::dns) : send_out(one);
   }
 }
 

@@ -1,5 +1,6 @@
 // probe: how long users' first step takes: TCP connects, HTTP requests and ICMP echoes to named targets.
-// Source   sockets that never block, one poll loop for all targets; names asked for again every minute (names.hpp)
+// Source   sockets that never block, one poll loop for all targets; names asked for again every minute (names.hpp). Of a
+//          name's addresses the next one is tried where one takes no connection, and stays while it answers
 // Gives    per target over the last 60 s what probe_window.hpp tells. A round trip is, by kind:
 //            tcp   connect(2) to the end of the handshake
 //            http  connect(2) to the end of the status line, on a connection of its own; plain HTTP

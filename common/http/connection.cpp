@@ -107,9 +107,16 @@ error_code Connection::reach(std::chrono::milliseconds timeout) {
       return beast::error::timeout;
     }
     if (result) return result;
-    tcp_->expires_after(timeout);
-    tcp_->async_connect(found, keep);
-    finish();
+    // An address that does not answer takes its share of the time, so that some is left for the others.
+    const auto until = std::chrono::steady_clock::now() + timeout;
+    auto others = static_cast<int>(found.size());
+    for (const auto& entry : found) {
+      tcp_.emplace(io_);
+      tcp_->expires_after((until - std::chrono::steady_clock::now()) / others--);
+      tcp_->async_connect(entry.endpoint(), keep);
+      finish();
+      if (!result || stopped_) break;
+    }
   }
   if (result) return result;
   error_code ignored;

@@ -208,8 +208,16 @@ Result<Server> Server::start(const ServerOptions& options, std::map<std::string,
   }
   auto impl = std::make_unique<Impl>(options, std::move(routes), std::move(tls), std::move(token), log);
   auto& acceptor = impl->shared.acceptor;
-  const tcp::endpoint endpoint(address, options.port);
+  tcp::endpoint endpoint(address, options.port);
   acceptor.open(endpoint.protocol(), error);
+  // `::` is every address of both families, and of IPv4 alone where the kernel has no IPv6.
+  const bool any = address == net::ip::address_v6::any();
+  if (any && error == net::error::address_family_not_supported) {
+    endpoint = tcp::endpoint(tcp::v4(), options.port);
+    acceptor.open(endpoint.protocol(), error);
+  } else if (any && !error) {
+    acceptor.set_option(net::ip::v6_only(false), error);
+  }
   if (!error) acceptor.set_option(net::socket_base::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);

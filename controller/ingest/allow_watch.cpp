@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "controller/descriptors.hpp"
+
 namespace wattle::controller {
 namespace {
 
@@ -22,6 +24,7 @@ std::vector<transport::Revoked> AllowWatch::look(MonoTime now) {
   problem_.clear();
   if (!*list) return {};
   log_.info("allow list read again", {{"keys", static_cast<std::uint64_t>((*list)->size())}});
+  warn_of_few_descriptors(**list, descriptor_limit_, log_);
   std::vector<transport::Revoked> revoked = context_.set_allow_list(std::move(**list));
   revoked_ += revoked.size();
   return revoked;

@@ -17,8 +17,8 @@ namespace wattle::controller {
 class AllowWatch {
  public:
   // They outlive this.
-  AllowWatch(transport::AllowFile& file, transport::Context& context, const Log& log)
-      : file_(file), context_(context), log_(log) {}
+  AllowWatch(transport::AllowFile& file, transport::Context& context, const Log& log, std::uint64_t descriptor_limit)
+      : file_(file), context_(context), log_(log), descriptor_limit_(descriptor_limit) {}
   // Who was taken off, or given to another name or role; their sessions are the caller's to end.
   std::vector<transport::Revoked> look(MonoTime now);
   std::uint64_t revoked() const { return revoked_; }
@@ -27,6 +27,7 @@ class AllowWatch {
   transport::AllowFile& file_;
   transport::Context& context_;
   const Log& log_;
+  const std::uint64_t descriptor_limit_;
   MonoTime looked_{};
   std::string problem_;  // why it was not read, as logged
   std::uint64_t revoked_ = 0;

@@ -27,6 +27,8 @@ void use_one_thread() {
   at::set_num_threads(1);
   // Debian's libtorch calls OpenBLAS, whose own threads libtorch does not know of; another BLAS has no such function.
   if (void* found = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(found)(1);
+  // OpenBLAS starts a thread for each of the machine's cores when it is loaded, whatever the container may use.
+  if (void* found = ::dlsym(RTLD_DEFAULT, "blas_thread_shutdown_")) reinterpret_cast<int (*)()>(found)();
 }
 
 class TorchTrainer final : public PolicyTrainer {

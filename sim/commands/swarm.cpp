@@ -1,9 +1,8 @@
-#include <sys/resource.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "common/clock.hpp"
+#include "common/descriptor_limit.hpp"
 #include "common/dir.hpp"
 #include "common/log.hpp"
 #include "common/stop_signal.hpp"
@@ -19,14 +18,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kRound{50};  // sessions want ten rounds a second
 constexpr double kTellEvery_s = 10;
-
-// Each session holds a few descriptors.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 void tell_of(const Log& log, const Swarm& swarm) {
   const SwarmStatus status = swarm.status();

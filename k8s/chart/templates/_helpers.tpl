@@ -123,7 +123,7 @@ controller:
     url: https://{{ include "wattle.controllerHost" . }}:7463
     token_file: /var/run/secrets/wattle/token
     ca_file: /etc/wattle-public/ca.pem
-http: {address: 0.0.0.0, port: 9460, token_file: /var/run/secrets/wattle-metrics/token}
+http: {address: "::", port: 9460, token_file: /var/run/secrets/wattle-metrics/token}
 bpf: {enabled: {{ .Values.agent.bpf }}}
 {{- with .Values.agent.clusterNetworks }}
 cluster_networks: {{- toYaml . | nindent 2 }}
@@ -137,12 +137,12 @@ data_dir: /var/lib/wattle-controller
 store: {path: /var/lib/wattle-controller/store.db}
 key: /run/wattle/controller.key
 allow_list: /var/lib/wattle-controller/allow
-telemetry: {endpoint: "tcp://0.0.0.0:7460"}
-feed: {endpoint: "tcp://0.0.0.0:7461"}
-ask: {endpoint: "tcp://0.0.0.0:7462"}
-http: {address: 0.0.0.0, port: 8050, token_file: /run/wattle/metrics.token}
+telemetry: {endpoint: "tcp://*:7460"}
+feed: {endpoint: "tcp://*:7461"}
+ask: {endpoint: "tcp://*:7462"}
+http: {address: "::", port: 8050, token_file: /run/wattle/metrics.token}
 enrol:
-  address: 0.0.0.0
+  address: "::"
   port: 7463
   tls: {certificate: /run/wattle/tls.crt, key: /run/wattle/tls.key}
   kubernetes: {audience: wattle, accounts: [{{ .Values.namespaces.agents }}/wattle-agent]}
@@ -170,7 +170,7 @@ log: {format: json}
 # For the kube-scheduler beside it
 listen: {address: 127.0.0.1, port: 8888}
 # Probes and metrics
-http: {address: 0.0.0.0, port: 9462, token_file: /run/wattle/metrics.token}
+http: {address: "::", port: 9462, token_file: /run/wattle/metrics.token}
 controller:
   ask: tcp://{{ include "wattle.controllerHost" . }}:7462
   feed: tcp://{{ include "wattle.controllerHost" . }}:7461

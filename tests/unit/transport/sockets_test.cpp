@@ -364,3 +364,34 @@ TEST_CASE("a subscriber whose key is revoked is gone for good, and the others ke
   CHECK_FALSE(other);
   CHECK(stays->times_up() == 1);
 }
+
+TEST_CASE("a wildcard endpoint takes peers of both families") {
+  for (const char* any : {"tcp://*:0", "tcp://[::]:0"}) {
+    World world;
+    auto server = Server::bind(world.context, world.server_options(any));
+    REQUIRE(server);
+    const std::string port = std::to_string(port_of(server->endpoint()));
+    auto four = Client::connect(world.context, world.client_options("tcp://127.0.0.1:" + port, world.agent_key));
+    REQUIRE(four);
+    check_talks(*server, *four, "agent/node-1");
+    auto named = Client::connect(world.context, world.client_options("tcp://localhost:" + port, world.shim_key));
+    REQUIRE(named);
+    check_talks(*server, *named, "shim/shim");
+    if (server->endpoint().find('[') == std::string::npos) continue;  // this kernel has no IPv6
+    auto six = Client::connect(world.context, world.client_options("tcp://[::1]:" + port, world.agent_key));
+    REQUIRE(six);
+    check_talks(*server, *six, "agent/node-1");
+  }
+}
+
+TEST_CASE("a name without an address is a problem of the link, and no error of the socket") {
+  World world;
+  auto client = Client::connect(world.context, world.client_options("tcp://nowhere.invalid:7460", world.agent_key));
+  REQUIRE(client);
+  CHECK(eventually([&] {
+    client->wait_readable(std::chrono::milliseconds(50));
+    return client->link_problem().find("nowhere.invalid") != std::string::npos;
+  }));
+  CHECK(client->link() == Link::connecting);
+  CHECK_FALSE(client->send("lost"));
+}

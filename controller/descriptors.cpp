@@ -1,0 +1,40 @@
+#include "controller/descriptors.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace wattle::controller {
+
+namespace {
+constexpr std::uint64_t kShimConnections = 65, kOtherConnections = 4;
+}  // namespace
+
+std::uint64_t descriptors_needed(const transport::AllowList& allow) {
+  std::uint64_t agents = 0, others = 0;
+  for (const auto& [key, identity] : allow.entries()) {
+    if (identity.role == transport::Role::agent)
+      ++agents;
+    else
+      others += identity.role == transport::Role::shim ? kShimConnections : kOtherConnections;
+  }
+  return kOwnDescriptors + agents + (agents + 7) / 8 + others;
+}
+
+int descriptors_for_peers(std::uint64_t limit) {
+  const std::uint64_t rest = limit - std::min(kOwnDescriptors, limit / 2);
+  return static_cast<int>(std::min<std::uint64_t>(rest, std::numeric_limits<int>::max()));
+}
+
+void warn_of_few_descriptors(const transport::AllowList& allow, std::uint64_t limit, const Log& log) {
+  const std::uint64_t needed = descriptors_needed(allow);
+  if (limit == 0 || needed <= limit) return;
+  log.warn("controller.few_descriptors",
+           {{"limit", limit},
+            {"needed", needed},
+            {"keys", static_cast<std::uint64_t>(allow.size())},
+            {"fix", "raise the hard limit of open files to at least " + std::to_string(needed) +
+                        ": LimitNOFILE in the unit, or the container runtime's limit"}});
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""A control plane on IPv6 alone, and names of which one address is dead: in network and mount namespaces of this test's own.
+
+Given    a host whose only addresses are IPv6; a hosts file in which the controller's name has no IPv4 address; endpoints in the form that the
+         packages and the chart have (`tcp://*:PORT`, `::`)
+Claims   agent, shim, command line, wattle-load and curl reach the controller by its name; `wattle-agent doctor` says so only when the link does;
+         a name whose first address is dead is reached by the next one; where there is no IPv6 the same endpoints serve IPv4
+Skips    where this user may not make namespaces
+"""
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+from house import SKIPPED, HouseError, binaries_from, extender_args, fetch, wait_until
+
+NAME = "wattle-controller.wattle.svc"
+ADDRESS = "fd00:10:96::1"
+SILENT = "fd00:10:96::5"  # takes no connection and refuses none
+DEAD = (SILENT, "fd00:dead::9", "192.0.2.9")  # of the others no host has one
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+def resolve_to(*addresses):
+    pathlib.Path("/etc/hosts").write_text("::1 localhost\n" + "".join(f"{one} {NAME}\n" for one in addresses))
+
+
+class Place:
+    """A folder with keys, and processes that end with it."""
+
+    def __init__(self, binaries, folder):
+        self.binaries, self.dir, self.processes = pathlib.Path(binaries).resolve(), folder, {}
+        folder.mkdir()
+        for name in ("controller", "agent", "shim", "operator"):
+            self.run("wattle", "keys", "new", f"{folder}/{name}.key")
+        for name in ("agent", "shim", "operator"):
+            self.run("wattle", "keys", "allow", "--allow-list", f"{folder}/allow", f"{folder}/{name}.key.pub", name, name)
+
+    def run(self, program, *words, check=True, timeout=120):
+        done = subprocess.run([self.binaries / program, *words], capture_output=True, text=True, timeout=timeout, check=False)
+        if check and done.returncode != 0:
+            raise HouseError(f"{program} {' '.join(words)}: exit {done.returncode}: {done.stderr}")
+        return done
+
+    def start(self, name, program, *words):
+        with open(self.dir / f"{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen([self.binaries / program, *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def log(self, name):
+        return (self.dir / f"{name}.log").read_text(errors="replace")
+
+    def controller(self):
+        d = self.dir
+        (d / "c.yaml").write_text(
+            f"data_dir: {d}/c\nkey: {d}/controller.key\nallow_list: {d}/allow\nmode: live\n"
+            'telemetry: {endpoint: "tcp://*:7460"}\nfeed: {endpoint: "tcp://*:7461"}\nask: {endpoint: "tcp://*:7462"}\n'
+            'http: {address: "::", port: 8050, insecure: true}\n')
+        self.start("controller", "wattle-controller", "--config", f"{d}/c.yaml")
+
+    def agent_config(self, port=7460):
+        d = self.dir
+        (d / "a.yaml").write_text(
+            f'node: here\ntick: 500ms\nstate_dir: {d}/a\ncontroller: {{endpoint: "tcp://{NAME}:{port}", server_key: {d}/controller.key.pub, '
+            f'key: {d}/agent.key}}\nhttp: {{address: "::1", port: 9460}}\nbpf: {{enabled: false}}\n'
+            f"probes: [{{name: page, host: {NAME}, port: 8050, interval: 1s}}]\n")
+        return str(d / "a.yaml")
+
+    def agent(self):
+        self.start("agent", "wattle-agent", "run", "--config", self.agent_config())
+
+    def shim(self):
+        d = self.dir
+        (d / "s.yaml").write_text(
+            f'listen: {{address: "::1", port: 8888}}\ncontroller: {{ask: "tcp://{NAME}:7462", feed: "tcp://{NAME}:7461", key: {d}/shim.key, '
+            f"server_key: {d}/controller.key.pub}}\n")
+        self.start("shim", "wattle-shim", "--config", f"{d}/s.yaml")
+
+    def cli(self, *words, check=True):
+        return self.run("wattle", "--server", f"tcp://{NAME}:7462", "--key", f"{self.dir}/operator.key", "--server-key",
+                        f"{self.dir}/controller.key.pub", "--timeout", "20s", *words, check=check)
+
+    def doctor(self, config):
+        report = self.run("wattle-agent", "doctor", "--config", config, "-o", "json", check=False)
+        return next(one for one in json.loads(report.stdout)["findings"] if one["source"] == "controller")
+
+    def connected(self):
+        nodes = json.loads(self.cli("nodes", "-o", "json").stdout)["nodes"]
+        return [node for node in nodes if node["name"] == "here" and node["connected"]]
+
+    def stop(self, *names):
+        for name in names or list(self.processes):
+            process = self.processes.pop(name)
+            process.kill()
+            process.wait()
+
+
+def check(what, fine, detail=""):
+    if not fine:
+        raise HouseError(f"not so: {what}\n{detail}")
+    print(f"  {what}", flush=True)
+
+
+def curl(url, *words):
+    return subprocess.run(["curl", "-gs", *words, url], capture_output=True, text=True, timeout=60, check=False).stdout
+
+
+def probe_answers():
+    page = curl("http://[::1]:9460/metrics")
+    return any(line.startswith("wattle_probe_results_total{") and 'end="answered"' in line and not line.endswith(" 0") for line in page.splitlines())
+
+
+def ipv6_alone(binaries, folder):
+    print("a control plane on IPv6 alone")
+    ip("-4", "addr", "flush", "dev", "lo")
+    ip("-6", "addr", "add", f"{ADDRESS}/64", "dev", "lo", "nodad")
+    resolve_to(ADDRESS)
+    place = Place(binaries, folder)
+    try:
+        finding = place.doctor(place.agent_config())
+        check("doctor: no controller, no link", not finding["ok"], finding)
+        place.controller()
+        wait_until("curl reaches the controller by its name", lambda: curl(f"http://{NAME}:8050/livez"))
+        place.agent()
+        place.shim()
+        check("the agent's link comes up", wait_until("the node is connected", place.connected))
+        check("doctor reaches the controller by the same way", place.doctor(place.agent_config())["ok"])
+        finding = place.doctor(place.agent_config(port=8050))
+        check("doctor refuses a port that takes connections and no link", not finding["ok"], finding)
+
+        def by_controller():
+            status, body = fetch("http://[::1]:8888/prioritize", extender_args("six", ["here"]))
+            return status == 200 and json.loads(body) and place.cli("explain", "six", check=False).returncode == 0
+        check("the controller answers the shim", wait_until("the shim's ask is decided", by_controller))
+        check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
+        load = place.run("wattle-load", "http", f"http://{NAME}:8050/livez", "--users", "1", "--for", "1s", check=False)
+        check("wattle-load reaches the name", load.returncode == 0, load.stdout + load.stderr)
+    except Exception:
+        for name in place.processes:
+            print(f"--- {name}\n{place.log(name)[-1500:]}")
+        raise
+    finally:
+        place.stop()
+
+
+def first_address_dead(binaries, folder):
+    print("a name whose first address is dead")
+    ip("-4", "addr", "add", "127.0.0.1/8", "dev", "lo")
+    ip("-4", "addr", "add", "10.96.0.1/32", "dev", "lo")
+    ip("-6", "addr", "add", f"{SILENT}/64", "dev", "lo", "nodad")
+    for rule in ("add table inet t", "add chain inet t in { type filter hook input priority 0 ; }", f"add rule inet t in ip6 daddr {SILENT} drop"):
+        subprocess.run(["nft", rule], check=True)
+    resolve_to(*DEAD, "10.96.0.1")
+    found = [one[4][0] for one in socket.getaddrinfo(NAME, 80, type=socket.SOCK_STREAM)]
+    check(f"the system prefers a dead one: {', '.join(found)}", found[0] != "10.96.0.1" and "10.96.0.1" in found)
+    place = Place(binaries, folder)
+    try:
+        place.controller()
+        place.agent()
+        place.shim()
+        check("the agent's link comes up", wait_until("the node is connected", place.connected))
+        check("doctor reaches the controller", place.doctor(place.agent_config())["ok"])
+        check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
+        load = place.run("wattle-load", "http", f"http://{NAME}:8050/livez", "--users", "1", "--for", "1s", check=False)
+        check("wattle-load reaches the name", load.returncode == 0, load.stdout + load.stderr)
+        # The name moves while everybody is connected: its new address is found without a restart.
+        ip("-6", "addr", "add", "fd00:10:96::2/64", "dev", "lo", "nodad")
+        place.stop("controller")
+        ip("-4", "addr", "del", "10.96.0.1/32", "dev", "lo")
+        resolve_to("fd00:10:96::2")
+        place.controller()
+        check("the agent finds the name's new address", wait_until("the node is connected again", place.connected))
+    except Exception:
+        for name in place.processes:
+            print(f"--- {name}\n{place.log(name)[-1500:]}")
+        raise
+    finally:
+        place.stop()
+
+
+def no_ipv6(binaries, folder):
+    print("the same endpoints where no interface has IPv6")
+    pathlib.Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text("1\n")
+    resolve_to("127.0.0.1")
+    place = Place(binaries, folder)
+    try:
+        place.controller()
+        wait_until("curl reaches the controller over IPv4", lambda: curl("http://127.0.0.1:8050/livez"))
+        check("the command line reaches it", wait_until("an answer", lambda: place.cli("nodes", check=False).returncode == 0))
+    finally:
+        place.stop()
+
+
+def inside(binaries, folder):
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    hosts = folder / "hosts"
+    hosts.write_text("")
+    subprocess.run(["mount", "--bind", str(hosts), "/etc/hosts"], check=True)
+    ip("link", "set", "lo", "up")
+    ipv6_alone(binaries, folder / "six")
+    first_address_dead(binaries, folder / "dead")
+    no_ipv6(binaries, folder / "four")
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    if len(sys.argv) > 2:
+        inside(binaries, pathlib.Path(sys.argv[2]))
+        return 0
+    unshare = ["unshare", "--net", "--mount"] + ([] if os.geteuid() == 0 else ["--user", "--map-root-user"])
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
+        print("skipped: this user may not make namespaces")
+        return SKIPPED
+    import tempfile
+    with tempfile.TemporaryDirectory(prefix="wattle-ipv6-") as folder:
+        return subprocess.run([*unshare, sys.executable, __file__, binaries, folder], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
