@@ -41,7 +41,7 @@ Status reach(const ControllerConfig& controller) {
   options.endpoint = controller.endpoint;
   WATTLE_TRY(options.key, transport::KeyPair::load(controller.key_file));
   WATTLE_CHECK(options.read_server_keys(controller.server_key_file));
-  const transport::Context context;
+  transport::Context context;
   WATTLE_TRY(auto client, transport::Client::connect(context, options));
   const SystemClock clock;
   const MonoTime until = clock.mono() + kConnect;

@@ -1,6 +1,5 @@
 #include "agent/run.hpp"
 
-
 #include <algorithm>
 #include <array>
 #include <memory>

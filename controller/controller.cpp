@@ -59,9 +59,8 @@ Result<std::unique_ptr<Controller>> Controller::start(const ControllerConfig& co
 
 Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify* notify) {
   WATTLE_TRY(const transport::KeyPair key, transport::KeyPair::load(config_.key_file));
-  auto looked = allow_.look();
-  if (!looked) return forward_error(looked);
-  transport::AllowList allow = std::move(*looked).value_or(transport::AllowList());
+  WATTLE_TRY(auto looked, allow_.look());
+  transport::AllowList allow = std::move(looked).value_or(transport::AllowList());
   if (allow.size() == 0)
     log.warn(
         "the allow list is empty: nobody may connect",

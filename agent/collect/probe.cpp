@@ -149,7 +149,8 @@ void Prober::Impl::unable(One& one, const std::string& why) {
 // Tries the next address within the same probe where this one took no connection. Where time is over, the next probe
 // begins with the next address.
 bool Prober::Impl::next_address(One& one, ProbeEnd how) {
-  if (one.addresses.size() < 2 || (how != ProbeEnd::refused && how != ProbeEnd::unreachable && how != ProbeEnd::timeout))
+  if (one.addresses.size() < 2 ||
+      (how != ProbeEnd::refused && how != ProbeEnd::unreachable && how != ProbeEnd::timeout))
     return false;
   one.at = (one.at + 1) % one.addresses.size();
   if (how == ProbeEnd::timeout || ++one.tried >= one.addresses.size()) return false;
@@ -208,7 +209,8 @@ void Prober::Impl::send_out(One& one) {
   if (!one.socket.valid())
     return our_own_fault(errno) ? unable(one, std::strerror(errno)) : end(one, ProbeEnd::unreachable);
   one.phase = Phase::connecting;
-  if (::connect(one.socket.get(), one.addresses[one.at].get(), one.addresses[one.at].length) == 0) return connected(one);
+  if (::connect(one.socket.get(), one.addresses[one.at].get(), one.addresses[one.at].length) == 0)
+    return connected(one);
   if (errno != EINPROGRESS) end(one, end_of(errno));
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/http/fingerprint.hpp"
 
@@ -108,11 +109,12 @@ error_code Connection::reach(std::chrono::milliseconds timeout) {
     }
     if (result) return result;
     // An address that does not answer takes its share of the time, so that some is left for the others.
-    const auto until = std::chrono::steady_clock::now() + timeout;
+    const SystemClock clock;
+    const MonoTime until = clock.mono() + timeout;
     auto others = static_cast<int>(found.size());
     for (const auto& entry : found) {
       tcp_.emplace(io_);
-      tcp_->expires_after((until - std::chrono::steady_clock::now()) / others--);
+      tcp_->expires_after((until - clock.mono()) / others--);
       tcp_->async_connect(entry.endpoint(), keep);
       finish();
       if (!result || stopped_) break;

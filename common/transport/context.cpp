@@ -13,7 +13,7 @@
 namespace wattle::transport {
 
 namespace {
-constexpr int kServerThreads = 2;    // of libzmq: that of thousands of agents, and that of who waits for an answer
+constexpr int kServerThreads = 2;  // of libzmq: that of thousands of agents, and that of who waits for an answer
 constexpr std::chrono::hours kZapPatience{1};
 constexpr int kMaxSockets = 20'000;  // the swarm has one client per node in one context; slots are cheap
 

@@ -13,8 +13,8 @@
 
 #include "common/clock.hpp"
 #include "common/log_throttle.hpp"
-#include "common/transport/sockets.hpp"
 #include "common/transport/resolver.hpp"
+#include "common/transport/sockets.hpp"
 #include "common/transport/zmq_socket.hpp"
 
 namespace wattle::transport {

@@ -13,7 +13,7 @@ namespace {
 constexpr int kConnectMs = 5'000;
 constexpr int kConnectFirstMs = 1'000;  // where there is another address to try; twice as long in each round
 constexpr int kRoundsMax = 16;          // that lengthen a pause
-constexpr int kReconnectMs = 250;  // and as much at random, so that not all of a fleet come in one instant
+constexpr int kReconnectMs = 250;       // and as much at random, so that not all of a fleet come in one instant
 constexpr int kDialEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                             ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                             ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;
@@ -27,7 +27,8 @@ std::optional<HostPort> name_of(const std::string& endpoint) {
   auto name = parse_tcp_endpoint(endpoint);
   if (!name || numeric_address(name->host, name->port)) return std::nullopt;
   const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
   };
   return std::ranges::all_of(name->host, fits) ? name : std::nullopt;
 }
@@ -42,7 +43,11 @@ Status ClientOptions::read_server_keys(const std::string& path) {
 }
 
 Dial::Dial(Context::Impl& context, zmq::socket_type type, ClientOptions options, std::vector<std::string> topics)
-    : context_(&context), type_(type), options_(std::move(options)), topics_(std::move(topics)), name_(name_of(options_.endpoint)) {}
+    : context_(&context),
+      type_(type),
+      options_(std::move(options)),
+      topics_(std::move(topics)),
+      name_(name_of(options_.endpoint)) {}
 
 Dial& Dial::operator=(Dial&& other) noexcept {
   if (this == &other) return *this;
@@ -148,11 +153,11 @@ Status Dial::connect() {
   const bool others = name_ && addresses_.size() > 1;
   const int reconnect_max_ms = static_cast<int>(options_.reconnect_max.count());
   const int reconnect_ms = others ? doubled(kReconnectMs, rounds_, reconnect_max_ms) : kReconnectMs;
-  WATTLE_CHECK(set_options(
-      socket_, Setting(zmq::sockopt::ipv6, "ipv6", to.find('[') != std::string::npos),
-      Setting(zmq::sockopt::reconnect_ivl, "reconnect interval", reconnect_ms),
-      Setting(zmq::sockopt::reconnect_ivl_max, "reconnect_max", reconnect_max_ms),
-      Setting(zmq::sockopt::connect_timeout, "connect timeout", others ? doubled(kConnectFirstMs, rounds_, kConnectMs) : kConnectMs)));
+  WATTLE_CHECK(set_options(socket_, Setting(zmq::sockopt::ipv6, "ipv6", to.find('[') != std::string::npos),
+                           Setting(zmq::sockopt::reconnect_ivl, "reconnect interval", reconnect_ms),
+                           Setting(zmq::sockopt::reconnect_ivl_max, "reconnect_max", reconnect_max_ms),
+                           Setting(zmq::sockopt::connect_timeout, "connect timeout",
+                                   others ? doubled(kConnectFirstMs, rounds_, kConnectMs) : kConnectMs)));
   WATTLE_CHECK(guarded(to, [&] { socket_.connect(to); }));
   connected_to_ = to;
   return {};
@@ -168,8 +173,7 @@ void Dial::follow_name() {
     if (addresses_.empty()) problem_ = answer_->problem;
     return;
   }
-  const auto current =
-      addresses_.empty() ? answer_->all.end() : std::ranges::find(answer_->all, addresses_[at_]);
+  const auto current = addresses_.empty() ? answer_->all.end() : std::ranges::find(answer_->all, addresses_[at_]);
   const bool known = current != answer_->all.end();
   at_ = known ? static_cast<std::size_t>(current - answer_->all.begin()) : 0;
   addresses_ = answer_->all;

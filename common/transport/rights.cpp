@@ -39,9 +39,9 @@ constexpr std::array kRights{
 };
 
 constexpr std::array<std::string_view, kRefusedReasons> kReasons{
-    "unknown_key", "no_key",  "wrong_server_key", "handshake",  "revoked_key", "role",        "node",         "kind",
-    "malformed",   "session", "routing_id",       "unfinished", "unread",      "connections", "subscription", "descriptors",
-    "busy"};
+    "unknown_key", "no_key",      "wrong_server_key", "handshake",   "revoked_key", "role",
+    "node",        "kind",        "malformed",        "session",     "routing_id",  "unfinished",
+    "unread",      "connections", "subscription",     "descriptors", "busy"};
 constexpr std::array<std::string_view, kChannels.size()> kChannelNames{"telemetry", "feed", "ask"};
 
 const Right* right_of(Channel channel, std::optional<Kind> kind, std::string_view query) {

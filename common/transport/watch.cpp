@@ -7,8 +7,8 @@
 namespace wattle::transport {
 
 namespace {
-constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                        ZMQ_EVENT_ACCEPT_FAILED;
+constexpr int kEvents =
+    ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_ACCEPT_FAILED;
 constexpr Duration kLookEvery = std::chrono::seconds(1);
 // First it is told, in answers that are on their way; then handshakes that were under way may still come to their end.
 constexpr Duration kToldWithin = std::chrono::milliseconds(900);
