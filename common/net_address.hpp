@@ -1,4 +1,4 @@
-// net_address: the addresses of a host, for whoever connects to it.
+// net_address: the addresses of a host, for a program that connects to it.
 // Source   getaddrinfo(3): the hosts file, DNS, all that nsswitch.conf names; it may block as long as resolv.conf says
 // Gives    every address of both families, in the system's order of preference (RFC 6724), each once
 // Errors   not_found (the name has no address), unavailable (no name server answers); the error names the host
