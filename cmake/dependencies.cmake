@@ -44,7 +44,11 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)                                           # command lines, in .cpp files
 pkg_check_modules(YamlCpp REQUIRED IMPORTED_TARGET yaml-cpp)          # common/config
 find_package(OpenSSL REQUIRED)                                        # common/http, common/digest
-find_package(Boost 1.74 REQUIRED)                                     # common/http (Beast, header only)
+find_package(Boost 1.74 REQUIRED)                                     # common/http, load/users.cpp
+# Asio and Beast, compiled once in common/http/boost_sources.cpp. Boost's own assertions stay on; common/http/boost_assert.cpp answers them.
+add_library(wattle_asio INTERFACE)
+target_compile_definitions(wattle_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ENABLE_ASSERT_HANDLER)
+target_link_libraries(wattle_asio INTERFACE Boost::headers OpenSSL::SSL)
 pkg_check_modules(PrometheusCore REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # /metrics pages, in .cpp files
 find_package(SQLite3 REQUIRED)                                        # common/sqlite
 pkg_check_modules(MuParser REQUIRED IMPORTED_TARGET muparser)         # placement/expression

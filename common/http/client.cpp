@@ -1,7 +1,12 @@
 #include "common/http/client.hpp"
 
-#include <boost/beast/http.hpp>
-#include <utility>
+#include <utility>  // before Asio, which uses std::exchange and does not include it
+
+#include <boost/asio/error.hpp>
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 
 #include "common/http/connection.hpp"
 
@@ -20,36 +25,23 @@ struct Client::Impl {
   // One exchange on the open stream; `silent` tells that the peer sent nothing before it failed.
   Result<Answer> exchange(const std::string& method, const std::string& target, const std::string& body,
                           std::chrono::milliseconds timeout, bool& silent, error_code& failed) {
-    bhttp::request<bhttp::string_body> request;
-    request.method_string(method);
-    request.target(target);
-    request.version(11);
     const Origin& origin = connection.origin();
-    request.set(bhttp::field::host, origin.host + ":" + std::to_string(origin.port));
-    if (!token.empty()) request.set(bhttp::field::authorization, "Bearer " + token);
-    if (!accept.empty()) request.set(bhttp::field::accept, accept);
-    if (!body.empty()) request.set(bhttp::field::content_type, content_type);
-    request.body() = body;
-    if (!body.empty() || method == "POST" || method == "PUT") request.content_length(body.size());
-    request.keep_alive(true);
+    std::string request =
+        method + " " + target + " HTTP/1.1\r\nHost: " + origin.host + ":" + std::to_string(origin.port) + "\r\n";
+    if (!token.empty()) request += "Authorization: Bearer " + token + "\r\n";
+    if (!accept.empty()) request += "Accept: " + accept + "\r\n";
+    if (!body.empty()) request += "Content-Type: " + content_type + "\r\n";
+    if (!body.empty() || method == "POST" || method == "PUT")
+      request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    request += "\r\n" + body;
 
     bhttp::response_parser<bhttp::string_body> parser;
     parser.body_limit(max_body_bytes);
     parser.skip(method == "HEAD");
-    const auto keep = [&failed](error_code error, std::size_t) { failed = error; };
-    silent = true;
     connection.expires_after(timeout);
-    bhttp::async_write(connection, request, keep);
-    connection.finish();
-    if (!failed) {
-      bhttp::async_read_header(connection, buffer, parser, keep);
-      connection.finish();
-      silent = !parser.is_header_done() && buffer.size() == 0;
-    }
-    if (!failed) {
-      bhttp::async_read(connection, buffer, parser, keep);
-      connection.finish();
-    }
+    failed = connection.write(request);
+    if (!failed) failed = read(parser);
+    silent = !parser.got_some() && buffer.size() == 0;
     const bool again = !failed && parser.get().keep_alive();
     if (!again) connection.close();
     if (failed) return fail(Errc::io, "", "");
@@ -57,6 +49,30 @@ struct Client::Impl {
     const auto type = message[bhttp::field::content_type];
     return Answer{static_cast<int>(message.result_int()), std::string(type.data(), type.size()),
                   std::move(message.body())};
+  }
+
+  error_code read(bhttp::response_parser<bhttp::string_body>& parser) {
+    for (;;) {
+      error_code error;
+      if (buffer.size() > 0) {
+        // An eager parser goes on past the error of a header that announces too long a body.
+        const bool in_body = parser.is_header_done();
+        parser.eager(in_body);
+        buffer.consume(parser.put(buffer.data(), error));
+        if (error && error != bhttp::error::need_more) return error;
+        if (parser.is_done()) return {};
+        if (!error && !in_body) continue;
+      }
+      std::size_t count = 0;
+      error = connection.read_some(buffer.prepare(kReadBytes).data(), kReadBytes, count);
+      buffer.commit(count);
+      if (!error) continue;
+      if (error != boost::asio::error::eof) return error;
+      if (!parser.got_some()) return bhttp::error::end_of_stream;
+      error = {};
+      parser.put_eof(error);
+      return error;
+    }
   }
 
   std::string accept, token, content_type = "application/json";

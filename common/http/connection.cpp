@@ -1,12 +1,24 @@
 #include "common/http/connection.hpp"
 
+#include <utility>  // before Asio, which uses std::exchange and does not include it
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/error.hpp>
 #include <cerrno>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "common/clock.hpp"
 #include "common/dir.hpp"
@@ -21,6 +33,7 @@ namespace beast = boost::beast;
 namespace bhttp = beast::http;
 using tcp = net::ip::tcp;
 using boost::system::error_code;
+using Moved = std::function<void(error_code, std::size_t)>;
 
 tl::unexpected<Error> no_pem(const std::string& path, const char* mend) {
   ERR_clear_error();
@@ -53,55 +66,105 @@ Status fill(SSL_CTX* context, const Trust& trust) {
 
 std::string Origin::url() const { return (tls ? "https://" : "http://") + host + ":" + std::to_string(port); }
 
-void Connection::finish() {
-  io_.restart();
-  io_.run();
+struct Connection::Impl {
+  explicit Impl(Origin given) : origin(std::move(given)) {}
+  void finish() {
+    io.restart();
+    io.run();
+  }
+  void close() {
+    tls.reset();
+    tcp_stream.reset();
+  }
+  error_code reach(std::chrono::milliseconds timeout);
+  Status shake_hands(const std::string& target, std::chrono::milliseconds timeout);
+  tl::unexpected<Error> failure(error_code error, const std::string& target) const;
+
+  const Origin origin;
+  std::atomic<bool> stopped = false;
+  net::io_context io{1};
+  std::optional<beast::tcp_stream> tcp_stream;
+  std::optional<ssl::context> context;
+  std::optional<ssl::stream<beast::tcp_stream&>> tls;
+};
+
+Connection::Connection(Origin origin) : impl_(std::make_unique<Impl>(std::move(origin))) {}
+Connection::~Connection() = default;
+const Origin& Connection::origin() const { return impl_->origin; }
+bool Connection::open() const { return impl_->tcp_stream.has_value(); }
+void Connection::close() { impl_->close(); }
+void Connection::expires_after(std::chrono::milliseconds limit) { impl_->tcp_stream->expires_after(limit); }
+
+tl::unexpected<Error> Connection::failure(error_code error, const std::string& target) const {
+  return impl_->failure(error, target);
 }
 
 void Connection::stop() {
-  stopped_ = true;
-  net::post(io_, [this] {
-    if (tcp_) tcp_->close();
+  impl_->stopped = true;
+  net::post(impl_->io, [impl = impl_.get()] {
+    if (impl->tcp_stream) impl->tcp_stream->close();
   });
 }
 
-void Connection::close() {
-  tls_.reset();
-  tcp_.reset();
+error_code Connection::write(std::string_view bytes) {
+  error_code result;
+  const Moved done = [&result](error_code error, std::size_t) { result = error; };
+  const net::const_buffer all(bytes.data(), bytes.size());
+  if (impl_->tls)
+    net::async_write(*impl_->tls, net::const_buffers_1(all), done);
+  else
+    net::async_write(*impl_->tcp_stream, net::const_buffers_1(all), done);
+  impl_->finish();
+  return result;
+}
+
+error_code Connection::read_some(void* into, std::size_t room, std::size_t& count) {
+  error_code result;
+  const Moved done = [&result, &count](error_code error, std::size_t moved) {
+    result = error;
+    count = moved;
+  };
+  const net::mutable_buffers_1 buffer(into, room);
+  if (impl_->tls)
+    impl_->tls->async_read_some(buffer, done);
+  else
+    impl_->tcp_stream->async_read_some(buffer, done);
+  impl_->finish();
+  return result;
 }
 
 Status Connection::connect(const std::string& target, std::chrono::milliseconds timeout) {
   close();
-  if (stopped_) return failure({}, target);
-  if (const error_code error = reach(timeout)) {
+  if (impl_->stopped) return failure({}, target);
+  if (const error_code error = impl_->reach(timeout)) {
     close();
     return failure(error, target);
   }
-  if (!origin_.tls) return {};
-  Status shaken = shake_hands(target, timeout);
+  if (!origin().tls) return {};
+  Status shaken = impl_->shake_hands(target, timeout);
   if (!shaken) close();
   return shaken;
 }
 
-error_code Connection::reach(std::chrono::milliseconds timeout) {
+error_code Connection::Impl::reach(std::chrono::milliseconds timeout) {
   error_code result;
-  tcp_.emplace(io_);
-  tcp_->expires_after(timeout);
+  tcp_stream.emplace(io);
+  tcp_stream->expires_after(timeout);
   const auto keep = [&result](error_code error, auto&&...) { result = error; };
-  const auto numeric = net::ip::make_address(origin_.host, result);
+  const auto numeric = net::ip::make_address(origin.host, result);
   if (!result) {
-    tcp_->async_connect(tcp::endpoint(numeric, origin_.port), keep);
+    tcp_stream->async_connect(tcp::endpoint(numeric, origin.port), keep);
     finish();
   } else {
     result = net::error::timed_out;
-    tcp::resolver resolver(io_);
+    tcp::resolver resolver(io);
     tcp::resolver::results_type found;
-    resolver.async_resolve(origin_.host, std::to_string(origin_.port), [&](error_code error, auto results) {
+    resolver.async_resolve(origin.host, std::to_string(origin.port), [&](error_code error, auto results) {
       result = error;
       found = std::move(results);
     });
-    io_.restart();
-    io_.run_for(timeout);
+    io.restart();
+    io.run_for(timeout);
     if (result == net::error::timed_out) {
       resolver.cancel();
       finish();
@@ -113,64 +176,65 @@ error_code Connection::reach(std::chrono::milliseconds timeout) {
     const MonoTime until = clock.mono() + timeout;
     auto others = static_cast<int>(found.size());
     for (const auto& entry : found) {
-      tcp_.emplace(io_);
-      tcp_->expires_after((until - clock.mono()) / others--);
-      tcp_->async_connect(entry.endpoint(), keep);
+      tcp_stream.emplace(io);
+      tcp_stream->expires_after((until - clock.mono()) / others--);
+      tcp_stream->async_connect(entry.endpoint(), keep);
       finish();
-      if (!result || stopped_) break;
+      if (!result || stopped) break;
     }
   }
   if (result) return result;
   error_code ignored;
-  tcp_->socket().set_option(tcp::no_delay(true), ignored);
+  tcp_stream->socket().set_option(tcp::no_delay(true), ignored);
   return {};
 }
 
-Status Connection::shake_hands(const std::string& target, std::chrono::milliseconds timeout) {
+Status Connection::Impl::shake_hands(const std::string& target, std::chrono::milliseconds timeout) {
   try {
-    context_.emplace(ssl::context::tls_client);
-    WATTLE_CHECK(fill(context_->native_handle(), *origin_.tls));
-    tls_.emplace(*tcp_, *context_);
+    context.emplace(ssl::context::tls_client);
+    WATTLE_CHECK(fill(context->native_handle(), *origin.tls));
+    tls.emplace(*tcp_stream, *context);
   } catch (const std::exception& error) {
     return fail(Errc::io, "TLS", error.what());
   }
-  SSL* session = tls_->native_handle();
+  SSL* session = tls->native_handle();
   error_code numeric;
-  net::ip::make_address(origin_.host, numeric);
+  net::ip::make_address(origin.host, numeric);
   // The name of a host is told so that a server of several shows the right certificate; addresses have no place there.
-  if (numeric) SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, origin_.host.data());
+  if (std::string name = origin.host; numeric)
+    SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
   const auto other = std::make_shared<bool>(false);  // a failed handshake leaves no certificate to look at
-  if (const std::string& pinned = origin_.tls->fingerprint; !pinned.empty()) {
-    tls_->set_verify_callback([&pinned, other](bool, ssl::verify_context& context) {
-      X509_STORE_CTX* const store = context.native_handle();
+  if (const std::string& pinned = origin.tls->fingerprint; !pinned.empty()) {
+    tls->set_verify_callback([&pinned, other](bool, ssl::verify_context& checked) {
+      X509_STORE_CTX* const store = checked.native_handle();
       if (X509_STORE_CTX_get_error_depth(store) > 0) return true;
       *other = fingerprint_of(X509_STORE_CTX_get_current_cert(store)) != pinned;
       return !*other;
     });
   } else {
-    tls_->set_verify_callback(ssl::host_name_verification(origin_.host));
+    tls->set_verify_callback(ssl::host_name_verification(origin.host));
   }
   error_code result;
-  tcp_->expires_after(timeout);
-  tls_->async_handshake(ssl::stream_base::client, [&result](error_code error) { result = error; });
+  tcp_stream->expires_after(timeout);
+  tls->async_handshake(ssl::stream_base::client, [&result](error_code error) { result = error; });
   finish();
-  if (result && (stopped_ || result == beast::error::timeout)) return failure(result, target);
+  if (result && (stopped || result == beast::error::timeout)) return failure(result, target);
   X509* const shown = SSL_get0_peer_certificate(session);
-  const bool expected = shown != nullptr && fingerprint_of(shown) == origin_.tls->fingerprint;
-  if (!origin_.tls->fingerprint.empty() && (*other || (!result && !expected)))
-    return fail(Errc::denied, origin_.url() + target, "shows another certificate than the one that is expected there",
+  const bool expected = shown != nullptr && fingerprint_of(shown) == origin.tls->fingerprint;
+  if (!origin.tls->fingerprint.empty() && (*other || (!result && !expected)))
+    return fail(Errc::denied, origin.url() + target, "shows another certificate than the one that is expected there",
                 "is it the right controller, and has its certificate been renewed since?");
   if (!result) return {};
   const long verified = SSL_get_verify_result(session);
   const std::string why = verified == X509_V_OK ? result.message() : X509_verify_cert_error_string(verified);
-  return fail(Errc::denied, origin_.url() + target, "TLS: " + why,
+  return fail(Errc::denied, origin.url() + target, "TLS: " + why,
               "does its certificate name this host, and is it signed by an authority in " +
-                  (origin_.tls->ca_file.empty() ? "the system's files" : origin_.tls->ca_file) + "?");
+                  (origin.tls->ca_file.empty() ? "the system's files" : origin.tls->ca_file) + "?");
 }
 
-tl::unexpected<Error> Connection::failure(error_code error, const std::string& target) const {
-  const std::string subject = origin_.url() + target;
-  if (stopped_) return fail(Errc::unavailable, subject, "is no longer asked: stopped");
+tl::unexpected<Error> Connection::Impl::failure(error_code error, const std::string& target) const {
+  const std::string subject = origin.url() + target;
+  if (stopped) return fail(Errc::unavailable, subject, "is no longer asked: stopped");
   if (error == beast::error::timeout) return fail(Errc::timeout, subject, "no answer in time");
   if (error == bhttp::error::body_limit || error == bhttp::error::header_limit)
     return fail(Errc::malformed, subject, "the answer is larger than the limit");

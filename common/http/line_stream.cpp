@@ -1,12 +1,16 @@
 #include "common/http/line_stream.hpp"
 
-#include "common/http/connection.hpp"  // before Beast's other headers: includes what Asio forgets
+#include <utility>  // before Asio, which uses std::exchange and does not include it
 
 #include <algorithm>
-#include <array>
-#include <boost/beast/http.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
 #include <limits>
-#include <utility>
+#include <vector>
+
+#include "common/http/connection.hpp"
 
 namespace wattle::http {
 namespace {
@@ -14,8 +18,6 @@ namespace {
 namespace beast = boost::beast;
 namespace bhttp = beast::http;
 using boost::system::error_code;
-
-constexpr std::size_t kReadBytes = 64 << 10;
 
 // Whole lines out of pieces.
 class Lines {
@@ -51,32 +53,42 @@ class Lines {
 struct LineStream::Impl {
   Impl(Origin origin, const LineStreamOptions& o) : options(o), connection(std::move(origin)) {}
 
-  Status send(const std::string& target) {
-    bhttp::request<bhttp::empty_body> request(bhttp::verb::get, target, 11);
+  using Parser = bhttp::response_parser<bhttp::buffer_body>;
+
+  error_code send(const std::string& target) {
     const Origin& origin = connection.origin();
-    request.set(bhttp::field::host, origin.host + ":" + std::to_string(origin.port));
-    request.set(bhttp::field::accept, "application/json");
-    if (!token.empty()) request.set(bhttp::field::authorization, "Bearer " + token);
-    request.keep_alive(false);
-    error_code failed;
+    std::string request = "GET " + target + " HTTP/1.1\r\nHost: " + origin.host + ":" + std::to_string(origin.port) +
+                          "\r\nAccept: application/json\r\nConnection: close\r\n";
+    if (!token.empty()) request += "Authorization: Bearer " + token + "\r\n";
     connection.expires_after(options.silence);
-    bhttp::async_write(connection, request, [&failed](error_code error, std::size_t) { failed = error; });
-    connection.finish();
-    if (failed) return connection.failure(failed, target);
-    return {};
+    return connection.write(request + "\r\n");
+  }
+
+  // Parses what has come, and waits for more where that is nothing.
+  error_code advance(Parser& parser) {
+    error_code error;
+    if (buffer.size() > 0) {
+      buffer.consume(parser.put(buffer.data(), error));
+      if (error != bhttp::error::need_more) return error == bhttp::error::need_buffer ? error_code() : error;
+    }
+    std::size_t count = 0;
+    connection.expires_after(options.silence);
+    error = connection.read_some(buffer.prepare(kReadBytes).data(), kReadBytes, count);
+    buffer.commit(count);
+    if (error != boost::asio::error::eof) return error;
+    if (!parser.got_some()) return bhttp::error::end_of_stream;
+    error = {};
+    parser.put_eof(error);
+    return error;
   }
 
   // The next bytes of the body; none: it has ended.
-  Result<std::string_view> read(bhttp::response_parser<bhttp::buffer_body>& parser, const std::string& target) {
+  Result<std::string_view> read(Parser& parser, const std::string& target) {
     std::size_t got = 0;
     while (got == 0 && !parser.is_done()) {
       parser.get().body().data = room.data();
       parser.get().body().size = room.size();
-      error_code failed;
-      connection.expires_after(options.silence);
-      bhttp::async_read_some(connection, buffer, parser, [&failed](error_code error, std::size_t) { failed = error; });
-      connection.finish();
-      if (failed && failed != bhttp::error::need_buffer) return connection.failure(failed, target);
+      if (const error_code failed = advance(parser)) return connection.failure(failed, target);
       got = room.size() - parser.get().body().size;
     }
     return std::string_view(room.data(), got);
@@ -85,13 +97,10 @@ struct LineStream::Impl {
   Result<Answer> get(const std::string& target, const std::function<bool(std::string_view)>& line) {
     buffer.clear();
     WATTLE_CHECK(connection.connect(target, options.connect_within));
-    WATTLE_CHECK(send(target));
-    bhttp::response_parser<bhttp::buffer_body> parser;
+    error_code failed = send(target);
+    Parser parser;
     parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // "none" refuses every Content-Length
-    error_code failed;
-    connection.expires_after(options.silence);
-    bhttp::async_read_header(connection, buffer, parser, [&failed](error_code error, std::size_t) { failed = error; });
-    connection.finish();
+    while (!failed && !parser.is_header_done()) failed = advance(parser);
     if (failed) return connection.failure(failed, target);
     Answer answer;
     answer.status = static_cast<int>(parser.get().result_int());

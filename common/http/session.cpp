@@ -10,7 +10,7 @@
 namespace wattle::http {
 namespace {
 
-constexpr std::size_t kSmallBody = 64 << 10;
+constexpr std::size_t kSmallBody = 64 << 10, kReadBytes = 64 << 10;
 
 std::string lower(beast::string_view text) {
   std::string out(text);
@@ -27,7 +27,7 @@ Session::Session(Shared& shared, tcp::socket socket, TlsContext tls, Source from
       from_(std::move(from)),
       since_(++shared.turns),
       stream_(std::move(socket), std::move(tls)),
-      timer_(stream_.get_executor()) {}
+      timer_(stream_.executor()) {}
 
 Session::~Session() {
   give_room();
@@ -38,7 +38,7 @@ Session::~Session() {
 }
 
 void Session::start() {
-  net::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->run_start(); });
+  net::dispatch(stream_.executor(), [self = shared_from_this()] { self->run_start(); });
 }
 
 void Session::run_start() {
@@ -52,7 +52,7 @@ void Session::shake_hands() {
   if (stopping_ || shared_.stopping) return close();
   idle_ = true;
   limit(shared_.options.request_timeout);
-  stream_.tls().async_handshake(net::ssl::stream_base::server, [self = shared_from_this()](error_code error) {
+  stream_.async_handshake([self = shared_from_this()](error_code error) {
     self->idle_ = false;
     if (!error) return self->await_request();
     if (self->stopping_) return self->close();
@@ -62,7 +62,7 @@ void Session::shake_hands() {
 }
 
 void Session::stop() {
-  net::post(stream_.get_executor(), [self = shared_from_this()] {
+  net::post(stream_.executor(), [self = shared_from_this()] {
     self->stopping_ = true;
     if (self->idle_) self->close();
   });
@@ -73,7 +73,7 @@ bool Session::give_way() {
   do {
     if (now >= Turn::work) return false;
   } while (!turn_.compare_exchange_weak(now, Turn::gone));
-  net::post(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
+  net::post(stream_.executor(), [self = shared_from_this()] { self->close(); });
   return true;
 }
 
@@ -162,8 +162,31 @@ void Session::on_header(std::size_t bytes) {
 }
 
 void Session::read_body() {
-  bhttp::async_read(stream_, buffer_, *parser_,
-                    [self = shared_from_this()](error_code error, std::size_t) { self->on_read(error, false); });
+  parser_->eager(true);
+  error_code error;
+  if (buffer_.size() > 0) buffer_.consume(parser_->put(buffer_.data(), error));
+  if (error && error != bhttp::error::need_more) return on_read(error, false);
+  if (parser_->is_done()) return on_read({}, false);
+  read_more_body();
+}
+
+void Session::read_more_body() {
+  stream_.async_read_some(
+      buffer_.prepare(kReadBytes), [self = shared_from_this()](error_code error, std::size_t count) {
+        if (error || self->timed_out_)
+          return self->on_read(error == net::error::eof ? bhttp::error::partial_message : error, false);
+        self->buffer_.commit(count);
+        self->read_body();
+      });
+}
+
+// For a client that waits for leave to send its body.
+void Session::invite_body() {
+  static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  stream_.async_write(kContinue, {}, [self = shared_from_this()](error_code error, std::size_t) {
+    if (error) return self->close();
+    self->read_body();
+  });
 }
 
 void Session::on_read(error_code error, bool header) {
@@ -186,12 +209,8 @@ void Session::on_read(error_code error, bool header) {
   if (!hold_room())
     return refuse(Refused::too_many, plain(503, "the bodies of all requests are more than " +
                                                     std::to_string(options.max_bodies_bytes) + " bytes"));
-  if (!beast::iequals(parser_->get()[bhttp::field::expect], "100-continue")) return read_body();
-  bare_.emplace(bhttp::status::continue_, 11);
-  bhttp::async_write(stream_, *bare_, [self = shared_from_this()](error_code failed, std::size_t) {
-    if (failed) return self->close();
-    self->read_body();
-  });
+  if (beast::iequals(parser_->get()[bhttp::field::expect], "100-continue")) return invite_body();
+  read_body();
 }
 
 // A body that does not say how long it is may become as long as one can be.

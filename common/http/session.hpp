@@ -6,9 +6,13 @@
 
 #include <array>
 #include <atomic>
-#include <boost/asio.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -18,6 +22,7 @@
 
 #include "common/http/crowd.hpp"
 #include "common/http/server.hpp"
+#include "common/http/stream.hpp"
 #include "common/http/tls.hpp"
 #include "common/http/token.hpp"
 #include "common/log_throttle.hpp"
@@ -54,6 +59,8 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void read_more_header();
   void on_header(std::size_t bytes);
   void read_body();
+  void read_more_body();
+  void invite_body();
   void on_read(error_code error, bool header);
   void answer();
   void send(Response response, bool keep, std::string allow = {});
@@ -83,8 +90,7 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   net::steady_timer timer_;
   beast::flat_buffer buffer_;
   std::optional<bhttp::request_parser<bhttp::string_body>> parser_;
-  std::optional<bhttp::response<bhttp::string_body>> response_;
-  std::optional<bhttp::response<bhttp::empty_body>> bare_;
+  std::string head_, body_;  // of the answer that is under way
   std::array<char, 4096> discard_{};
   std::shared_ptr<Broadcast> listens_to_;
   std::deque<Text> unsaid_;

@@ -1,4 +1,6 @@
-// What a session answers, and how it ends. Beast's writing is compiled apart from its reading: together they took a compiler eighteen seconds.
+// A session's answers, and its end.
+#include <boost/beast/http/status.hpp>
+
 #include "common/http/session.hpp"
 
 namespace wattle::http {
@@ -12,35 +14,31 @@ constexpr std::chrono::milliseconds kLinger{5000};
 void Session::send(Response response, bool keep, std::string allow) {
   const auto& message = parser_->get();
   const bool got_header = parser_->is_header_done();
+  const bool old = got_header && message.version() == 10;
   keep_ = keep && message.keep_alive() && !stopping_ && !shared_.stopping;
-  const auto fill = [&](auto& out) {
-    out.result(static_cast<unsigned>(response.status));
-    out.version(got_header ? message.version() : 11);
-    out.set(bhttp::field::content_type, response.content_type);
-    for (const auto& [name, value] : response.headers) out.insert(name, value);
-    if (!allow.empty()) out.set(bhttp::field::allow, allow);
-    if (response.status == 401) out.set(bhttp::field::www_authenticate, "Bearer");
-    out.content_length(response.body.size());
-    out.keep_alive(keep_);
-  };
   if (!take(Turn::answer)) return close();
   limit(shared_.options.request_timeout);
-  const auto done = [self = shared_from_this()](error_code error, std::size_t) { self->on_written(error); };
-  if (got_header && message.method() == bhttp::verb::head) {
-    bare_.emplace();
-    fill(*bare_);
-    return bhttp::async_write(stream_, *bare_, done);
-  }
-  response_.emplace();
-  fill(*response_);
-  response_->body() = std::move(response.body);
-  bhttp::async_write(stream_, *response_, done);
+  const auto status = static_cast<unsigned>(response.status);
+  const auto reason = bhttp::obsolete_reason(bhttp::int_to_status(status));
+  head_ = (old ? "HTTP/1.0 " : "HTTP/1.1 ") + std::to_string(status) + " " + std::string(reason);
+  const auto add = [this](std::string_view name, std::string_view value) {
+    head_.append("\r\n").append(name).append(": ").append(value);
+  };
+  add("Content-Type", response.content_type);
+  for (const auto& [name, value] : response.headers) add(name, value);
+  if (!allow.empty()) add("Allow", allow);
+  if (response.status == 401) add("WWW-Authenticate", "Bearer");
+  add("Content-Length", std::to_string(response.body.size()));
+  if (keep_ == old) add("Connection", keep_ ? "keep-alive" : "close");
+  head_.append("\r\n\r\n");
+  body_ = got_header && message.method() == bhttp::verb::head ? std::string() : std::move(response.body);
+  stream_.async_write(head_, body_,
+                      [self = shared_from_this()](error_code error, std::size_t) { self->on_written(error); });
 }
 
 void Session::on_written(error_code error) {
   unlimit();
-  response_.reset();
-  bare_.reset();
+  body_ = std::string();
   if (error) return close();
   if (!keep_) return close_slowly();
   await_request();
@@ -56,7 +54,7 @@ void Session::close_slowly() {
   idle_ = true;
   limit(kLinger);
   if (!stream_.secure()) return end_sending();
-  stream_.tls().async_shutdown([self = shared_from_this()](error_code) { self->end_sending(); });
+  stream_.async_shutdown([self = shared_from_this()](error_code) { self->end_sending(); });
 }
 
 void Session::end_sending() {

@@ -28,7 +28,7 @@ void Session::listen(const Response& response) {
 }
 
 void Session::hear(Text text) {
-  net::post(stream_.get_executor(), [self = shared_from_this(), text = std::move(text)] { self->say(text); });
+  net::post(stream_.executor(), [self = shared_from_this(), text = std::move(text)] { self->say(text); });
 }
 
 void Session::say(const Text& text) {
@@ -42,7 +42,7 @@ void Session::say(const Text& text) {
 
 void Session::say_next() {
   limit(shared_.options.request_timeout);
-  net::async_write(stream_, net::buffer(*unsaid_.front()), [self = shared_from_this()](error_code error, std::size_t) {
+  stream_.async_write(*unsaid_.front(), {}, [self = shared_from_this()](error_code error, std::size_t) {
     if (error || !self->listens_to_) return self->end_listening(self->timed_out_);
     self->unsaid_bytes_ -= self->unsaid_.front()->size();
     self->unsaid_.pop_front();

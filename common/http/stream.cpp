@@ -1,0 +1,45 @@
+#include "common/http/stream.hpp"
+
+#include <array>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+
+namespace wattle::http {
+
+namespace net = boost::asio;
+
+struct Stream::Tls {
+  Tls(Socket& socket, TlsContext given) : context(std::move(given)), stream(socket, *context) {}
+  TlsContext context;
+  net::ssl::stream<Socket&> stream;
+};
+
+Stream::Stream(Socket socket, TlsContext tls) : socket_(std::move(socket)) {
+  if (tls) tls_ = std::make_unique<Tls>(socket_, std::move(tls));
+}
+Stream::~Stream() = default;
+
+void Stream::async_handshake(Ended done) {
+  tls_->stream.async_handshake(net::ssl::stream_base::server, std::move(done));
+}
+
+void Stream::async_shutdown(Ended done) { tls_->stream.async_shutdown(std::move(done)); }
+
+void Stream::async_read_some(net::mutable_buffer into, Moved done) {
+  const net::mutable_buffers_1 buffer(into);
+  if (tls_)
+    tls_->stream.async_read_some(buffer, std::move(done));
+  else
+    socket_.async_read_some(buffer, std::move(done));
+}
+
+void Stream::async_write(std::string_view first, std::string_view second, Moved done) {
+  const std::array<net::const_buffer, 2> all{net::buffer(first.data(), first.size()),
+                                             net::buffer(second.data(), second.size())};
+  if (tls_)
+    net::async_write(tls_->stream, all, std::move(done));
+  else
+    net::async_write(socket_, all, std::move(done));
+}
+
+}  // namespace wattle::http

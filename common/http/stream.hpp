@@ -1,0 +1,44 @@
+// stream: the server's side of one TCP connection, plain or TLS; private to this folder.
+// Source   Boost.Asio; handlers are std::function, so that every operation is compiled once, in stream.cpp
+// Errors   error_code of the operation
+// Threads  single owner: the strand of its socket
+#pragma once
+
+#include <utility>  // before Asio, which uses std::exchange and does not include it
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "common/http/tls.hpp"
+
+namespace wattle::http {
+
+class Stream {
+ public:
+  using Socket = boost::asio::ip::tcp::socket;
+  using Ended = std::function<void(boost::system::error_code)>;
+  using Moved = std::function<void(boost::system::error_code, std::size_t)>;
+
+  Stream(Socket socket, TlsContext tls);
+  ~Stream();
+  Socket::executor_type executor() { return socket_.get_executor(); }
+  Socket& socket() { return socket_; }
+  bool secure() const { return tls_ != nullptr; }
+
+  void async_handshake(Ended done);
+  // Ends TLS, of a secure stream alone.
+  void async_shutdown(Ended done);
+  void async_read_some(boost::asio::mutable_buffer into, Moved done);
+  // Writes both texts whole; they stay valid until `done` runs.
+  void async_write(std::string_view first, std::string_view second, Moved done);
+
+ private:
+  struct Tls;
+  Socket socket_;
+  std::unique_ptr<Tls> tls_;
+};
+
+}  // namespace wattle::http
