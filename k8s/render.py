@@ -17,10 +17,14 @@ BASE = HERE / "base"
 sys.path.insert(0, str(HERE.parent / "tests/e2e/kube"))
 import assets  # noqa: E402
 
-# What only Helm needs: kustomize names generated ConfigMaps by their content, and leaves nothing behind that it would have to keep.
-OF_HELM = re.compile(r"^ *annotations: \{helm\.sh/[^}]*\}\n|^ *annotations:\n *wattle\.dev/config: .*\n", re.MULTILINE)
+# What only Helm needs: kustomize names generated ConfigMaps by their content, and leaves nothing behind that it would have to keep; its labels.
+OF_HELM = re.compile(r"^ *annotations: \{helm\.sh/[^}]*\}\n|^ *wattle\.dev/config: .*\n"
+                     r"|app\.kubernetes\.io/(?:instance|managed-by|version): [^,}]*, |, (?:app\.kubernetes\.io/version|helm\.sh/chart): [^,}]*(?=[,}])"
+                     r"|^ *(?:app\.kubernetes\.io/(?:instance|managed-by|version)|helm\.sh/chart): .*\n", re.MULTILINE)
+HEADLESS = re.compile(r"^( *)annotations:\n(?!\1 )", re.MULTILINE)  # of annotations that all were Helm's
+REGISTRY = "registry.invalid"  # k8s/base names images without one: an overlay says where they are
 # Within a file; whatever order a version of Helm gives them in.
-ORDER = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "NetworkPolicy", "PersistentVolumeClaim",
+ORDER = ("Namespace", "ResourceQuota", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "NetworkPolicy", "PersistentVolumeClaim",
          "DaemonSet", "Deployment", "Job", "PodDisruptionBudget", "Service", "ConfigMap")
 KUBE = "v1.35.4"  # of the cluster that the base is rendered for; kustomize cannot ask one
 HEAD = "# Made by k8s/render.py from k8s/chart: change the chart, or an overlay of your own.\n"
@@ -38,14 +42,14 @@ images:
 """
 
 
-def rendered(*options, kube=KUBE):
-    """The chart's text for a cluster of that version, or a Missing."""
+def rendered(*options, kube=KUBE, registry=REGISTRY):
+    """The chart's text for a cluster of that version, or a Missing; images without the registry, unless options name another."""
     ran = subprocess.run([str(assets.helm(may_build=False)), "template", "wattle", str(HERE / "chart"), "--namespace", "kube-system",
-                          "--kube-version", kube, *options],
-                         capture_output=True, text=True, check=False)
+                          "--kube-version", kube, "--values", "-", *options],
+                         input=f"images: {{registry: '{registry}'}}\n", capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         raise ValueError(ran.stderr.strip())
-    return ran.stdout
+    return ran.stdout.replace(f"{REGISTRY}/", "")
 
 
 def version():
@@ -57,7 +61,7 @@ def documents(text):
     """(template's name, text) of each object."""
     for part in re.split(r"^---\n", text, flags=re.MULTILINE):
         source = re.match(r"# Source: wattle/templates/(\S+)\n", part)
-        if source and part[source.end():].strip():
+        if source and not source.group(1).startswith("tests/") and part[source.end():].strip():
             yield source.group(1), part[source.end():].strip("\n") + "\n"
 
 
@@ -72,7 +76,7 @@ def base_files():
     files, maps, images = {}, [], {}
     for name, text in sorted(documents(rendered()), key=place):
         thing = yaml.safe_load(text)
-        text = OF_HELM.sub("", text)
+        text = HEADLESS.sub("", OF_HELM.sub("", text))
         for image in re.findall(r"^ *image: (\S+)$", text, re.MULTILINE):
             images[image.rpartition(":")[0]] = image.rpartition(":")[2]
         if thing["kind"] == "ConfigMap":

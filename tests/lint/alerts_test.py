@@ -25,6 +25,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from patience import SOON_S  # noqa: E402
 
 DAY = 86400
+RUNBOOK = "how-to/answer-alerts.md"
+RUNBOOKS = yaml.safe_load((ROOT / "k8s/chart/values.yaml").read_text(encoding="utf-8"))["monitoring"]["runbooks"]  # before #alert
 BREACHES = []
 
 WELL = [
@@ -109,8 +111,8 @@ def check_documented(rules):
         for metric in re.findall(r"\bwattle_\w+", rule["expr"]):
             if f"`{metric}`" not in known:
                 breach(f"{name}: {metric} is not in docs/reference/metrics.md")
-        if set(rule["annotations"]) != {"summary", "runbook"} or rule["labels"].get("severity") not in ("warning", "critical"):
-            breach(f"{name}: needs a summary, a runbook and a severity, and no more")
+        if set(rule["annotations"]) != {"summary", "runbook_url"} or rule["labels"].get("severity") not in ("warning", "critical"):
+            breach(f"{name}: needs a summary, a runbook_url and a severity, and no more")
     listed = re.findall(r"^\| `(\w+)` \|", table, re.M)
     if sorted(listed) != sorted(rules):
         breach(f"docs/reference/alerts.md has other alerts: {sorted(set(listed) ^ set(rules)) or listed}")
@@ -118,18 +120,21 @@ def check_documented(rules):
 
 def check_runbooks(rules):
     """Each has a section that says more than its name, and no section is of an alert that is gone."""
-    for page in {rule["annotations"]["runbook"].partition("#")[0] for rule in rules.values()}:
+    addresses = {rule["annotations"]["runbook_url"].partition("#")[0] for rule in rules.values()}
+    if addresses != {RUNBOOKS}:
+        breach(f"runbook_url: {sorted(addresses)} is not {RUNBOOKS}, the whole address of docs/{RUNBOOK}")
+    for page in (f"docs/{RUNBOOK}",):
         parts = re.split(r"^## (.*)\n", (ROOT / page).read_text(encoding="utf-8"), flags=re.M)[1:]
         sections = dict(zip(parts[::2], parts[1::2]))
-        here = {name for name, rule in rules.items() if rule["annotations"]["runbook"] == f"{page}#{name.lower()}"}
+        here = {name for name, rule in rules.items() if rule["annotations"]["runbook_url"] == f"{RUNBOOKS}#{name.lower()}"}
         for name in sorted(here ^ sections.keys()):
             breach(f"{name}: {page} has no section of its own for it" if name in here else f"{page}: {name} is no alert whose runbook this is")
         for name in sorted(here & sections.keys()):
             if len(sections[name].split()) < 20:
                 breach(f"{name}: {page} does not say what happened and what to do")
     for name, rule in rules.items():
-        if not rule["annotations"]["runbook"].endswith(f"#{name.lower()}"):
-            breach(f"{name}: its runbook is {rule['annotations']['runbook']}")
+        if not rule["annotations"]["runbook_url"].endswith(f"#{name.lower()}"):
+            breach(f"{name}: its runbook is {rule['annotations']['runbook_url']}")
 
 
 def check_shipped(files):

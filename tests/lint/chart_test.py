@@ -5,11 +5,11 @@ Always   values.yaml has what values.schema.json knows and nothing else, and wha
 kubectl  what `kubectl kustomize` makes of k8s/base and of k8s/overlay is complete and hardened (manifests_test.faults_of)
 helm 3   k8s/base is what the chart renders, and after kustomize still; every variant of values renders to something complete and hardened;
          wrong values are refused, in words that name the key
-programs the schema knows the keys of the programs' own configurations: those, and no other (--bin-dir)
+         names that are numbers stay text, and no label of a metric is one that a Prometheus operator sets
+See also chart_values.py: values are held to the programs' own rules there
 Source   k8s/chart, k8s/base, k8s/overlay
 Exit     0 fine, 1 breach
 """
-import argparse
 import json
 import pathlib
 import re
@@ -28,9 +28,18 @@ import manifests_test as manifests  # noqa: E402
 import render  # noqa: E402
 import rendering  # noqa: E402
 
-FREE = ("config", "labels", "scrapers", "nodeSelector", "affinity", "podAnnotations", "dns", "global")  # objects of the user's own keys
+FREE = ("config", "labels", "commonLabels", "podLabels", "annotations", "scrapers", "nodeSelector", "affinity", "podAnnotations", "dns", "global")  # objects of the user's own keys
 VARIANTS = {
     "three schedulers": {"scheduler": {"replicas": 3}},
+    "one scheduler": {"scheduler": {"replicas": 1}},
+    "labels, accounts, environment, arguments": {
+        "commonLabels": {"team": "platform", "cost-centre": "4711"},
+        **{part: {"podLabels": {"app.kubernetes.io/name": "other", "on": "yes"}, "serviceAccount": {"create": True, "name": "" if part == "agent" else f"mine-{part}", "annotations": {"a/b": "c"}},
+                  "extraEnv": [{"name": "A", "value": "1"}], "extraArgs": ["--v=2"]} for part in ("agent", "controller", "scheduler")},
+        "shim": {"extraEnv": [{"name": "A", "value": "1"}], "extraVolumes": [{"name": "mine", "secret": {"secretName": "wattle-shim"}}],
+                 "extraVolumeMounts": [{"name": "mine", "mountPath": "/mine", "readOnly": True}]}},
+    "no quotas": {"resourceQuotas": {"enabled": False}},
+    "priorities of one's own": {part: {"priorityClassName": "mine"} for part in ("agent", "controller", "scheduler")},
     "an older scheduler": {"scheduler": {"tag": "v1.34.2"}},
     "nothing gets out": {"networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "probes": ["192.0.2.0/24"]}}},
     "places and annotations": {part: {"priorityClassName": "mine", "podAnnotations": {"example.com/a": "b"},
@@ -199,6 +208,70 @@ def check_autoscalers(objects, asked, what):
         manifests.breach(f"{what}: the controller is told {told}")
 
 
+OF_HELM = ("helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
+
+
+def check_labels(objects, what):
+    """The usual labels on every object; a pod keeps the labels that selectors and policies ask for, whatever else it is given."""
+    for thing in objects:
+        labels = thing["metadata"].get("labels", {})
+        lacking = {"app.kubernetes.io/part-of", *OF_HELM} - labels.keys()
+        if lacking and thing["kind"] != "Pod":
+            manifests.breach(f"{what}: {manifests.label(thing)} has no label {sorted(lacking)}")
+        template = manifests.pod_template(thing)
+        if template and template["metadata"]["labels"].get("app.kubernetes.io/name") != labels.get("app.kubernetes.io/name"):
+            manifests.breach(f"{what}: {manifests.label(thing)}: its pods are called {template['metadata']['labels']}")
+        local = {v["name"] for v in template["spec"].get("volumes", []) if "emptyDir" in v} if template and thing["kind"] == "Deployment" else set()
+        told = set((template or thing)["metadata"].get("annotations", {}).get("cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", "").split(",")) - {""}
+        if local != told:
+            manifests.breach(f"{what}: {manifests.label(thing)}: a cluster autoscaler may lose the volumes {sorted(told)}, its pods have {sorted(local)}")
+
+
+TEXTS = ("namespace", "schedulerName", "name", "resourceNamespace", "serviceAccountName", "claimName", "storageClassName", "priorityClassName", "app.kubernetes.io/instance")
+
+
+def numbers(value, path):
+    """Places where a text came out as something else."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in TEXTS and not isinstance(item, (str, dict)):
+                yield f"{path}.{key}: {item!r}"
+            yield from numbers(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            if path.endswith((".command", ".args", ".schedulers", ".accounts")) and not isinstance(item, str):
+                yield f"{path}[{index}]: {item!r}"
+            yield from numbers(item, f"{path}[{index}]")
+
+
+def check_names():
+    """Names of digits, and others that YAML reads as numbers or booleans, stay text in every object and in the configurations within."""
+    for control, agents, name in (("4711", "4712", "1e3"), ("0x10", "1-1", "on"), ("no", "yes", "null"), ("12e4", "0", "true")):
+        names = {"namespaces": {"control": control, "agents": agents}, "scheduler": {"name": name, "priorityClassName": "1e3"}, "requests": {"namespaces": ["1234"]},
+                 "controller": {"persistence": {"storageClass": "42"}}, "images": {"pullSecrets": ["007"]}, "monitoring": {"enabled": True}, "commonLabels": {"a": "1e3"},
+                 "agent": {"serviceAccount": {"name": "1e4"}, "priorityClassName": "on"}}
+        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+            json.dump(names, file)
+            file.flush()
+            objects = rendering.charted("--values", file.name)
+        found = [place for thing in objects for place in numbers(thing, manifests.label(thing))]
+        found += [place for key, text in rendering.texts_of(objects).items() if key.endswith(".yaml") for place in numbers(yaml.safe_load(text), key)]
+        if found:
+            manifests.breach(f"namespaces {control} and {agents}, scheduler {name}: {len(found)} texts became something else: {found[:5]}")
+
+
+SET_BY_OPERATOR = {"endpoint", "namespace", "pod", "container", "service", "job", "instance"}  # target labels, which hide those of a metric
+
+
+def check_metrics():
+    page = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    for row in re.findall(r"^\| `wattle.*", page, re.M):
+        cells = row.split("|")
+        clash = SET_BY_OPERATOR & set(re.findall(r"`(\w+)`(?: \(|,| *$| [^(]*$)", "|".join(cells[3:-2])))
+        if clash:
+            manifests.breach(f"docs/reference/metrics.md: {cells[1].strip()}: a Prometheus operator hides the label {sorted(clash)}")
+
+
 def plain(objects):
     """Without what only one of both tools adds: hashes of generated names, what only Helm reads."""
     text = re.sub(r"(wattle-[a-z]+-config)-[a-z0-9]{10}\b", r"\1", json.dumps(objects))
@@ -206,6 +279,8 @@ def plain(objects):
     for thing in json.loads(text):
         for metadata in filter(None, (thing["metadata"], (manifests.pod_template(thing) or {}).get("metadata"))):
             metadata.pop("annotations", None)
+            for name in OF_HELM:
+                metadata.get("labels", {}).pop(name, None)
             if thing["kind"] == "ConfigMap":
                 metadata.pop("labels", None)
                 thing["data"] = {key: value.removeprefix(render.HEAD).strip() for key, value in thing.get("data", {}).items()}
@@ -245,13 +320,14 @@ def check_digests():
 def check_rendering():
     for name in render.differences(render.base_files()):
         manifests.breach(f"k8s/base/{name}: is not what the chart renders (run k8s/render.py)")
-    linted = subprocess.run([str(assets.helm(may_build=False)), "lint", "--strict", "--kube-version", render.KUBE, str(CHART)],
+    linted = subprocess.run([str(assets.helm(may_build=False)), "lint", "--strict", "--kube-version", render.KUBE, "--set", "images.registry=registry.example", str(CHART)],
                             capture_output=True, text=True, check=False)
     if linted.returncode != 0 or "[INFO]" in linted.stdout:
         manifests.breach(f"helm lint: {linted.stdout}{linted.stderr}")
     check_same()
     check_following()
     check_digests()
+    check_names()
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "values.json"
         for what, values in VARIANTS.items():
@@ -265,6 +341,7 @@ def check_rendering():
             theirs = values.get("requests", {}).get("namespaces", [])
             check_objects(objects + [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
                                      for name in theirs], what)
+            check_labels(objects, what)
             check_resizers(objects, theirs, what)
             check_autoscalers(objects, values.get("replicas", {}).get("suggest", False), what)
         for what, (values, why) in REFUSED.items():
@@ -278,64 +355,17 @@ def check_rendering():
     print(f"chart: as k8s/base, {len(VARIANTS)} variants render, {len(REFUSED)} mistakes are refused")
 
 
-def sections(schema, definition, path=()):
-    """(path, keys) of each closed object."""
-    if definition.get("type") == "array":
-        definition = definition["items"]
-    if "$ref" in definition:
-        definition = schema["definitions"][definition["$ref"].rpartition("/")[2]]
-    if definition.get("additionalProperties") is False:
-        yield path, set(definition["properties"])
-        for key, part in definition["properties"].items():
-            yield from sections(schema, part, (*path, (key, part.get("type") == "array")))
-
-
-def check_program(schema, binaries, part):
-    """A key that nobody knows, in each section, has the program tell those that it knows; it looks for some only where others are."""
-    odd, command = "zzz", [str(binaries / f"wattle-{part}"), *(["run"] if part == "agent" else [])]
-    known = {".".join(key for key, _ in path): keys for path, keys in sections(schema, schema["definitions"][f"{part}Config"])}
-    whole = {}
-    for path, keys in sections(schema, schema["definitions"][f"{part}Config"]):
-        at = whole
-        for key, listed in path:
-            if not isinstance(at.get(key), (dict, list)):
-                at[key] = [{}] if listed else {}
-            at = at[key][0] if listed else at[key]
-        at |= {odd: 1} | {key: 1 for key in keys if key not in at}
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
-        json.dump(whole, file)
-        file.flush()
-        said = subprocess.run([*command, "--config", file.name, "--check-config"], capture_output=True, text=True, check=False).stderr
-    told = {re.sub(r"\[\d+\]", "", path.removesuffix(odd).removesuffix(".")): set(keys.split())
-            for path, keys in re.findall(rf": (\S*{odd}): unknown key \(remove it; known here: ?([^)]*)\)", said)}
-    # What is taken for one version more and does nothing: the program does not offer it.
-    former = (ROOT / "common/former_names.hpp").read_text(encoding="utf-8")
-    for section, key in re.findall(r'FormerName\{"([\w.]+)\.(\w+)", ""\}', former):
-        known.get(section, set()).discard(key)
-    for path in sorted(known.keys() | told.keys()):
-        if known.get(path) != told.get(path):
-            manifests.breach(f"values.schema.json, {part}Config, {path or 'the top'}: has {sorted(known.get(path, []))}, the program knows {sorted(told.get(path, []))}")
-    print(f"wattle-{part}: {len(told)} sections of its configuration as in values.schema.json")
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin-dir", type=pathlib.Path)
-    options = parser.parse_args()
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     check_schema(schema, values)
     check_words(schema)
+    check_metrics()
     for what, check in (("k8s/base", check_base), ("k8s/overlay", check_overlay), ("what the chart renders", check_rendering)):
         try:
             check()
         except assets.Missing as missing:
             print(f"not checked, {what}: {missing}")
-    for part in ("agent", "controller", "shim"):
-        if options.bin_dir and (options.bin_dir / f"wattle-{part}").exists():
-            check_program(schema, options.bin_dir, part)
-        else:
-            print(f"not checked, the keys of wattle-{part}: it was not built")
     print("chart: no breach" if not manifests.BREACHES else f"chart: {len(manifests.BREACHES)} breaches")
     return 1 if manifests.BREACHES else 0
 

@@ -28,7 +28,7 @@ BREACHES = []
 KINDS = {
     "v1": [("Namespace", "namespaces", False), ("ServiceAccount", "serviceaccounts", True), ("Service", "services", True),
            ("ConfigMap", "configmaps", True), ("Secret", "secrets", True), ("Pod", "pods", True),
-           ("PersistentVolumeClaim", "persistentvolumeclaims", True)],
+           ("PersistentVolumeClaim", "persistentvolumeclaims", True), ("ResourceQuota", "resourcequotas", True)],
     "apps/v1": [("Deployment", "deployments", True), ("DaemonSet", "daemonsets", True), ("StatefulSet", "statefulsets", True)],
     "rbac.authorization.k8s.io/v1": [("ClusterRole", "clusterroles", False), ("ClusterRoleBinding", "clusterrolebindings", False),
                                      ("Role", "roles", True), ("RoleBinding", "rolebindings", True)],

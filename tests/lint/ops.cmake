@@ -1,10 +1,11 @@
 # Units, manifests and the configurations that come with them.
 wattle_lint(lint_units "${WATTLE_PYTHON}" tests/lint/units_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 wattle_lint(lint_manifests "${WATTLE_PYTHON}" tests/lint/manifests_test.py)
-wattle_lint(lint_chart "${WATTLE_PYTHON}" tests/lint/chart_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+wattle_lint(lint_chart "${WATTLE_PYTHON}" tests/lint/chart_test.py)
+wattle_lint(lint_chart_values "${WATTLE_PYTHON}" tests/lint/chart_values.py "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 wattle_lint(lint_dashboards "${WATTLE_PYTHON}" k8s/dashboards.py --check)
 wattle_lint(lint_alerts "${WATTLE_PYTHON}" tests/lint/alerts_test.py)
-set_tests_properties(lint_units lint_manifests lint_chart lint_alerts PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(lint_units lint_manifests lint_chart lint_chart_values lint_alerts PROPERTIES SKIP_RETURN_CODE 77)
 
 # What is installed must be accepted by the very programs it is for.
 function(wattle_config_accepted program)
@@ -27,6 +28,6 @@ wattle_config_accepted(wattle-shim FILES systemd/etc/shim.yaml k8s/base/config/s
 if(TARGET wattle)
   foreach(file IN ITEMS k8s/base/config/scheduler.yaml k8s/default-scheduler/scheduler.yaml k8s/base/scheduler.yaml)
     string(REGEX REPLACE "[/.]" "_" name "${file}")
-    wattle_lint(doctor_accepts_${name} "$<TARGET_FILE:wattle>" doctor --pre --scheduler "${file}" --values k8s/chart/values.yaml)
+    wattle_lint(doctor_accepts_${name} "$<TARGET_FILE:wattle>" doctor --pre --scheduler "${file}" --values tests/fixtures/chart/values.yaml)
   endforeach()
 endif()

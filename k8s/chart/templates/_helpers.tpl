@@ -1,6 +1,9 @@
 {{- /* By the digest of the chart's own release, unless a tag is named: then the images are others. */}}
 {{- define "wattle.image" -}}
 {{- $images := .root.Values.images -}}
+{{- if and (not $images.registry) (ne $images.pullPolicy "Never") }}
+{{- fail "images.registry: is empty, and Wattle's images are in no public registry: nodes would ask docker.io for library/wattle-agent (set it to the registry that you pushed them to, as in registry.example/team, or images.pullPolicy: Never where every node has them already)" }}
+{{- end }}
 {{- with $images.registry }}{{ . }}/{{ end }}{{ get $images .image }}:{{ $images.tag | default .root.Chart.AppVersion }}
 {{- if not $images.tag }}{{ with get ($images.digests | default dict) .image }}@{{ . }}{{ end }}{{ end }}
 {{- end }}
@@ -9,15 +12,76 @@
 {{- with .Values.images.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | toYaml }}
   {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* Labels of an object, as (list $ NAME); an empty name: it belongs to no single workload. One line, for `labels:`. */}}
+{{- define "wattle.labels" -}}
+{{- $root := index . 0 -}}
+{{- $own := dict "app.kubernetes.io/part-of" "wattle" "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63) "app.kubernetes.io/instance" $root.Release.Name "app.kubernetes.io/managed-by" $root.Release.Service "app.kubernetes.io/version" $root.Chart.AppVersion -}}
+{{- with index . 1 }}{{ $_ := set $own "app.kubernetes.io/name" . }}{{ end -}}
+{{- include "wattle.flow" (merge $own $root.Values.commonLabels) -}}
+{{- end }}
+
+{{- /* Labels of pods, as (list $ NAME PART): what selectors match never changes, and no label names a version. */}}
+{{- define "wattle.podLabels" -}}
+{{- $root := index . 0 -}}
+{{- $own := dict "app.kubernetes.io/name" (index . 1) "app.kubernetes.io/part-of" "wattle" "app.kubernetes.io/instance" $root.Release.Name -}}
+{{- include "wattle.flow" (merge $own ((index . 2).podLabels | default dict) $root.Values.commonLabels) -}}
+{{- end }}
+
+{{- define "wattle.flow" -}}
+{ {{- $first := true }}{{ range $key, $value := . }}{{ if not $first }}, {{ end }}{{ $first = false }}{{ $key }}: {{ $value | toYaml }}{{ end -}} }
+{{- end }}
+
+{{- /* The name of a part's ServiceAccount, as (list $ PART). */}}
+{{- define "wattle.account" -}}
+{{- $part := index . 1 -}}
+{{- (get (index . 0).Values $part).serviceAccount.name | default (printf "wattle-%s" $part) | toYaml -}}
+{{- end }}
+
+{{- /* The ServiceAccount itself, as (list $ PART NAMESPACE), or nothing where it is there already. */}}
+{{- define "wattle.serviceAccount" -}}
+{{- $account := (get (index . 0).Values (index . 1)).serviceAccount -}}
+{{- if $account.create -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "wattle.account" . }}
+  namespace: {{ index . 2 | toYaml }}
+  labels: {{ include "wattle.labels" (list (index . 0) "") }}
+  {{- with $account.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false
+{{- end }}
+{{- end }}
+
+{{- /* What a key of the chart and the same thing in `config` of a part say must agree, as (list VALUE "chart.key" CONFIG "path.in.config"). */}}
+{{- define "wattle.agree" -}}
+{{- $value := index . 0 -}}
+{{- $at := index . 2 -}}
+{{- $path := splitList "." (index . 3) -}}
+{{- $there := true -}}
+{{- range $key := $path -}}
+{{- if and $there (kindIs "map" $at) (hasKey $at $key) -}}{{ $at = get $at $key }}{{ else }}{{ $there = false }}{{ end -}}
+{{- end -}}
+{{- if and $there (ne (toJson $at) (toJson $value)) -}}
+{{- fail (printf "%s is %s, and %s.config.%s is %s: set %s alone" (index . 1) (toJson $value) (index (splitList "." (index . 1)) 0) (index . 3) (toJson $at) (index . 1)) -}}
+{{- end -}}
+{{- end }}
+
+{{- /* The scheme of a page's probes: with a certificate it is served by TLS alone. */}}
+{{- define "wattle.scheme" -}}
+{{- if dig "http" "tls" "certificate" "" . }}, scheme: HTTPS{{ end }}
 {{- end }}
 
 {{- /* The pod's place: priority, selector, tolerations and affinity of one part of the values. */}}
 {{- define "wattle.place" -}}
 {{- with .priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | toYaml }}
 {{- end }}
 {{- with .nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
@@ -27,12 +91,6 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .affinity }}
 affinity: {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- end }}
-
-{{- define "wattle.annotations" -}}
-{{- with .podAnnotations }}
-{{ toYaml . }}
 {{- end }}
 {{- end }}
 
@@ -62,12 +120,11 @@ projected:
 {{- $tag }}
 {{- end }}
 
-{{- /* A span of time in milliseconds. */}}
+{{- /* A span of time in milliseconds; 0 needs no unit. */}}
 {{- define "wattle.milliseconds" -}}
-{{- if hasSuffix "ms" . }}{{ trimSuffix "ms" . | float64 }}
-{{- else if hasSuffix "s" . }}{{ mulf (trimSuffix "s" . | float64) 1000 }}
-{{- else }}{{ mulf (trimSuffix "m" . | float64) 60000 }}
-{{- end }}
+{{- $text := toString . -}}
+{{- $units := dict "us" 0.001 "ms" 1.0 "s" 1000.0 "m" 60000.0 "h" 3600000.0 "d" 86400000.0 -}}
+{{- mulf (regexFind "^[0-9.]+" $text | float64) (get $units (regexReplaceAll "^[0-9.]+" $text "") | default 0.0) }}
 {{- end }}
 
 {{- define "wattle.checkTimes" -}}
@@ -114,7 +171,11 @@ wattle-controller.{{ .Values.namespaces.control }}.svc
 {{- end }}
 
 {{- define "wattle.agentConfig" -}}
-tick: {{ .Values.agent.tick }}
+{{- $config := .Values.agent.config -}}
+{{- include "wattle.agree" (list .Values.agent.tick "agent.tick" $config "tick") -}}
+{{- include "wattle.agree" (list .Values.agent.bpf "agent.bpf" $config "bpf.enabled") -}}
+{{- with .Values.agent.clusterNetworks }}{{ include "wattle.agree" (list . "agent.clusterNetworks" $config "cluster_networks") }}{{ end -}}
+tick: {{ .Values.agent.tick | toYaml }}
 state_dir: /var/lib/wattle
 roots: {proc: /host/proc, sys: /host/sys}
 controller:
@@ -132,6 +193,16 @@ log: {format: json}
 {{- end }}
 
 {{- define "wattle.controllerConfig" -}}
+{{- $config := .Values.controller.config -}}
+{{- include "wattle.agree" (list .Values.controller.mode "controller.mode" $config "mode") -}}
+{{- $level := dig "provisioning" "level" "requests" $config -}}
+{{- if and .Values.requests.namespaces (ne $level "requests") }}
+{{- fail (printf "requests.namespaces: the controller suggests requests at level requests only, and controller.config.provisioning.level is %s (remove it)" $level) }}
+{{- end }}
+{{- $replicas := dig "provisioning" "replicas" "" $config -}}
+{{- if and $replicas (ne (eq $replicas "suggest") .Values.replicas.suggest) }}
+{{- fail (printf "replicas.suggest is %t, and controller.config.provisioning.replicas is %s: set replicas.suggest alone" .Values.replicas.suggest $replicas) }}
+{{- end -}}
 mode: {{ .Values.controller.mode | quote }}
 data_dir: /var/lib/wattle-controller
 store: {path: /var/lib/wattle-controller/store.db}
@@ -145,8 +216,8 @@ enrol:
   address: "::"
   port: 7463
   tls: {certificate: /run/wattle/tls.crt, key: /run/wattle/tls.key}
-  kubernetes: {audience: wattle, accounts: [{{ .Values.namespaces.agents }}/wattle-agent]}
-kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name }}]{{ end }}}
+  kubernetes: {audience: wattle, accounts: [{{ printf "%s/%s" .Values.namespaces.agents (.Values.agent.serviceAccount.name | default "wattle-agent") | toYaml }}]}
+kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name | toYaml }}]{{ end }}}
 reward: {preset: weighted}
 {{- if and .Values.replicas.suggest (not (dig "provisioning" "prometheus" "url" "" .Values.controller.config)) }}
 {{- fail "replicas.suggest: nobody tells how many requests there are (name a Prometheus: controller.config.provisioning.prometheus)" }}
@@ -167,6 +238,8 @@ log: {format: json}
 {{- end }}
 
 {{- define "wattle.shimConfig" -}}
+{{- include "wattle.agree" (list .Values.shim.deadline "shim.deadline" .Values.shim.config "deadline") -}}
+{{- include "wattle.agree" (list .Values.shim.filter "shim.filter" .Values.shim.config "filter") -}}
 # For the kube-scheduler beside it
 listen: {address: 127.0.0.1, port: 8888}
 # Probes and metrics
@@ -176,7 +249,7 @@ controller:
   feed: tcp://{{ include "wattle.controllerHost" . }}:7461
   key: /run/wattle/shim.key
   server_key: /etc/wattle-public/controller.pub
-deadline: {{ .Values.shim.deadline }}
+deadline: {{ .Values.shim.deadline | toYaml }}
 filter: {{ .Values.shim.filter }}
 log: {format: json}
 {{- end }}
@@ -189,14 +262,14 @@ leaderElection:
 {{- if gt (int .Values.scheduler.replicas) 1 }}
   leaderElect: true
   resourceName: wattle-scheduler
-  resourceNamespace: {{ .Values.namespaces.control }}
+  resourceNamespace: {{ .Values.namespaces.control | toYaml }}
 {{- else }}
   leaderElect: false
 {{- end }}
 # An extender is shown the nodes that were found before scoring: all of them, or it cannot choose the best
 percentageOfNodesToScore: {{ .Values.scheduler.percentageOfNodesToScore }}
 profiles:
-  - schedulerName: {{ .Values.scheduler.name }}
+  - schedulerName: {{ .Values.scheduler.name | toYaml }}
 extenders:
   - urlPrefix: http://127.0.0.1:8888
     prioritizeVerb: prioritize
@@ -216,11 +289,11 @@ extenders:
 
 {{- /* A program's configuration: the chart's text, or with `config` of the values laid over it. */}}
 {{- define "wattle.laidOver" -}}
-{{- if .over }}{{ mustMergeOverwrite (fromYaml .text) .over | toYaml }}{{ else }}{{ .text }}{{ end }}
+{{- if .over }}{{ mustMergeOverwrite (fromYaml .text) (deepCopy .over) | toYaml }}{{ else }}{{ .text }}{{ end }}
 {{- end }}
 
 {{- define "wattle.keysPod" -}}
-serviceAccountName: wattle-keys
+serviceAccountName: {{ include "wattle.account" (list $ "keys") }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 restartPolicy: OnFailure
@@ -232,7 +305,7 @@ containers:
   - name: keys
     image: {{ include "wattle.image" (dict "root" . "image" "shim") }}
     imagePullPolicy: {{ .Values.images.pullPolicy }}
-    command: [wattle, keys, bootstrap, --namespace, {{ .Values.namespaces.control }}, --agents-namespace, {{ .Values.namespaces.agents }}]
+    command: [wattle, keys, bootstrap, --namespace, {{ .Values.namespaces.control | toYaml }}, --agents-namespace, {{ .Values.namespaces.agents | toYaml }}]
     securityContext: {{- include "wattle.locked" . | nindent 6 }}
     resources:
       requests: {cpu: 10m, memory: 32Mi, ephemeral-storage: 16Mi}
@@ -241,4 +314,63 @@ containers:
       - {name: token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
 volumes:
   - {{ include "wattle.apiToken" . | nindent 4 | trim }}
+{{- end }}
+
+{{- /* What keys of the agent's configuration ask of each other, where a schema cannot say it. */}}
+{{- define "wattle.checkAgent" -}}
+{{- $names := list -}}
+{{- range .probes -}}
+{{- $interval := include "wattle.milliseconds" (.interval | default "1s") | float64 -}}
+{{- if and (hasKey . "timeout") (gt (include "wattle.milliseconds" .timeout | float64) $interval) }}
+{{- fail (printf "agent.config.probes: %s: timeout %s is longer than the interval, %s: one probe has to end before the next begins" .name .timeout (.interval | default "1s")) }}
+{{- end }}
+{{- if has .name $names }}{{ fail (printf "agent.config.probes: the name %s is there twice (give each probe its own name)" .name) }}{{ end }}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- $estimate := .estimate | default dict -}}
+{{- if and (hasKey $estimate "max_w") (lt (get $estimate "max_w" | float64) (get $estimate "idle_w" | float64)) }}
+{{- fail "agent.config.estimate.max_w: is less than idle_w: a full machine draws more" }}
+{{- end }}
+{{- $provisioning := .provisioning | default dict -}}
+{{- if and $provisioning.connections (not .bpf.enabled) }}
+{{- fail "agent.config.provisioning.connections: needs agent.bpf: true, since BPF programs follow the connections" }}
+{{- end }}
+{{- if and $provisioning.socket (gt (include "wattle.milliseconds" .tick | float64) 5000.0) }}
+{{- fail (printf "agent.tick: %s is above 5s, and agent.config.provisioning.socket is set: an actuator waits 10 s for its orders" .tick) }}
+{{- end }}
+{{- $workloads := list -}}
+{{- range concat ($provisioning.latency | default list) ($provisioning.connections | default list) -}}
+{{- if has .workload $workloads }}{{ fail (printf "agent.config.provisioning: the workload %s is there twice (name one source of its latency)" .workload) }}{{ end }}
+{{- $workloads = append $workloads .workload -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Likewise of the controller's; the defaults are the program's own (docs/reference/configuration.md). */}}
+{{- define "wattle.checkController" -}}
+{{- $canary := .canary | default dict -}}
+{{- $block := $canary.block | default "1800s" -}}
+{{- $washout := get $canary "washout" | default (get $canary "dropped") | default "300s" -}}
+{{- if ge (include "wattle.milliseconds" $washout | float64) (include "wattle.milliseconds" $block | float64) }}
+{{- fail (printf "controller.config.canary.washout: %s leaves no part of a block of %s (make it less than canary.block)" $washout $block) }}
+{{- end }}
+{{- $learn := .learn | default dict -}}
+{{- if gt ($learn.warmup | default 128 | float64) ($learn.replay | default 20000 | float64) }}
+{{- fail "controller.config.learn.warmup: is more than learn.replay keeps" }}
+{{- end }}
+{{- if and (eq (dig "preset" "" (.reward | default dict)) "expression") (not (dig "expression" "" (.reward | default dict))) }}
+{{- fail "controller.config.reward.expression: is missing, and reward.preset is expression" }}
+{{- end }}
+{{- $prometheus := dig "prometheus" dict (.provisioning | default dict) -}}
+{{- if and $prometheus.latency_query (eq (include "wattle.milliseconds" ($prometheus.target | default "0") | float64) 0.0) }}
+{{- fail "controller.config.provisioning.prometheus.target: is missing (set it to what 99 of 100 requests should take at most, as in 100ms)" }}
+{{- end }}
+{{- if and $prometheus.token (hasPrefix "http://" $prometheus.url) (not (regexMatch "^http://(127\\.|\\[::1\\])" $prometheus.url)) }}
+{{- fail "controller.config.provisioning.prometheus.token: would cross the network in the clear (name an https:// URL)" }}
+{{- end }}
+{{- if and .http.operator_token_file (not (dig "tls" "certificate" "" .http)) (not .http.insecure) }}
+{{- fail "controller.config.http.operator_token_file: its word would cross the network in the clear (set controller.config.http.tls)" }}
+{{- end }}
+{{- if and .http.operator_token_file (eq .http.operator_token_file .http.token_file) }}
+{{- fail "controller.config.http.operator_token_file: is the file of token_file (name a file with another word)" }}
+{{- end }}
 {{- end }}

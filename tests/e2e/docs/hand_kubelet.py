@@ -6,7 +6,7 @@ Does     volumes (Secrets, ConfigMaps, projected tokens, claims, host paths, mem
          by the pod's own probe; restarts; status; an orderly end
 Not      images (the programs built here stand in for them), limits, liveness, networks of their own: all pods share this one, so that one of a
          kind fits in
-Pods     of other namespaces than ours are only said to run
+Pods     of other namespaces than ours are only said to run, and so is a second replica
 Errors   `problems`: what kept a pod from starting, last words of a container that ended
 """
 import base64
@@ -96,15 +96,22 @@ class Pod:
         self.folder.mkdir(parents=True)
         self.processes, self.ended = {}, threading.Event()
         self.security = self.spec.get("securityContext", {})
+        self.real = False  # has processes
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     # ---- its life
 
+    def has_twin(self):
+        """Another replica of the same workload runs: both would listen on the same ports of this one network. A standby is only said to run."""
+        of = lambda thing: (thing["metadata"]["namespace"], thing["metadata"].get("labels", {}).get("app.kubernetes.io/name"))
+        return any(pod is not self and pod.real and not pod.ended.is_set() and of(pod.thing) == of(self.thing) for pod in list(self.kubelet.pods.values()))
+
     def run(self):
         try:
-            if self.thing["metadata"]["namespace"] not in OURS:
+            if self.thing["metadata"]["namespace"] not in OURS or self.has_twin():
                 return self.tell("Running", True)
+            self.real = True
             self.tell("Pending", False)
             volumes = self.patiently(lambda: {v["name"]: self.volume(v) for v in self.spec.get("volumes", [])})
             for container in self.spec.get("initContainers", []):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """One real node: a QEMU machine with a stock Debian kernel, containerd, kube-proxy and a kubelet joins a real control plane and runs our
-images from what `kubectl kustomize k8s/base` makes, of which it changes how long probes wait and nothing else: the Job that makes the keys, the DaemonSet of agents, the
+images from what `kubectl kustomize k8s/base` makes, of which it changes how long probes wait and the number of schedulers, and nothing else: the Job that makes the keys, the DaemonSet of agents, the
 controller on a volume, the second kube-scheduler with the shim beside it. `wattle pods` shows the pods that chose that scheduler by name with
 their CPU, memory, pressure and joules; CPU and memory are held against the cgroup files of the machine. Its shim's questions are answered.
 
@@ -248,7 +248,7 @@ def check_asked(plane, node, there):
     """A scheduler asks its extender once there are two candidates, and once it has seen that there are. Emulated, the controller's answer is often
     late for the shim's deadline, which then answers without it: so it is asked about pods until one is decided in time."""
     add_other(plane)
-    scheduler, = pods_of(plane, "wattle", "app.kubernetes.io/name=wattle-scheduler")
+    scheduler, *_ = pods_of(plane, "wattle", "app.kubernetes.io/name=wattle-scheduler")
     before, tried = prioritized(plane, node, scheduler), itertools.count(1)
 
     def decided():

@@ -304,7 +304,8 @@ def check_scheduler(admin, objects, programs):
     for verb in ("create", "get", "update", "patch", "delete"):
         check(f"it may not {verb} the Lease of the cluster's own scheduler", not may(verb, "coordination.k8s.io", "leases", "", "kube-system", "kube-scheduler"))
     check_as_much(admin, next(o for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-scheduler"))
-    needs = {"wattle-scheduler": lambda: may("create", "", "pods", "binding"),
+    needs = {"wattle-scheduler-lease": lambda: may("update", "coordination.k8s.io", "leases", "", "wattle", "wattle-scheduler"),
+             "wattle-scheduler": lambda: may("create", "", "pods", "binding"),
              "wattle-scheduler-volumes": lambda: may("update", "", "persistentvolumes"),
              "wattle-scheduler-authentication-reader":
                  lambda: me("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")[0] != 403}
@@ -360,7 +361,7 @@ def check_doctor(admin, wattle):
 
 def run(binaries, programs):
     objects = rendering.kustomized()
-    roles = [o for o in objects if o["kind"] == "Role"]
+    roles = [o for o in objects if o["kind"] == "Role" and o["metadata"]["name"] == "wattle-keys"]
     cluster_role = next(o for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-controller")
     with Plane(programs) as plane:
         admin = Server(plane)

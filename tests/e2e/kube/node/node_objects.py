@@ -23,7 +23,10 @@ def console():
 
 
 def patient(objects):
-    """As an overlay would: an emulated processor may answer a probe minutes late, and a restart makes it later."""
+    """As an overlay would: an emulated processor may answer a probe minutes late, and a restart makes it later. One scheduler for the one machine."""
+    for thing in objects:
+        if thing["kind"] == "Deployment" and thing["metadata"]["name"] == "wattle-scheduler":
+            thing["spec"]["replicas"] = 1
     for template in filter(None, map(manifests.pod_template, objects)):
         for container in template["spec"]["containers"]:
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):

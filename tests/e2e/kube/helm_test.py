@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""helm_test: Helm installs, upgrades and rolls back the chart on a real API server that admits the priorities system-* only under a quota.
+
+The API server limits these priorities as Kubernetes documents it and as GKE does: without a ResourceQuota every pod of ours is refused.
+`wattle doctor --pre` says so beforehand. An upgrade moves everything to a namespace whose name is a number, a rollback moves it back.
+The quota controller, which writes a quota's status, is stood for by this test; pods are asked for in dry runs.
+
+Usage    helm_test.py BIN_DIR [--version V]
+Exit     0 fine, 1 a claim failed, 77 skipped: no helm, or no programs of a control plane
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "tests/lint")]
+sys.dont_write_bytecode = True
+import assets  # noqa: E402
+import manifests_test as manifests  # noqa: E402
+from control_plane import ControlPlane  # noqa: E402
+from demo_run import Claims  # noqa: E402
+from house import SKIPPED, wait_until  # noqa: E402
+
+PATIENCE = 120
+PRIORITIES = ["system-node-critical", "system-cluster-critical"]
+LIMITED = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": [{"name": "ResourceQuota", "configuration": {
+    "apiVersion": "apiserver.config.k8s.io/v1", "kind": "ResourceQuotaConfiguration", "limitedResources": [
+        {"resource": "pods", "matchScopes": [{"scopeName": "PriorityClass", "operator": "In", "values": PRIORITIES}]}]}}]}
+claims = Claims()
+
+
+class Plane(ControlPlane):
+    """Its API server admits the priorities system-* under a quota alone."""
+
+    def start(self, name, *command):
+        more = []
+        if name == "kube-apiserver":
+            path = self.dir / "admission.json"
+            path.write_text(json.dumps(LIMITED), encoding="utf-8")
+            more = [f"--admission-control-config-file={path}"]
+        super().start(name, *command, *more)
+
+
+class Desk:
+    """Where helm and wattle are run: with this cluster's kubeconfig and a folder of their own."""
+
+    def __init__(self, plane, binaries):
+        self.plane, self.binaries, self.kubeconfig = plane, binaries, plane.kubeconfig()
+        self.values = plane.dir / "mine.yaml"
+        self.values.write_text("images: {registry: registry.example/team}\n", encoding="utf-8")
+
+    def helm(self, *words):
+        ran = subprocess.run([str(assets.helm(may_build=False)), *words, "--namespace", "kube-system", "--kubeconfig", str(self.kubeconfig)],
+                             capture_output=True, text=True, check=False, env={"HOME": str(self.plane.dir), "PATH": "/usr/bin:/bin"})
+        return ran.returncode, ran.stdout + ran.stderr
+
+    def change(self, verb, *more):
+        return self.helm(verb, "wattle", str(ROOT / "k8s/chart"), "--values", str(self.values), *more)
+
+    def doctor(self, text):
+        path = self.plane.dir / "doctor.yaml"
+        path.write_text(text, encoding="utf-8")
+        ran = subprocess.run([str(self.binaries / "wattle"), "doctor", "--pre", "--values", str(path), "--kubeconfig", str(self.kubeconfig), "-o", "json"],
+                             capture_output=True, text=True, check=False)
+        return {f["name"]: f for f in json.loads(ran.stdout)["findings"]} if ran.stdout else {"": ran.stderr}
+
+
+def workloads(plane, space):
+    return [{**thing, "kind": kind} for kind, path in (("Deployment", "deployments"), ("DaemonSet", "daemonsets"))
+            for thing in plane.call("GET", f"/apis/apps/v1/namespaces/{space}/{path}")["items"]]
+
+
+def admitted(plane, thing, space):
+    template = manifests.pod_template(thing)
+    return plane.raw("POST", f"/api/v1/namespaces/{space}/pods?dryRun=All",
+                     {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "probe-", "labels": template["metadata"]["labels"]}, "spec": template["spec"]})
+
+
+def count_quotas(plane, space):
+    """As the quota controller does: what is allowed, and that none of it is used yet."""
+    for quota in plane.call("GET", f"/api/v1/namespaces/{space}/resourcequotas")["items"]:
+        hard = quota["spec"]["hard"]
+        plane.call("PATCH", f"/api/v1/namespaces/{space}/resourcequotas/{quota['metadata']['name']}/status",
+                   {"status": {"hard": hard, "used": {key: "0" for key in hard}}})
+
+
+def check_quota(plane, desk):
+    with_quotas, without = desk.doctor("images: {registry: r.example}\n"), desk.doctor("images: {registry: r.example}\nresourceQuotas: {enabled: false}\n")
+    named = [f"priority.{space}" for space in ("wattle", "wattle-agent")]
+    claims.check("doctor --pre sees that this cluster asks for a quota, and that the chart makes one",
+                 all(with_quotas.get(name, {}).get("state") == "ok" and "ResourceQuota" in with_quotas[name]["detail"] for name in named), with_quotas)
+    claims.check("doctor --pre refuses values without quotas here", all(without.get(name, {}).get("state") == "failed" for name in named), without)
+    code, said = desk.change("install")
+    claims.check("helm installs", code == 0, said[-2000:])
+    for space in ("wattle", "wattle-agent"):
+        count_quotas(plane, space)
+        for thing in workloads(plane, space):
+            name = manifests.label(thing)
+            wait_until(f"a pod of {name} is admitted", lambda thing=thing, space=space: admitted(plane, thing, space)[0] == 201, PATIENCE)
+            claims.check(f"a pod of {name} is admitted", True)
+    agent, = workloads(plane, "wattle-agent")
+    code, said = admitted(plane, agent, "default")
+    claims.check("the same pod is refused where no quota is", code in (403, 500) and "insufficient quota to match these scopes" in str(said), f"{code} {said}")
+    claims.check("doctor --pre has nothing against the priorities once it is installed",
+                 desk.doctor("images: {registry: r.example}\nresourceQuotas: {enabled: false}\n")["priority.wattle"]["state"] == "ok")
+
+
+def check_test(desk):
+    code, said = desk.helm("get", "hooks", "wattle")
+    claims.check("`helm test` has a pod that asks the controller what is not well", code == 0 and "helm.sh/hook: test" in said and "doctor" in said, said)
+
+
+def check_moves(plane, desk):
+    code, said = desk.change("upgrade", "--set-string", "namespaces.control=4711,scheduler.name=1e3")
+    claims.check("an upgrade moves the control plane to the namespace 4711, for a scheduler called 1e3", code == 0, said[-2000:])
+    claims.check("its workloads are there, and no longer where they were", bool(workloads(plane, "4711")) and not workloads(plane, "wattle"))
+    code, said = desk.helm("rollback", "wattle", "1")
+    claims.check("helm rolls back to the namespace of before", code == 0, said[-2000:])
+    claims.check("its workloads are back", bool(workloads(plane, "wattle")) and not workloads(plane, "4711"))
+    kept = [plane.raw("GET", f"/api/v1/namespaces/{space}/persistentvolumeclaims/wattle-controller")[0] for space in ("wattle", "4711")]
+    claims.check("the volumes of both namespaces were kept", kept == [200, 200], kept)
+    code, said = desk.change("upgrade", "--set-string", "namespaces.control=4711")
+    claims.check("and an upgrade moves it once more", code == 0 and bool(workloads(plane, "4711")), said[-2000:])
+    code, said = desk.helm("rollback", "wattle", "1")
+    claims.check("and back", code == 0 and bool(workloads(plane, "wattle")), said[-2000:])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("--version", default=assets.VERSION)
+    options = parser.parse_args()
+    try:
+        programs = assets.assets(options.version, ("etcd", "kube-apiserver"))
+        assets.helm(may_build=False)
+    except assets.Missing as missing:
+        print(f"skipped: {missing}")
+        return SKIPPED
+    with Plane(programs) as plane:
+        desk = Desk(plane, options.binaries.resolve())
+        check_quota(plane, desk)
+        check_test(desk)
+        check_moves(plane, desk)
+    print("helm: every claim holds" if claims.failed == 0 else f"helm: {claims.failed} claims failed")
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

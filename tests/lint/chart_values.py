@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""chart_values: what Helm takes as values of the chart, the programs take as their configuration.
+
+Fed to both  values at and beyond the bounds of every key of every program, of other types, and texts that only a parser can judge; keys that
+             contradict each other; the chart's own keys that end up in a configuration
+Claims       what a program refuses, Helm refuses, by the schema or in words, before anything is installed; what a program takes in its usual
+             spelling, Helm takes, unless the chart's volumes, ports or probes depend on the key (k8s/schema.py, OWNED)
+Usage        chart_values.py FOLDER-OF-BINARIES
+Exit         0 fine, 1 a breach, 77 no helm or no programs
+"""
+import copy
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from fractions import Fraction
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "k8s"), str(ROOT / "tests/e2e/kube")]
+sys.dont_write_bytecode = True
+import assets  # noqa: E402
+import render  # noqa: E402
+import schema  # noqa: E402
+
+BREACHES = []
+# What else has to stand beside a key for the program to judge it alone.
+BESIDE = {
+    "agent": {"probes[]": {"name": "a", "host": "192.0.2.1", "port": 443}, "estimate": {"idle_w": 10, "max_w": 100000},
+              "provisioning.latency[]": {"workload": "w", "url": "http://127.0.0.1:9102/metrics", "histogram": "h", "target": "1s"},
+              "provisioning.connections[]": {"workload": "w", "target": "1s"}},
+    "controller": {"provisioning.prometheus": {"url": "http://prometheus:9090", "rate_query": "r"}, "canary": {"block": "86400s", "washout": 0},
+                   "learn": {"replay": 1000000}},
+    "shim": {},
+}
+BESIDE_KEY = {"probes[].path": {"kind": "http"}, "probes[].timeout": {"interval": "30s"}, "probes[].interval": {"timeout": "250ms"}, "canary.washout": {"block": "86400s"},
+              "canary.block": {"washout": 0}, "echo.address": {"port": 9461}, "http.operator_token_file": {"tls": {"certificate": "/a", "key": "/b"}}, "provisioning.prometheus.token": {"url": "https://p"}, "estimate.max_w": {"idle_w": 0}, "learn.warmup": {"replay": 1000000}, "learn.replay": {"warmup": 1}}
+# Texts that a program judges by more than their type: (taken by it, refused by it).
+TEXTS = {
+    "agent": {
+        "pod_parents": ([["/jobs"], ["/a/b"], []], [["jobs"], ["/jobs/"], ["/"]]),
+        "cluster_networks": ([["10.0.0.0/8"], ["fd00::/8"], ["192.0.2.1"], ["::1"], ["0.0.0.0/0"], ["10.0.0.0/32"], ["fd00::1:2/128"], [f"10.{n}.0.0/16" for n in range(30)]],
+                             [["10.0.0.0/33"], ["fd00::/129"], ["10.0.0/8"], ["10.0.0.256/8"], ["010.0.0.1/8"], ["here"], ["10.0.0.0/"], ["10.0.0.0/-1"], [":::/8"], ["1:2:3/64"],
+                              [f"10.{n}.0.0/16" for n in range(31)]]),
+        "spool.max_bytes": ([0, 8388608, 10**12], [1, 8388607, -1, 10**12 + 1]),
+        "probes[].host": (["192.0.2.1", "example.org", "fd00::1"], ["http://example.org", "[::1]", "a b"]),
+        "probes[].path": (["/", "/healthz?a=b"], ["healthz", "/a b", ""]),
+        "estimate.curve": ([[0, 1], [0, 0.5, 1]], [[0], [0, 2], [-1, 1], "x"]),
+        "pcm.endpoint": (["", "http://127.0.0.1:9738", "http://[::1]:9738/"], ["127.0.0.1:9738", "https://a:1", "http://a", "http://a:0", "http://a:70000", "http://a:1/b"]),
+        "provisioning.socket": (["", "/run/wattle-actuator/socket"], ["/" + "a" * 107]),
+        "provisioning.latency[].url": (["http://127.0.0.1:9102/metrics", "http://[::1]:9102/m"], ["http://example.org/m", "https://127.0.0.1/m", "http://10.0.0.1:1/m", "x"]),
+        "provisioning.latency[].histogram": (["http_request_duration_seconds"], ["a-b", "a_bucket", "1a"]),
+        "provisioning.latency[].labels": ([{"a": "b"}, {}], [{"le": "1"}]),
+        "http.address": (["0.0.0.0", "::"], []), "echo.address": (["0.0.0.0", "::1"], []),
+    },
+    "controller": {
+        "http.address": (["0.0.0.0", "::"], []),
+        "mode": (["off", "shadow", "live", "canary:5%", "canary:95%", "canary:50%", "canary"], ["on", "canary:0%", "canary:7%", "canary:100%", ""]),
+        "learn.pretrained": (["auto", "none"], [""]),
+        "learn.network": (["deepsets", "tabular"], ["dqn"]),
+        "reward.preset": (["weighted"], ["zzz"]),
+        "reward.load": ([], ["zzz"]),
+        "reward.expression": (["energy + latency"], []),  # the one text that only the program can judge: no schema compiles formulas
+        "policy": (["dqn", "planner"], ["zzz", ""]),
+        "enrol.kubernetes.accounts": ([["a/b"]], [["a"], ["a/b/c"]]),
+        "kubernetes.server": (["", "https://10.96.0.1:443"], ["10.96.0.1:443", "ftp://a"]),
+        "provisioning.prometheus.url": (["http://prometheus:9090", "https://p/x"], ["prometheus:9090", "ftp://p"]),
+        "provisioning.prometheus.rate_query": (["r"], ["r" * 16385]),
+    },
+    "shim": {"http.address": (["0.0.0.0", "::"], []), "controller.ask": (["tcp://c:7462"], ["c:7462", "http://c:7462", ""]), "controller.feed": (["tcp://c:7461"], ["c:7461"])},
+}
+# Refused by the chart for what the chart does itself, whatever the program takes.
+STRICTER = {"agent": {"controller.enrol.insecure", "controller.endpoint", "http.insecure", "controller.enrol.url", "node"},
+            "controller": {"enrol.insecure", "http.insecure", "provisioning.prometheus.late_query"}, "shim": {"listen.insecure", "http.insecure"}}
+# Keys that contradict each other, or the chart's own: part, values, words of the refusal.
+TOGETHER = [
+    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b", "port": 1, "interval": "1s", "timeout": "2s"}]}}}, "timeout"),
+    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b", "port": 1}, {"name": "a", "host": "c", "port": 1}]}}}, "twice"),
+    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b"}]}}}, "port"),
+    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b", "kind": "icmp", "port": 1}]}}}, "probes"),
+    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b", "port": 1, "path": "/x"}]}}}, "probes"),
+    ("agent", {"agent": {"config": {"estimate": {"idle_w": 10}}}}, "max_w"),
+    ("agent", {"agent": {"config": {"estimate": {"idle_w": 10, "max_w": 5}}}}, "max_w"),
+    ("agent", {"agent": {"config": {"estimate": {"curve": [0, 1]}}}}, "idle_w"),
+    ("agent", {"agent": {"config": {"echo": {"address": "0.0.0.0"}}}}, "port"),
+    ("agent", {"agent": {"bpf": False, "config": {"provisioning": {"connections": [{"workload": "w", "target": "1s"}]}}}}, "bpf"),
+    ("agent", {"agent": {"tick": "6s", "config": {"provisioning": {"socket": "/run/a"}}}}, "5s"),
+    ("agent", {"agent": {"config": {"provisioning": {"connections": [{"workload": "w", "target": "1s"}, {"workload": "w", "target": "2s"}]}}}}, "twice"),
+    ("agent", {"agent": {"config": {"http": {"tls": {"certificate": "/a"}}}}}, "key"),
+    ("controller", {"controller": {"config": {"canary": {"block": "60s"}}}}, "canary.washout"),
+    ("controller", {"controller": {"config": {"canary": {"block": "10m", "washout": "600s"}}}}, "canary.washout"),
+    ("controller", {"controller": {"config": {"learn": {"warmup": 300, "replay": 200}}}}, "warmup"),
+    ("controller", {"controller": {"config": {"reward": {"preset": "expression"}}}}, "expression"),
+    ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090"}}}}}, "rate_query"),
+    ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"rate_query": "r"}}}}}, "url"),
+    ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r", "latency_query": "l"}}}}}, "target"),
+    ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r", "token": "/t"}}}}}, "clear"),
+    ("controller", {"controller": {"config": {"http": {"operator_token_file": "/t"}}}}, "clear"),
+    ("controller", {"controller": {"config": {"http": {"operator_token_file": "/run/wattle/metrics.token", "tls": {"certificate": "/a", "key": "/b"}}}}}, "token_file"),
+]
+# A key of the chart and the same in `config`; what the chart renders would say one thing and do another.
+CONTRADICTIONS = [
+    ({"controller": {"mode": "shadow", "config": {"mode": "live"}}}, "controller.mode"), ({"controller": {"config": {"mode": "live"}}}, "controller.mode"),
+    ({"agent": {"config": {"tick": "5s"}}}, "agent.tick"), ({"agent": {"config": {"bpf": {"enabled": False}}}}, "agent.bpf"),
+    ({"agent": {"clusterNetworks": ["10.0.0.0/8"], "config": {"cluster_networks": ["fd00::/8"]}}}, "agent.clusterNetworks"),
+    ({"shim": {"config": {"deadline": "30ms"}}}, "shim.deadline"), ({"shim": {"config": {"filter": True}}}, "shim.filter"),
+    ({"requests": {"namespaces": ["shop"]}, "controller": {"config": {"provisioning": {"level": "suggest"}}}}, "provisioning.level"),
+    ({"controller": {"config": {"provisioning": {"replicas": "suggest"}}}}, "replicas.suggest"),
+]
+# The chart's own keys that a configuration or an API server judges later: values, the key in the refusal; None: taken.
+OWN = [
+    ({"agent": {"tick": "90s"}}, "/agent/tick"), ({"agent": {"tick": "99ms"}}, "/agent/tick"), ({"agent": {"tick": "100ms"}}, None), ({"agent": {"tick": "1m"}}, None),
+    ({"agent": {"clusterNetworks": ["10.0.0.0/33"]}}, "/agent/clusterNetworks"), ({"agent": {"clusterNetworks": ["fd00::/8", "10.1.0.0/16"]}}, None),
+    ({"agent": {"maxUnavailable": 0}}, "/agent/maxUnavailable"), ({"agent": {"maxUnavailable": "0%"}}, "/agent/maxUnavailable"), ({"agent": {"maxUnavailable": 3}}, None),
+    ({"images": {"registry": "https://registry.example/team"}}, "/images/registry"), ({"images": {"registry": "registry.example/team/"}}, "/images/registry"),
+    ({"images": {"registry": "registry.example/Team"}}, "/images/registry"), ({"images": {"registry": "registry.example:5000/team"}}, None),
+    ({"images": {"registry": "[::1]:5000"}}, None), ({"images": {"registry": ""}}, "images.registry"), ({"images": {"registry": "", "pullPolicy": "Never"}}, None),
+    ({"images": {"agent": "wattle-agent:0.1.0"}}, "/images/agent"), ({"scheduler": {"image": "https://registry.k8s.io/kube-scheduler"}}, "/scheduler/image"),
+    ({"controller": {"config": {"data_dir": "/tmp/x"}}}, "/controller/config/data_dir"), ({"agent": {"config": {"state_dir": "/tmp/x"}}}, "/agent/config/state_dir"),
+    ({"controller": {"config": {"data_dir": "/var/lib/wattle-controller"}}}, None), ({"shim": {"config": {"listen": {"port": 9000}}}}, "/shim/config/listen/port"),
+    ({"controller": {"config": {"telemetry": {"endpoint": "tcp://0.0.0.0:9000"}}}}, "/controller/config/telemetry/endpoint"),
+    ({"shim": {"deadline": "2s"}}, "/shim/deadline"), ({"scheduler": {"httpTimeout": "1d"}}, "/scheduler/httpTimeout"), ({"monitoring": {"interval": "1.5s"}}, "/monitoring/interval"),
+    ({"networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/33"]}}}, "/networkPolicy/egress/apiServer"),
+    ({"namespaces": {"control": 4711}}, "/namespaces/control"), ({"scheduler": {"name": 1000}}, "/scheduler/name"),
+]
+
+
+def breach(text):
+    BREACHES.append(text)
+    print(f"BREACH {text}")
+
+
+def just_beyond(value, factor):
+    """A little more or less than a bound, in few digits."""
+    step = Fraction(1, 1000)
+    return value + factor * max(step, abs(value) * step).limit_denominator(1000)
+
+
+def spelled(seconds):
+    """Spans as people write them, in the units in which they need few digits."""
+    found = []
+    for unit, size in schema.UNITS.items():
+        number = Fraction(seconds) / size
+        if 1000 % number.denominator == 0 and 0 <= number < 10**7 and (number >= 1 or unit in ("ms", "s")):
+            found.append(f"{float(number):.15g}{unit}")
+    return found
+
+
+def samples(part, key):
+    """Values for a key, at its bounds, beyond them and of other types."""
+    if key["key"] in TEXTS[part]:
+        taken, refused = TEXTS[part][key["key"]]
+        return taken + refused
+    low, high = schema.bounds(key)
+    edges = [edge for bound, factor in ((low, -1), (high, 1)) if bound is not None for edge in (bound, just_beyond(bound, factor), just_beyond(bound, -factor))]
+    kind = key["kind"]
+    if kind == "time":
+        return [text for edge in edges if edge >= 0 for text in spelled(edge)] + ["30", 30, "-1s", "x", "1.5s", "1,5s", "1 s", 0, [], "1w"]
+    if kind == "whole number":
+        return [schema.plain(edge) for edge in edges] + [schema.plain(low) - 1 if low is not None else -1, 1.5, "x", [], True] + ([schema.plain(high) + 1] if high else [10**16])
+    if kind == "number":
+        return [schema.plain(edge) for edge in edges] + ["x", [], True]
+    if kind == "boolean":
+        return [True, False, "yes", 1, []]
+    simple = {"text": ["/a", [], {}], "list of texts": [["a"], "a", [["a"]]], "map of texts": [{"a": "b"}, "a", {"a": ["b"]}], "list of numbers": [[0, 1], "a", ["a"]]}
+    return simple[kind] if kind in simple else [*kind.split(", "), "zzz", False, ""]
+
+
+def document(part, key, value):
+    """(configuration for the program alone, `config` of the chart's values)."""
+    owner, _, name = key.rpartition(".")
+    found = {name: value}
+    beside = next((more for section, more in BESIDE[part].items() if owner == section), {}) | BESIDE_KEY.get(key, {})
+    found = schema.nested(owner, {**beside, **found}) if owner else found
+    base = yaml.safe_load((ROOT / f"k8s/base/config/{part}.yaml").read_text(encoding="utf-8"))
+    return laid_over(base, found), found
+
+
+def laid_over(base, over):
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return {**base, **{key: laid_over(base.get(key), value) for key, value in over.items()}}
+
+
+def key_of(line):
+    """The key that a refusal is about, without indices."""
+    return re.sub(r"\[\d+\]", "[]", line.partition(": ")[0])
+
+
+def pointer(part, key):
+    return "/" + "/".join([part, "config", *key.replace("[]", "/0").replace(".", "/").split("/")])
+
+
+def helm(values):
+    """What Helm says of values: empty where it renders them."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(values, file)
+        file.flush()
+        try:
+            render.rendered("--values", file.name)
+            return ""
+        except ValueError as error:
+            return str(error)
+
+
+def merged(first, second):
+    """Both documents in one; lists of one section become one item. None where they say something of the same key."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        out = dict(first)
+        for key, value in second.items():
+            out[key] = merged(first[key], value) if key in first else value
+        return out
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second) == 1 and isinstance(first[0], dict) and isinstance(second[0], dict):
+        return [merged(first[0], second[0])]
+    return second
+
+
+def check_part(binaries, part, keys):
+    """All first samples in one document to both, all second ones in the next, and so on: each names every key that it refuses. A key about which
+    they disagree is judged once more, alone: it may have been another key of the same document."""
+    rounds = {}
+    for key in keys:
+        for at, value in enumerate(samples(part, key)):
+            rounds.setdefault(at, {})[key["key"]] = value
+    count = 0
+    for each in rounds.values():
+        config = {}
+        for key, value in each.items():
+            config = merged(config, document(part, key, value)[1])
+        lines = schema.refusals(binaries, part, laid_over(yaml.safe_load((ROOT / f"k8s/base/config/{part}.yaml").read_text(encoding="utf-8")), config))
+        told = helm({part: {"config": config}})
+        for key, value in each.items():
+            count += 1
+            judge(binaries, part, keys, key, value, lines, told)
+    print(f"wattle-{part}: {count} values of {len(keys)} keys, judged alike by the program and by Helm", flush=True)
+
+
+def judge(binaries, part, keys, key, value, lines, told, alone=False):
+    said = [line for line in lines if key_of(line) == key]
+    refused = bool(re.search(re.escape(f"'{pointer(part, key)}") + r"[/']", told)) or f"{part}.config.{key}: " in told
+    free = key not in schema.OWNED[part] + schema.PORTS.get(part, []) and key not in STRICTER[part]
+    if bool(said) == refused or (refused and not said and not (free and usual(keys, key, value))):
+        return
+    if not alone:
+        whole, part_of = document(part, key, value)
+        judge(binaries, part, keys, key, value, schema.refusals(binaries, part, whole), helm({part: {"config": part_of}}), True)
+    elif said:
+        breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm takes what the program refuses: {said[0]}")
+    else:
+        breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm refuses what the program takes: {next(line for line in told.splitlines() if pointer(part, key) in line)[:200]}")
+
+
+def usual(keys, key, value):
+    """Whether it is spelled as values are: a program takes any scalar for a text, Helm takes texts alone, so that none is read as a number."""
+    kind = next(k for k in keys if k["key"] == key)["kind"]
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return kind in ("number", "whole number", "time") or not isinstance(value, (int, float))
+
+
+def check_together(binaries):
+    for part, values, words in TOGETHER:
+        base = yaml.safe_load((ROOT / f"k8s/base/config/{part}.yaml").read_text(encoding="utf-8"))
+        its = copy.deepcopy(values[part])
+        config = laid_over(base, its.get("config", {}))
+        config |= {"tick": its["tick"]} if "tick" in its else {}
+        config |= {"bpf": {"enabled": its["bpf"]}} if "bpf" in its else {}
+        if not schema.refusals(binaries, part, config):
+            breach(f"{part}: {json.dumps(values)}: the program takes it")
+        told = helm(values)
+        if words not in told:
+            breach(f"{part}: {json.dumps(values)}: Helm says '{told[:300]}', and not {words}")
+    for values, words in CONTRADICTIONS:
+        if words not in helm(values):
+            breach(f"{json.dumps(values)}: Helm takes two answers to one question, or does not name {words}")
+    for values, words in OWN:
+        told = helm(values)
+        if (words is None and told) or (words and words not in told):
+            breach(f"{json.dumps(values)}: Helm says '{told[:300]}', and not {words}")
+    print(f"{len(TOGETHER)} combinations, {len(CONTRADICTIONS)} contradictions, {len(OWN)} keys of the chart")
+
+
+def main():
+    binaries = pathlib.Path(sys.argv[1])
+    programs = ["config_keys", *(words[0] for words in schema.PROGRAMS.values())]
+    lacking = [name for name in programs if not (binaries / name).exists()]
+    try:
+        assets.helm(may_build=False)
+    except assets.Missing as missing:
+        print(f"skipped: {missing}")
+        return 77
+    if lacking:
+        print(f"skipped: {', '.join(lacking)} was not built")
+        return 77
+    if schema.wanted(binaries) != schema.SCHEMA.read_text(encoding="utf-8"):
+        breach("k8s/chart/values.schema.json is not what the programs say (run k8s/schema.py)")
+    keys = json.loads(subprocess.run([str(binaries / "config_keys")], capture_output=True, text=True, check=True).stdout)
+    for part in schema.PROGRAMS:
+        check_part(binaries, part, keys[part])
+    check_together(binaries)
+    print("values: no breach" if not BREACHES else f"values: {len(BREACHES)} breaches")
+    return 1 if BREACHES else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
