@@ -31,6 +31,11 @@ import rendering  # noqa: E402
 FREE = ("config", "labels", "commonLabels", "podLabels", "annotations", "scrapers", "nodeSelector", "affinity", "podAnnotations", "dns", "global")  # objects of the user's own keys
 VARIANTS = {
     "three schedulers": {"scheduler": {"replicas": 3}},
+    "values of an earlier chart, as --reuse-values has them": {
+        "commonLabels": None, "resourceQuotas": None, "monitoring": {"enabled": True, "runbooks": None}, "keys": {"serviceAccount": None, "podLabels": None},
+        "requests": {"namespaces": ["shop"], "serviceAccount": None, "podLabels": None},
+        **{part: dict.fromkeys(("serviceAccount", "podLabels", "extraEnv", "extraArgs", "extraVolumes", "extraVolumeMounts") if part != "scheduler"
+                               else ("serviceAccount", "podLabels", "extraEnv", "extraArgs")) for part in ("agent", "controller", "scheduler")}},
     "one scheduler": {"scheduler": {"replicas": 1}},
     "labels, accounts, environment, arguments": {
         "commonLabels": {"team": "platform", "cost-centre": "4711"},

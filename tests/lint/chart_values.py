@@ -140,13 +140,13 @@ def just_beyond(value, factor):
 
 
 def spelled(seconds):
-    """Spans as people write them, in the units in which they need few digits."""
+    """A span as people write it, in the smallest and in the largest unit in which it needs few digits."""
     found = []
     for unit, size in schema.UNITS.items():
         number = Fraction(seconds) / size
         if 1000 % number.denominator == 0 and 0 <= number < 10**7 and (number >= 1 or unit in ("ms", "s")):
             found.append(f"{float(number):.15g}{unit}")
-    return found
+    return sorted({found[0], found[-1]}) if found else []
 
 
 def samples(part, key):

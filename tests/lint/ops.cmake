@@ -6,6 +6,7 @@ wattle_lint(lint_chart_values "${WATTLE_PYTHON}" tests/lint/chart_values.py "${C
 wattle_lint(lint_dashboards "${WATTLE_PYTHON}" k8s/dashboards.py --check)
 wattle_lint(lint_alerts "${WATTLE_PYTHON}" tests/lint/alerts_test.py)
 set_tests_properties(lint_units lint_manifests lint_chart lint_chart_values lint_alerts PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(lint_chart_values PROPERTIES TIMEOUT 1800)  # the controller loads its libraries for each document
 
 # What is installed must be accepted by the very programs it is for.
 function(wattle_config_accepted program)

@@ -22,14 +22,14 @@ imagePullSecrets:
 {{- $root := index . 0 -}}
 {{- $own := dict "app.kubernetes.io/part-of" "wattle" "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63) "app.kubernetes.io/instance" $root.Release.Name "app.kubernetes.io/managed-by" $root.Release.Service "app.kubernetes.io/version" $root.Chart.AppVersion -}}
 {{- with index . 1 }}{{ $_ := set $own "app.kubernetes.io/name" . }}{{ end -}}
-{{- include "wattle.flow" (merge $own $root.Values.commonLabels) -}}
+{{- include "wattle.flow" (merge $own ($root.Values.commonLabels | default dict)) -}}
 {{- end }}
 
 {{- /* Labels of pods, as (list $ NAME PART): what selectors match never changes, and no label names a version. */}}
 {{- define "wattle.podLabels" -}}
 {{- $root := index . 0 -}}
 {{- $own := dict "app.kubernetes.io/name" (index . 1) "app.kubernetes.io/part-of" "wattle" "app.kubernetes.io/instance" $root.Release.Name -}}
-{{- include "wattle.flow" (merge $own ((index . 2).podLabels | default dict) $root.Values.commonLabels) -}}
+{{- include "wattle.flow" (merge $own ((index . 2).podLabels | default dict) ($root.Values.commonLabels | default dict)) -}}
 {{- end }}
 
 {{- define "wattle.flow" -}}
@@ -39,12 +39,12 @@ imagePullSecrets:
 {{- /* The name of a part's ServiceAccount, as (list $ PART). */}}
 {{- define "wattle.account" -}}
 {{- $part := index . 1 -}}
-{{- (get (index . 0).Values $part).serviceAccount.name | default (printf "wattle-%s" $part) | toYaml -}}
+{{- ((get (index . 0).Values $part).serviceAccount | default dict).name | default (printf "wattle-%s" $part) | toYaml -}}
 {{- end }}
 
 {{- /* The ServiceAccount itself, as (list $ PART NAMESPACE), or nothing where it is there already. */}}
 {{- define "wattle.serviceAccount" -}}
-{{- $account := (get (index . 0).Values (index . 1)).serviceAccount -}}
+{{- $account := (get (index . 0).Values (index . 1)).serviceAccount | default (dict "create" true) -}}
 {{- if $account.create -}}
 apiVersion: v1
 kind: ServiceAccount
@@ -216,7 +216,7 @@ enrol:
   address: "::"
   port: 7463
   tls: {certificate: /run/wattle/tls.crt, key: /run/wattle/tls.key}
-  kubernetes: {audience: wattle, accounts: [{{ printf "%s/%s" .Values.namespaces.agents (.Values.agent.serviceAccount.name | default "wattle-agent") | toYaml }}]}
+  kubernetes: {audience: wattle, accounts: [{{ printf "%s/%s" .Values.namespaces.agents ((.Values.agent.serviceAccount | default dict).name | default "wattle-agent") | toYaml }}]}
 kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name | toYaml }}]{{ end }}}
 reward: {preset: weighted}
 {{- if and .Values.replicas.suggest (not (dig "provisioning" "prometheus" "url" "" .Values.controller.config)) }}

@@ -206,7 +206,7 @@ AUTOSCALERS = {"horizontalpodautoscalers": "/apis/autoscaling/v2/horizontalpodau
 def check_autoscalers(admin):
     """Where the chart is asked to suggest replicas: the controller may list autoscalers. Of KEDA, which is not installed, it hears that there is none."""
     try:
-        theirs = [o for o in rendering.charted("--set", "replicas.suggest=true,controller.config.provisioning.prometheus.url=http://prometheus:9090")
+        theirs = [o for o in rendering.charted("--set", "replicas.suggest=true,controller.config.provisioning.prometheus.url=http://prometheus:9090,controller.config.provisioning.prometheus.rate_query=r")
                   if o["metadata"]["name"] == "wattle-autoscalers"]
     except assets.Missing as missing:
         print(f"     not checked, who may list autoscalers: {missing}")

@@ -45,7 +45,7 @@ def scaled(name, target):
 def install(admin, prometheus, node):
     """The controller's rights as the chart has them, a node, and pods of two Deployments on it."""
     wanted = ("wattle-controller", "wattle-autoscalers")
-    objects = rendering.charted("--set", f"replicas.suggest=true,controller.config.provisioning.prometheus.url={prometheus}")
+    objects = rendering.charted("--set", f"replicas.suggest=true,controller.config.provisioning.prometheus.url={prometheus},controller.config.provisioning.prometheus.rate_query=r")
     rights = [o for o in objects if o["kind"] == "Namespace" or (o["metadata"]["name"] in wanted and o["kind"] in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding"))]
     refused = [f"{rbac.path_of(o)}: {said[:300]}" for o in rights for code, said, _ in [admin.apply(o, False)] if code not in (200, 201)]
     check("namespaces, account and rights are taken", not refused, "\n".join(refused))
