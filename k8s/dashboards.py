@@ -133,7 +133,7 @@ HEALTH = [
     graph("Reads that failed", "ops", ("{{node}} {{source}}", rate("wattle_agent_collect_errors_total"))),
     graph("Spool", "bytes", ("{{node}}", "wattle_agent_spool_bytes")),
     graph("Store: records that wait", "short", ("records", "wattle_controller_store_queue_records")),
-    graph("Refused", "ops", ("{{endpoint}}: {{reason}} ({{role}})", f"sum by (endpoint, reason, role) ({rate('wattle_controller_refused_total')})")),
+    graph("Refused", "ops", ("{{socket}}: {{reason}} ({{role}})", f"sum by (socket, reason, role) ({rate('wattle_controller_refused_total')})")),
     graph("Time of the controller's loop by role", "percentunit", ("{{role}}", rate("wattle_controller_peer_seconds_total"))),
 ]
 BY_NODE = ("node", "label_values(wattle_node_up, node)")

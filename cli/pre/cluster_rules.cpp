@@ -152,4 +152,25 @@ std::vector<Finding> judge_namespace(const std::string& name, const std::string&
   return std::move(out).all();
 }
 
+std::vector<Finding> judge_priority(const std::string& name_space, const std::optional<std::string>& refusal,
+                                    bool quota) {
+  Findings out("cluster");
+  const std::string what = "priority." + name_space;
+  // plugin/pkg/admission/resourcequota of Kubernetes: limited resources without a quota that covers them.
+  const bool limited = refusal && refusal->find("insufficient quota to match these scopes") != std::string::npos;
+  if (!refusal)
+    out.ok(what, "pods with the priorities system-* are admitted");
+  else if (limited && quota)
+    out.ok(what, "pods with the priorities system-* need a ResourceQuota, which the chart makes");
+  else if (limited)
+    out.failed(what, "pods with the priorities system-* are refused without a ResourceQuota",
+               "set resourceQuotas.enabled: true, or priorityClassName of agent, controller and scheduler to a class of"
+               " your own");
+  else if (refusal->find("exceeded quota") != std::string::npos)
+    out.failed(what, *refusal, "raise that ResourceQuota");
+  else
+    out.warn(what, "cannot be tried: " + *refusal, "look as a cluster administrator");
+  return std::move(out).all();
+}
+
 }  // namespace wattle::cli

@@ -20,7 +20,11 @@ std::vector<Finding> judge_storage(const std::vector<OrderedJson>& classes, cons
 std::vector<Finding> judge_nodes(const std::vector<OrderedJson>& nodes);
 // `found` is absent where it does not exist yet; `level` is the Pod Security that its pods need.
 std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,
-                                     const std::optional<OrderedJson>& found);
+                                     const std::optional<wattle::OrderedJson>& found);
+// The API server's refusal of a pod with a priority of system-* in that namespace, in a dry run; absent: it would admit the pod.
+// `quota`: the chart makes a ResourceQuota for such pods.
+std::vector<Finding> judge_priority(const std::string& name_space, const std::optional<std::string>& refusal,
+                                    bool quota);
 
 // What whoever installs must be allowed.
 struct Permission {
@@ -29,7 +33,7 @@ struct Permission {
   const char* resource;
   bool in_control, in_agents;  // namespaces; neither: of the cluster
 };
-inline constexpr std::array<Permission, 13> kInstallerNeeds{{
+inline constexpr std::array<Permission, 15> kInstallerNeeds{{
     {"create", "", "namespaces", false, false},
     {"create", "rbac.authorization.k8s.io", "clusterroles", false, false},
     {"create", "rbac.authorization.k8s.io", "clusterrolebindings", false, false},
@@ -43,6 +47,8 @@ inline constexpr std::array<Permission, 13> kInstallerNeeds{{
     {"create", "apps", "daemonsets", false, true},
     {"create", "batch", "jobs", true, false},
     {"create", "networking.k8s.io", "networkpolicies", true, true},
+    {"create", "", "resourcequotas", true, true},
+    {"create", "policy", "poddisruptionbudgets", true, false},
 }};
 
 }  // namespace wattle::cli

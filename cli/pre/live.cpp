@@ -1,5 +1,7 @@
 #include "cli/pre/live.hpp"
 
+#include <tuple>
+
 #include "cli/pre/cluster_rules.hpp"
 #include "cli/pre/expiry.hpp"
 #include "cli/pre/neighbours.hpp"
@@ -72,6 +74,29 @@ Result<std::vector<Finding>> examine_neighbours(Cluster& cluster) {
   return judge_neighbours(seen);
 }
 
+// Asks for a pod in a dry run. A namespace that is not there yet is stood for by `default`, which has no quota of Wattle's either.
+Result<std::vector<Finding>> examine_priority(Cluster& cluster, const std::string& name_space, bool exists,
+                                              const std::string& priority, bool quotas) {
+  const Json locked = {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+  const Json container = {{"name", "probe"},
+                          {"image", "wattle-agent"},
+                          {"securityContext", locked},
+                          {"resources", {{"limits", {{"cpu", "1m"}, {"memory", "1Mi"}}}}}};
+  const Json spec = {{"priorityClassName", priority},
+                     {"automountServiceAccountToken", false},
+                     {"securityContext", {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+                     {"containers", Json::array({container})}};
+  const auto made = cluster.post(
+      "/api/v1/namespaces/" + (exists ? name_space : "default") + "/pods?dryRun=All",
+      {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"generateName", "wattle-doctor-"}}}, {"spec", spec}});
+  if (made) return judge_priority(name_space, std::nullopt, quotas);
+  // kube-apiserver answers 500 where a quota is lacking, and 403 where one is used up.
+  const bool refused = made.error().code == Errc::denied || made.error().code == Errc::malformed ||
+                       made.error().what.find("quota") != std::string::npos;
+  if (!refused) return tl::unexpected<Error>(made.error());
+  return judge_priority(name_space, made.error().what, quotas);
+}
+
 // What is refused is a finding; what does not answer ends it.
 Status may_not_look(Findings& out, const std::string& name, const Error& error) {
   if (error.code != Errc::denied) return tl::unexpected<Error>(error);
@@ -88,13 +113,18 @@ Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installatio
   out.take(judge_version(version, installation.scheduler_tag));
   WATTLE_TRY(auto permissions, judge_permissions(cluster, installation));
   out.take(std::move(permissions));
-  for (const auto& [name, level] :
-       {std::pair(installation.control, "restricted"), std::pair(installation.agents, "privileged")}) {
+  for (const auto& [name, level, priority] :
+       {std::tuple(installation.control, "restricted", installation.control_priority),
+        std::tuple(installation.agents, "privileged", installation.agents_priority)}) {
     const auto found = cluster.find("/api/v1/namespaces/" + name);
     if (found)
       out.take(judge_namespace(name, level, *found));
     else
       WATTLE_CHECK(may_not_look(out, "namespace." + name, found.error()));
+    if (!priority.starts_with("system-")) continue;
+    WATTLE_TRY(auto admitted,
+               examine_priority(cluster, name, found && found->has_value(), priority, installation.quotas));
+    out.take(std::move(admitted));
   }
   if (installation.own_claim) {
     const auto classes = cluster.get("/apis/storage.k8s.io/v1/storageclasses");

@@ -16,6 +16,8 @@ struct Installation {
   std::string scheduler_tag;                                // empty: the chart takes the cluster's
   std::string storage_class;                                // of the controller's volume; empty: the cluster's default
   bool own_claim = true;                                    // false: its values name a claim that is there
+  bool quotas = true;                                       // the chart makes ResourceQuotas for system-* priorities
+  std::string agents_priority = "system-node-critical", control_priority = "system-cluster-critical";
 };
 Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installation& installation);
 // Every node's object.

@@ -29,7 +29,9 @@ std::string agent_program() {
 
 Result<std::vector<Finding>> examine(const Arguments& said) {
   Findings all("");
-  Installation installation{said.name_space, said.agents_namespace, "", "", true};
+  Installation installation;
+  installation.control = said.name_space;
+  installation.agents = said.agents_namespace;
   if (!said.values_file.empty()) {
     WATTLE_TRY(const auto documents, load_yaml(said.values_file));
     for (const Json& values : documents) {
@@ -41,6 +43,10 @@ Result<std::vector<Finding>> examine(const Arguments& said) {
       const View volume = View(values)["controller"]["persistence"];
       installation.storage_class = volume["storageClass"].text_or("");
       installation.own_claim = volume["existingClaim"].text_or("").empty();
+      installation.quotas = View(values)["resourceQuotas"]["enabled"].flag() != false;
+      installation.agents_priority = View(values)["agent"]["priorityClassName"].text_or(installation.agents_priority);
+      installation.control_priority =
+          View(values)["controller"]["priorityClassName"].text_or(installation.control_priority);
     }
   }
   for (const std::string& file : said.scheduler_files) {

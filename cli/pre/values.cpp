@@ -44,6 +44,19 @@ void judge_installation(Findings& out, const View& values) {
   if (mode == "live")
     out.warn("controller.mode", "live from the first minute, with nothing learned or measured",
              "begin with shadow; wattle policy promote");
+  const View images = values["images"];
+  const std::string registry = images["registry"].text_or("");
+  if (registry.find("://") != std::string::npos)
+    out.failed("images.registry", "'" + registry + "' is an address of the web, and no part of an image's name",
+               "leave out everything before the host, as in registry.example/team");
+  else if (registry.empty() && images["pullPolicy"].text_or("") != "Never")
+    out.failed("images.registry",
+               "is not set, and Wattle's images are in no public registry: nodes would ask docker.io for"
+               " library/wattle-agent",
+               "name the registry that you pushed them to, as in registry.example/team");
+  if (const auto over = values["controller"]["config"]["mode"].text(); over && *over != mode.value_or("shadow"))
+    out.failed("controller.config.mode", *over + ", and controller.mode is " + mode.value_or("shadow"),
+               "set controller.mode alone");
   if (values["keys"]["bootstrap"].flag() == false)
     out.warn("keys.bootstrap", "Secrets wattle-controller, wattle-shim and ConfigMaps wattle-public must be there",
              "wattle keys bootstrap --kubeconfig FILE makes them");

@@ -67,7 +67,7 @@ void add_enrolment(Families& families, MetricFamily& refused, const Sources& fro
     by_reason[std::string(http::kRefusedNames[i])] +=
         static_cast<double>(from.enrol_refusals->get(static_cast<http::Refused>(i)));
   for (const auto& [reason, count] : by_reason)
-    Families::add(refused, {{"endpoint", "enrol"}, {"reason", reason}}, count);
+    Families::add(refused, {{"socket", "enrol"}, {"reason", reason}}, count);
   families.counter("wattle_controller_enrolled_total", "Times that an agent was told that its key is allowed.",
                    from.enrol->enrolled());
 }
@@ -76,17 +76,17 @@ void add_enrolment(Families& families, MetricFamily& refused, const Sources& fro
 void add_refusals(Families& families, const Sources& from) {
   using transport::Refused;
   MetricFamily& family = families.family("wattle_controller_refused_total",
-                                         "What was refused, by endpoint, reason and role.", MetricType::Counter);
+                                         "What was refused, by socket, reason and role.", MetricType::Counter);
   for (const transport::Channel channel : transport::kChannels)
     for (std::size_t i = 0; i < transport::kRefusedReasons; ++i)
       for (const auto who : transport::RefusalCounts::kWho)
         Families::add(family,
-                      {{"endpoint", std::string(to_string(channel))},
+                      {{"socket", std::string(to_string(channel))},
                        {"reason", std::string(to_string(static_cast<Refused>(i)))},
                        {"role", std::string(transport::RefusalCounts::to_string(who))}},
                       static_cast<double>(from.refusals->get(channel, static_cast<Refused>(i), who)));
   for (std::size_t i = 0; from.http_refusals != nullptr && i < http::kRefusedNames.size(); ++i)
-    Families::add(family, {{"endpoint", "http"}, {"reason", std::string(http::kRefusedNames[i])}},
+    Families::add(family, {{"socket", "http"}, {"reason", std::string(http::kRefusedNames[i])}},
                   static_cast<double>(from.http_refusals->get(static_cast<http::Refused>(i))));
   if (from.enrol != nullptr) add_enrolment(families, family, from);
   families.counter("wattle_controller_keys_revoked_total", "Keys taken off the allow list while running.",

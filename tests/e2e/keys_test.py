@@ -21,7 +21,7 @@ def metric(house, name):
 
 
 def refused(house, reason):
-    return metric(house, f'wattle_controller_refused_total{{endpoint="telemetry",reason="{reason}",role="[a-z]+"}}')
+    return metric(house, f'wattle_controller_refused_total{{socket="telemetry",reason="{reason}",role="[a-z]+"}}')
 
 
 def secrets(house):

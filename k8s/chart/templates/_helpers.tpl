@@ -303,7 +303,7 @@ restartPolicy: OnFailure
 securityContext: {{- include "wattle.restrictedPod" . | nindent 2 }}
 containers:
   - name: keys
-    image: {{ include "wattle.image" (dict "root" . "image" "shim") }}
+    image: {{ include "wattle.image" (dict "root" . "image" "shim") | toYaml }}
     imagePullPolicy: {{ .Values.images.pullPolicy }}
     command: [wattle, keys, bootstrap, --namespace, {{ .Values.namespaces.control | toYaml }}, --agents-namespace, {{ .Values.namespaces.agents | toYaml }}]
     securityContext: {{- include "wattle.locked" . | nindent 6 }}

@@ -19,7 +19,7 @@ MAY_BE = {"wall clock of 1970", "wall clock before 1970", "wall clock of 2262", 
 
 def refusals(cluster):
     return sum(value for name, value in cluster.page().items()
-               if name.startswith("wattle_controller_refused_total{") and 'endpoint="telemetry"' in name)
+               if name.startswith("wattle_controller_refused_total{") and 'socket="telemetry"' in name)
 
 
 def tell_lies(cluster):

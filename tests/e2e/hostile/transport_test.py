@@ -45,7 +45,7 @@ class Siege:
 
     def refused(self, endpoint, reason, role):
         page = fetch(f"{self.house.api()}/metrics")[1]
-        found = re.search(rf'^wattle_controller_refused_total{{endpoint="{endpoint}",reason="{reason}",role="{role}"}} (\S+)$', page, re.M)
+        found = re.search(rf'^wattle_controller_refused_total{{socket="{endpoint}",reason="{reason}",role="{role}"}} (\S+)$', page, re.M)
         return float(found.group(1)) if found else 0.0
 
     def counted(self, endpoint, reason, role, at_least=1):

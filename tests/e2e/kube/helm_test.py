@@ -14,6 +14,8 @@ import pathlib
 import subprocess
 import sys
 
+import yaml
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "tests/lint")]
@@ -108,9 +110,11 @@ def check_quota(plane, desk):
                  desk.doctor("images: {registry: r.example}\nresourceQuotas: {enabled: false}\n")["priority.wattle"]["state"] == "ok")
 
 
-def check_test(desk):
+def check_test(plane, desk):
     code, said = desk.helm("get", "hooks", "wattle")
     claims.check("`helm test` has a pod that asks the controller what is not well", code == 0 and "helm.sh/hook: test" in said and "doctor" in said, said)
+    code, answer = plane.raw("POST", "/api/v1/namespaces/wattle/pods?dryRun=All", yaml.safe_load(said))
+    claims.check("the namespace admits that pod", code == 201, f"{code} {answer}")
 
 
 def check_moves(plane, desk):
@@ -142,7 +146,7 @@ def main():
     with Plane(programs) as plane:
         desk = Desk(plane, options.binaries.resolve())
         check_quota(plane, desk)
-        check_test(desk)
+        check_test(plane, desk)
         check_moves(plane, desk)
     print("helm: every claim holds" if claims.failed == 0 else f"helm: {claims.failed} claims failed")
     return 1 if claims.failed else 0

@@ -125,6 +125,6 @@ TEST_CASE(
   metrics.send(
       "GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer correct-horse-battery\r\nConnection: close\r\n\r\n");
   const std::string figures = metrics.read_to_end();
-  CHECK(figures.find("refused_total{endpoint=\"http\",reason=\"token\"} 2\n") != std::string::npos);
-  CHECK(figures.find("refused_total{endpoint=\"http\",reason=\"foreign\"} 2\n") != std::string::npos);
+  CHECK(figures.find("refused_total{socket=\"http\",reason=\"token\"} 2\n") != std::string::npos);
+  CHECK(figures.find("refused_total{socket=\"http\",reason=\"foreign\"} 2\n") != std::string::npos);
 }

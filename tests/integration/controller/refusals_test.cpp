@@ -38,7 +38,7 @@ struct Refusals {
     return found;
   }
   std::uint64_t of(Channel channel, Refused reason) {
-    return value("wattle_controller_refused_total{endpoint=\"" + std::string(to_string(channel)) + "\",reason=\"" +
+    return value("wattle_controller_refused_total{socket=\"" + std::string(to_string(channel)) + "\",reason=\"" +
                  std::string(to_string(reason)) + "\"");
   }
 };
@@ -217,8 +217,7 @@ TEST_CASE("with a token the controller's pages ask for it, and count who had non
   const auto page = with.request("GET", "/metrics", "", wattle::tests::soon());
   REQUIRE(page);
   CHECK(page->status == 200);
-  CHECK(page->body.find("wattle_controller_refused_total{endpoint=\"http\",reason=\"token\"} 3\n") !=
-        std::string::npos);
+  CHECK(page->body.find("wattle_controller_refused_total{socket=\"http\",reason=\"token\"} 3\n") != std::string::npos);
 }
 
 TEST_CASE("a revocation that could not be read when it came is told by doctor and metrics, and heard once it can be") {

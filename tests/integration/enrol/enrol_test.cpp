@@ -73,7 +73,7 @@ struct Enrolling {
     return page && page->body.find(line) != std::string::npos;
   }
   std::string refusals(const std::string& reason, int count) const {
-    return "wattle_controller_refused_total{endpoint=\"enrol\",reason=\"" + reason + "\"} " + std::to_string(count) +
+    return "wattle_controller_refused_total{socket=\"enrol\",reason=\"" + reason + "\"} " + std::to_string(count) +
            "\n";
   }
 };

@@ -193,7 +193,7 @@ TEST_CASE("a file without a scheduler in it is told as such") {
 }
 
 TEST_CASE("values that are as the chart's are fine; what would hurt is named") {
-  CHECK(all_ok(judge_values(Json::object(), "it")));
+  CHECK(all_ok(judge_values({{"images", {{"registry", "registry.example/team"}}}}, "it")));
   const auto of = [](const std::string& text) { return judge_values(parse_yaml(text, "it").value().at(0), "it"); };
   CHECK(state_of(of("scheduler: {weight: 1}"), "scheduler.weight") == State::warn);
   CHECK(state_of(of("scheduler: {tag: v1.25.1}"), "scheduler.tag") == State::failed);
@@ -204,6 +204,30 @@ TEST_CASE("values that are as the chart's are fine; what would hurt is named") {
   CHECK(state_of(of("namespaces: {agents: wattle}"), "namespaces") == State::failed);
   CHECK(state_of(of("keys: {bootstrap: false}"), "keys.bootstrap") == State::warn);
   CHECK(state_of(of("agent: {tolerations: []}"), "agent.tolerations") == State::warn);
+}
+
+TEST_CASE("images that no node can pull are named, and two modes in one file") {
+  const auto of = [](const std::string& text) { return judge_values(parse_yaml(text, "it").value().at(0), "it"); };
+  CHECK(state_of(of("{}"), "images.registry") == State::failed);
+  CHECK(state_of(of("images: {registry: 'https://registry.example'}"), "images.registry") == State::failed);
+  CHECK_FALSE(state_of(of("images: {registry: registry.example/team}"), "images.registry"));
+  CHECK_FALSE(state_of(of("images: {pullPolicy: Never}"), "images.registry"));
+  CHECK(state_of(of("controller: {config: {mode: live}}"), "controller.config.mode") == State::failed);
+  CHECK(state_of(of("controller: {mode: 'canary:10%', config: {mode: shadow}}"), "controller.config.mode") ==
+        State::failed);
+  CHECK_FALSE(state_of(of("controller: {mode: live, config: {mode: live}}"), "controller.config.mode"));
+}
+
+TEST_CASE("a cluster that limits the priorities system-* is named where no quota of the chart's answers it") {
+  // As kube-apiserver 1.35 words them
+  const std::string limited =
+      "insufficient quota to match these scopes: [{PriorityClass In [system-node-critical system-cluster-critical]}]";
+  const std::string used_up = "pods \"x\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2";
+  CHECK(judge_priority("a", std::nullopt, false).front().state == State::ok);
+  CHECK(judge_priority("a", limited, true).front().state == State::ok);
+  CHECK(judge_priority("a", limited, false).front().state == State::failed);
+  CHECK(judge_priority("a", used_up, true).front().state == State::failed);
+  CHECK(judge_priority("a", "pods is forbidden: User \"x\" cannot create resource", true).front().state == State::warn);
 }
 
 TEST_CASE("the scheduler must be neither newer than the API server nor two versions older") {
