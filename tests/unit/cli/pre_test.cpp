@@ -401,7 +401,7 @@ TEST_CASE("doctor --pre reads what it is given, tells what must be mended, and s
   const cli::test::Folder folder;
   REQUIRE(write_file_atomically(folder / "fine.yaml", kFine));
   REQUIRE(write_file_atomically(folder / "bad.yaml", with(kFine, "nodeCacheCapable: true", "nodeCacheCapable: false")));
-  REQUIRE(write_file_atomically(folder / "values.yaml", "controller: {mode: live}\n"));
+  REQUIRE(write_file_atomically(folder / "values.yaml", "images: {registry: r.example}\ncontroller: {mode: live}\n"));
   CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "fine.yaml"}) == kOk);
   CHECK(outside.out.str().find("nothing must be mended") != std::string::npos);
   CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "bad.yaml", "--values", folder / "values.yaml"}) ==
