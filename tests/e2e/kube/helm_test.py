@@ -132,6 +132,19 @@ def check_moves(plane, desk):
     claims.check("and back", code == 0 and bool(workloads(plane, "wattle")), said[-2000:])
 
 
+def check_records(plane, desk):
+    """A namespace whose requests were set keeps its record when it is taken off the list, and can be put back by a rollback."""
+    plane.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    code, said = desk.change("upgrade", "--set", "requests.namespaces={shop}")
+    claims.check("an upgrade lets requests be set in a namespace", code == 0, said[-2000:])
+    revision = len(json.loads(desk.helm("history", "wattle", "--output", "json")[1]))
+    code, said = desk.change("upgrade")
+    record = "/api/v1/namespaces/shop/configmaps/wattle-requests"
+    claims.check("another takes it off the list, and its record stays", code == 0 and plane.raw("GET", record)[0] == 200, said[-2000:])
+    code, said = desk.helm("rollback", "wattle", str(revision))
+    claims.check("helm rolls back to the list of before", code == 0, said[-2000:])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
@@ -148,6 +161,7 @@ def main():
         check_quota(plane, desk)
         check_test(plane, desk)
         check_moves(plane, desk)
+        check_records(plane, desk)
     print("helm: every claim holds" if claims.failed == 0 else f"helm: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 
