@@ -1,6 +1,7 @@
 #include "common/http/server.hpp"
 
 #include <algorithm>
+#include <boost/asio/ip/v6_only.hpp>
 #include <thread>
 #include <vector>
 
