@@ -118,7 +118,7 @@ int bench_ask(std::size_t nodes, std::size_t asks) {
     auto client = must(transport::AskClient::connect(context, options));
     const auto status = [&] { return wattle::SortedJson::parse(must(client.query("status", {}, 30s))); };
     const MonoTime patience = clock.mono() + 120s;
-    while (status()["samples"] < 2 * nodes) {
+    while (status()["samples"].get<std::uint64_t>() < 2 * nodes) {
       if (clock.mono() > patience) die({Errc::timeout, "agents", "did not all connect", ""});
       agents.tick(to_ns(clock.mono()));
       transport::poll({}, {}, 200ms);

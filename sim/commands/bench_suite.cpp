@@ -27,7 +27,9 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
     WATTLE_TRY(const std::string text, read_whole(file, 16 << 20));
     const auto told = SortedJson::read(text, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     try {
-      curves.push_back({told.at("name"), told.at("decisions"), told.at("reward")});
+      curves.push_back({.name = told.at("name").get<std::string>(),
+                        .decisions = told.at("decisions").get<std::vector<double>>(),
+                        .reward = told.at("reward").get<std::vector<double>>()});
       curves.back().x = told.value("x", curves.back().x);
       curves.back().y = told.value("y", curves.back().y);
     } catch (const SortedJson::exception& error) {

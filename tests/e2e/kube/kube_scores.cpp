@@ -40,10 +40,10 @@ int run() {
     if (told.contains("nodes")) {
       for (const json& node : told["nodes"]) {
         KubeNode made;
-        made.allocatable_milli_cpu = node["milli_cpu"];
-        made.allocatable_memory_bytes = node["memory_bytes"];
-        made.allocatable_pods = node["pods"];
-        all.names.push_back(node["name"]);
+        made.allocatable_milli_cpu = node["milli_cpu"].get<std::int64_t>();
+        made.allocatable_memory_bytes = node["memory_bytes"].get<std::int64_t>();
+        made.allocatable_pods = node["pods"].get<int>();
+        all.names.push_back(node["name"].get<std::string>());
         all.nodes.push_back(made);
       }
     } else if (told.contains("bound")) {
@@ -51,7 +51,7 @@ int run() {
       if (at == all.names.end() || !pod) return 2;
       add_pod(all.nodes[static_cast<std::size_t>(at - all.names.begin())], *pod);
     } else {
-      pod = KubePod{told["milli_cpu"], told["memory_bytes"]};
+      pod = KubePod{told["milli_cpu"].get<std::int64_t>(), told["memory_bytes"].get<std::int64_t>()};
       std::cout << scores(all, *pod).dump() << std::endl;
     }
   }

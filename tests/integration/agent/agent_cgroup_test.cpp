@@ -170,22 +170,23 @@ TEST_CASE("what the agent samples under load lies between independent readings b
   const json first = json::parse(*first_line), second = json::parse(*second_line);
   CAPTURE(*second_line);
 
+  const auto number = [](const json& value) { return value.get<std::uint64_t>(); };
   const auto within = [](std::uint64_t low, std::uint64_t value, std::uint64_t high) {
     CHECK(low <= value);
     CHECK(value <= high);
   };
   // Node
-  within(before.busy_us, first["raw"]["cpu_busy_us"], second["raw"]["cpu_busy_us"]);
-  within(first["raw"]["cpu_busy_us"], second["raw"]["cpu_busy_us"], after.busy_us);
+  within(before.busy_us, number(first["raw"]["cpu_busy_us"]), number(second["raw"]["cpu_busy_us"]));
+  within(number(first["raw"]["cpu_busy_us"]), number(second["raw"]["cpu_busy_us"]), after.busy_us);
   const double interval_s = second["interval_ns"].get<double>() / 1e9;
   CHECK(second["node"]["cpu_used_cores"].get<double>() * interval_s * 1e6 <=
         static_cast<double>(after.busy_us - before.busy_us) * 1.05 + 50'000);
   const std::uint64_t memory_slack =
       second["node"]["memory_total_bytes"].get<std::uint64_t>() / 10;  // others come and go meanwhile
   const auto [least, most] = std::minmax(before.memory_used_bytes, after.memory_used_bytes);
-  within(least - std::min(memory_slack, least), second["node"]["memory_used_bytes"], most + memory_slack);
+  within(least - std::min(memory_slack, least), number(second["node"]["memory_used_bytes"]), most + memory_slack);
   if (before.node_cpu_some_us)
-    within(*before.node_cpu_some_us, second["raw"]["pressure"]["cpu_some_us"], *after.node_cpu_some_us);
+    within(*before.node_cpu_some_us, number(second["raw"]["pressure"]["cpu_some_us"]), *after.node_cpu_some_us);
 
   // Pod
   const json* one = find_pod(first, false, cgroup.id());
@@ -193,13 +194,14 @@ TEST_CASE("what the agent samples under load lies between independent readings b
   REQUIRE(one != nullptr);
   REQUIRE(two != nullptr);
   CHECK((*two)["kind"] == "pod");
-  const std::uint64_t used_one = (*one)["raw"]["cpu_usage_us"], used_two = (*two)["raw"]["cpu_usage_us"];
+  const std::uint64_t used_one = number((*one)["raw"]["cpu_usage_us"]),
+                      used_two = number((*two)["raw"]["cpu_usage_us"]);
   within(before.pod_us, used_one, used_two);
   within(used_one, used_two, after.pod_us);
   CHECK(used_two > used_one);  // stress-ng runs
   CHECK((*two)["cpu_usage_us"] == used_two - used_one);
   if (before.pod_cpu_some_us)
-    within(*before.pod_cpu_some_us, (*two)["raw"]["pressure"]["cpu_some_us"], *after.pod_cpu_some_us);
+    within(*before.pod_cpu_some_us, number((*two)["raw"]["pressure"]["cpu_some_us"]), *after.pod_cpu_some_us);
   // memory.current exists only where the controller is on cgroup v2.
   const bool has_memory = !text_of(cgroup.pod() + "/memory.current").empty();
   CHECK(two->contains("memory_bytes") == has_memory);
@@ -232,7 +234,8 @@ TEST_CASE("a pod that goes is told as ended, and one that comes back under its p
     }
     return std::nullopt;
   };
-  REQUIRE(until([&](const json& s) { return find_pod(s, false, old_id) != nullptr && s["seq"] > 1; }));
+  REQUIRE(
+      until([&](const json& s) { return find_pod(s, false, old_id) != nullptr && s["seq"].get<std::uint64_t>() > 1; }));
   cgroup->remove();
   load.reset();
   cgroup.emplace(mount);

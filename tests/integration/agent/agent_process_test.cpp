@@ -81,7 +81,7 @@ TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters r
     line = child.line();
     REQUIRE(line);
     sample = wattle::SortedJson::parse(*line);
-    energy_uj = sample["node"]["energy_uj"];
+    energy_uj = sample["node"]["energy_uj"].get<std::uint64_t>();
   } while (energy_uj == 0);
   CHECK(energy_uj == 5'000'000);  // psys stands still: it is not to be believed
   CHECK(sample["node"]["energy_source"] == "rapl");
@@ -127,7 +127,7 @@ TEST_CASE("a captured server is accepted or not by its own meters, in a report t
   CHECK(said.find("not seen: two loads together take what they take alone: a captured tree gets no load") !=
         std::string::npos);
   std::ifstream file(right.path + "/report.json");
-  const auto report = wattle::SortedJson::parse(file);
+  const auto report = wattle::SortedJson::parse(std::string(std::istreambuf_iterator<char>(file), {}));
   CHECK(report["accepted"] == true);
   CHECK(report["phases"].size() == 5);
   for (const auto& phase : report["phases"]) CHECK(phase["power_w"].get<double>() > 0);

@@ -43,7 +43,7 @@ TEST_CASE("records in, scores out, outcomes joined: the whole loop over real soc
   auto shim = world.ask_client(world.shim);
   const json nodes = answer(reader, "nodes");
   REQUIRE(nodes["nodes"].size() == 3);
-  CHECK(nodes["nodes"][0]["power_w"] == doctest::Approx(50));
+  CHECK(nodes["nodes"][0]["power_w"].get<double>() == doctest::Approx(50));
 
   std::vector<std::string> placed_on;
   for (int i = 0; i < 8; ++i) placed_on.push_back(place_one(agents, shim, "pod-" + std::to_string(i)));
@@ -55,8 +55,8 @@ TEST_CASE("records in, scores out, outcomes joined: the whole loop over real soc
 
   const auto& status = answer(reader, "status");
   if (status["mode_reason"] == "") {  // built with libtorch
-    REQUIRE(run_until(world, agents, [&] { return answer(reader, "status")["model_step"] >= 2; }));
-    CHECK(answer(reader, "status")["replay"] > 0);
+    REQUIRE(run_until(world, agents, [&] { return answer(reader, "status")["model_step"].get<std::uint64_t>() >= 2; }));
+    CHECK(answer(reader, "status")["replay"].get<std::uint64_t>() > 0);
   }
 
   http::Client web("127.0.0.1", world.controller->endpoints().http_port);
@@ -85,19 +85,19 @@ TEST_CASE("a restart resumes gradient steps, replay and decision ids from the ch
     for (int i = 0; i < 8; ++i) place_one(agents, shim, "pod-" + std::to_string(i));
     REQUIRE(run_until(world, agents, [&] {
       const json status = answer(reader, "status");
-      return status["gradient_steps"] >= 4 && status["placements"] == 8;
+      return status["gradient_steps"].get<std::uint64_t>() >= 4 && status["placements"] == 8;
     }));
     const json status = answer(reader, "status");
-    steps = status["gradient_steps"];
-    replay = status["replay"];
+    steps = status["gradient_steps"].get<std::uint64_t>();
+    replay = status["replay"].get<std::uint64_t>();
   }
   world.controller.reset();
   world.start();
   auto agents = connect_agents(world, 2);
   auto reader = world.ask_client(world.reader);
   const json status = answer(reader, "status");
-  CHECK(status["gradient_steps"] >= steps);
-  CHECK(status["replay"] >= replay);
+  CHECK(status["gradient_steps"].get<std::uint64_t>() >= steps);
+  CHECK(status["replay"].get<std::uint64_t>() >= replay);
   auto shim = world.ask_client(world.shim);
   place_one(agents, shim, "after");
   CHECK(answer(reader, "decisions")["decisions"][0]["id"] == 9);
@@ -126,7 +126,7 @@ TEST_CASE("garbage on each socket is refused and the loop goes on") {
   for (int i = 0; i < 10; ++i) (void)feed->send("\xc1 nonsense");
   auto reader = world.ask_client(world.reader);
   const auto before = answer(reader, "status")["samples"].get<std::uint64_t>();
-  CHECK(run_until(world, agents, [&] { return answer(reader, "status")["samples"] > before; }));
+  CHECK(run_until(world, agents, [&] { return answer(reader, "status")["samples"].get<std::uint64_t>() > before; }));
 }
 
 TEST_CASE("roles hold: who may ask, query and confirm") {

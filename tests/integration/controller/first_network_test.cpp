@@ -21,7 +21,7 @@ namespace {
 std::string audited_at_start(transport::AskClient& client) {
   const json policy = answer(client, "policy");
   for (const json& change : policy["changes"])
-    if (change["who"] == "start") return change["what"];
+    if (change["who"] == "start") return change["what"].get<std::string>();
   return {};
 }
 

@@ -88,7 +88,8 @@ TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on 
     json told;
     REQUIRE(run_until(world, agents, [&] {
       told = margins_of(world);
-      return told["learned"]["steps"] >= 20 || told["learned"]["failures"] > 0;
+      return told["learned"]["steps"].get<std::uint64_t>() >= 20 ||
+             told["learned"]["failures"].get<std::uint64_t>() > 0;
     }));
     if (told["learned"]["problem"].is_string()) return;  // built without libtorch
     CHECK(service.steered == 0);
@@ -106,8 +107,8 @@ TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on 
     CHECK(row["teacher"]["memory_margin_ratio"].is_number());
     CHECK(row["student_out"] == false);
     CHECK(told["out"].empty());
-    CHECK(row["cost"] > 0.99);
-    steps = told["learned"]["steps"];
+    CHECK(row["cost"].get<double>() > 0.99);
+    steps = told["learned"]["steps"].get<std::uint64_t>();
     http::Client web("127.0.0.1", world.controller->endpoints().http_port);
     const auto page = web.request("GET", "/metrics", "", wattle::tests::soon());
     REQUIRE(page);
@@ -116,8 +117,8 @@ TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on 
   world.controller.reset();
   world.start();
   const json again = margins_of(world);
-  CHECK(again["learned"]["resumed_steps"] >= steps);
-  CHECK(again["learned"]["replay"] >= 300);
+  CHECK(again["learned"]["resumed_steps"].get<std::uint64_t>() >= steps);
+  CHECK(again["learned"]["replay"].get<std::uint64_t>() >= 300);
 }
 
 TEST_CASE("in mode canary steps go to the service's own node, and the verdict counts pairs of blocks") {
@@ -130,14 +131,14 @@ TEST_CASE("in mode canary steps go to the service's own node, and the verdict co
   REQUIRE(minutes_until(world, agents, service, [&] {
     CHECK(agents[1]->status().margins.empty());
     if (service.minutes % 50 == 0) told = margins_of(world);
-    return (told.contains("pairs") && told["pairs"] >= 2) ||
-           (told.contains("learned") && told["learned"]["failures"] > 0);
+    return (told.contains("pairs") && told["pairs"].get<std::uint64_t>() >= 2) ||
+           (told.contains("learned") && told["learned"]["failures"].get<std::uint64_t>() > 0);
   }));
   if (told["learned"]["problem"].is_string()) return;  // built without libtorch
   CHECK(service.steered > 20);
   CHECK(service.of_memory == service.steered);
   CHECK(told["in_force"] == "canary");
-  CHECK(told["teacher"]["minutes"] > 20);
+  CHECK(told["teacher"]["minutes"].get<std::uint64_t>() > 20);
 }
 
 TEST_CASE("with provisioning.teacher off nothing is looked at, and the document says how to change that") {

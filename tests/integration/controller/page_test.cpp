@@ -117,7 +117,7 @@ TEST_CASE(
   CHECK(now["mode"] == "off");
   std::map<std::string, std::string> why_of;  // what follows from a change stands among them too
   for (const auto& each : now["changes"])
-    if (each["who"] == "page/127.0.0.1") why_of[each["what"]] = each["why"];
+    if (each["who"] == "page/127.0.0.1") why_of[each["what"].get<std::string>()] = each["why"].get<std::string>();
   CHECK(why_of.size() == 2);
   CHECK(why_of["mode shadow -> off"] == "to see");
   CHECK(why_of.contains("promotion to live refused"));

@@ -126,7 +126,7 @@ TEST_CASE("a canary gives scores in its treated blocks and none in the others, a
   const auto decisions = query(reader, "decisions", {{"limit", "1000"}});
   REQUIRE(decisions);
   for (const json& decision : (*decisions)["decisions"]) {
-    const std::string mode = decision["mode"];
+    const auto mode = decision["mode"].get<std::string>();
     CHECK((mode == "canary, treated" || mode == "canary, control"));
   }
   CHECK(run_until(world, agents, [&] {
@@ -163,7 +163,7 @@ TEST_CASE("pods beyond their soft latency limit are measured, and a canary that 
     const json measured = answer(client, "policy")["late"];
     CHECK(measured["measured"] == 1);
     CHECK(measured["set"] == false);
-    CHECK(measured["price"] >= 1);
+    CHECK(measured["price"].get<double>() >= 1);
     answer(client, "policy-set", {{"late", "2%"}, {"why", "users"}});
     const json policy = answer(client, "policy-set", {{"mode", "canary:50%"}, {"why", "to measure"}});
     CHECK(policy["promotion"]["closed_by"].get<std::string>().starts_with("measured blocks: 0 treated"));
@@ -252,7 +252,7 @@ json policy_of(World& world) {
 // Why the guard did what it did last; empty: nothing.
 std::string guard_said(const json& policy) {
   for (const json& change : policy["changes"])
-    if (change["who"] == "guard") return change["why"];
+    if (change["who"] == "guard") return change["why"].get<std::string>();
   return {};
 }
 

@@ -44,7 +44,7 @@ TEST_CASE(
     const auto scored = shim.ask(ask_for(uid, {"n0", "n1"}), wattle::tests::soon());
     if (!scored) FAIL(scored.error().message());
     const json decision = answer(client, "explain", {{"pod", uid}})["decision"];
-    const std::string by = decision["decided_by"], reason = decision["reason"];
+    const auto by = decision["decided_by"].get<std::string>(), reason = decision["reason"].get<std::string>();
     INFO(reason);
     const auto ten = std::count(scored->scores.begin(), scored->scores.end(), 10);
     CHECK((by == "neutral" || by == "network" || by == "fallback"));
@@ -56,7 +56,7 @@ TEST_CASE(
       for (const json& each : decision["candidates"]) {
         best = std::max(best, each["q"].get<double>());
         worst = std::min(worst, each["q"].get<double>());
-        if (each["node"] == decision["advice"]) advised = each["q"];
+        if (each["node"] == decision["advice"]) advised = each["q"].get<double>();
       }
       CHECK(advised == best);
       CHECK(best > worst);
@@ -72,7 +72,7 @@ TEST_CASE(
     const std::string from = ships(preset) ? "shipped:" + preset : "the prior alone";
     std::string ranked;
     REQUIRE(run_until(world, agents, [&] {
-      ranked = answer(client, "policy")["ranked_by"];
+      ranked = answer(client, "policy")["ranked_by"].get<std::string>();
       return ranked.starts_with("a network of " + preset + " that began with " + from);
     }));
     const std::string by = decided(preset);
@@ -80,7 +80,7 @@ TEST_CASE(
   }
   answer(client, "policy-set", {{"reward", "weighted"}, {"why", "back"}});
   CHECK(run_until(world, agents, [&] {
-    const std::string ranked = answer(client, "policy")["ranked_by"];
+    const auto ranked = answer(client, "policy")["ranked_by"].get<std::string>();
     return ranked.find("a network of weighted that began with shipped:weighted") != std::string::npos;
   }));
 }

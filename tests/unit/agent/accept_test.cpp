@@ -80,7 +80,7 @@ struct AcceptMachine {
 std::string verdict_of(const AcceptTally& tally, const std::string& words) {
   const json report = json::parse(tally.json());
   for (const json& one : report["verdicts"])
-    if (one["what"].get<std::string>().find(words) != std::string::npos) return one["verdict"];
+    if (one["what"].get<std::string>().find(words) != std::string::npos) return one["verdict"].get<std::string>();
   return "none";
 }
 

@@ -200,7 +200,8 @@ TEST_CASE("keys token makes a token that its file alone has, lists it, and takes
   CHECK(listed["tokens"][1]["replace"] == true);
   REQUIRE(outside.run({"keys", "token", "revoke", "--tokens", tokens, "worker-1"}) == 0);
   CHECK(outside.run({"keys", "token", "revoke", "--tokens", tokens, "worker-1"}) == 1);
-  REQUIRE(outside.run({"keys", "token", "revoke", "--tokens", tokens, listed["tokens"][1]["id"]}) == 0);
+  REQUIRE(outside.run({"keys", "token", "revoke", "--tokens", tokens, listed["tokens"][1]["id"].get<std::string>()}) ==
+          0);
   CHECK(text_of(tokens).empty());
 }
 

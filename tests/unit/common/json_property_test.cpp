@@ -62,14 +62,14 @@ rc::Gen<double> reals() {
 
 // Builds the same random document in both libraries.
 template <class Ours, class Theirs>
-struct Twins {
+struct Both {
   Ours ours;
   Theirs theirs;
 };
 
 template <class Ours, class Theirs>
-Twins<Ours, Theirs> twins(int depth) {
-  Twins<Ours, Theirs> out;
+Both<Ours, Theirs> both(int depth) {
+  Both<Ours, Theirs> out;
   const auto set = [&](const auto& value) {
     out.ours = value;
     out.theirs = value;
@@ -98,7 +98,7 @@ Twins<Ours, Theirs> twins(int depth) {
     case 7:
       out = {Ours::array(), Theirs::array()};
       for (int left = *rc::gen::inRange(0, 5); left > 0; --left) {
-        auto each = twins<Ours, Theirs>(depth - 1);
+        auto each = both<Ours, Theirs>(depth - 1);
         out.ours.push_back(std::move(each.ours));
         out.theirs.push_back(std::move(each.theirs));
       }
@@ -107,7 +107,7 @@ Twins<Ours, Theirs> twins(int depth) {
       out = {Ours::object(), Theirs::object()};
       for (int left = *rc::gen::inRange(0, 24); left > 0; --left) {
         const auto key = *rc::gen::oneOf(texts(), rc::gen::element<std::string>("a", "b", "c", "d"));
-        auto each = twins<Ours, Theirs>(left > 4 ? 0 : depth - 1);
+        auto each = both<Ours, Theirs>(left > 4 ? 0 : depth - 1);
         out.ours[key] = std::move(each.ours);
         out.theirs[key] = std::move(each.theirs);
       }
@@ -117,7 +117,7 @@ Twins<Ours, Theirs> twins(int depth) {
 
 template <class Ours, class Theirs>
 void same_bytes() {
-  const auto made = twins<Ours, Theirs>(3);
+  const auto made = both<Ours, Theirs>(3);
   for (const int indent : {-1, 0, 1, 2})
     for (const bool ascii : {false, true})
       RC_ASSERT(made.ours.dump(indent, ascii ? JsonText::ascii : JsonText::utf8) ==

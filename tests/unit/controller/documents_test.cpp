@@ -35,12 +35,12 @@ TEST_CASE("a pod is told with what each of its containers draws, and the rest; a
   REQUIRE(one["containers"].size() == 2);
   CHECK(one["containers"][0]["name"] == "web");
   CHECK(one["containers"][0]["id"] == "0123456789ab");
-  CHECK(one["containers"][0]["power_w"] == doctest::Approx(5));
-  CHECK(one["containers"][0]["cpu_cores"] == doctest::Approx(0.5));
-  CHECK(one["containers"][0]["energy_j"] == doctest::Approx(5));
+  CHECK(one["containers"][0]["power_w"].get<double>() == doctest::Approx(5));
+  CHECK(one["containers"][0]["cpu_cores"].get<double>() == doctest::Approx(0.5));
+  CHECK(one["containers"][0]["energy_j"].get<double>() == doctest::Approx(5));
   CHECK(one["containers"][1]["name"].is_null());
-  CHECK(one["rest"]["power_w"] == doctest::Approx(1));
-  CHECK(one["rest"]["cpu_cores"] == doctest::Approx(0.1));
+  CHECK(one["rest"]["power_w"].get<double>() == doctest::Approx(1));
+  CHECK(one["rest"]["cpu_cores"].get<double>() == doctest::Approx(0.1));
   double sum_j = one["rest"]["energy_j"].get<double>();
   for (const json& container : one["containers"]) sum_j += container["energy_j"].get<double>();
   CHECK(sum_j == doctest::Approx(one["energy_j"].get<double>()));
@@ -85,13 +85,13 @@ TEST_CASE("documents have the shapes of docs/reference/api.md") {
   CHECK((*status)["mode"] == "live");
   CHECK((*status)["decisions"] == 1);
   CHECK((*status)["loss"].is_null());
-  CHECK((*status)["power_w"] == doctest::Approx(203));
+  CHECK((*status)["power_w"].get<double>() == doctest::Approx(203));
 
   const auto nodes = rig.get("nodes");
   REQUIRE(nodes);
   const json& node = (*nodes)["nodes"][0];
   CHECK(node["name"] == "n1");
-  CHECK(node["power_w"] == doctest::Approx(101));
+  CHECK(node["power_w"].get<double>() == doctest::Approx(101));
   CHECK(node["idle_w"].is_null());
   CHECK(node["psi"]["cpu_some_ratio"].is_null());
   CHECK(node["pods"] == 1);
@@ -109,7 +109,7 @@ TEST_CASE("documents have the shapes of docs/reference/api.md") {
   REQUIRE(pods);
   CHECK((*pods)["pods"][0]["name"] == "p1-name");
   CHECK((*pods)["pods"][0]["decision_id"] == 1);
-  CHECK((*pods)["pods"][0]["cpu_cores"] == doctest::Approx(0.8));
+  CHECK((*pods)["pods"][0]["cpu_cores"].get<double>() == doctest::Approx(0.8));
 
   const auto decisions = rig.get("decisions", {{"limit", "5"}});
   REQUIRE(decisions);
@@ -124,7 +124,7 @@ TEST_CASE("documents have the shapes of docs/reference/api.md") {
   CHECK(decision["candidates"][2]["q"].is_null());
   CHECK(decision["features"]["names"].size() == decision["features"]["winner"].size());
   for (const char* terms : {"winner_terms", "runner_up_terms"}) {
-    const std::string named = decision[terms == std::string("winner_terms") ? "winner" : "runner_up"];
+    const auto named = decision[terms == std::string("winner_terms") ? "winner" : "runner_up"].get<std::string>();
     for (const json& candidate : decision["candidates"]) {
       if (candidate["node"] != named) continue;
       const double sum = decision[terms]["energy"].get<double>() + decision[terms]["latency"].get<double>() +
@@ -133,7 +133,7 @@ TEST_CASE("documents have the shapes of docs/reference/api.md") {
     }
     CHECK(decision[terms]["uncertainty"].is_null());
   }
-  CHECK(decision["demand_cores"] == doctest::Approx(0.5));
+  CHECK(decision["demand_cores"].get<double>() == doctest::Approx(0.5));
 
   CHECK((*rig.get("doctor"))["controller"]["ok"] == true);
   CHECK(rig.get("node", {{"name", "nope"}}).error().code == Errc::not_found);

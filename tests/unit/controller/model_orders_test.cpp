@@ -316,9 +316,9 @@ TEST_CASE("a network is compared with the serving one on the placements that are
   CHECK(eval["decisions"] == 10);
   CHECK(eval["outcomes"] == 10);
   CHECK(eval["same_choice_ratio"] == 1.0);  // a value that all nodes share changes no choice
-  CHECK(eval["mean_abs_q_difference"] == doctest::Approx(3));
+  CHECK(eval["mean_abs_q_difference"].get<double>() == doctest::Approx(3));
   CHECK(eval["serving"]["agreed"] == 5);
-  CHECK(eval["model"]["max_abs_residual"] == doctest::Approx(3));
+  CHECK(eval["model"]["max_abs_residual"].get<double>() == doctest::Approx(3));
   CHECK(eval["serving"]["mean_abs_error"].get<double>() < eval["model"]["mean_abs_error"].get<double>());
   CHECK(rig.value() == 0.0F);  // comparing changes nothing
 }

@@ -151,8 +151,8 @@ TEST_CASE("an argument of a list that makes no sense is named with its mend") {
 TEST_CASE("the fleet's watts are told apart by whether they were measured; what is silent counts for nothing") {
   PageRig rig;
   json fleet = (*rig.get("fleet"))["fleet"];
-  CHECK(fleet["measured_w"] == doctest::Approx(600));
-  CHECK(fleet["estimated_w"] == doctest::Approx(400));
+  CHECK(fleet["measured_w"].get<double>() == doctest::Approx(600));
+  CHECK(fleet["estimated_w"].get<double>() == doctest::Approx(400));
   CHECK(fleet["nodes_measured"] == 3);
   CHECK(fleet["nodes_estimated"] == 1);
   CHECK(fleet["cpu_cores"] == 32);
@@ -201,10 +201,10 @@ TEST_CASE("curves have a point each 5 s of the fleet, each minute of its day, ea
   CHECK(day["values"]["measured_w"] == json{600, 600});
   const json node = (*rig.get("history", {{"node", "n3"}}))["history"];
   CHECK(node["values"]["power_w"].size() == 7);
-  CHECK(node["values"]["use_ratio"].back() == doctest::Approx(0.25));
+  CHECK(node["values"]["use_ratio"].back().get<double>() == doctest::Approx(0.25));
   CHECK(node["values"]["latency_ms"].back().is_null());
   const json pod = (*rig.get("history", {{"pod", "b"}}))["history"];
-  CHECK(pod["values"]["cpu_cores"].back() == doctest::Approx(0.2));
+  CHECK(pod["values"]["cpu_cores"].back().get<double>() == doctest::Approx(0.2));
   for (int i = 0; i < 4000; ++i) {
     rig.clock.advance(5s);
     rig.series.sample(rig.from());

@@ -221,7 +221,8 @@ TEST_CASE("the document has every workload, those that differ, or one by an end 
   const json& web = all["workloads"][0];
   CHECK(web["workload"] == "shop/Deployment/web");
   CHECK(web["state"] == "lower");
-  CHECK(web["freed"]["energy_j_per_day"] == doctest::Approx(86'400 * web["freed"]["power_w"].get<double>()));
+  CHECK(web["freed"]["energy_j_per_day"].get<double>() ==
+        doctest::Approx(86'400 * web["freed"]["power_w"].get<double>()));
   CHECK((*rig.provision({{"only", "suggested"}}))["workloads"].size() == 1);
   CHECK((*rig.provision({{"limit", "1"}}))["more"] == 1);
   for (const char* name : {"web", "Deployment/web", "shop/Deployment/web"}) {

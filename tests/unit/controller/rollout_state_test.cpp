@@ -215,7 +215,7 @@ TEST_CASE("a row that is damaged lets nothing act until an operator says so; the
       REQUIRE(rig.manager->keep({}));
     }
     CHECK(rig.manager->document()["changes"][0]["who"] == "guard");
-    const std::string why = rig.manager->document()["changes"][0]["why"];
+    const auto why = rig.manager->document()["changes"][0]["why"].get<std::string>();
     CHECK(why.find("monitor " + std::string(row)) != std::string::npos);
     CHECK(why.find("wattle policy set") != std::string::npos);
     CHECK((rig.manager->regression().controls() == 600) == (std::string_view(row) == "gate"));

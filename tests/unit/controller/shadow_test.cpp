@@ -131,15 +131,15 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   CHECK(figure->change.mean <= figure->change.high);
   CHECK(figure->advised_ratio == doctest::Approx(1));
   const wattle::SortedJson told = modelled_json(rig.decider->saving(), {});
-  CHECK(told["saving_ratio"] == doctest::Approx(-figure->change.mean));
-  CHECK(told["saving_low"] <= told["saving_high"]);
+  CHECK(told["saving_ratio"].get<double>() == doctest::Approx(-figure->change.mean));
+  CHECK(told["saving_low"].get<double>() <= told["saving_high"].get<double>());
   CHECK(told["acting_power_w"] == figure->advised_w);
   CHECK(told["calibration"].is_null());
   CHECK(told["calibrated_ratio"].is_null());
   const wattle::SortedJson half = modelled_json(rig.decider->saving(), Calibration{{0.5, 0.4, 0.6}, 31});
   CHECK(half["calibration"]["blocks"] == 31);
-  CHECK(half["calibrated_ratio"] == doctest::Approx(-0.5 * figure->change.mean));
-  CHECK(half["calibrated_low"] <= half["calibrated_high"]);
+  CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
+  CHECK(half["calibrated_low"].get<double>() <= half["calibrated_high"].get<double>());
   CHECK(half["saving_ratio"] == told["saving_ratio"]);
   CHECK(modelled_json(nullptr, {}).is_null());
 

@@ -75,7 +75,7 @@ TEST_CASE("a pod that runs is thought away from where it does, so that its own n
   WhatIfRig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2"}));
   const double before_w =
-      rig.ask({{"pod", "p1"}, {"weight.energy", "1"}}).value()["as_is"]["candidates"][0]["marginal_w"];
+      rig.ask({{"pod", "p1"}, {"weight.energy", "1"}}).value()["as_is"]["candidates"][0]["marginal_w"].get<double>();
   wire::Ask large = ask_for("large", {"n1", "n2"});
   large.cpu_request_cores = 6;
   rig.decider->ask(large);

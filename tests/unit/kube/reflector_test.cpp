@@ -121,9 +121,9 @@ class Copy final : public Sink {
   std::map<std::string, int> objects;
   void begin_list() override { listed_.clear(); }
   void put(const json& object) override {
-    const std::string name = object["metadata"]["name"];
+    const auto name = object["metadata"]["name"].get<std::string>();
     listed_.insert(name);
-    objects[name] = object["value"];
+    objects[name] = object["value"].get<int>();
   }
   void end_list() override {
     std::erase_if(objects, [&](const auto& each) { return !listed_.contains(each.first); });

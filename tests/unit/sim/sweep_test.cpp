@@ -35,15 +35,15 @@ TEST_CASE(
         CHECK(line["power_w"].get<double>() == doctest::Approx(server.watts[0]).epsilon(1e-4));
         CHECK(line["response_ms"].is_null());
       } else {
-        const double used = line["utilisation"];
+        const auto used = line["utilisation"].get<double>();
         CHECK(line["power_w"].get<double>() == doctest::Approx(server.watts_at(used)).epsilon(1e-3));
         CHECK(line["response_ms"].get<double>() >= 100);  // its work alone
         CHECK(used <= level + 0.02);
       }
       CHECK(line["power_w"].get<double>() > power_w);
       CHECK(line["requests_per_s"].get<double>() > requests);
-      power_w = line["power_w"];
-      requests = line["requests_per_s"];
+      power_w = line["power_w"].get<double>();
+      requests = line["requests_per_s"].get<double>();
     }
   }
 }
