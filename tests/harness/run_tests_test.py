@@ -90,6 +90,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         code, said = Project(folder, 'add_test(NAME classless COMMAND true)\n').run()
         claim("a test without a class is an error that names it", code == 1 and "classless" in said, said)
+
+    for labels, fine in (("e2e", False), ("live;pure", False), ("live;e2e", True)):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "CMakeLists.txt").write_text(
+                f"cmake_minimum_required(VERSION 3.25)\nproject(classes LANGUAGES NONE)\nenable_testing()\ninclude({ROOT}/cmake/wattle.cmake)\n"
+                f'add_test(NAME mine COMMAND true)\nset_tests_properties(mine PROPERTIES LABELS "{labels}")\n')
+            done = subprocess.run(["cmake", "-S", folder, "-B", f"{folder}/build"], capture_output=True, text=True, check=False)
+            claim(f"configuring {'accepts' if fine else 'refuses'} a test with the labels {labels}",
+                  (done.returncode == 0) == fine and (fine or "test mine has the labels" in done.stderr), done.stderr)
     return 1 if failed else 0
 
 
