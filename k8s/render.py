@@ -17,7 +17,7 @@ BASE = HERE / "base"
 sys.path.insert(0, str(HERE.parent / "tests/e2e/kube"))
 import assets  # noqa: E402
 
-# What only Helm needs: kustomize names generated ConfigMaps by their content, and leaves nothing behind that it would have to keep; its labels.
+# Annotations and labels that only Helm needs: kustomize names generated ConfigMaps by their content, and keeps no object of its own.
 OF_HELM = re.compile(r"^ *annotations: \{helm\.sh/[^}]*\}\n|^ *wattle\.dev/config: .*\n"
                      r"|app\.kubernetes\.io/(?:instance|managed-by|version): [^,}]*, |, (?:app\.kubernetes\.io/version|helm\.sh/chart): [^,}]*(?=[,}])"
                      r"|^ *(?:app\.kubernetes\.io/(?:instance|managed-by|version)|helm\.sh/chart): .*\n", re.MULTILINE)

@@ -85,7 +85,7 @@ FORMS = {
 }
 # Texts that are one of some names: the program lists them when it refuses another.
 NAMED = {"agent": [], "controller": ["mode", "policy", "reward.preset", "reward.load", "learn.network"], "shim": []}
-# What the chart's volumes, Services, probes and schedulers rely on: only the chart's own value fits. A key that base does not set stays empty.
+# Keys that the chart's volumes, Services, probes and schedulers rely on: only the chart's own value fits. A key that base does not set stays empty.
 OWNED = {
     "agent": ["state_dir", "roots.proc", "roots.sys", "http.port", "http.token_file", "http.tls.client_ca", "controller.enrol.token_file", "controller.enrol.ca_file"],
     "controller": ["data_dir", "key", "allow_list", "store.path", "http.port", "http.token_file", "http.tls.client_ca", "enrol.port", "enrol.tls.certificate",
@@ -94,7 +94,7 @@ OWNED = {
              "http.token_file", "http.tls.client_ca", "controller.key", "controller.server_key"],
 }
 PORTS = {"controller": ["telemetry.endpoint", "feed.endpoint", "ask.endpoint"]}  # an endpoint whose port a Service leads to
-# What keys of one section ask of each other.
+# Keys of one section that need or exclude each other.
 TLS = {"dependencies": {"certificate": ["key"], "key": ["certificate"]}}
 TOGETHER = {
     "agent": {
@@ -233,7 +233,7 @@ def nested(path, value):
 
 
 def refusals(binaries, part, document):
-    """What the program says of a configuration: lines 'key: what (mend)' without file and line."""
+    """The program's mistakes in a configuration: lines 'key: what (fix)' without file and line."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         file.write(yaml.safe_dump(document, sort_keys=False))
         file.flush()

@@ -227,9 +227,9 @@ def check_labels(objects, what):
         if template and template["metadata"]["labels"].get("app.kubernetes.io/name") != labels.get("app.kubernetes.io/name"):
             manifests.breach(f"{what}: {manifests.label(thing)}: its pods are called {template['metadata']['labels']}")
         local = {v["name"] for v in template["spec"].get("volumes", []) if "emptyDir" in v} if template and thing["kind"] == "Deployment" else set()
-        told = set((template or thing)["metadata"].get("annotations", {}).get("cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", "").split(",")) - {""}
-        if local != told:
-            manifests.breach(f"{what}: {manifests.label(thing)}: a cluster autoscaler may lose the volumes {sorted(told)}, its pods have {sorted(local)}")
+        named = set((template or thing)["metadata"].get("annotations", {}).get("cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", "").split(",")) - {""}
+        if local != named:
+            manifests.breach(f"{what}: {manifests.label(thing)}: a cluster autoscaler may lose the volumes {sorted(named)}, its pods have {sorted(local)}")
 
 
 TEXTS = ("namespace", "schedulerName", "name", "resourceNamespace", "serviceAccountName", "claimName", "storageClassName", "priorityClassName", "app.kubernetes.io/instance")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""chart_values: what Helm takes as values of the chart, the programs take as their configuration.
+"""chart_values: holds the chart's values to the rules of the programs that are configured by them.
 
 Fed to both  values at and beyond the bounds of every key of every program, of other types, and texts that only a parser can judge; keys that
              contradict each other; the chart's own keys that end up in a configuration
-Claims       what a program refuses, Helm refuses, by the schema or in words, before anything is installed; what a program takes in its usual
-             spelling, Helm takes, unless the chart's volumes, ports or probes depend on the key (k8s/schema.py, OWNED)
+Claims       Helm refuses every value that a program refuses, by the schema or in words, before anything is installed; Helm takes every value
+             that a program takes in its usual spelling, unless the chart's volumes, ports or probes depend on the key (k8s/schema.py, OWNED)
 Usage        chart_values.py FOLDER-OF-BINARIES
 Exit         0 fine, 1 a breach, 77 no helm or no programs
 """
@@ -27,7 +27,7 @@ import render  # noqa: E402
 import schema  # noqa: E402
 
 BREACHES = []
-# What else has to stand beside a key for the program to judge it alone.
+# Keys that stand beside a key so that the program judges that key alone.
 BESIDE = {
     "agent": {"probes[]": {"name": "a", "host": "192.0.2.1", "port": 443}, "estimate": {"idle_w": 10, "max_w": 100000},
               "provisioning.latency[]": {"workload": "w", "url": "http://127.0.0.1:9102/metrics", "histogram": "h", "target": "1s"},
@@ -195,7 +195,7 @@ def pointer(part, key):
 
 
 def helm(values):
-    """What Helm says of values: empty where it renders them."""
+    """Helm's refusal of values; empty where it renders them."""
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(values, file)
         file.flush()
@@ -231,16 +231,16 @@ def check_part(binaries, part, keys):
         for key, value in each.items():
             config = merged(config, document(part, key, value)[1])
         lines = schema.refusals(binaries, part, laid_over(yaml.safe_load((ROOT / f"k8s/base/config/{part}.yaml").read_text(encoding="utf-8")), config))
-        told = helm({part: {"config": config}})
+        answer = helm({part: {"config": config}})
         for key, value in each.items():
             count += 1
-            judge(binaries, part, keys, key, value, lines, told)
+            judge(binaries, part, keys, key, value, lines, answer)
     print(f"wattle-{part}: {count} values of {len(keys)} keys, judged alike by the program and by Helm", flush=True)
 
 
-def judge(binaries, part, keys, key, value, lines, told, alone=False):
+def judge(binaries, part, keys, key, value, lines, answer, alone=False):
     said = [line for line in lines if key_of(line) == key]
-    refused = bool(re.search(re.escape(f"'{pointer(part, key)}") + r"[/']", told)) or f"{part}.config.{key}: " in told
+    refused = bool(re.search(re.escape(f"'{pointer(part, key)}") + r"[/']", answer)) or f"{part}.config.{key}: " in answer
     free = key not in schema.OWNED[part] + schema.PORTS.get(part, []) and key not in STRICTER[part]
     if bool(said) == refused or (refused and not said and not (free and usual(keys, key, value))):
         return
@@ -250,11 +250,11 @@ def judge(binaries, part, keys, key, value, lines, told, alone=False):
     elif said:
         breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm takes what the program refuses: {said[0]}")
     else:
-        breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm refuses what the program takes: {next(line for line in told.splitlines() if pointer(part, key) in line)[:200]}")
+        breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm refuses what the program takes: {next(line for line in answer.splitlines() if pointer(part, key) in line)[:200]}")
 
 
 def usual(keys, key, value):
-    """Whether it is spelled as values are: a program takes any scalar for a text, Helm takes texts alone, so that none is read as a number."""
+    """True for a value that is spelled as values are: a program takes any scalar for a text, Helm takes texts alone, so that none is read as a number."""
     kind = next(k for k in keys if k["key"] == key)["kind"]
     if isinstance(value, bool):
         return kind == "boolean"
@@ -270,16 +270,16 @@ def check_together(binaries):
         config |= {"bpf": {"enabled": its["bpf"]}} if "bpf" in its else {}
         if not schema.refusals(binaries, part, config):
             breach(f"{part}: {json.dumps(values)}: the program takes it")
-        told = helm(values)
-        if words not in told:
-            breach(f"{part}: {json.dumps(values)}: Helm says '{told[:300]}', and not {words}")
+        answer = helm(values)
+        if words not in answer:
+            breach(f"{part}: {json.dumps(values)}: Helm says '{answer[:300]}', and not {words}")
     for values, words in CONTRADICTIONS:
         if words not in helm(values):
             breach(f"{json.dumps(values)}: Helm takes two answers to one question, or does not name {words}")
     for values, words in OWN:
-        told = helm(values)
-        if (words is None and told) or (words and words not in told):
-            breach(f"{json.dumps(values)}: Helm says '{told[:300]}', and not {words}")
+        answer = helm(values)
+        if (words is None and answer) or (words and words not in answer):
+            breach(f"{json.dumps(values)}: Helm says '{answer[:300]}', and not {words}")
     print(f"{len(TOGETHER)} combinations, {len(CONTRADICTIONS)} contradictions, {len(OWN)} keys of the chart")
 
 

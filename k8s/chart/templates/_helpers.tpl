@@ -59,7 +59,7 @@ automountServiceAccountToken: false
 {{- end }}
 {{- end }}
 
-{{- /* What a key of the chart and the same thing in `config` of a part say must agree, as (list VALUE "chart.key" CONFIG "path.in.config"). */}}
+{{- /* Refuses a key of the chart and the same key under `config` that disagree, as (list VALUE "chart.key" CONFIG "path.in.config"). */}}
 {{- define "wattle.agree" -}}
 {{- $value := index . 0 -}}
 {{- $at := index . 2 -}}
@@ -316,7 +316,7 @@ volumes:
   - {{ include "wattle.apiToken" . | nindent 4 | trim }}
 {{- end }}
 
-{{- /* What keys of the agent's configuration ask of each other, where a schema cannot say it. */}}
+{{- /* Refuses keys of the agent's configuration that contradict each other, where a schema cannot say it. */}}
 {{- define "wattle.checkAgent" -}}
 {{- $names := list -}}
 {{- range .probes -}}
@@ -345,7 +345,7 @@ volumes:
 {{- end -}}
 {{- end }}
 
-{{- /* Likewise of the controller's; the defaults are the program's own (docs/reference/configuration.md). */}}
+{{- /* Refuses keys of the controller's that do; the defaults are the program's own (docs/reference/configuration.md). */}}
 {{- define "wattle.checkController" -}}
 {{- $canary := .canary | default dict -}}
 {{- $block := $canary.block | default "1800s" -}}

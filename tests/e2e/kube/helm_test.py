@@ -132,6 +132,12 @@ def check_moves(plane, desk):
     claims.check("and back", code == 0 and bool(workloads(plane, "wattle")), said[-2000:])
 
 
+def check_labels(desk):
+    """Labels of pods change with values and with the chart; a Job's pods and every selector are immutable."""
+    code, said = desk.change("upgrade", "--set", "commonLabels.team=platform,keys.podLabels.a=b")
+    claims.check("an upgrade changes the labels of every pod", code == 0, said[-2000:])
+
+
 def check_records(plane, desk):
     """A namespace whose requests were set keeps its record when it is taken off the list, and can be put back by a rollback."""
     plane.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
@@ -162,6 +168,7 @@ def main():
         check_test(plane, desk)
         check_moves(plane, desk)
         check_records(plane, desk)
+        check_labels(desk)
     print("helm: every claim holds" if claims.failed == 0 else f"helm: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 
