@@ -1,5 +1,5 @@
 // rules: what a kube-scheduler must be told so that its extender works, whoever says it: its configuration or a chart's values.
-// Source   kube-scheduler 1.26 to 1.37: pkg/scheduler/extender.go, apis/config/validation
+// Source   kube-scheduler 1.26 to 1.35: pkg/scheduler/extender.go, apis/config/validation
 // Threads  pure
 #pragma once
 
@@ -24,7 +24,7 @@ struct MinorVersion {
 };
 std::optional<MinorVersion> parse_version(std::string_view text);
 inline constexpr MinorVersion kOldestKube{1, 26};  // has kubescheduler.config.k8s.io/v1 and what the manifests use
-inline constexpr MinorVersion kNewestKube{1, 37};  // what was tried
+inline constexpr MinorVersion kNewestKube{1, 35};  // what was tried
 // The gate OpportunisticBatching, which a scheduler needs neither on nor off: batching disables itself in a profile that has extenders
 // (computeBatchablePlugins). Known from the first to the last of these; a scheduler that does not know a gate does not start.
 inline constexpr MinorVersion kBatchingGateFirst{1, 35}, kBatchingGateLast{1, 37};
