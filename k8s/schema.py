@@ -253,6 +253,16 @@ def names_of(binaries, part, path):
     return {"enum": [word.strip() for word in listed.group(1).split(",")]}
 
 
+def formula(binaries):
+    """A reward expression: terms, numbers and functions of muParser with operators between them. wattle.checkController counts its brackets."""
+    refused = next(line for line in refusals(binaries, "controller", nested("reward.expression", "zzz")) if line.startswith("reward.expression:"))
+    terms = "|".join(re.search(r"\((?:a formula|one) of ([^()]*)\)$", refused).group(1).split(", "))
+    functions = "a?(sin|cos|tan)h?|log2|log10|log|ln|exp|sqrt|sign|rint|abs|min|max|sum|avg"
+    opened, operand = rf"([-+]? *(({functions}) *)?\( *)*", rf"[-+]? *([0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+|_pi|_e|{terms})( *\))*"
+    operator = r"([-+*/^<>?:,]|<=|>=|==|!=|&&|\|\|)"
+    return {"type": "string", "maxLength": 1000, "allOf": [text(f"( *{opened}{operand}( *{operator} *{opened}{operand})* *)?"), {"pattern": f"^$|({terms})"}]}
+
+
 def closed():
     return {"type": "object", "additionalProperties": False, "properties": {}}
 
@@ -282,6 +292,7 @@ def definition(binaries, part, keys):
     root = closed()
     root["description"] = f"Keys of systemd/etc/{part}.yaml, laid over those that the chart writes, by the program's own rules (k8s/schema.py)"
     rules = {key["key"]: of_kind(key) for key in keys}
+    rules |= {"reward.expression": formula(binaries)} if part == "controller" else {}
     rules |= FORMS[part] | {path: names_of(binaries, part, path) for path in NAMED[part]}
     for path in OWNED[part] + PORTS.get(part, []):
         value = base

@@ -360,6 +360,14 @@ volumes:
 {{- if and (eq (dig "preset" "" (.reward | default dict)) "expression") (not (dig "expression" "" (.reward | default dict))) }}
 {{- fail "controller.config.reward.expression: is missing, and reward.preset is expression" }}
 {{- end }}
+{{- $open := 0 -}}
+{{- range $sign := splitList "" (dig "expression" "" (.reward | default dict)) -}}
+{{- if eq $sign "(" }}{{ $open = add1 $open }}{{ else if eq $sign ")" }}{{ $open = sub $open 1 }}{{ end -}}
+{{- if or (lt (int $open) 0) (and (eq $sign ",") (eq (int $open) 0)) }}
+{{- fail "controller.config.reward.expression: a bracket closes that was not opened, or a comma stands between two formulas" }}
+{{- end -}}
+{{- end -}}
+{{- if ne (int $open) 0 }}{{ fail "controller.config.reward.expression: a bracket is not closed" }}{{ end }}
 {{- $prometheus := dig "prometheus" dict (.provisioning | default dict) -}}
 {{- if and $prometheus.latency_query (eq (include "wattle.milliseconds" ($prometheus.target | default "0") | float64) 0.0) }}
 {{- fail "controller.config.provisioning.prometheus.target: is missing (set it to what 99 of 100 requests should take at most, as in 100ms)" }}
