@@ -137,7 +137,7 @@ def one_seed(binaries, seed, options):
         plane.start_scheduler("default", profile="default")
         plane.start_scheduler("most", profile="most", plugin_config=MOST_ALLOCATED)
         extender = house.extender()
-        del extender["filterVerb"]
+        del extender["filterVerb"], extender["preemptVerb"]
         plane.start_scheduler("wattle", profile="wattle", extenders=[extender])
         wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
         trial = Trial(house, seed, options)

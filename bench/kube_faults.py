@@ -123,7 +123,7 @@ class Load:
 class Bench:
     def __init__(self, plane, house, options):
         self.plane, self.house, self.options = plane, house, options
-        self.extender = {key: value for key, value in house.extender(httpTimeout="50ms").items() if key != "filterVerb"}
+        self.extender = {key: value for key, value in house.extender(httpTimeout="50ms").items() if key not in ("filterVerb", "preemptVerb")}
         self.scheduler_port = 0
 
     def start_scheduler(self):

@@ -95,7 +95,7 @@ def one_fleet(binaries, seed, options):
         plane.start_kwok()
         house.make_nodes()
         extender = house.extender(httpTimeout="2s")
-        del extender["filterVerb"]
+        del extender["filterVerb"], extender["preemptVerb"]
         plane.start_scheduler("wattle", profile="wattle", extenders=[extender])
         wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
         trial = Trial(house, seed, options)

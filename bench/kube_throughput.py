@@ -84,7 +84,7 @@ def extenders_of(arm, house, noop):
     if arm.startswith("noop"):
         extender["urlPrefix"] = noop.url
     if not arm.endswith("-filter"):
-        del extender["filterVerb"]
+        del extender["filterVerb"], extender["preemptVerb"]
     return [extender]
 
 

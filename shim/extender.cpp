@@ -165,34 +165,72 @@ bool is_name(std::string_view quoted, std::string_view key) {
   return json::read(quoted, kLimits) == key;
 }
 
-}  // namespace
-
-std::optional<std::string_view> raw_member(std::string_view text, std::string_view key) {
-  std::optional<std::string_view> found;
+// Calls `visit` with the quoted name and the value of each member of an object.
+template <class Visit>
+void visit_members(std::string_view text, Visit visit) {
   std::size_t at = past_space(text, 0);
-  if (at == text.size() || text[at] != '{') return found;
+  if (at == text.size() || text[at] != '{') return;
   for (++at;;) {
     at = past_space(text, at);
-    if (at >= text.size() || text[at] != '"') return found;
+    if (at >= text.size() || text[at] != '"') return;
     const std::size_t begin = at;
     at = past_text(text, at);
     const std::string_view name = text.substr(begin, at - begin);
     at = past_space(text, at);
-    if (at >= text.size() || text[at] != ':') return found;
+    if (at >= text.size() || text[at] != ':') return;
     const std::size_t value = past_space(text, at + 1);
     at = past_value(text, value);
-    // The last of several counts, as everywhere.
-    if (is_name(name, key)) found = text.substr(value, at - value);
-    if (found && found->starts_with("null")) found.reset();
+    visit(name, text.substr(value, at - value));
     at = past_space(text, at);
-    if (at >= text.size() || text[at] != ',') return found;
+    if (at >= text.size() || text[at] != ',') return;
     ++at;
   }
 }
 
-namespace {
+std::string unquoted(std::string_view quoted) {
+  if (quoted.size() < 2) return {};
+  if (quoted.find('\\') == quoted.npos) return std::string(quoted.substr(1, quoted.size() - 2));
+  const json parsed = json::read(quoted, kLimits);
+  return parsed.is_string() ? parsed.get<std::string>() : std::string();
+}
 
+}  // namespace
+
+std::optional<std::string_view> raw_member(std::string_view text, std::string_view key) {
+  std::optional<std::string_view> found;
+  visit_members(text, [&](std::string_view name, std::string_view value) {
+    // The last of several counts, as everywhere.
+    if (is_name(name, key)) found = value;
+    if (found && found->starts_with("null")) found.reset();
+  });
+  return found;
+}
+
+std::vector<RawMember> raw_members(std::string_view text) {
+  std::vector<RawMember> members;
+  visit_members(text, [&](std::string_view name, std::string_view value) {
+    members.push_back({unquoted(name), value});
+  });
+  return members;
+}
+
+std::vector<std::string_view> raw_items(std::string_view text) {
+  std::vector<std::string_view> items;
+  std::size_t at = past_space(text, 0);
+  if (at == text.size() || text[at] != '[') return items;
+  for (at = past_space(text, at + 1); at < text.size() && text[at] != ']';) {
+    const std::size_t end = past_value(text, at);
+    items.push_back(text.substr(at, end - at));
+    at = past_space(text, end);
+    if (at >= text.size() || text[at] != ',') break;
+    at = past_space(text, at + 1);
+  }
+  return items;
+}
+
+namespace {
 void append(std::string& out, const json& value) { out += value.dump(); }
+}  // namespace
 
 void append_text(std::string& out, const std::string& text) {
   if (!std::all_of(text.begin(), text.end(), is_plain)) return append(out, json(text));
@@ -200,8 +238,6 @@ void append_text(std::string& out, const std::string& text) {
   out += text;
   out += '"';
 }
-
-}  // namespace
 
 std::string format_filter(std::span<const std::string> passed, const std::map<std::string, std::string>& vetoed) {
   std::string out = "{\"NodeNames\":[";

@@ -33,6 +33,16 @@ Result<PodAsk> parse_extender_args(std::string_view json);
 std::vector<std::string> names_of(std::string_view json);
 // The value of a member of the outermost object as it stands in a text that is JSON; absent: there is none, or it is null.
 std::optional<std::string_view> raw_member(std::string_view json, std::string_view key);
+// Every member of the outermost object, and every item of the outermost array, of a text that is JSON: names without escapes, values as
+// they stand in the text. Empty: the text is something else.
+struct RawMember {
+  std::string name;
+  std::string_view value;
+};
+std::vector<RawMember> raw_members(std::string_view json);
+std::vector<std::string_view> raw_items(std::string_view json);
+// Appends the text with its quotes and escapes.
+void append_text(std::string& out, const std::string& text);
 
 // One object per candidate whose score is not 0, in order; both have the same size. A node that is left out counts 0 for
 // kube-scheduler, which reads, boxes and draws lots for each that is named: an empty list leaves it as it is without us.

@@ -59,6 +59,29 @@ Result<std::shared_ptr<const LatencyVeto::Known>> LatencyVeto::known(const std::
 }
 
 Veto LatencyVeto::judge(const wire::Ask& ask) {
+  return promised(ask) ? pass_all(ask.candidates, "promised") : judge_by_limit(ask);
+}
+
+Veto LatencyVeto::judge_preemption(const wire::Ask& ask) {
+  Veto veto = judge_by_limit(ask);
+  if (ask.pod_uid.empty() || veto.reason != "judged" || veto.passed.empty()) return veto;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(promises_, [&](const Promise& one) { return one.pod_uid == ask.pod_uid; });
+  promises_.push_back({ask.pod_uid, {veto.passed.begin(), veto.passed.end()}, clock_.mono() + kPromisedFor});
+  if (promises_.size() > kPromisesKept) promises_.pop_front();
+  return veto;
+}
+
+bool LatencyVeto::promised(const wire::Ask& ask) {
+  if (ask.candidates.size() != 1 || ask.pod_uid.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  while (!promises_.empty() && promises_.front().until <= clock_.mono()) promises_.pop_front();
+  return std::any_of(promises_.begin(), promises_.end(), [&](const Promise& one) {
+    return one.pod_uid == ask.pod_uid && one.nodes.contains(ask.candidates.front());
+  });
+}
+
+Veto LatencyVeto::judge_by_limit(const wire::Ask& ask) {
   if (ask.candidates.empty()) return pass_all(ask.candidates, "no_candidates");
   if (!ask.latency_hard_ms) return pass_all(ask.candidates, "no_limit");
   if (!ask.node_name.empty()) return pass_all(ask.candidates, "already_bound");

@@ -30,6 +30,16 @@ struct Metrics::Impl {
           .Register(registry);
   prometheus::Family<prometheus::Counter>& filters =
       prometheus::BuildCounter().Name("wattle_shim_filters_total").Help("Filter answers by reason").Register(registry);
+  prometheus::Family<prometheus::Counter>& preemptions = prometheus::BuildCounter()
+                                                             .Name("wattle_shim_preemptions_total")
+                                                             .Help("Preemption answers by reason")
+                                                             .Register(registry);
+  prometheus::Counter& spared =
+      prometheus::BuildCounter()
+          .Name("wattle_shim_preemption_refused_nodes_total")
+          .Help("Nodes whose pods were not evicted because the hard latency limit excludes the node")
+          .Register(registry)
+          .Add({});
   prometheus::Counter& vetoed = prometheus::BuildCounter()
                                     .Name("wattle_shim_vetoed_nodes_total")
                                     .Help("Candidates that filter vetoed")
@@ -102,6 +112,11 @@ void Metrics::filtered(const Veto& veto, std::size_t candidates, std::size_t pro
   impl_->vetoed.Increment(static_cast<double>(veto.vetoed.size()));
   impl_->candidates.Observe(static_cast<double>(candidates));
   impl_->problems.Increment(static_cast<double>(problems));
+}
+
+void Metrics::preempted(const Veto& veto) {
+  impl_->preemptions.Add({{"reason", std::string(veto.reason)}}).Increment();
+  impl_->spared.Increment(static_cast<double>(veto.vetoed.size()));
 }
 
 void Metrics::refused(const http::RefusalCounts& counts) {

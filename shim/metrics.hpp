@@ -25,6 +25,7 @@ class Metrics {
   void request(std::string_view verb, int status, Duration took);
   void answer(const Scores& answer, std::size_t candidates, std::size_t problems);
   void filtered(const Veto& veto, std::size_t candidates, std::size_t problems);
+  void preempted(const Veto& veto);
   void refused(const http::RefusalCounts& counts);
   void breaker(BreakerState state, std::uint64_t times_opened);
   void board(BoardState state, std::optional<Duration> age);

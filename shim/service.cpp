@@ -19,6 +19,7 @@
 #include "shim/feed.hpp"
 #include "shim/latency_veto.hpp"
 #include "shim/metrics.hpp"
+#include "shim/preemption.hpp"
 #include "shim/prioritizer.hpp"
 #include "shim/requests.hpp"
 
@@ -56,6 +57,7 @@ struct Service::Impl {
   Routes page_routes();
   http::Response prioritize(const http::Request& request);
   http::Response filter_nodes(const http::Request& request);
+  http::Response preempt(const http::Request& request);
   Result<std::string> latency(const std::string& target, std::chrono::milliseconds wait);
   Status tell(Facts facts);
   Facts facts();
@@ -173,6 +175,26 @@ http::Response Service::Impl::filter_nodes(const http::Request& request) {
   return response;
 }
 
+http::Response Service::Impl::preempt(const http::Request& request) {
+  const MonoTime start = clock.mono();
+  http::Response response;
+  const auto preemption = parse_preemption_args(request.body);
+  if (preemption) {
+    const auto& ask = preemption->ask;
+    Veto answer = pass_all(preemption->nodes, ask ? "off" : "malformed");
+    // As the filter does, which lets whole nodes pass.
+    if (ask && filter && preemption->whole_pods) answer.reason = "whole_nodes";
+    if (ask && filter && !preemption->whole_pods) answer = veto.judge_preemption(*ask);
+    response.body = format_preemption(*preemption, answer.passed);
+    metrics.preempted(answer);
+    if (!answer.failure.empty()) tell_change(answer.failure, "nothing: all nodes pass");
+  } else {
+    response = {400, std::string(kText), preemption.error().message() + "\n"};
+  }
+  metrics.request("preempt", response.status, clock.mono() - start);
+  return response;
+}
+
 // What both endpoints show.
 Service::Impl::Routes Service::Impl::page_routes() {
   Routes routes;
@@ -233,6 +255,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   Impl::Routes routes = self->page_routes();
   routes["POST /prioritize"] = [self](const http::Request& request) { return self->prioritize(request); };
   routes["POST /filter"] = [self](const http::Request& request) { return self->filter_nodes(request); };
+  routes["POST /preempt"] = [self](const http::Request& request) { return self->preempt(request); };
   http::ServerOptions options;
   options.address = config.listen_address;
   options.port = config.listen_port;
@@ -243,6 +266,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   options.token_file = config.listen_access.token_file;
   options.open_paths.insert("/prioritize");
   options.open_paths.insert("/filter");
+  options.open_paths.insert("/preempt");
   options.refusals = impl->refusals;
   // From the workers that answer kube-scheduler: when none of them is free any more, systemd hears nothing.
   options.turns = [self] {

@@ -2,6 +2,7 @@
 //          and metrics alone.
 // Rules    POST /prioritize and /filter answer every well-formed request with 200; a malformed one with 400 that names the mistake, but
 //          filter passes the nodes of one whose names can be read: an error there would fail the pod.
+//          POST /preempt keeps the nodes that /filter would accept, so that no pod is evicted for a pod that /filter refuses.
 //          /livez is 200 while its threads turn; /readyz as soon as it listens, since it can always answer: its body tells how
 // Errors   at start: key files, endpoints, listen address
 // Threads  the HTTP workers, the feed's, the beat's, ZeroMQ's; all end in the destructor

@@ -95,9 +95,17 @@ void judge_verbs(Findings& out, const std::string& name, const View& extender) {
     out.warn(name + ".ignorable", "not set; it matters as soon as a filter is added", "ignorable: true");
   else
     out.ok(name + ".ignorable", "without an answer scheduling goes on");
-  for (const char* verb : {"bindVerb", "preemptVerb"})
-    if (!extender[verb].text_or("").empty())
-      out.failed(name + "." + verb, "the shim does not answer it, and pods would fail", std::string("remove ") + verb);
+  const std::string preempt = extender["preemptVerb"].text_or("");
+  if (!preempt.empty() && preempt != "preempt")
+    out.failed(name + ".preemptVerb", "the shim does not know '" + preempt + "'", "preemptVerb: preempt");
+  else if (!filter.empty() && preempt.empty())
+    out.failed(name + ".preemptVerb",
+               "not set beside filterVerb: kube-scheduler evicts pods for a pod that the filter then refuses",
+               "preemptVerb: preempt");
+  else if (!preempt.empty())
+    out.ok(name + ".preemptVerb", preempt);
+  if (!extender["bindVerb"].text_or("").empty())
+    out.failed(name + ".bindVerb", "the shim does not answer it, and pods would fail", "remove bindVerb");
 }
 
 void judge_extender(Findings& out, const std::string& name, const View& extender) {

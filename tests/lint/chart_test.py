@@ -140,6 +140,17 @@ def check_objects(objects, what):
             manifests.breach(f"{what}: {manifests.label(thing)}: no Pod Security")
 
 
+def check_extender(objects, filters, what):
+    """A filter without a part in preemption lets kube-scheduler evict pods for a pod that it then refuses."""
+    for thing in objects:
+        if thing["kind"] != "ConfigMap" or "scheduler.yaml" not in thing.get("data", {}):
+            continue
+        extender = yaml.safe_load(thing["data"]["scheduler.yaml"])["extenders"][0]
+        wanted = ("filter", "preempt") if filters else (None, None)
+        if (extender.get("filterVerb"), extender.get("preemptVerb")) != wanted:
+            manifests.breach(f"{what}: the extender's filterVerb and preemptVerb are not {wanted}")
+
+
 def check_folder(folder):
     """What `kubectl apply -k` would send."""
     name = folder.relative_to(ROOT).as_posix()
@@ -348,6 +359,7 @@ def check_rendering():
                                      for name in theirs], what)
             check_labels(objects, what)
             check_resizers(objects, theirs, what)
+            check_extender(objects, values.get("shim", {}).get("filter", False), what)
             check_autoscalers(objects, values.get("replicas", {}).get("suggest", False), what)
         for what, (values, why) in REFUSED.items():
             file.write_text(json.dumps(values), encoding="utf-8")

@@ -275,6 +275,8 @@ extenders:
     prioritizeVerb: prioritize
     {{- if .Values.shim.filter }}
     filterVerb: filter
+    # No pod is evicted for a pod that the filter refuses
+    preemptVerb: preempt
     {{- end }}
     # The winner's 10 times 6 times 10 outvotes fit, balance and image locality together (docs/reference/kubernetes.md)
     weight: {{ .Values.scheduler.weight }}

@@ -167,19 +167,21 @@ class ControlPlane:
             raise house.HouseError(f"{method} {path}: HTTP {status}: {text[:500]}")
         return json.loads(text)
 
-    def add_node(self, name, cpu="8", memory="32Gi", pods="110", labels=None):
+    def add_node(self, name, cpu="8", memory="32Gi", pods="110", labels=None, taints=None):
         room = {"cpu": cpu, "memory": memory, "pods": pods, "ephemeral-storage": "64Gi"}
         self.call("POST", "/api/v1/nodes", {
             "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name} | (labels or {}),
                          "annotations": {"kwok.x-k8s.io/node": "fake"}},
+            "spec": {"taints": taints or []},
             "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "New", "message": "", "lastHeartbeatTime": None, "lastTransitionTime": None}],
                        "allocatable": room, "capacity": room}})
 
-    def add_pod(self, name, cpu="250m", memory="64Mi", scheduler="default-scheduler", annotations=None, owner=None, image="registry.k8s.io/pause:3.10"):
+    def add_pod(self, name, cpu="250m", memory="64Mi", scheduler="default-scheduler", annotations=None, owner=None, image="registry.k8s.io/pause:3.10", labels=None, spec=None):
+        """spec: further members of the pod's spec."""
         return self.call("POST", "/api/v1/namespaces/default/pods", {
-            "metadata": {"name": name, "annotations": annotations or {}, "ownerReferences": [owner] if owner else []},
+            "metadata": {"name": name, "annotations": annotations or {}, "labels": labels or {}, "ownerReferences": [owner] if owner else []},
             "spec": {"schedulerName": scheduler, "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0,
-                     "containers": [{"name": "main", "image": image, "resources": {"requests": {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value}}}]}})
+                     "containers": [{"name": "main", "image": image, "resources": {"requests": {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value}}}]} | (spec or {})})
 
     def delete_pod(self, name):
         self.call("DELETE", f"/api/v1/namespaces/default/pods/{name}", {"gracePeriodSeconds": 0})

@@ -71,11 +71,11 @@ class KubeHouse(House):
             self.make_one(server)
         self.plane.nodes_ready(count or self.swarm_nodes)
 
-    def make_one(self, server):
-        self.plane.add_node(server["name"], cpu=str(int(server["cpu_cores"])), memory=f"{int(server['memory_total_bytes'] // 2**20)}Mi")
+    def make_one(self, server, **more):
+        self.plane.add_node(server["name"], cpu=str(int(server["cpu_cores"])), memory=f"{int(server['memory_total_bytes'] // 2**20)}Mi", **more)
 
     def extender(self, **more):
-        return {"urlPrefix": self.shim(), "prioritizeVerb": "prioritize", "filterVerb": "filter", "weight": 6, "nodeCacheCapable": True,
+        return {"urlPrefix": self.shim(), "prioritizeVerb": "prioritize", "filterVerb": "filter", "preemptVerb": "preempt", "weight": 6, "nodeCacheCapable": True,
                 "enableHTTPS": False, "httpTimeout": "200ms", "ignorable": True} | more
 
     def set_mode(self, mode):

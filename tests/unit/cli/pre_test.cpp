@@ -92,6 +92,9 @@ TEST_CASE("each mistake of a scheduler's configuration is found, and by its own 
       {"prioritizeVerb: prioritize", "prioritizeVerb: score", "extender.prioritizeVerb", State::failed},
       {"ignorable: true", "filterVerb: filter", "extender.ignorable", State::failed},
       {"ignorable: true", "ignorable: true\n    bindVerb: bind", "extender.bindVerb", State::failed},
+      {"ignorable: true", "ignorable: true\n    filterVerb: filter", "extender.preemptVerb", State::failed},
+      {"ignorable: true", "ignorable: true\n    filterVerb: filter\n    preemptVerb: evict", "extender.preemptVerb",
+       State::failed},
       {"ignorable: true", "ignorable: true\n    managedResources: [{name: example.com/gpu}]",
        "extender.managedResources", State::warn},
       {"leaderElection: {leaderElect: false}\n", "", "leaderElection", State::failed},
@@ -118,9 +121,9 @@ TEST_CASE("TLS to an extender wants an authority") {
                  "extender.tlsConfig") == State::failed);
 }
 
-TEST_CASE("a filter that may be ignored is fine") {
-  CHECK(
-      all_ok(judged(with(kFine, "prioritizeVerb: prioritize", "prioritizeVerb: prioritize\n    filterVerb: filter"))));
+TEST_CASE("a filter that may be ignored, and that takes part in preemption, is fine") {
+  CHECK(all_ok(judged(with(kFine, "prioritizeVerb: prioritize",
+                           "prioritizeVerb: prioritize\n    filterVerb: filter\n    preemptVerb: preempt"))));
 }
 
 TEST_CASE("a scheduler of the cluster's own name keeps its election") {

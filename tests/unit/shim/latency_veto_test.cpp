@@ -120,3 +120,32 @@ TEST_CASE("each candidate passes or is vetoed, and somebody passes unless all ar
     RC_ASSERT(got.passed.empty() == (all_above || candidates.empty()));
   }));
 }
+
+TEST_CASE_FIXTURE(VetoFixture, "preemption is judged by the filter's rule") {
+  know({{"near", 10.0}, {"far", 40.0}});
+  CHECK(veto.judge_preemption(pod({"far", "near", "dark"}, 30)).passed == Names{"near"});
+  CHECK(veto.judge_preemption(pod({"far"}, 30)).passed.empty());
+  CHECK(veto.judge_preemption(pod({"dark"}, 30)).passed == Names{"dark"});
+  CHECK(veto.judge_preemption(pod({"far"}, std::nullopt)).passed == Names{"far"});
+  clock.advance(2s);
+  next = fail(Errc::timeout, "controller", "no answer");
+  CHECK(veto.judge_preemption(pod({"far"}, 30)).passed == Names{"far"});
+}
+
+TEST_CASE_FIXTURE(VetoFixture, "a node whose pods were evicted for a pod stays accepted for that pod") {
+  know({{"near", 10.0}, {"other", 10.0}});
+  CHECK(veto.judge_preemption(pod({"near"}, 30)).passed == Names{"near"});
+  clock.advance(60s);
+  know({{"near", 31.0}, {"other", 10.0}});
+  const Veto kept = veto.judge(pod({"near"}, 30));
+  CHECK(kept.passed == Names{"near"});
+  CHECK(kept.reason == "promised");
+  CHECK(veto.judge(pod({"near", "other"}, 30)).passed == Names{"other"});
+  Ask another = pod({"near"}, 30);
+  another.pod_uid = "u2";
+  CHECK(veto.judge(another).passed.empty());
+  // Another preemption judges by what is known now, and takes the place of the first.
+  CHECK(veto.judge_preemption(pod({"near"}, 30)).passed.empty());
+  clock.advance(wattle::shim::kPromisedFor);
+  CHECK(veto.judge(pod({"near"}, 30)).passed.empty());
+}
