@@ -70,6 +70,11 @@ void read_start_cap(config::Section& decide, StartCap& out) {
   read_time(cap, "window", out.window, 1, 600);
 }
 
+void read_owner_share(config::Section share, placement::OwnerShare& out) {
+  share.read("node", out.node, {.min = 0.01, .max = 1});
+  share.read("zone", out.zone, {.min = 0.01, .max = 1});
+}
+
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
   decide.read("require_evidence", out.require_evidence);
@@ -80,6 +85,7 @@ void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("safe_margin", out.decide.safe_margin, {.min = 0, .max = 1e6});
   decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
   read_start_cap(decide, out.decide.mask.start_cap);
+  read_owner_share(decide.section("max_owner_share"), out.decide.mask.owner_share);
   read_time(decide, "in_flight_expiry", out.in_flight_expiry, 1, 3600);
   read_time(decide, "repeat_within", out.repeat_within, 0, 60);
   decide.read("look_ahead", out.look_ahead, {.min = 0, .max = static_cast<double>(placement::kMaxAhead)});

@@ -63,7 +63,16 @@ void AdvisedCluster::count(const Place& place, const PodEstimate& ask, Sum Diffe
     differences_.erase(place.row);
 }
 
+void AdvisedCluster::count_replica(const std::string& owner, std::size_t row, int sign) {
+  if (owner.empty()) return;
+  const auto moves = replica_moves_.try_emplace(owner).first;
+  if ((moves->second[row] += sign) == 0) moves->second.erase(row);
+  if (moves->second.empty()) replica_moves_.erase(moves);
+}
+
 void AdvisedCluster::list(const std::string& uid, const Pod& pod, bool listed) {
+  if (!pod.runs || displaced(pod)) count_replica(pod.owner, pod.advised.row, listed ? 1 : -1);
+  if (displaced(pod)) count_replica(pod.owner, pod.runs->row, listed ? -1 : 1);
   if (!pod.runs) {
     count(pod.advised, pod.ask, &Difference::expected, 1, listed);
     if (listed)
@@ -77,11 +86,12 @@ void AdvisedCluster::list(const std::string& uid, const Pod& pod, bool listed) {
   }
 }
 
-void AdvisedCluster::advise(const std::string& uid, Place place, const PodEstimate& ask, MonoTime now) {
+void AdvisedCluster::advise(const std::string& uid, Place place, const PodEstimate& ask, MonoTime now,
+                            const std::string& owner) {
   ended(uid);
   if (uid.empty() || pods_.size() >= options_.max_pods) return;
   starts_.hold(uid, place.node, now + std::max(options_.unseen, options_.start_window));
-  const auto pod = pods_.emplace(uid, Pod{std::move(place), std::nullopt, ask, now}).first;
+  const auto pod = pods_.emplace(uid, Pod{std::move(place), std::nullopt, ask, now, owner}).first;
   list(uid, pod->second, true);
 }
 
@@ -196,7 +206,7 @@ AdvisedCluster::Copy AdvisedCluster::without(const ClusterView& view, const Flee
   return copy;
 }
 
-AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet& fleet) {
+AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet& fleet, const std::string& owner) {
   const std::size_t n = view.nodes.size();
   const bool told = view.edition_of.size() == n && copy_.view.nodes.size() == n;
   if (told) {
@@ -207,6 +217,7 @@ AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet&
       } else {
         copy_.view.nodes[row].telemetry_age = view.nodes[row].telemetry_age;
         copy_.view.nodes[row].same_app_pods = view.nodes[row].same_app_pods;
+        copy_.view.nodes[row].owner_pods = view.nodes[row].owner_pods;
       }
     }
   } else {
@@ -220,6 +231,9 @@ AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet&
   stand_alone(copy_.fleet);
   for (const auto& [row, difference] : differences_)
     if (row < n) show(row, difference);
+  if (const auto moves = replica_moves_.find(owner); moves != replica_moves_.end())
+    for (const auto& [row, by] : moves->second)
+      if (row < n) copy_.view.nodes[row].owner_pods = moved_by(copy_.view.nodes[row].owner_pods, by);
   return copy_;
 }
 

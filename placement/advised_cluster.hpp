@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -62,8 +63,8 @@ class AdvisedCluster {
 
   explicit AdvisedCluster(AdvisedOptions options = {}) : options_(options) {}
 
-  // The pod is expected there, whatever was advised before.
-  void advise(const std::string& uid, Place place, const PodEstimate& ask, MonoTime now);
+  // The pod is expected there, whatever was advised before. `owner`: whose replica it is, if any.
+  void advise(const std::string& uid, Place place, const PodEstimate& ask, MonoTime now, const std::string& owner = {});
   // One that does not run yet is expected no more.
   void withdraw(const std::string& uid);
   // It runs there; without advice, or with one that is too old, it does in both.
@@ -77,7 +78,8 @@ class AdvisedCluster {
   void expire(const ClusterView& view, MonoTime now);
 
   // Of a view that is the same one from call to call where it tells its changes; all nodes open. Valid until the next call of anything.
-  Copy& copy(const ClusterView& view, const Fleet& fleet);
+  // Replicas of the owner, which the view counts where they run, are counted where they were advised.
+  Copy& copy(const ClusterView& view, const Fleet& fleet, const std::string& owner = {});
   // The cluster as it is, as if the pod, which runs in that row, did not: a copy of its own, as above.
   static Copy without(const ClusterView& view, const Fleet& fleet, std::size_t row, const PodEstimate& ask);
   // The fleet is that of the cluster as it is.
@@ -104,8 +106,10 @@ class AdvisedCluster {
     std::optional<Place> runs;
     PodEstimate ask;
     MonoTime since{};
+    std::string owner;
   };
   static bool displaced(const Pod& pod) { return pod.runs && pod.runs->row != pod.advised.row; }
+  void count_replica(const std::string& owner, std::size_t row, int sign);
   void count(const Place& place, const PodEstimate& ask, Sum Difference::*sum, int sign, bool listed);
   // Its part in the differences, put there or taken away.
   void list(const std::string& uid, const Pod& pod, bool listed);
@@ -118,6 +122,8 @@ class AdvisedCluster {
   std::unordered_map<std::string, Pod> pods_;
   std::set<std::pair<MonoTime, std::string>> expected_;      // that do not run yet, the oldest first
   std::unordered_map<std::size_t, Difference> differences_;  // by row
+  // By owner and row: replicas that were advised there and run elsewhere or do not run yet, less those the other way round.
+  std::unordered_map<std::string, std::map<std::size_t, std::int64_t>> replica_moves_;
   StartWindow starts_;
   std::size_t displaced_ = 0;
   Copy copy_;

@@ -30,11 +30,16 @@ struct PodSpec {
   std::string name;  // for people; never a feature
   std::string pod_namespace;
   std::string app;  // owner and image
+  std::string
+      owner;  // "namespace/ReplicaSet/web-5d9", whose replicas are kept apart (placement/soft_masks); empty: no owner
   Resources request;
   bool daemonset = false;  // owned by a DaemonSet, or static
   std::optional<double> latency_soft_ms, latency_hard_ms;
   std::string latency_target;          // probe name; empty: "default"
   std::string node_name;               // already bound there (spec.nodeName)
+  std::vector<std::string> tolerates;  // of PreferNoSchedule taints: "key=value", "key" for any value, "*" for all
+  std::string prefers;  // soft preferences that only the scheduler knows, for people: "node affinity, topology spread"
+  std::int64_t score_limit = 0;        // highest score that does not outvote them; 0: they do not limit the scores
   std::optional<double> demand_cores;  // predicted mean use; absent: nothing is known of pods like it
   std::optional<double> life_s;        // predicted; absent: unknown, or it stays
 };
@@ -48,9 +53,12 @@ struct NodeView {
   Resources allocatable;                  // zero: unknown, then no resource mask
   Resources requested;                    // by pods bound here, in-flight ones not included
   std::uint64_t pod_capacity = 110;
-  std::uint64_t pods = 0;           // neither DaemonSet nor static
-  std::uint64_t same_app_pods = 0;  // of the pod that is being placed
-  std::uint64_t in_flight = 0;      // advised, not yet seen bound
+  std::uint64_t pods = 0;                // neither DaemonSet nor static
+  std::uint64_t same_app_pods = 0;       // of the pod that is being placed
+  std::uint64_t owner_pods = 0;          // of its owner, pods in flight included, without the pod itself
+  std::string zone;                      // label topology.kubernetes.io/zone; empty: unknown
+  std::vector<std::string> soft_taints;  // "key=value" of each PreferNoSchedule taint
+  std::uint64_t in_flight = 0;           // advised, not yet seen bound
   Resources in_flight_request;
   std::uint64_t starts = 0;        // in flight, or bound within the window of the start cap
   std::uint64_t unsettled = 0;     // bound since the last telemetry interval
@@ -70,7 +78,7 @@ struct ClusterView {
   std::vector<NodeView> nodes;
   std::uint64_t pending_pods = 0;  // waiting, this one not included
   // Where changes are told, so that who reads the view again need not read all of it: a node that may have changed (but for
-  // its telemetry's age and same_app_pods) has a higher number than any had before. Empty: nobody tells.
+  // its telemetry's age, same_app_pods and owner_pods) has a higher number than any had before. Empty: nobody tells.
   std::vector<std::uint64_t> edition_of;
   std::uint64_t edition = 0;
 };

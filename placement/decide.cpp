@@ -21,11 +21,12 @@ struct Rows {
   std::vector<std::size_t>& node;  // index into view.nodes; the advice's
   std::vector<std::string_view> masked;
   std::vector<std::size_t> feasible;  // rows
+  bool avoids = false;                // soft masks exclude some that could take the pod
 };
 
 Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, const PolicyInputs& mind,
                PlacementDecision& advice) {
-  Rows rows{advice.node, {}, {}};
+  Rows rows{advice.node, {}, {}, false};
   RowIndex own;
   const auto found = mind.rows.size() == advice.candidates.size() && !mind.rows.empty()
                          ? mind.rows
@@ -47,8 +48,10 @@ Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& m
     // A pod that is bound already is where it is.
     rows.masked.push_back(!pod.node_name.empty() && node.name == pod.node_name ? std::string_view{}
                                                                                : mask_reason(node, pod, mask));
-    if (rows.masked.back().empty()) rows.feasible.push_back(row);
   }
+  rows.avoids = add_soft_masks(view, rows.node, pod, mask.owner_share, rows.masked);
+  for (std::size_t row = 0; row < rows.node.size(); ++row)
+    if (rows.masked[row].empty()) rows.feasible.push_back(row);
   return rows;
 }
 
@@ -106,15 +109,20 @@ double above_rank(const std::vector<std::size_t>& feasible, const std::vector<do
   return *last;
 }
 
-// 10 for the advised row, 0..5 for the other open ones that are among the best.
+// 10 for the advised row, 0..5 for the other open ones that are among the best; with a limit, the limit for the advised row alone.
 std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::size_t rows,
-                                    const std::vector<double>& values, const Range& range, std::size_t advised) {
+                                    const std::vector<double>& values, const Range& range, std::size_t advised,
+                                    std::int64_t limit) {
   std::vector<std::int64_t> scores(rows, 0);
+  if (limit > 0 && limit < kTopScore) {
+    scores[advised] = limit;
+    return scores;
+  }
   const double above = above_rank(open, values);
   for (const std::size_t row : open) {
     if (row != advised && !(values[row] > above)) continue;
     const double share = range.tells_apart() ? (values[row] - range.worst) / (range.best - range.worst) : 1.0;
-    scores[row] = row == advised ? 10 : static_cast<std::int64_t>(std::lround(5 * share));
+    scores[row] = row == advised ? kTopScore : static_cast<std::int64_t>(std::lround(5 * share));
   }
   return scores;
 }
@@ -348,10 +356,10 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   if (bound != rows.feasible.end()) {
     choice = {*bound, 1.0, false};
     scores.assign(rows.node.size(), 0);
-    scores[*bound] = 10;
+    scores[*bound] = kTopScore;
     record.reason = "bound there already";
     record.decided_by = "bound";
-  } else if (open.rows.size() > 1 && !keeps_room && !policy.draws && !range.tells_apart()) {
+  } else if (open.rows.size() > 1 && !keeps_room && !rows.avoids && !policy.draws && !range.tells_apart()) {
     record.reason = equal_reason(by, rows.feasible.size());
     record.decided_by = "neutral";
     record_candidates(advice, rows, predictions, residual, {}, open.losses);
@@ -359,7 +367,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     return advice;
   } else {
     choice = choose(open.rows, values, range, epsilon, options.safe_margin, random);
-    scores = scores_of(open.rows, rows.node.size(), values, range, choice.row);
+    scores = scores_of(open.rows, rows.node.size(), values, range, choice.row, asked.score_limit);
     by.keeps_plan =
         with_network && plan && plan->pick == rows.node[choice.row] &&
         std::any_of(open.rows.begin(), open.rows.end(), [&](std::size_t row) { return q[row] > q[choice.row]; });
@@ -367,6 +375,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     if (keeps_room) record.reason += kept_room(rows.feasible.size() - open.rows.size(), record.next_pods);
     if (plan && plan->avoided && *plan->avoided != rows.node[choice.row])
       record.reason += "; not " + view.nodes[*plan->avoided].name + ", where this pod and others would slow each other";
+    record.reason += preference_note(asked);
     record.decided_by = decided_by(by, choice.explored);
   }
   record_candidates(advice, rows, predictions, residual, scores, open.losses);

@@ -1,7 +1,8 @@
 // decide: one pod, one view, one policy -> scores, advice and its whole explanation. The same code live and simulated.
-// Masks    come before every policy: a node that they exclude is never advised and scores 0
+// Masks    come before every policy: a node that they exclude is never advised and scores 0. Soft masks (placement/soft_masks) come
+//          after them, and leave at least one of the feasible nodes
 // Scores   the advised node 10; of other feasible nodes the kRanked best 0..5 by the policy's values between worst and best;
-//          the rest, masked and unknown nodes 0
+//          the rest, masked and unknown nodes 0. For a pod with a score_limit the advised node gets that, and all others 0
 // Ahead    of nodes that can take the pod, only those count that leave the pods that come next as much room as any of them does
 //          (placement/look_ahead); a pod that may wait and had better is advised nowhere (placement/deferral). With neither next pods nor
 //          permission nothing of this is looked at
@@ -26,6 +27,7 @@
 #include "placement/policies/policy.hpp"
 #include "placement/reward.hpp"
 #include "placement/row_index.hpp"
+#include "placement/soft_masks.hpp"
 
 namespace wattle::placement {
 

@@ -108,7 +108,7 @@ PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, c
   inputs.copy = copy;
   PlacementDecision advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
   if (gated() && advice.top && pod.node_name.empty()) {
-    advice.record.reason = plan_gate_.why;
+    advice.record.reason = plan_gate_.why + preference_note(pod);
     if (!advice.record.explored) advice.record.decided_by = "plan";
   }
   return advice;

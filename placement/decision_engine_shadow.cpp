@@ -28,20 +28,21 @@ std::optional<PlacementDecision> DecisionEngine::decide_on_copy(const ClusterVie
                                                                 std::uint64_t turn, std::mt19937_64& random,
                                                                 std::span<const std::size_t> rows, const Ahead& ahead) {
   if (!copying() || advised_.same() || !pod.node_name.empty()) return std::nullopt;
-  AdvisedCluster::Copy& copy = advised_.copy(view, knowledge_.fleet(view));
+  AdvisedCluster::Copy& copy = advised_.copy(view, knowledge_.fleet(view), pod.owner);
   return decide(copy.view, &copy.fleet, pod, candidates, network, epsilon, turn, random, rows, ahead);
 }
 
 void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now) {
   if (!copying() || !advice.top || !pod.node_name.empty() || pod.daemonset) return;
   advised_.advise(pod.uid, {advice.node[advice.row_of[*advice.top]], advice.candidates[*advice.top]},
-                  knowledge_.ask(pod), now);
+                  knowledge_.ask(pod), now, pod.owner);
 }
 
 void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs,
                                    MonoTime now) {
   if (!shadow_ || pod.daemonset) return;
-  advised_.advise(pod.uid, std::move(advised), knowledge_.running(pod.uid).value_or(knowledge_.ask(pod)), now);
+  advised_.advise(pod.uid, std::move(advised), knowledge_.running(pod.uid).value_or(knowledge_.ask(pod)), now,
+                  pod.owner);
   advised_.placed(pod.uid, std::move(runs), now);
 }
 

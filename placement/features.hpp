@@ -14,6 +14,7 @@
 #include "placement/cluster_view.hpp"
 #include "placement/plan_view.hpp"
 #include "placement/prior.hpp"
+#include "placement/soft_masks.hpp"
 
 namespace wattle::placement {
 
@@ -33,6 +34,7 @@ std::string feature_schema_hash();
 struct MaskOptions {
   double stale_after_s = 10;  // telemetry older than this masks a node
   StartCap start_cap;
+  OwnerShare owner_share;  // a soft mask: mask_reason() does not judge by it
 };
 
 // Why this node cannot take this pod; empty if it can. In order: not ready, never heard of, stale, does not fit (cpu,

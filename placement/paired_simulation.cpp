@@ -176,8 +176,11 @@ std::optional<PairedSimulation::Placed> PairedSimulation::choose(Side& side, con
     const Side::Load& load = side.loads[i];
     side.masked.push_back(
         mask_reason(question.view.nodes[i], {load.requested, load.pods, 0}, question.pod, question.mask));
-    side.fleet.nodes[i].open = side.masked.back().empty();
   }
+  // Replicas are counted where they are in the cluster: the copies do not keep owners.
+  add_soft_masks(question.view, question.rows, question.pod, question.mask.owner_share, side.masked);
+  for (std::size_t k = 0; k < question.rows.size(); ++k)
+    side.fleet.nodes[question.rows[k]].open = side.masked[k].empty();
   const std::optional<std::size_t> node = rule(side);
   side.unseen = nullptr;
   if (!node) return std::nullopt;

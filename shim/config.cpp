@@ -42,6 +42,7 @@ Result<ShimConfig> read(config::Document document) {
   out.deadline = std::chrono::round<std::chrono::milliseconds>(std::chrono::duration<double>(deadline_s));
 
   root.read("filter", out.filter);
+  root.read("bound_scores", out.bound_scores);
 
   config::Section log = root.section("log");
   std::size_t level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);

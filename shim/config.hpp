@@ -31,6 +31,8 @@ struct ShimConfig {
   std::string server_key_file;             // the controller's public key
   std::chrono::milliseconds deadline{20};  // for the controller's answer
   bool filter = false;                     // verb filter vetoes by hard latency limits; false: all pass
+  // Scores of pods with soft preferences are at most kBoundedScore; false: the scheduler's profile weighs preferences above the scores.
+  bool bound_scores = true;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

@@ -4,6 +4,7 @@
 
 #include "common/json/value.hpp"
 #include "common/kube/pod.hpp"
+#include "common/kube/preferences.hpp"
 
 namespace wattle::shim {
 
@@ -14,6 +15,9 @@ std::string read_pod(const SortedJson& object, wire::Ask& into) {
   into.pod_namespace = std::move(pod.pod_namespace);
   into.node_name = std::move(pod.node_name);
   into.app = std::move(pod.app);
+  into.owner = std::move(pod.replica_of);
+  into.prefers = kube::soft_preferences(object);
+  into.tolerates = kube::soft_tolerations(object);
   into.cpu_request_cores = pod.cpu_request_cores;
   into.memory_request_bytes = pod.memory_request_bytes;
   into.daemonset = pod.daemonset;

@@ -1,5 +1,6 @@
 // pod: what an Ask tells of a pod, from its v1.Pod.
-// Source   metadata.{uid,name,namespace,annotations,ownerReferences}, spec.{nodeName,schedulerName,containers,initContainers,overhead}
+// Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences}, spec.{nodeName,schedulerName,containers,initContainers,
+//          overhead,affinity,topologySpreadConstraints,tolerations}
 // Units    cores, bytes, ms
 // Errors   none: what cannot be read is told in Ask::problems and left at its default
 // Threads  pure

@@ -38,6 +38,15 @@ std::string_view to_string(Source source) {
   return "neutral";
 }
 
+void bound_to(std::int64_t limit, std::vector<std::int64_t>& scores) {
+  const auto best = std::max_element(scores.begin(), scores.end());
+  if (best == scores.end() || *best == 0) return;
+  const auto at = best - scores.begin();
+  const std::int64_t most = std::min(limit, *best);
+  std::fill(scores.begin(), scores.end(), 0);
+  scores[static_cast<std::size_t>(at)] = most;
+}
+
 void note(Breaker& breaker, const Error* error) {
   if (error == nullptr || error->code == Errc::malformed)
     breaker.answered();
@@ -49,6 +58,8 @@ void note(Breaker& breaker, const Error* error) {
 Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const {
   wire::Ask once = ask;
   once.deadline_ms = static_cast<double>(deadline_.count());
+  const bool bounded = bound_scores_ && !ask.prefers.empty();
+  if (bounded) once.score_limit = kBoundedScore;
   const bool twins = !all_differ(ask.candidates);
   std::unordered_map<std::string_view, std::size_t> place;
   if (twins) {
@@ -67,6 +78,7 @@ Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const
       suggestion.scores.size() == asked && std::all_of(suggestion.scores.begin(), suggestion.scores.end(),
                                                        [](std::int64_t score) { return score >= 0 && score <= 10; });
   if (!valid) return fail(Errc::malformed, "suggestion.scores", "are not one integer 0..10 per candidate");
+  if (bounded) bound_to(kBoundedScore, suggestion.scores);  // a controller of an older version knows no limit
   if (!twins) return suggestion;
   std::vector<std::int64_t> scores;
   scores.reserve(ask.candidates.size());
@@ -87,6 +99,7 @@ Scores Prioritizer::scores(const wire::Ask& ask) {
   const auto without_controller = [&](std::string_view why, std::string failure, MonoTime now) {
     if (auto standing = board_.take(ask, now)) {
       const bool none_left = standing->all_capped();
+      if (!ask.owner.empty() || !ask.prefers.empty()) bound_to(kBoundedScore, standing->scores);
       return Scores{std::move(standing->scores),
                     none_left ? Source::neutral : Source::board,
                     none_left ? "start_cap" : why,
@@ -105,8 +118,8 @@ Scores Prioritizer::scores(const wire::Ask& ask) {
   const MonoTime now = clock_.mono();
   if (suggestion) {
     recent_.keep(ask, suggestion->scores, now);
-    const auto top = std::find(suggestion->scores.begin(), suggestion->scores.end(), 10);
-    if (top != suggestion->scores.end())
+    const auto top = std::max_element(suggestion->scores.begin(), suggestion->scores.end());
+    if (top != suggestion->scores.end() && *top > 0)
       board_.given(ask.pod_uid, ask.candidates[static_cast<std::size_t>(top - suggestion->scores.begin())],
                    suggestion->decision_id, now);
     return {

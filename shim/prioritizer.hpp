@@ -1,6 +1,8 @@
 // prioritizer: which scores a pod's candidates get, whatever has failed behind us.
 // Rules    already bound -> neutral; the same pod and candidates within 2 s -> the same answer; the controller within the
-//          deadline, unless the breaker is open; else the board while it is fresh; else neutral (all 0)
+//          deadline, unless the breaker is open; else the board while it is fresh; else neutral (all 0).
+//          With bound_scores a pod with soft preferences gets at most kBoundedScore: its node that, all others 0. The board knows
+//          neither owners nor taints, so from it every pod that has preferences or an owner is bounded, whatever bound_scores says
 // Errors   none: there is always one integer 0..10 per candidate
 // Threads  any
 #pragma once
@@ -37,6 +39,11 @@ struct Scores {
   std::size_t capped = 0;  // candidates that the board gives 0 for their start cap alone
 };
 
+// One point is the least that kube-scheduler can add: 10 times the extender's weight.
+inline constexpr std::int64_t kBoundedScore = 1;
+// The best of them gets the limit, all others 0.
+void bound_to(std::int64_t limit, std::vector<std::int64_t>& scores);
+
 // Whether the controller let somebody wait: an answer that makes no sense came in time all the same.
 void note(Breaker& breaker, const Error* error);
 
@@ -45,8 +52,14 @@ using Asker = std::function<Result<wire::Suggestion>(wire::Ask, std::chrono::mil
 class Prioritizer {
  public:
   // Board, breaker and clock must outlive it.
-  Prioritizer(Asker asker, BoardKeeper& board, Breaker& breaker, const Clock& clock, std::chrono::milliseconds deadline)
-      : asker_(std::move(asker)), board_(board), breaker_(breaker), clock_(clock), deadline_(deadline) {}
+  Prioritizer(Asker asker, BoardKeeper& board, Breaker& breaker, const Clock& clock, std::chrono::milliseconds deadline,
+              bool bound_scores = true)
+      : asker_(std::move(asker)),
+        board_(board),
+        breaker_(breaker),
+        clock_(clock),
+        deadline_(deadline),
+        bound_scores_(bound_scores) {}
   Scores scores(const wire::Ask& ask);
 
  private:
@@ -56,6 +69,7 @@ class Prioritizer {
   Breaker& breaker_;
   const Clock& clock_;
   const std::chrono::milliseconds deadline_;
+  const bool bound_scores_;
   RecentAnswers recent_;
 };
 

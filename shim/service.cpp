@@ -47,7 +47,7 @@ struct Service::Impl {
         breaker(clock),
         answering(clock.mono()),
         prioritizer([this](wire::Ask one, std::chrono::milliseconds wait) { return pool.ask(std::move(one), wait); },
-                    board, breaker, clock, config.deadline),
+                    board, breaker, clock, config.deadline, config.bound_scores),
         beat([this](Facts facts) { return tell(std::move(facts)); }, [this] { return facts(); }, breaker, clock, log),
         filter(config.filter),
         veto([this](const std::string& target, std::chrono::milliseconds wait) { return latency(target, wait); }, clock,

@@ -1,5 +1,6 @@
 #include "common/kube/node.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "common/kube/json.hpp"
@@ -11,6 +12,7 @@ namespace {
 using json = SortedJson;
 
 constexpr std::size_t kMaxLabels = 256;
+constexpr std::size_t kMaxTaints = 64;
 constexpr double kMaxPods = 1e6;
 
 std::optional<double> quantity_of(const json& allocatable, const char* resource, Node& node) {
@@ -23,7 +25,22 @@ std::optional<double> quantity_of(const json& allocatable, const char* resource,
   return amount;
 }
 
+void read_soft_taints(const json& taints, Node& node) {
+  if (!taints.is_array()) return;
+  for (const json& taint : taints) {
+    if (text_of(taint, "effect") != "PreferNoSchedule" || node.soft_taints.size() == kMaxTaints) continue;
+    node.soft_taints.push_back(shortened(text_of(taint, "key"), kMaxNameBytes) + "=" +
+                               shortened(text_of(taint, "value"), kMaxNameBytes));
+  }
+  std::sort(node.soft_taints.begin(), node.soft_taints.end());
+}
+
 }  // namespace
+
+std::string Node::zone() const {
+  const auto found = labels.find(std::string(kZoneLabel));
+  return found == labels.end() ? std::string() : found->second;
+}
 
 Node read_node(const json& object) {
   Node node;
@@ -45,7 +62,9 @@ Node read_node(const json& object) {
   if (conditions.is_array())
     for (const json& condition : conditions)
       if (text_of(condition, "type") == "Ready") node.ready = text_of(condition, "status") == "True";
-  node.cordoned = member(member(object, "spec"), "unschedulable") == true;
+  const json& spec = member(object, "spec");
+  node.cordoned = member(spec, "unschedulable") == true;
+  read_soft_taints(member(spec, "taints"), node);
   const json& info = member(status, "nodeInfo");
   node.kernel = shortened(text_of(info, "kernelVersion"), kMaxNameBytes);
   node.kubelet = shortened(text_of(info, "kubeletVersion"), kMaxNameBytes);

@@ -1,5 +1,5 @@
 // node: what Wattle needs of a v1.Node.
-// Source   metadata.{uid,name,labels,annotations}, spec.unschedulable, status.{allocatable,conditions,nodeInfo}
+// Source   metadata.{uid,name,labels,annotations}, spec.{unschedulable,taints}, status.{allocatable,conditions,nodeInfo}
 // Units    cores, bytes
 // Errors   none: what cannot be read is told in `problems` and left at its default
 // Threads  pure
@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/json/value.hpp"
 
 namespace wattle::kube {
+
+inline constexpr std::string_view kZoneLabel = "topology.kubernetes.io/zone";
 
 struct Node {
   std::string uid, name;
@@ -22,8 +25,11 @@ struct Node {
   std::uint64_t pod_capacity = 110;
   bool ready = false;  // condition Ready is True
   bool cordoned = false;
-  std::string kernel, kubelet;  // versions, for people
+  std::vector<std::string> soft_taints;  // "key=value" of each taint with the effect PreferNoSchedule, sorted
+  std::string kernel, kubelet;           // versions, for people
   std::vector<std::string> problems;
+  // The label kZoneLabel; empty: the node has none.
+  std::string zone() const;
   bool operator==(const Node&) const = default;
 };
 inline const std::string& key_of(const Node& node) { return node.name; }

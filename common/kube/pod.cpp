@@ -368,6 +368,9 @@ Pod read_pod(const json& object) {
   pod.node_name = shortened(text_of(spec, "nodeName"), kMaxNameBytes);
   pod.scheduler = shortened(text_of(spec, "schedulerName"), kMaxNameBytes);
   pod.app = app_of(owner, spec);
+  if (owner.is_object())
+    pod.replica_of =
+        shortened(pod.pod_namespace + "/" + text_of(owner, "kind") + "/" + text_of(owner, "name"), kMaxAppBytes);
   pod.owner = shortened(owner_name(metadata, owner), kMaxNameBytes);
   pod.labels = labels_of(metadata);
   const json& status = member(object, "status");

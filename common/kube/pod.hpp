@@ -46,7 +46,9 @@ inline constexpr const char* kRequestsManager = "wattle-requests";
 struct Pod {
   std::string uid;  // of a static pod the one that its node gave it, as in its cgroup's name
   std::string name, pod_namespace;
-  std::string app;         // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
+  std::string app;  // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
+  std::string
+      replica_of;  // "shop/ReplicaSet/web-5d9": the owner that made it, for one that has several; empty: nobody owns it
   std::string owner;       // who is asked for what it costs: "Deployment/web", "Job/copy"; "Pod/a" if nobody owns it
   std::string labels;      // "key=value", sorted, between commas; what is beyond 4 KiB is left out
   std::string node_name;   // where it is bound; empty: nowhere yet

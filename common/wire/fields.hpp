@@ -120,6 +120,10 @@ void fields(V& v, Ask& m) {
   v("deadline_ms", m.deadline_ms);
   v("defer_ms", m.defer_ms);
   v("next", m.next);
+  v("owner", m.owner);
+  v("prefers", m.prefers);
+  v("score_limit", m.score_limit);
+  v("tolerates", m.tolerates);
 }
 
 template <class V>

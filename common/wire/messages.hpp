@@ -152,6 +152,10 @@ struct Ask {
   double deadline_ms = 0;
   double defer_ms = 0;        // the pod may be told to wait so long, counted from its first ask; 0: it is placed now
   std::vector<NextPod> next;  // in their order
+  std::string owner;          // "namespace/ReplicaSet/web-5d9", whose replicas are kept apart; empty: no owner
+  std::vector<std::string> prefers;    // soft preferences that the scheduler scores: "node affinity", "topology spread"
+  std::int64_t score_limit = 0;        // highest score that does not outvote them, 1..10; 0: no limit
+  std::vector<std::string> tolerates;  // of PreferNoSchedule taints: "key=value", "key" for any value, "*" for all
 };
 
 struct Suggestion {

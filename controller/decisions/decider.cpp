@@ -26,6 +26,10 @@ placement::PodSpec spec_of(const wire::Ask& ask) {
   spec.name = ask.pod_name;
   spec.pod_namespace = ask.pod_namespace;
   spec.app = ask.app;
+  spec.owner = ask.owner;
+  spec.tolerates = ask.tolerates;
+  for (const std::string& one : ask.prefers) spec.prefers += (spec.prefers.empty() ? "" : ", ") + one;
+  spec.score_limit = ask.score_limit;
   spec.request = sane_request(ask.cpu_request_cores, ask.memory_request_bytes);
   spec.daemonset = ask.daemonset;
   spec.latency_soft_ms = ask.latency_soft_ms;

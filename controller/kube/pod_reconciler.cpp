@@ -11,6 +11,7 @@ placement::PodSpec spec_of(const kube::Pod& pod) {
   spec.name = pod.name;
   spec.pod_namespace = pod.pod_namespace;
   spec.app = pod.app;
+  spec.owner = pod.replica_of;
   spec.request = sane_request(pod.cpu_request_cores, pod.memory_request_bytes);
   spec.daemonset = pod.daemonset;
   spec.latency_soft_ms = pod.latency_soft_ms;

@@ -174,12 +174,14 @@ void ClusterState::list(const Pod& pod) {
     if (!pod.in_flight_to.empty()) {
       Node& node = *find(pod.in_flight_to);
       node.sums.in_flight.add(pod.spec.request, 1);
+      if (!pod.spec.daemonset) rows_.count_replica(pod.spec.owner, node.row);
       tell_sums(node);
     }
     return;
   }
   Node& node = *find(pod.node);
   rows_.count(pod.spec.app, node.row);
+  if (!pod.spec.daemonset) rows_.count_replica(pod.spec.owner, node.row);
   node.sums.bound.add(pod.spec.request, 1);
   node.sums.daemonsets += pod.spec.daemonset ? 1 : 0;
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, 1);
@@ -194,6 +196,7 @@ void ClusterState::unlist(const Pod& pod) {
     if (!pod.in_flight_to.empty()) {
       Node& node = *find(pod.in_flight_to);
       node.sums.in_flight.add(pod.spec.request, -1);
+      if (!pod.spec.daemonset) rows_.uncount_replica(pod.spec.owner, node.row);
       tell_sums(node);
     }
     return;
@@ -204,6 +207,7 @@ void ClusterState::unlist(const Pod& pod) {
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, -1);
   tell_sums(node);
   rows_.uncount(pod.spec.app, node.row);
+  if (!pod.spec.daemonset) rows_.uncount_replica(pod.spec.owner, node.row);
 }
 
 void ClusterState::tell_sums(const Node& node) {
@@ -236,6 +240,9 @@ void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime no
   const Pod* itself = pod(asked.uid);
   const bool counted = itself != nullptr && !itself->node.empty() && itself->spec.app == asked.app;
   rows_.tell_same_app(asked.app, counted ? std::optional(find(itself->node)->row) : std::nullopt);
+  const std::string at = itself == nullptr ? std::string() : itself->node.empty() ? itself->in_flight_to : itself->node;
+  const bool replica = !at.empty() && !itself->spec.daemonset && itself->spec.owner == asked.owner;
+  rows_.tell_replicas(asked.owner, replica && !asked.owner.empty() ? std::optional(find(at)->row) : std::nullopt);
   waiting_.expire_pending(now);
   rows_.tell_time(now, pending() - (itself != nullptr && waiting_.is_pending(*itself) ? 1 : 0));
 }

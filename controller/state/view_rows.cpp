@@ -32,17 +32,25 @@ void ViewRows::retire(std::size_t row, MonoTime now) {
   free_rows_.emplace_back(row, now);
 }
 
-void ViewRows::count(const std::string& app, std::size_t row) {
-  if (!app.empty()) ++bound_by_app_[app][row];
+void CountsByRow::add(const std::string& name, std::size_t row) {
+  if (!name.empty()) ++rows_[name][row];
 }
 
-void ViewRows::uncount(const std::string& app, std::size_t row) {
-  if (app.empty()) return;
-  const auto found = bound_by_app_.find(app);
+void CountsByRow::remove(const std::string& name, std::size_t row) {
+  if (name.empty()) return;
+  const auto found = rows_.find(name);
   const auto there = found->second.find(row);
   if (--there->second == 0) found->second.erase(there);
-  if (found->second.empty()) bound_by_app_.erase(found);
+  if (found->second.empty()) rows_.erase(found);
 }
+
+const CountsByRow::Rows* CountsByRow::of(const std::string& name) const {
+  const auto found = rows_.find(name);
+  return found == rows_.end() ? nullptr : &found->second;
+}
+
+void ViewRows::count(const std::string& app, std::size_t row) { bound_.add(app, row); }
+void ViewRows::uncount(const std::string& app, std::size_t row) { bound_.remove(app, row); }
 
 // Row by row: a walk over the names would cost as much as the decision.
 void ViewRows::tell_ages(MonoTime now) {
@@ -62,13 +70,25 @@ void ViewRows::tell_age(std::size_t row, MonoTime now) {
 void ViewRows::tell_same_app(const std::string& app, std::optional<std::size_t> itself) {
   for (const std::size_t row : same_app_) view_.nodes[row].same_app_pods = 0;
   same_app_.clear();
-  const auto same = bound_by_app_.find(app);
-  if (same == bound_by_app_.end()) return;
-  for (const auto& [row, pods] : same->second) {
+  const CountsByRow::Rows* same = bound_.of(app);
+  if (same == nullptr) return;
+  for (const auto& [row, pods] : *same) {
     view_.nodes[row].same_app_pods = pods;
     same_app_.push_back(row);
   }
   if (itself) --view_.nodes[*itself].same_app_pods;
+}
+
+void ViewRows::tell_replicas(const std::string& owner, std::optional<std::size_t> itself) {
+  for (const std::size_t row : same_owner_) view_.nodes[row].owner_pods = 0;
+  same_owner_.clear();
+  const CountsByRow::Rows* same = replicas_.of(owner);
+  if (same == nullptr) return;
+  for (const auto& [row, pods] : *same) {
+    view_.nodes[row].owner_pods = pods;
+    same_owner_.push_back(row);
+  }
+  if (itself) --view_.nodes[*itself].owner_pods;
 }
 
 void ViewRows::tell_time(MonoTime now, std::size_t pending_pods) {

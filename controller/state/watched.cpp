@@ -16,10 +16,14 @@ void ClusterState::adopt(const std::string& name, std::shared_ptr<const kube::No
 void ClusterState::judge(Node& node) {
   placement::NodeView& seen = change(node);
   seen.ready = !node.deleted && (node.kube == nullptr || (node.kube->ready && !node.kube->cordoned));
+  const auto told = node.hello.labels.find(std::string(kube::kZoneLabel));
+  seen.zone = told == node.hello.labels.end() ? std::string() : told->second;
   if (node.kube == nullptr) return;
   if (node.kube->cpu_cores > 0) seen.allocatable.cpu_cores = node.kube->cpu_cores;
   if (node.kube->memory_bytes > 0) seen.allocatable.memory_bytes = node.kube->memory_bytes;
   seen.pod_capacity = node.kube->pod_capacity;
+  seen.zone = node.kube->zone();
+  seen.soft_taints = node.kube->soft_taints;
 }
 
 void ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) {

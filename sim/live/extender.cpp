@@ -43,10 +43,10 @@ std::string extender_args(const placement::PodSpec& pod, const std::vector<std::
   if (pod.latency_soft_ms) annotations["wattle.dev/latency-soft-ms"] = annotation(*pod.latency_soft_ms);
   if (pod.latency_hard_ms) annotations["wattle.dev/latency-hard-ms"] = annotation(*pod.latency_hard_ms);
   if (!pod.latency_target.empty()) annotations["wattle.dev/latency-target"] = pod.latency_target;
+  // Without labels: the scheduler that is played spreads no replicas by default, and the shim need not mind that it does.
   json metadata{{"name", pod.name},
                 {"namespace", pod.pod_namespace},
                 {"uid", pod.uid},
-                {"labels", {{"app", pod.app}}},
                 {"annotations", annotations},
                 {"ownerReferences",
                  {{{"apiVersion", "apps/v1"},

@@ -209,6 +209,7 @@ const placement::ClusterView& World::view(const placement::PodSpec& pod, std::ui
                       static_cast<double>(node.kube.requested_memory_bytes)};
     seen.pods = node.pods.size();
     seen.same_app_pods = app < node.pods_of_app.size() ? node.pods_of_app[app] : 0;
+    seen.owner_pods = pod.owner.empty() ? 0 : seen.same_app_pods;
     seen.starts = 0;
     while (seen.starts < pods.size() && pods[pods.size() - seen.starts - 1].placed > started) ++seen.starts;
     std::size_t settled = node.told ? pods.size() : 0;

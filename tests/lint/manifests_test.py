@@ -238,6 +238,11 @@ def check_scheduler(objects):
     if "filterVerb" in extender:
         breach("scheduler.yaml: an extender that filters can fail a pod")
     shim = yaml.safe_load(texts["shim.yaml"])
+    # Either the profile lets preferences outvote the scores, or the shim bounds the scores.
+    scored = {plugin["name"]: plugin["weight"] for plugin in config["profiles"][0].get("plugins", {}).get("score", {}).get("enabled", [])}
+    outvoted = min(scored.get(name, 0) for name in ("TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity")) >= 200
+    if not outvoted and not shim.get("bound_scores", True):
+        breach("shim.yaml: bound_scores is false, and the scheduler's profile lets the scores outvote what pods prefer")
     if extender["urlPrefix"] != f"http://127.0.0.1:{shim['listen']['port']}":
         breach(f"scheduler.yaml: urlPrefix {extender['urlPrefix']} is not where the shim listens")
 

@@ -251,11 +251,13 @@ controller:
   server_key: /etc/wattle-public/controller.pub
 deadline: {{ .Values.shim.deadline | toYaml }}
 filter: {{ .Values.shim.filter }}
+# The scheduler's profile weighs soft preferences above the scores
+bound_scores: false
 log: {format: json}
 {{- end }}
 
 {{- define "wattle.schedulerConfig" -}}
-# A second kube-scheduler: every default plugin stays on; the shim only adds to the scores.
+# A second kube-scheduler: every default plugin stays on, and the shim adds to the scores.
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection:
@@ -270,6 +272,14 @@ leaderElection:
 percentageOfNodesToScore: {{ .Values.scheduler.percentageOfNodesToScore }}
 profiles:
   - schedulerName: {{ .Values.scheduler.name | toYaml }}
+    plugins:
+      score:
+        # A hundred times the defaults: what a pod prefers outvotes the shim's scores (docs/concepts/placement.md)
+        enabled:
+          - {name: TaintToleration, weight: 300}
+          - {name: NodeAffinity, weight: 200}
+          - {name: PodTopologySpread, weight: 200}
+          - {name: InterPodAffinity, weight: 200}
 extenders:
   - urlPrefix: http://127.0.0.1:8888
     prioritizeVerb: prioritize

@@ -130,6 +130,7 @@ struct BothTold : DeciderRig {
     const std::string uid = "pod-" + std::to_string(decided);
     wire::Ask ask = ask_for(uid, names);
     ask.app = "ReplicaSet/app" + std::to_string(dice() % 4);
+    ask.owner = "default/" + ask.app;
     ask.cpu_request_cores = 0.25 + unit();
     if (dice() % 4 == 0) ask.latency_soft_ms = 20 * unit();
     ask.daemonset = dice() % 16 == 0;
@@ -139,6 +140,7 @@ struct BothTold : DeciderRig {
     pod.name = ask.pod_name;
     pod.pod_namespace = ask.pod_namespace;
     pod.app = ask.app;
+    pod.owner = ask.owner;
     pod.request = {ask.cpu_request_cores, ask.memory_request_bytes};
     pod.daemonset = ask.daemonset;
     pod.latency_soft_ms = ask.latency_soft_ms;

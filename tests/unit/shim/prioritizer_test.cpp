@@ -237,3 +237,41 @@ TEST_CASE("six hundred pods while the controller is gone leave no node above its
   CHECK(beyond.reason == "start_cap");
   CHECK(beyond.capped == kNodes);
 }
+
+TEST_CASE("a pod with soft preferences gets one point for its node, and the controller is asked for that") {
+  Fixture f;
+  f.answer({7, 10, 3});
+  Ask ask = pod({"a", "b", "c"});
+  ask.prefers = {"topology spread"};
+  const auto got = f.prioritizer.scores(ask);
+  CHECK(got.scores == NodeScores{0, 1, 0});
+  CHECK(got.source == Source::controller);
+  CHECK(f.asked.at(0).score_limit == 1);
+  CHECK(f.prioritizer.scores(ask).scores == NodeScores{0, 1, 0});  // repeated
+  f.answer({7, 10, 3});
+  CHECK(f.prioritizer.scores(pod({"a", "b", "c"}, "u2")).scores == NodeScores{7, 10, 3});
+  CHECK(f.asked.back().score_limit == 0);
+}
+
+TEST_CASE("where the scheduler's profile weighs preferences above the scores, they are not bounded") {
+  Fixture f;
+  Prioritizer unbounded{
+      [&](const Ask&, std::chrono::milliseconds) { return f.next; }, f.board, f.breaker, f.clock, 20ms, false};
+  f.answer({7, 10});
+  Ask ask = pod({"a", "b"});
+  ask.prefers = {"topology spread"};
+  CHECK(unbounded.scores(ask).scores == NodeScores{7, 10});
+}
+
+TEST_CASE("from the board a pod with preferences or an owner gets one point, whatever the profile weighs") {
+  Fixture f;
+  f.publish();
+  Prioritizer unbounded{
+      [&](const Ask&, std::chrono::milliseconds) { return f.next; }, f.board, f.breaker, f.clock, 20ms, false};
+  Ask owned = pod({"a", "b"}, "u2"), preferring = pod({"a", "b"}, "u3");
+  owned.owner = "default/Job/copy";
+  preferring.prefers = {"node affinity"};
+  CHECK(unbounded.scores(owned).scores == NodeScores{0, 1});
+  CHECK(unbounded.scores(preferring).scores == NodeScores{0, 1});
+  CHECK(unbounded.scores(pod({"a", "b"}, "u4")).scores == NodeScores{2, 10});
+}

@@ -1,0 +1,22 @@
+// preferences: what a v1.Pod prefers without requiring it, as kube-scheduler's score plugins read it.
+// Source   spec.affinity.{nodeAffinity,podAffinity,podAntiAffinity}.preferredDuringSchedulingIgnoredDuringExecution,
+//          spec.{topologySpreadConstraints,tolerations}, metadata.{labels,ownerReferences}
+// Rules    A pod with labels and without constraints of its own counts as one that kube-scheduler spreads by default: which Services
+//          and owners select it is not part of a pod. Pods of Jobs, DaemonSets and nodes do not
+// Errors   none: values of another type are passed over
+// Threads  pure
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace wattle::kube {
+
+// "node affinity", "pod affinity", "pod anti-affinity", "topology spread", "default topology spread".
+std::vector<std::string> soft_preferences(const nlohmann::json& pod);
+
+// Tolerations of PreferNoSchedule taints: "key=value", "key" for any value, "*" for all.
+std::vector<std::string> soft_tolerations(const nlohmann::json& pod);
+
+}  // namespace wattle::kube

@@ -1,0 +1,93 @@
+// preferences: what a pod prefers, and which soft taints it tolerates.
+#include "common/kube/preferences.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/kube/node.hpp"
+#include "common/kube/pod.hpp"
+
+namespace wattle::kube {
+namespace {
+
+using nlohmann::json;
+using Texts = std::vector<std::string>;
+
+json pod(const json& spec, const json& metadata = json::object()) { return {{"metadata", metadata}, {"spec", spec}}; }
+
+json preferred(const char* kind) {
+  return {{"affinity", {{kind, {{"preferredDuringSchedulingIgnoredDuringExecution", {{{"weight", 1}}}}}}}}};
+}
+
+}  // namespace
+
+TEST_CASE("each kind of soft preference is read, and what is required is none") {
+  CHECK(soft_preferences(pod(preferred("nodeAffinity"))) == Texts{"node affinity"});
+  CHECK(soft_preferences(pod(preferred("podAffinity"))) == Texts{"pod affinity"});
+  CHECK(soft_preferences(pod(preferred("podAntiAffinity"))) == Texts{"pod anti-affinity"});
+  const auto spread = [](const char* when) {
+    return json{{"topologySpreadConstraints", {{{"whenUnsatisfiable", when}}}}};
+  };
+  CHECK(soft_preferences(pod(spread("ScheduleAnyway"))) == Texts{"topology spread"});
+  CHECK(soft_preferences(pod(spread("DoNotSchedule"), {{"labels", {{"app", "web"}}}})).empty());
+  CHECK(soft_preferences(pod({{"nodeSelector", {{"disk", "ssd"}}}})).empty());
+}
+
+TEST_CASE("a pod with labels is one that kube-scheduler may spread by default, but for those of Jobs and DaemonSets") {
+  const json labels = {{"app", "web"}};
+  const auto owned = [&](const char* kind) {
+    return pod(json::object(), {{"labels", labels}, {"ownerReferences", {{{"kind", kind}, {"name", "x"}}}}});
+  };
+  CHECK(soft_preferences(owned("ReplicaSet")) == Texts{"default topology spread"});
+  CHECK(soft_preferences(owned("StatefulSet")) == Texts{"default topology spread"});
+  CHECK(soft_preferences(pod(json::object(), {{"labels", labels}})) == Texts{"default topology spread"});
+  CHECK(soft_preferences(owned("Job")).empty());
+  CHECK(soft_preferences(owned("DaemonSet")).empty());
+  CHECK(soft_preferences(pod(json::object())).empty());
+}
+
+TEST_CASE("tolerations of PreferNoSchedule taints are read, and those of other effects are not") {
+  const json list = {{{"key", "spare"}, {"value", "yes"}},
+                     {{"key", "any"}, {"operator", "Exists"}, {"effect", "PreferNoSchedule"}},
+                     {{"operator", "Exists"}},
+                     {{"key", "hard"}, {"effect", "NoSchedule"}},
+                     {{"key", "greater"}, {"operator", "Gt"}, {"value", "3"}},
+                     7};
+  CHECK(soft_tolerations(pod({{"tolerations", list}})) == Texts{"spare=yes", "any", "*"});
+  CHECK(soft_tolerations(pod({{"tolerations", "all"}})).empty());
+}
+
+TEST_CASE("what has another type is passed over") {
+  for (const json& odd : {json(), json(3), json("text"), json::array({1, "a", nullptr}), json::object()}) {
+    CHECK(soft_preferences(odd).empty());
+    CHECK(soft_preferences(pod(odd)).empty());
+    CHECK(soft_preferences(pod({{"affinity", odd}, {"topologySpreadConstraints", odd}, {"tolerations", odd}})).size() <=
+          1);
+    CHECK(soft_tolerations(pod({{"tolerations", odd}})).empty());
+  }
+}
+
+TEST_CASE("a replica is known by its namespace and the owner that made it") {
+  const json object = {{"metadata",
+                        {{"namespace", "shop"},
+                         {"name", "web-5d9-x"},
+                         {"labels", {{"pod-template-hash", "5d9"}}},
+                         {"ownerReferences", {{{"kind", "ReplicaSet"}, {"name", "web-5d9"}, {"controller", true}}}}}}};
+  CHECK(read_pod(object).replica_of == "shop/ReplicaSet/web-5d9");
+  CHECK(read_pod({{"metadata", {{"name", "alone"}}}}).replica_of.empty());
+}
+
+TEST_CASE("a node's zone and its PreferNoSchedule taints are read") {
+  const Node node = read_node({{"metadata", {{"name", "n1"}, {"labels", {{"topology.kubernetes.io/zone", "a"}}}}},
+                               {"spec",
+                                {{"taints",
+                                  {{{"key", "spare"}, {"value", "yes"}, {"effect", "PreferNoSchedule"}},
+                                   {{"key", "hard"}, {"effect", "NoSchedule"}},
+                                   {{"key", "empty"}, {"effect", "PreferNoSchedule"}}}}}}});
+  CHECK(node.zone() == "a");
+  CHECK(node.soft_taints == Texts{"empty=", "spare=yes"});
+  CHECK(read_node(json::object()).zone().empty());
+}
+
+}  // namespace wattle::kube
