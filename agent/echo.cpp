@@ -21,6 +21,12 @@ http::Response echo(const http::Request& request) {
   return {200, "text/plain", nonce + "\n"};
 }
 
+http::Route echo_route() {
+  http::Route route(echo, 0);
+  route.any_host = true;
+  return route;
+}
+
 Result<http::Server> serve_echo(const std::string& address, std::uint16_t port, const Log& log) {
   http::ServerOptions options;
   options.address = address;
@@ -28,10 +34,9 @@ Result<http::Server> serve_echo(const std::string& address, std::uint16_t port, 
   options.threads = 1;
   options.max_connections = 64;
   options.max_header_bytes = 4096;
-  options.max_body_bytes = 0;
   options.idle_timeout = std::chrono::seconds(10);
   options.request_timeout = std::chrono::seconds(2);
-  return http::Server::start(options, {{"GET /echo", echo}}, log);
+  return http::Server::start(options, {{"GET /echo", echo_route()}}, log);
 }
 
 }  // namespace wattle::agent

@@ -21,6 +21,8 @@ struct EchoConfig {
 };
 
 http::Response echo(const http::Request& request);
+// Takes no body, and any Host: probes use whatever name they know.
+http::Route echo_route();
 
 // A server that has nothing but the echo: one thread, 64 connections, each closed after 10 s of silence.
 Result<http::Server> serve_echo(const std::string& address, std::uint16_t port, const Log& log);

@@ -69,9 +69,9 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
   options.port = *config.http_port;
   options.threads = 1;
   options.max_connections = 32;
-  options.max_body_bytes = 0;
   options.tls = config.http_access.tls;
   options.token_file = config.http_access.token_file;
+  options.hosts = config.http_access.hosts;
   options.open_paths.insert("/echo");
   return http::Server::start(
       options,
@@ -79,7 +79,7 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
         [&metrics, &prober](const http::Request&) {
           return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics.page(prober.counts())};
         }},
-       {"GET /echo", echo},
+       {"GET /echo", echo_route()},
        {"GET /livez",
         [&pulse, &clock, tick = config.tick](const http::Request&) { return live(pulse, clock.mono(), tick); }}},
       log);

@@ -291,7 +291,7 @@ Status Controller::let_page_change(PageParts& page) {
 
 Status Controller::start_http(const Clock& clock, const Log& log) {
   const auto ask_loop = [this](TaskQueue::Work work) { return tasks_->call(std::move(work), kHttpPatience); };
-  std::map<std::string, http::Handler> routes;
+  http::Routes routes;
   // The loop's own pulse: a place in its task queue may be hard to get while it turns well.
   routes["GET /livez"] = [this, &clock](const http::Request&) -> http::Response {
     const Duration age = pulse_.age(clock.mono());
@@ -338,6 +338,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   options.threads = 2;
   options.tls = config_.http_access.tls;
   options.token_file = config_.http_access.token_file;
+  options.hosts = config_.http_access.hosts;
   options.refusals = http_refusals_;
   WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
   http_ = std::make_unique<http::Server>(std::move(server));
@@ -364,13 +365,13 @@ Status Controller::start_enrolment(const std::string& public_key, const Clock& c
   options.port = config.port;
   options.threads = 1;
   options.max_header_bytes = 24 << 10;
-  options.max_body_bytes = 4 << 10;
   options.idle_timeout = milliseconds(5000);
   options.request_timeout = milliseconds(5000);
   options.tls = config.tls;
   options.refusals = enrol_refusals_;
-  std::map<std::string, http::Handler> routes;
-  routes["POST /api/v1/enrol"] = [this](const http::Request& request) { return enrolment_->answer(request); };
+  http::Routes routes;
+  routes["POST /api/v1/enrol"] = {[this](const http::Request& request) { return enrolment_->answer(request); },
+                                  kMostEnrolBytes};
   WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
   enrol_server_ = std::make_unique<http::Server>(std::move(server));
   endpoints_.enrol_port = enrol_server_->port();

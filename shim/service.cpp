@@ -53,7 +53,7 @@ struct Service::Impl {
         veto([this](const std::string& target, std::chrono::milliseconds wait) { return latency(target, wait); }, clock,
              config.deadline) {}
 
-  using Routes = std::map<std::string, http::Handler>;
+  using Routes = http::Routes;
   Routes page_routes();
   http::Response prioritize(const http::Request& request);
   http::Response filter_nodes(const http::Request& request);
@@ -253,17 +253,18 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   impl->beat.start();
 
   Impl::Routes routes = self->page_routes();
-  routes["POST /prioritize"] = [self](const http::Request& request) { return self->prioritize(request); };
-  routes["POST /filter"] = [self](const http::Request& request) { return self->filter_nodes(request); };
-  routes["POST /preempt"] = [self](const http::Request& request) { return self->preempt(request); };
+  const auto verb = [](http::Handler handler) { return http::Route(std::move(handler), kMaxBodyBytes); };
+  routes["POST /prioritize"] = verb([self](const http::Request& request) { return self->prioritize(request); });
+  routes["POST /filter"] = verb([self](const http::Request& request) { return self->filter_nodes(request); });
+  routes["POST /preempt"] = verb([self](const http::Request& request) { return self->preempt(request); });
   http::ServerOptions options;
   options.address = config.listen_address;
   options.port = config.listen_port;
   options.threads = config.threads;
-  options.max_body_bytes = kMaxBodyBytes;
   options.max_bodies_bytes = kMaxBodiesBytes;
   options.tls = config.listen_access.tls;
   options.token_file = config.listen_access.token_file;
+  options.hosts = config.listen_access.hosts;
   options.open_paths.insert("/prioritize");
   options.open_paths.insert("/filter");
   options.open_paths.insert("/preempt");
@@ -282,6 +283,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
     pages.threads = kPageThreads;
     pages.tls = config.http_access.tls;
     pages.token_file = config.http_access.token_file;
+    pages.hosts = config.http_access.hosts;
     pages.refusals = impl->refusals;
     WATTLE_TRY(http::Server web, http::Server::start(pages, self->page_routes(), log));
     impl->web.emplace(std::move(web));

@@ -1,5 +1,7 @@
 #include "common/http/access.hpp"
 
+#include "common/http/hosts.hpp"
+
 namespace wattle::http {
 
 bool is_loopback(std::string_view address) { return address.starts_with("127.") || address == "::1"; }
@@ -10,6 +12,11 @@ void read_access(config::Section& section, std::string_view address, bool token_
   tls.read("key", out.tls.key);
   tls.read("client_ca", out.tls.client_ca);
   section.read("token_file", out.token_file);
+  section.read("hosts", out.hosts);
+  for (const std::string& name : out.hosts)
+    if (!is_host_name(name))
+      section.mistake("hosts", "'" + name + "' is not a DNS name",
+                      "write names without port, or .example.org for all below");
   section.read("insecure", out.insecure);
   const bool secure = !out.tls.certificate.empty();
   if (secure && out.tls.key.empty()) tls.mistake("key", "the certificate's key is missing", "name its PEM file");

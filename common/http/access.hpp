@@ -1,5 +1,5 @@
 // access: who may use an HTTP endpoint: TLS, clients' certificates, a bearer token; and what was refused.
-// Source   PEM files; keys of a configuration's section: tls {certificate, key, client_ca}, token_file, insecure
+// Source   PEM files; keys of a configuration's section: tls {certificate, key, client_ca}, token_file, hosts, insecure
 // Errors   mistakes of the section
 // Threads  values; RefusalCounts any
 //
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/config.hpp"
 
@@ -26,7 +27,8 @@ struct TlsFiles {
 
 struct Access {
   TlsFiles tls;
-  std::string token_file;  // one word; empty: none is asked for
+  std::string token_file;          // one word; empty: none is asked for
+  std::vector<std::string> hosts;  // names beside those of hosts.hpp
   bool insecure = false;
 };
 
@@ -44,9 +46,10 @@ enum class Refused : std::uint8_t {
   too_many,   // connections, or bytes of bodies at once
   path,       // nothing is there, or not for this method
   foreign,    // a change that does not come from the page's own script
+  host,       // asked under a name that is not the server's
 };
-inline constexpr std::array<std::string_view, 8> kRefusedNames{"tls",      "token",    "malformed", "too_large",
-                                                               "too_slow", "too_many", "path",      "foreign"};
+inline constexpr std::array<std::string_view, 9> kRefusedNames{
+    "tls", "token", "malformed", "too_large", "too_slow", "too_many", "path", "foreign", "host"};
 
 class RefusalCounts {
  public:

@@ -25,9 +25,7 @@ struct Client::Impl {
   // One exchange on the open stream; `silent` tells that the peer sent nothing before it failed.
   Result<Answer> exchange(const std::string& method, const std::string& target, const std::string& body,
                           std::chrono::milliseconds timeout, bool& silent, error_code& failed) {
-    const Origin& origin = connection.origin();
-    std::string request =
-        method + " " + target + " HTTP/1.1\r\nHost: " + origin.host + ":" + std::to_string(origin.port) + "\r\n";
+    std::string request = method + " " + target + " HTTP/1.1\r\nHost: " + authority(connection.origin()) + "\r\n";
     if (!token.empty()) request += "Authorization: Bearer " + token + "\r\n";
     if (!accept.empty()) request += "Accept: " + accept + "\r\n";
     if (!body.empty()) request += "Content-Type: " + content_type + "\r\n";

@@ -64,7 +64,12 @@ Status fill(SSL_CTX* context, const Trust& trust) {
 
 }  // namespace
 
-std::string Origin::url() const { return (tls ? "https://" : "http://") + host + ":" + std::to_string(port); }
+std::string authority(const Origin& origin) {
+  const bool bare_ipv6 = origin.host.find(':') != std::string::npos;
+  return (bare_ipv6 ? "[" + origin.host + "]" : origin.host) + ":" + std::to_string(origin.port);
+}
+
+std::string Origin::url() const { return (tls ? "https://" : "http://") + authority(*this); }
 
 struct Connection::Impl {
   explicit Impl(Origin given) : origin(std::move(given)) {}

@@ -18,6 +18,9 @@ namespace wattle::http {
 // The room for one read.
 inline constexpr std::size_t kReadBytes = 64 << 10;
 
+// "host:port" as the header Host and URLs have it; IPv6 in brackets.
+std::string authority(const Origin& origin);
+
 class Connection {
  public:
   explicit Connection(Origin origin);

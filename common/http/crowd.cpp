@@ -1,7 +1,5 @@
 #include "common/http/crowd.hpp"
 
-#include <utility>
-
 namespace wattle::http {
 
 Verdict judge(std::span<const Seat> seats, const Source& newcomer, const CrowdBounds& bounds) {
@@ -16,9 +14,9 @@ Verdict judge(std::span<const Seat> seats, const Source& newcomer, const CrowdBo
   std::optional<std::size_t> first;
   for (std::size_t i = 0; i < seats.size(); ++i) {
     const Seat& seat = seats[i];
-    if (seat.turn >= Turn::work) continue;
+    if (seat.turn != Turn::peer) continue;
     if (share_used ? seat.from->network != newcomer.network : seat.from->loopback && !newcomer.loopback) continue;
-    if (!first || std::pair(seat.turn, seat.since) < std::pair(seats[*first].turn, seats[*first].since)) first = i;
+    if (!first || seat.since < seats[*first].since) first = i;
   }
   if (first) return {true, first};
   return {newcomer.loopback && all < bounds.connections + kKeptForLoopback, std::nullopt};

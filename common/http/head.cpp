@@ -9,13 +9,6 @@ namespace {
 
 constexpr std::string_view kEnd = "\r\n\r\n";
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 // Every carriage return stands before a line feed, and the reverse.
 bool has_sound_lines(std::string_view head) {
   for (std::size_t i = 0; i < head.size(); ++i) {
@@ -27,6 +20,13 @@ bool has_sound_lines(std::string_view head) {
 }
 
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
 
 std::optional<std::size_t> head_bytes(std::string_view bytes) {
   const auto end = bytes.find(kEnd);
@@ -48,7 +48,7 @@ std::optional<std::string> wrong_with(std::string_view head) {
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 2);
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) continue;  // what that is, the parser tells
-    const std::string name = lower(line.substr(0, colon)), value = lower(parse::trim(line.substr(colon + 1)));
+    const std::string name = lower_case(line.substr(0, colon)), value = lower_case(parse::trim(line.substr(colon + 1)));
     hosts += name == "host" ? 1 : 0;
     lengths = lengths || name == "content-length";
     if (name == "transfer-encoding" && (++encodings > 1 || value != "chunked"))

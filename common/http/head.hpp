@@ -15,6 +15,9 @@ namespace wattle::http {
 // Bytes of the header that `bytes` begins with, its empty line included; absent: it is not all there.
 std::optional<std::size_t> head_bytes(std::string_view bytes);
 
+// ASCII letters alone.
+std::string lower_case(std::string_view text);
+
 // Of a whole header, as it came.
 std::optional<std::string> wrong_with(std::string_view head);
 

@@ -56,8 +56,7 @@ struct LineStream::Impl {
   using Parser = bhttp::response_parser<bhttp::buffer_body>;
 
   error_code send(const std::string& target) {
-    const Origin& origin = connection.origin();
-    std::string request = "GET " + target + " HTTP/1.1\r\nHost: " + origin.host + ":" + std::to_string(origin.port) +
+    std::string request = "GET " + target + " HTTP/1.1\r\nHost: " + authority(connection.origin()) +
                           "\r\nAccept: application/json\r\nConnection: close\r\n";
     if (!token.empty()) request += "Authorization: Bearer " + token + "\r\n";
     connection.expires_after(options.silence);

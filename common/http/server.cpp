@@ -1,7 +1,11 @@
 #include "common/http/server.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <boost/asio/ip/v6_only.hpp>
+#include <climits>
 #include <thread>
 #include <vector>
 
@@ -25,6 +29,11 @@ Source source_of(const tcp::socket& socket) {
   auto bytes = address.to_v6().to_bytes();
   std::fill(bytes.begin() + 8, bytes.end(), 0);
   return {net::ip::address_v6(bytes).to_string(), false};
+}
+
+std::string machine_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 // "/" alone is itself and no folder.
@@ -105,7 +114,8 @@ void Shared::on_accept(error_code error, tcp::socket socket) {
       sessions.insert(session.get());
     }
   }
-  if (admission.gave_way) refused(Refused::too_many, "a connection without a request gave way to another");
+  if (admission.gave_way)
+    refused(Refused::too_many, "a connection that waited longest for its peer gave way to another");
   if (session) {
     session->start();
   } else {
@@ -133,19 +143,55 @@ bool Shared::admits(const Request& request) const {
   return cookies != request.headers.end() && token->admits_pass(cookies->second, clock.wall());
 }
 
-const Handler* Shared::find(const std::string& method, const std::string& path, std::string& allow) const {
+std::optional<Response> Shared::refusal(const Request& request, std::uint64_t length, const Route*& route) {
+  std::string allow;
+  route = find(request.method, request.path, allow);
+  const auto host = request.headers.find("host");
+  if (!tls && host != request.headers.end() && !(route != nullptr && route->any_host) && !hosts.admit(host->second)) {
+    refused(Refused::host, request.path + " was asked for under the name " + host->second);
+    return plain(
+        421, "the name in Host is none of this server's: ask by address, or add the name to `hosts` beside `address`");
+  }
+  const std::size_t most_bytes = route != nullptr ? route->max_body_bytes : kSmallestBodyBytes;
+  if (length > most_bytes) {
+    refused(Refused::too_large, request.path + " was sent a body of " + std::to_string(length) + " bytes");
+    return plain(413, "the body is larger than " + std::to_string(most_bytes) + " bytes");
+  }
+  if (!open(request.path) && !admits(request)) {
+    refused(Refused::token, request.path + " was asked for without the right bearer token");
+    return plain(401, "this page asks for a bearer token");
+  }
+  if (route == nullptr) {
+    refused(Refused::path, request.method + " " + request.path);
+    if (allow.empty()) return plain(404, "nothing is at " + request.path);
+    Response other = plain(405, request.path + " does not answer " + request.method + "; it answers " + allow);
+    other.headers.emplace_back("Allow", allow);
+    return other;
+  }
+  auto checked = route->check ? route->check(request) : std::nullopt;
+  if (checked) count(request, *checked);
+  return checked;
+}
+
+void Shared::count(const Request& request, const Response& response) {
+  if (response.refused)
+    refused(*response.refused, request.method + " " + request.path + " of " + request.from + " got status " +
+                                   std::to_string(response.status));
+}
+
+const Route* Shared::find(const std::string& method, const std::string& path, std::string& allow) const {
   const std::string wanted = method == "HEAD" ? "GET" : method;
-  const Handler* best = nullptr;
+  const Route* best = nullptr;
   std::size_t best_length = 0;
-  for (const auto& [route, handler] : routes) {
-    const auto space = route.find(' ');
-    const std::string_view verb = std::string_view(route).substr(0, space);
-    const std::string_view pattern = std::string_view(route).substr(space + 1);
+  for (const auto& [name, route] : routes) {
+    const auto space = name.find(' ');
+    const std::string_view verb = std::string_view(name).substr(0, space);
+    const std::string_view pattern = std::string_view(name).substr(space + 1);
     const bool fits = pattern == path || is_below(path, pattern);
     if (!fits) continue;
     if (verb == wanted || (verb == "HEAD" && method == "HEAD")) {
       if (pattern.size() < best_length) continue;
-      best = &handler;
+      best = &route;
       best_length = pattern.size();
     } else if (allow.find(verb) == std::string::npos) {
       allow += (allow.empty() ? "" : ", ") + std::string(verb);
@@ -154,10 +200,36 @@ const Handler* Shared::find(const std::string& method, const std::string& path, 
   return best;
 }
 
+bool Shared::hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since) {
+  const std::lock_guard one_at_a_time(room_mutex);  // or two would see each other's bytes, and neither find room
+  while (bodies_bytes + bytes > options.max_bodies_bytes) {
+    std::vector<std::shared_ptr<Session>> looked_at;  // as in Admission
+    {
+      const std::lock_guard lock(mutex);
+      for (Session* session : sessions)
+        if (auto alive = session->weak_from_this().lock()) looked_at.push_back(std::move(alive));
+    }
+    Session* oldest = nullptr;
+    std::uint64_t before = since;
+    for (const auto& session : looked_at) {
+      const Seat seat = session->seat();
+      if (session->held_bytes() == 0 || seat.turn != Turn::peer || seat.since >= before) continue;
+      oldest = session.get();
+      before = seat.since;
+    }
+    if (oldest == nullptr) return false;
+    if (oldest->give_way()) refused(Refused::too_many, "a body that arrived slowly gave way to another");
+  }
+  bodies_bytes += bytes;
+  held += bytes;
+  return true;
+}
+
 struct Server::Impl {
-  Impl(const ServerOptions& options, std::map<std::string, Handler> routes, std::optional<TlsSource> tls,
-       std::optional<Token> token, const Log& log)
-      : shared(options, std::move(routes), std::move(tls), std::move(token), log) {}
+  Impl(const ServerOptions& options, Routes routes, std::optional<TlsSource> tls, std::optional<Token> token,
+       const Log& log)
+      : shared(options, std::move(routes), Hosts(options.hosts, machine_name()), std::move(tls), std::move(token),
+               log) {}
 
   ~Impl() {
     shared.stopping = true;
@@ -194,7 +266,7 @@ Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
 std::uint16_t Server::port() const { return impl_->port; }
 
-Result<Server> Server::start(const ServerOptions& options, std::map<std::string, Handler> routes, const Log& log) {
+Result<Server> Server::start(const ServerOptions& options, Routes routes, const Log& log) {
   const std::string subject = options.address + ":" + std::to_string(options.port);
   error_code error;
   const auto address = net::ip::make_address(options.address, error);

@@ -1,13 +1,14 @@
-// server: a small HTTP/1.1 server for a handful of endpoints.
+// server: an HTTP/1.1 server for a few endpoints.
 // Source   Boost.Beast; Beast's and OpenSSL's only home is this folder
 // Errors   conflict (address in use), malformed (address), those of tls.hpp and token.hpp
 // Threads  handlers run on `threads` worker threads, several at once; they must be thread safe and may block for
 // milliseconds
 //
-// Always sends Content-Length, keeps connections open for `idle_timeout` (before the first request for
-// `request_timeout`), limits header, body and time, refuses what could hide a second request in the first (head.hpp), answers 400/401/404/405/408/413/431/500/503 by itself with one line
-// of text that names what is wrong, and counts what it refuses. An answer that is a stream has no length and ends with its connection. A 401 gets the header that asks for a bearer token, a
-// handler's too.
+// Connections  stay open for `idle_timeout`, before the first request for `request_timeout`; crowd.hpp says which one is closed when full
+// Refusals     400, 401, 404, 405, 408, 413, 421, 431, 500 and 503, each with one line that names the reason, and counted. The header alone
+//              decides Host, token, path, method, length and a route's own check: a body is read only of a request that passes
+// Answers      have a Content-Length; a stream has none and ends with its connection. A 401 asks for a bearer token, a handler's too, and
+//              comes later with each wrong token (guess_delay.hpp)
 #pragma once
 
 #include <chrono>
@@ -18,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,20 +51,43 @@ struct Response {
 
 using Handler = std::function<Response(const Request&)>;
 
+// The longest body of a route that declares none.
+inline constexpr std::size_t kSmallestBodyBytes = 512;
+
+// A path's handler, and the limits of what reaches it.
+struct Route {
+  // Answers a request by its header, before its body is read; nullopt lets it pass.
+  using Check = std::function<std::optional<Response>(const Request&)>;
+
+  Route() = default;
+  template <class F, class = std::enable_if_t<std::is_invocable_r_v<Response, F&, const Request&>>>
+  Route(F answer, std::size_t most_body_bytes = kSmallestBodyBytes, Check header_check = {})
+      : handler(std::move(answer)), max_body_bytes(most_body_bytes), check(std::move(header_check)) {}
+
+  Handler handler;
+  std::size_t max_body_bytes = kSmallestBodyBytes;
+  Check check;
+  bool any_host = false;  // for probes of other machines, which use any name; its answer holds no data
+};
+// "METHOD /path"; a path that ends in "/" matches everything below it, but "/" itself alone. GET routes answer HEAD too.
+using Routes = std::map<std::string, Route>;
+
 struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;  // 0 picks one
   std::size_t max_header_bytes = 16 << 10;
-  std::size_t max_body_bytes = 8 << 20;
-  // Of all requests that are being read or answered, without those of at most 64 KiB. Who finds no room gets a 503.
+  // Of all requests that are being read or answered, without those of at most 64 KiB, as they arrive. When it is full, the body that has
+  // been arriving longest gives way; a request that finds only bodies at work gets a 503.
   std::size_t max_bodies_bytes = 64 << 20;
   std::size_t max_connections = 256;
   std::size_t max_per_source = 0;  // of them from one address; 0: a quarter. crowd.hpp says who gives way
   std::chrono::milliseconds idle_timeout{120'000};    // kube-scheduler keeps idle connections for 90 s
   std::chrono::milliseconds request_timeout{10'000};  // from first byte to last
   unsigned threads = 4;
-  TlsFiles tls;                                           // read again when they change
-  std::string token_file;                                 // empty: nobody is asked for a token
+  TlsFiles tls;            // read again when they change
+  std::string token_file;  // empty: no token is needed
+  // Names besides those of hosts.hpp, without TLS: with it, a browser compares the certificate's.
+  std::vector<std::string> hosts;
   std::set<std::string> open_paths{"/livez", "/readyz"};  // that ask for no token; with a "/" at its end all below
   std::shared_ptr<RefusalCounts> refusals;                // null: nobody looks
   std::function<void()> turns;  // called each half second by a worker that is free; empty: nobody looks
@@ -70,8 +95,7 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Routes: "METHOD /path"; a path that ends in "/" matches everything below it, but "/" itself alone. GET routes answer HEAD too.
-  static Result<Server> start(const ServerOptions& options, std::map<std::string, Handler> routes, const Log& log);
+  static Result<Server> start(const ServerOptions& options, Routes routes, const Log& log);
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;
   ~Server();  // stops accepting, lets handlers end, joins

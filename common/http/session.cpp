@@ -1,7 +1,7 @@
 #include "common/http/session.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <limits>
 #include <stdexcept>
 
 #include "common/http/head.hpp"
@@ -12,15 +12,9 @@ namespace {
 
 constexpr std::size_t kSmallBody = 64 << 10, kReadBytes = 64 << 10;
 
-std::string lower(beast::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
+}  // namespace
 
 Response plain(int status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text) + "\n"}; }
-
-}  // namespace
 
 Session::Session(Shared& shared, tcp::socket socket, TlsContext tls, Source from)
     : shared_(shared),
@@ -71,8 +65,9 @@ void Session::stop() {
 bool Session::give_way() {
   Turn now = turn_.load();
   do {
-    if (now >= Turn::work) return false;
+    if (now != Turn::peer) return false;
   } while (!turn_.compare_exchange_weak(now, Turn::gone));
+  give_room();
   net::post(stream_.executor(), [self = shared_from_this()] { self->close(); });
   return true;
 }
@@ -110,10 +105,10 @@ void Session::await_request() {
   parser_.emplace();
   give_room();
   parser_->header_limit(static_cast<std::uint32_t>(shared_.options.max_header_bytes));
-  parser_->body_limit(shared_.options.max_body_bytes);
+  parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // its route's, once that is known
   if (buffer_.size() > 0) return read_header();
   if (stopping_ || shared_.stopping) return close();
-  if (!first_ && !take(Turn::idle)) return close();
+  if (!first_ && !take(Turn::peer)) return close();
   idle_ = true;
   // Whoever connects has something to say: connections that only wait would keep others out.
   const auto& options = shared_.options;
@@ -131,7 +126,7 @@ void Session::await_request() {
 
 // Not by Beast: what it makes of a header does not show how that was written.
 void Session::read_header() {
-  if (!take(Turn::header)) return close();
+  if (!take(Turn::peer)) return close();
   limit(shared_.options.request_timeout);
   read_more_header();
 }
@@ -167,6 +162,10 @@ void Session::read_body() {
   if (buffer_.size() > 0) buffer_.consume(parser_->put(buffer_.data(), error));
   if (error && error != bhttp::error::need_more) return on_read(error, false);
   if (parser_->is_done()) return on_read({}, false);
+  if (!hold_room(parser_->get().body().size()))
+    return refuse(Refused::too_many, plain(503, "the bodies of all requests are more than " +
+                                                    std::to_string(shared_.options.max_bodies_bytes) + " bytes"));
+  if (has_given_way()) return close();
   read_more_body();
 }
 
@@ -199,72 +198,66 @@ void Session::on_read(error_code error, bool header) {
                   plain(431, "the header is larger than " + std::to_string(options.max_header_bytes) + " bytes"));
   if (error == bhttp::error::body_limit)
     return refuse(Refused::too_large,
-                  plain(413, "the body is larger than " + std::to_string(options.max_body_bytes) + " bytes"));
+                  plain(413, "the body is larger than " + std::to_string(route_->max_body_bytes) + " bytes"));
   if (error.category() == bhttp::make_error_code(bhttp::error::bad_method).category() &&
       error != bhttp::error::end_of_stream && error != bhttp::error::partial_message)
     return refuse(Refused::malformed, plain(400, "not an HTTP request: " + error.message()));
   if (error) return close();
-  if (!header || parser_->is_done()) return answer();
-  if (!take(Turn::body)) return close();
-  if (!hold_room())
-    return refuse(Refused::too_many, plain(503, "the bodies of all requests are more than " +
-                                                    std::to_string(options.max_bodies_bytes) + " bytes"));
+  if (!header) return answer();
+  on_request();
+}
+
+// All that the header decides, before any of the body is read.
+void Session::on_request() {
+  const auto& message = parser_->get();
+  auto target = parse_target(std::string_view(message.target().data(), message.target().size()));
+  if (!target) return refuse(Refused::malformed, plain(400, target.error().message()));
+  request_ = {std::string(message.method_string()),
+              target->path,
+              std::move(target->query),
+              {},
+              std::string(message[bhttp::field::authorization])};
+  for (const auto& field : message)
+    if (field.name() != bhttp::field::authorization)
+      request_.headers[lower_case(std::string_view(field.name_string().data(), field.name_string().size()))] =
+          std::string(field.value());
+  request_.from = from_.network;
+  const auto cookies = request_.headers.find("cookie");
+  shows_secret_ = !request_.authorization.empty() || !parser_->is_done() ||
+                  (cookies != request_.headers.end() && cookies->second.find(kPassCookie) != std::string::npos);
+  if (auto refused = shared_.refusal(request_, parser_->content_length().value_or(0), route_))
+    return send(std::move(*refused), parser_->is_done());
+  if (parser_->is_done()) return answer();
+  parser_->body_limit(route_->max_body_bytes);
   if (beast::iequals(parser_->get()[bhttp::field::expect], "100-continue")) return invite_body();
   read_body();
 }
 
-// A body that does not say how long it is may become as long as one can be.
-bool Session::hold_room() {
-  const auto& options = shared_.options;
-  const std::uint64_t length = parser_->content_length().value_or(options.max_body_bytes);
-  if (length <= kSmallBody) return true;
-  held_bytes_ = static_cast<std::size_t>(length);
-  if (shared_.bodies_bytes.fetch_add(held_bytes_) + held_bytes_ <= options.max_bodies_bytes) return true;
-  give_room();
-  return false;
+// Room for what has arrived and for the next read: a length that is only announced holds none.
+bool Session::hold_room(std::size_t bytes) {
+  const std::size_t needed = bytes <= kSmallBody ? 0 : bytes + kReadBytes;
+  const std::size_t held = held_bytes_.load();
+  return needed <= held || shared_.hold(held_bytes_, needed - held, since_.load());
 }
 
-void Session::give_room() { shared_.bodies_bytes -= std::exchange(held_bytes_, 0); }
+void Session::give_room() { shared_.bodies_bytes -= held_bytes_.exchange(0); }
 
 void Session::answer() {
   if (!take(Turn::work)) return close();
   unlimit();
-  const auto& message = parser_->get();
-  const std::string method(message.method_string());
-  auto target = parse_target(std::string_view(message.target().data(), message.target().size()));
-  if (!target) return refuse(Refused::malformed, plain(400, target.error().message()));
-  Request request{
-      method, target->path, std::move(target->query), {}, std::string(message[bhttp::field::authorization])};
-  for (const auto& field : message)
-    if (field.name() != bhttp::field::authorization)
-      request.headers[lower(field.name_string())] = std::string(field.value());
-  if (!shared_.open(target->path) && !shared_.admits(request)) {
-    shared_.refused(Refused::token, target->path + " was asked for without the right bearer token");
-    return send(plain(401, "this page asks for a bearer token"), true);
-  }
-
-  std::string allow;
-  const Handler* handler = shared_.find(method, target->path, allow);
-  if (handler == nullptr) shared_.refused(Refused::path, method + " " + target->path);
-  if (handler == nullptr && !allow.empty())
-    return send(plain(405, target->path + " does not answer " + method + "; it answers " + allow), true, allow);
-  if (handler == nullptr) return send(plain(404, "nothing is at " + target->path), true);
-
-  request.body = std::move(parser_->get().body());
-  request.from = from_.network;
+  request_.body = std::move(parser_->get().body());
   Response response;
   try {
-    response = (*handler)(request);
+    response = route_->handler(request_);
   } catch (const std::exception& error) {
-    shared_.log.error("http handler failed", {{"method", method}, {"path", request.path}, {"what", error.what()}});
-    response = plain(500, request.path + " failed; the log says why");
+    shared_.log.error("http handler failed",
+                      {{"method", request_.method}, {"path", request_.path}, {"what", error.what()}});
+    response = plain(500, request_.path + " failed; the log says why");
   }
-  if (response.refused)
-    shared_.refused(*response.refused, method + " " + request.path + " of " + request.from + " got status " +
-                                           std::to_string(response.status));
-  request.body = std::string();
+  shared_.count(request_, response);
+  request_.body = std::string();
   give_room();
-  if (response.stream && method == "GET") return listen(response);
+  if (response.stream && request_.method == "GET") return listen(response);
   send(std::move(response), true);
 }
 

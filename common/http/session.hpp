@@ -21,6 +21,8 @@
 #include <vector>
 
 #include "common/http/crowd.hpp"
+#include "common/http/guess_delay.hpp"
+#include "common/http/hosts.hpp"
 #include "common/http/server.hpp"
 #include "common/http/stream.hpp"
 #include "common/http/tls.hpp"
@@ -37,6 +39,9 @@ using boost::system::error_code;
 
 struct Shared;
 
+// One line of text.
+Response plain(int status, std::string text);
+
 // One connection: a strand, one timer and a chain of callbacks. Keeps itself alive through them.
 class Session final : public Subscriber, public std::enable_shared_from_this<Session> {
  public:
@@ -47,6 +52,7 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   Seat seat() const { return {&from_, turn_.load(), since_.load()}; }
   // False: it is at work meanwhile. Ends else, for another one's sake.
   bool give_way();
+  std::size_t held_bytes() const { return held_bytes_.load(); }
   void hear(Text text) override;
 
  private:
@@ -55,15 +61,18 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void await_request();
   // False: it gave way to another one and is to close.
   bool take(Turn next);
+  bool has_given_way() const { return turn_.load() == Turn::gone; }
   void read_header();
   void read_more_header();
   void on_header(std::size_t bytes);
+  void on_request();
   void read_body();
   void read_more_body();
   void invite_body();
   void on_read(error_code error, bool header);
   void answer();
-  void send(Response response, bool keep, std::string allow = {});
+  void send(Response response, bool keep);
+  void write_answer();
   void on_written(error_code error);
   // session_stream.cpp
   void listen(const Response& response);
@@ -73,7 +82,7 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void await_leaving();
   void end_listening(bool dropped);
   void refuse(Refused why, Response response);
-  bool hold_room();
+  bool hold_room(std::size_t bytes);
   void give_room();
   void close_slowly();
   void end_sending();
@@ -84,19 +93,22 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
 
   Shared& shared_;
   const Source from_;
-  std::atomic<Turn> turn_{Turn::header};
+  std::atomic<Turn> turn_{Turn::peer};
   std::atomic<std::uint64_t> since_;
   Stream stream_;
   net::steady_timer timer_;
   beast::flat_buffer buffer_;
   std::optional<bhttp::request_parser<bhttp::string_body>> parser_;
-  std::string head_, body_;  // of the answer that is under way
+  Request request_;
+  const Route* route_ = nullptr;
+  bool shows_secret_ = false;  // the request holds a token, or a body that may
+  std::string head_, body_;    // of the answer that is under way
   std::array<char, 4096> discard_{};
   std::shared_ptr<Broadcast> listens_to_;
   std::deque<Text> unsaid_;
   std::size_t unsaid_bytes_ = 0;
   std::uint64_t generation_ = 0;
-  std::size_t held_bytes_ = 0;  // of Shared's room for bodies
+  std::atomic<std::size_t> held_bytes_ = 0;  // of Shared's room for bodies
   bool idle_ = false;
   bool first_ = true;  // nothing has come yet
   bool stopping_ = false;
@@ -105,10 +117,10 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
 };
 
 struct Shared {
-  Shared(const ServerOptions& o, std::map<std::string, Handler> r, std::optional<TlsSource> t, std::optional<Token> k,
-         const Log& l)
+  Shared(const ServerOptions& o, Routes r, Hosts h, std::optional<TlsSource> t, std::optional<Token> k, const Log& l)
       : options(o),
         routes(std::move(r)),
+        hosts(std::move(h)),
         tls(std::move(t)),
         token(std::move(k)),
         log(l),
@@ -117,7 +129,8 @@ struct Shared {
         turned(acceptor.get_executor()) {}
 
   const ServerOptions options;
-  const std::map<std::string, Handler> routes;
+  const Routes routes;
+  const Hosts hosts;
   std::optional<TlsSource> tls;  // the acceptor's
   const std::optional<Token> token;
   const Log& log;
@@ -126,11 +139,13 @@ struct Shared {
   std::condition_variable emptied;
   std::set<Session*> sessions;
   std::atomic<bool> stopping = false;
+  std::mutex room_mutex;  // of hold(); taken before `mutex`
   std::atomic<std::size_t> bodies_bytes = 0;
   std::atomic<std::uint64_t> turns = 0;  // of all sessions, so that the oldest is known
   std::mutex told_mutex;
   LogThrottle told{std::chrono::seconds(60)};
-  SystemClock clock;  // of the log's interval alone
+  SystemClock clock;
+  GuessDelay guesses;
 
   // Behind what sessions use: handlers that are left when it is destroyed still own sessions.
   net::io_context io;
@@ -150,12 +165,18 @@ struct Shared {
     std::vector<std::shared_ptr<Session>> looked_at;  // outlives the lock, which the last owner's destructor takes
   };
   Admission admit(const Source& newcomer) const;
+  // Adds to the room that a body holds, at the cost of bodies that have been arriving longer than since `since`; false: there is none.
+  bool hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since);
   // Logs it once a minute.
   void tell(std::string_view event, const std::string& reason, const std::string& what);
-  // The handler of a method and path; else `allow` gets the methods that the path has.
+  // The answer that a request's header decides; nullopt: `route` handles it. `length`: what it announces of its body.
+  std::optional<Response> refusal(const Request& request, std::uint64_t length, const Route*& route);
+  // Counts and logs the refusal of a handler or a check.
+  void count(const Request& request, const Response& response);
   bool open(const std::string& path) const;
   bool admits(const Request& request) const;
-  const Handler* find(const std::string& method, const std::string& path, std::string& allow) const;
+  // The route of a method and path; else `allow` gets the methods that the path has.
+  const Route* find(const std::string& method, const std::string& path, std::string& allow) const;
 };
 
 }  // namespace wattle::http

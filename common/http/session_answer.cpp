@@ -11,13 +11,14 @@ constexpr std::chrono::milliseconds kLinger{5000};
 
 }  // namespace
 
-void Session::send(Response response, bool keep, std::string allow) {
+void Session::send(Response response, bool keep) {
   const auto& message = parser_->get();
   const bool got_header = parser_->is_header_done();
   const bool old = got_header && message.version() == 10;
   keep_ = keep && message.keep_alive() && !stopping_ && !shared_.stopping;
-  if (!take(Turn::answer)) return close();
-  limit(shared_.options.request_timeout);
+  parser_->get().body() = std::string();  // of a request that is refused, what has come of it
+  give_room();
+  if (!take(Turn::peer)) return close();
   const auto status = static_cast<unsigned>(response.status);
   const auto reason = bhttp::obsolete_reason(bhttp::int_to_status(status));
   head_ = (old ? "HTTP/1.0 " : "HTTP/1.1 ") + std::to_string(status) + " " + std::string(reason);
@@ -26,12 +27,27 @@ void Session::send(Response response, bool keep, std::string allow) {
   };
   add("Content-Type", response.content_type);
   for (const auto& [name, value] : response.headers) add(name, value);
-  if (!allow.empty()) add("Allow", allow);
   if (response.status == 401) add("WWW-Authenticate", "Bearer");
   add("Content-Length", std::to_string(response.body.size()));
   if (keep_ == old) add("Connection", keep_ ? "keep-alive" : "close");
   head_.append("\r\n\r\n");
   body_ = got_header && message.method() == bhttp::verb::head ? std::string() : std::move(response.body);
+  const auto delay = response.status == 401 && shows_secret_
+                         ? shared_.guesses.wrong(from_.network, shared_.clock.mono())
+                         : std::chrono::milliseconds(0);
+  if (delay.count() == 0) return write_answer();
+  idle_ = true;  // stop() does not wait for it
+  unlimit();
+  timer_.expires_after(delay);
+  timer_.async_wait([self = shared_from_this()](error_code error) {
+    self->idle_ = false;
+    if (error || self->has_given_way()) return self->close();
+    self->write_answer();
+  });
+}
+
+void Session::write_answer() {
+  limit(shared_.options.request_timeout);
   stream_.async_write(head_, body_,
                       [self = shared_from_this()](error_code error, std::size_t) { self->on_written(error); });
 }
@@ -50,7 +66,7 @@ void Session::refuse(Refused why, Response response) {
 }
 
 void Session::close_slowly() {
-  if (!take(Turn::header)) return close();
+  if (!take(Turn::peer)) return close();
   idle_ = true;
   limit(kLinger);
   if (!stream_.secure()) return end_sending();

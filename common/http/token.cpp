@@ -12,6 +12,7 @@
 #include "common/digest.hpp"
 #include "common/dir.hpp"
 #include "common/parse.hpp"
+#include "common/trusted_file.hpp"
 
 namespace wattle::http {
 
@@ -27,8 +28,7 @@ Result<std::string> load_token(const std::string& path) {
   }
   struct stat info {};
   if (::fstat(file->fd(), &info) != 0) return fail_errno(errno, path);
-  if ((info.st_mode & 077U) != 0)
-    return fail(Errc::denied, path, "its mode lets group or others at a secret", "chmod 0400 " + path);
+  WATTLE_CHECK(check_secret(path, info));
   WATTLE_TRY(const std::string text, file->read_all(kMaxCharacters + 2));
   std::string secret(parse::trim(text));
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();

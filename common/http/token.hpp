@@ -25,6 +25,7 @@ class Token {
   bool admits(std::string_view authorization) const;
   // Of what somebody typed; as long.
   bool is(std::string_view word) const;
+  std::size_t size() const { return secret_.size(); }
 
   // What stands in a browser's cookie for the token: an end and its HMAC-SHA256 by the token. It is good until then, over restarts, as
   // long as the token is the same; the token itself is not in it.

@@ -1,11 +1,11 @@
 #include "common/transport/allow_file.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 
 #include "common/dir.hpp"
+#include "common/trusted_file.hpp"
 
 namespace wattle::transport {
 namespace {
@@ -17,24 +17,7 @@ std::string fingerprint(const struct stat& info) {
          std::to_string(info.st_size) + "/" + std::to_string(info.st_ino);
 }
 
-Status check_trusted(const std::string& path, const struct stat& info) {
-  if ((info.st_mode & 022U) != 0)
-    return fail(Errc::denied, path, "its mode lets group or others write: whoever may, may let himself in",
-                "chmod go-w " + path);
-  if (info.st_uid != 0 && info.st_uid != ::geteuid())
-    return fail(Errc::denied, path,
-                "belongs to user " + std::to_string(info.st_uid) + ", neither root nor this process's user",
-                "chown root " + path);
-  return {};
-}
-
 }  // namespace
-
-Status check_trusted(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0) return check_trusted(path, info);
-  return errno == ENOENT ? Status() : Status(fail_errno(errno, path));
-}
 
 Result<std::optional<AllowList>> AllowFile::look() {
   auto found = read();
@@ -49,7 +32,7 @@ Result<std::optional<AllowList>> AllowFile::read() {
   if (!file) return fail(file.error().code, path_, file.error().what, "allow keys with 'wattle keys allow'");
   // Of what is read, and before it is: a file that changes meanwhile differs at the next look.
   if (::fstat(file->fd(), &info) != 0) return fail_errno(errno, path_);
-  WATTLE_CHECK(check_trusted(path_, info));
+  WATTLE_CHECK(check_authority(path_, info));
   if (info.st_size == 0 && !read_.empty())
     return fail(Errc::malformed, path_, "is empty, as a crash or an editor leaves it",
                 "write the list again; a line that begins with '#' if nobody is to be allowed");

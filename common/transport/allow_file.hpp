@@ -14,9 +14,6 @@
 
 namespace wattle::transport {
 
-// Of the file alone: nobody but root and this process's user may change it. One that is not there is fine.
-Status check_trusted(const std::string& path);
-
 class AllowFile {
  public:
   explicit AllowFile(std::string path) : path_(std::move(path)) {}

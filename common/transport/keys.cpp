@@ -11,6 +11,7 @@
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"
+#include "common/trusted_file.hpp"
 
 namespace wattle::transport {
 
@@ -49,11 +50,6 @@ std::string_view value_of(std::string_view text, std::string_view name) {
   return found;
 }
 
-std::string octal(unsigned mode) {
-  std::string text = "0000";
-  for (std::size_t i = 0; i < 4; ++i) text[3 - i] = static_cast<char>('0' + ((mode >> (3 * i)) & 7U));
-  return text;
-}
 }  // namespace
 
 std::string_view to_string(Role role) {
@@ -96,9 +92,7 @@ Result<KeyPair> KeyPair::load(const std::string& path) {
   WATTLE_TRY(const File file, open_at(path));
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) return fail_errno(errno, path);
-  if ((info.st_mode & 077U) != 0)
-    return fail(Errc::denied, path, "mode " + octal(info.st_mode & 07777U) + " lets group or others at a secret key",
-                "chmod 0400 " + path);
+  WATTLE_CHECK(check_secret(path, info));
   WATTLE_TRY(const std::string text, file.read_all(kMaxKeyFileBytes));
   KeyPair pair{std::string(value_of(text, "public-key")), std::string(value_of(text, "secret-key"))};
   const auto mend = "make a pair with 'wattle keys new'";
@@ -126,6 +120,9 @@ Result<std::string> load_public_key(const std::string& path) {
 
 Result<ServerKeys> load_server_keys(const std::string& path) {
   WATTLE_TRY(const File file, open_at(path));
+  struct stat info {};
+  if (::fstat(file.fd(), &info) != 0) return fail_errno(errno, path);
+  WATTLE_CHECK(check_trust_anchor(path, info));
   WATTLE_TRY(const std::string text, file.read_all(kMaxKeyFileBytes));
   ServerKeys keys;
   int number = 0;

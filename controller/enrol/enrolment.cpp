@@ -8,6 +8,7 @@
 #include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/allow_file.hpp"
+#include "common/trusted_file.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -134,8 +135,7 @@ Reviewed<void> Enrolment::allow(const std::string& key, const Admission& admissi
   const auto held = transport::lock_list(options_.allow_file);
   if (!held) return unavailable(held.error());
   // What others may have put into it would be theirs no longer once it is written anew.
-  if (const Status trusted = transport::check_trusted(options_.allow_file); !trusted)
-    return unavailable(trusted.error());
+  if (const Status trusted = check_authority(options_.allow_file); !trusted) return unavailable(trusted.error());
   const auto text = transport::read_list(options_.allow_file, true);
   if (!text) return unavailable(text.error());
   const auto changed = enrolled_list(*text, key, admission);

@@ -22,6 +22,9 @@
 
 namespace wattle::controller {
 
+// A key, and a node name of at most 253 characters.
+inline constexpr std::size_t kMostEnrolBytes = 512;
+
 class EnrolCounts {
  public:
   void add(EnrolRefused why) { refused_[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed); }

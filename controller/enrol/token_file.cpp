@@ -3,6 +3,7 @@
 #include "common/digest.hpp"
 #include "common/enrol_tokens.hpp"
 #include "common/transport/allow_edit.hpp"
+#include "common/trusted_file.hpp"
 #include "controller/enrol/reviewer.hpp"
 
 namespace wattle::controller {
@@ -14,6 +15,8 @@ constexpr const char* kNewToken = "make another: wattle token";
 
 Reviewed<Admission> TokenFile::review(std::string_view token, const std::string& key) {
   const std::lock_guard lock(mutex_);
+  if (const Status trusted = check_authority(path_); !trusted)
+    return because(EnrolRefused::unavailable, trusted.error());
   const auto text = read_enrol_file(path_);
   if (!text) return because(EnrolRefused::unavailable, text.error());
   const auto tokens = parse_enrol_tokens(*text, path_);
@@ -34,6 +37,7 @@ Reviewed<Admission> TokenFile::review(std::string_view token, const std::string&
 Status TokenFile::admitted(std::string_view token, const std::string& key) {
   const std::lock_guard lock(mutex_);
   WATTLE_TRY(const Fd held, transport::lock_list(path_));
+  WATTLE_CHECK(check_authority(path_));
   WATTLE_TRY(const std::string text, read_enrol_file(path_));
   WATTLE_TRY(auto tokens, parse_enrol_tokens(text, path_));
   const std::string hash = enrol_hash(token);

@@ -1,5 +1,6 @@
 #include "controller/web/page.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/json/value.hpp"
@@ -54,9 +55,18 @@ http::Response pass_state(const PageParts& parts, const http::Request& request) 
   return state_told(parts, open);
 }
 
+std::optional<http::Response> refuse_foreign(const http::Request& request) {
+  if (page_header(request, kOwnHeader) == "page") return std::nullopt;
+  return page_told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
+}
+
+// {"token": "..."}, in which every character of a long token may be escaped.
+std::size_t most_pass_bytes(const PageParts& parts) {
+  return std::max(http::kSmallestBodyBytes, parts.token ? 2 * parts.token->size() + 64 : 0);
+}
+
 http::Response give_pass(const PageParts& parts, const http::Request& request) {
-  if (page_header(request, kOwnHeader) != "page")
-    return page_told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
+  if (auto refused = refuse_foreign(request)) return std::move(*refused);
   if (!parts.token) return state_told(parts, true);
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object() || !body.contains("token") || !body["token"].is_string())
@@ -70,8 +80,7 @@ http::Response give_pass(const PageParts& parts, const http::Request& request) {
 }
 
 http::Response take_pass(const PageParts& parts, const http::Request& request) {
-  if (page_header(request, kOwnHeader) != "page")
-    return page_told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
+  if (auto refused = refuse_foreign(request)) return std::move(*refused);
   http::Response response = state_told(parts, false);
   response.headers.emplace_back("Set-Cookie", cookie("", std::chrono::seconds(0), parts.secure));
   return response;
@@ -79,7 +88,7 @@ http::Response take_pass(const PageParts& parts, const http::Request& request) {
 
 }  // namespace
 
-void add_page(std::map<std::string, http::Handler>& routes, std::set<std::string>& open_paths, PageParts given) {
+void add_page(http::Routes& routes, std::set<std::string>& open_paths, PageParts given) {
   const auto parts = std::make_shared<const PageParts>(std::move(given));
   for (const Asset& asset : assets()) {
     const std::string path(asset.path);
@@ -89,13 +98,14 @@ void add_page(std::map<std::string, http::Handler>& routes, std::set<std::string
   const std::string pass(kPagePass);
   open_paths.insert(pass);
   routes["GET " + pass] = [parts](const http::Request& request) { return pass_state(*parts, request); };
-  routes["POST " + pass] = [parts](const http::Request& request) { return give_pass(*parts, request); };
+  routes["POST " + pass] = {[parts](const http::Request& request) { return give_pass(*parts, request); },
+                            most_pass_bytes(*parts), refuse_foreign};
   routes["DELETE " + pass] = [parts](const http::Request& request) { return take_pass(*parts, request); };
   const std::string change(kPageChange);
   open_paths.insert(change);  // it asks for a token of its own
-  routes["POST " + change] = [parts](const http::Request& request) {
-    return answer_change(parts->operators, parts->change, request);
-  };
+  routes["POST " + change] = {
+      [parts](const http::Request& request) { return answer_change(parts->operators, parts->change, request); },
+      kMostChangeBytes, [parts](const http::Request& request) { return refuse_change(parts->operators, request); }};
   routes["GET " + std::string(kPageLive)] = [parts](const http::Request&) {
     http::Response response{200, "text/event-stream", {}};
     response.headers = {{"X-Content-Type-Options", "nosniff"}, {"X-Accel-Buffering", "no"}};

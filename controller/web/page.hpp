@@ -32,6 +32,6 @@ struct PageParts {
   std::optional<http::Token> operators = {};  // nullopt: the page changes nothing
   MakeChange change = {};
 };
-void add_page(std::map<std::string, http::Handler>& routes, std::set<std::string>& open_paths, PageParts parts);
+void add_page(http::Routes& routes, std::set<std::string>& open_paths, PageParts parts);
 
 }  // namespace wattle::controller

@@ -41,8 +41,7 @@ int status_of(Errc code) {
 
 }  // namespace
 
-http::Response answer_change(const std::optional<http::Token>& operators, const MakeChange& make,
-                             const http::Request& request) {
+std::optional<http::Response> refuse_change(const std::optional<http::Token>& operators, const http::Request& request) {
   using http::Refused;
   if (!operators)
     return page_refused(
@@ -58,9 +57,12 @@ http::Response answer_change(const std::optional<http::Token>& operators, const 
     return page_refused(401, Refused::token, "this is not the token of http.operator_token_file");
   if (!is_json(page_header(request, "content-type")))
     return page_refused(415, Refused::malformed, "the body is not said to be application/json");
-  if (request.body.size() > kMostChangeBytes)
-    return page_refused(413, Refused::too_large,
-                        "the body is larger than " + std::to_string(kMostChangeBytes) + " bytes");
+  return std::nullopt;
+}
+
+http::Response answer_change(const std::optional<http::Token>& operators, const MakeChange& make,
+                             const http::Request& request) {
+  if (auto refused = refuse_change(operators, request)) return std::move(*refused);
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object())
     return page_told(

@@ -24,7 +24,8 @@ inline constexpr std::size_t kMostChangeBytes = 4096;
 using MakeChange =
     std::function<Result<std::string>(const std::map<std::string, std::string>& arguments, const std::string& who)>;
 
-// `operators` absent: nobody may.
+// The refusal that a request's header decides, before its body is read; nullopt: it passes. `operators` absent: no request does.
+std::optional<http::Response> refuse_change(const std::optional<http::Token>& operators, const http::Request& request);
 http::Response answer_change(const std::optional<http::Token>& operators, const MakeChange& make,
                              const http::Request& request);
 

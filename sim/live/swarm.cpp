@@ -20,7 +20,7 @@ constexpr Duration kRoundPerNode = std::chrono::microseconds(2);
 constexpr Duration kNoteEvery = std::chrono::milliseconds(200);
 constexpr Duration kDelaysKept = std::chrono::minutes(1);
 constexpr std::size_t kMaxDelays = 1'000'000;
-constexpr std::size_t kMaxPods = 100'000;
+constexpr std::size_t kMaxPods = 100'000, kMostPodBytes = 64 << 10;
 constexpr std::string_view kPods = "/pods/";
 
 std::string key_file(const SwarmOptions& options, const std::string& node) {
@@ -205,13 +205,12 @@ Result<std::unique_ptr<Swarm>> Swarm::start(const SwarmOptions& options, const C
   server.address = options.listen_address;
   server.port = options.listen_port;
   server.threads = 2;
-  server.max_body_bytes = 64 << 10;
   WATTLE_TRY(swarm->server_, http::Server::start(server, swarm->routes(), log));
   return swarm;
 }
 
-std::map<std::string, http::Handler> Swarm::routes() {
-  std::map<std::string, http::Handler> routes;
+http::Routes Swarm::routes() {
+  http::Routes routes;
   routes["GET /livez"] = [](const http::Request&) { return http::Response{200, "text/plain", "ok\n"}; };
   routes["GET /pods"] = [this](const http::Request&) {
     const std::lock_guard lock(mutex_);
@@ -222,7 +221,7 @@ std::map<std::string, http::Handler> Swarm::routes() {
     return http::Response{200, "application/json", nodes_json(fleet_, clock_.mono(), incarnation_, connected_)};
   };
   routes["GET /status"] = [this](const http::Request& request) { return on_status(request); };
-  routes["POST /pods"] = [this](const http::Request& request) { return on_bind(request); };
+  routes["POST /pods"] = {[this](const http::Request& request) { return on_bind(request); }, kMostPodBytes};
   routes["DELETE " + std::string(kPods)] = [this](const http::Request& request) { return on_unbind(request); };
   return routes;
 }

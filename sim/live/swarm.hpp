@@ -87,7 +87,7 @@ class Swarm {
   };
   Swarm(const SwarmOptions& options, const Clock& clock, const Log& log);
   Status connect(const SwarmOptions& options);
-  std::map<std::string, http::Handler> routes();
+  http::Routes routes();
   http::Response on_bind(const http::Request& request);
   http::Response on_unbind(const http::Request& request);
   http::Response on_status(const http::Request& request) const;

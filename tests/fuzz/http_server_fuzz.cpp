@@ -25,8 +25,7 @@ const http::Server& server() {
     http::ServerOptions options;
     options.threads = 1;
     options.max_header_bytes = 2048;
-    options.max_body_bytes = 1024;
-    return http::Server::start(options, {{"GET /", echo}, {"POST /echo", echo}, {"PUT /a/b", echo}}, log);
+    return http::Server::start(options, {{"GET /", echo}, {"POST /echo", {echo, 1024}}, {"PUT /a/b", echo}}, log);
   }();
   if (!started) std::abort();
   return *started;

@@ -114,13 +114,12 @@ class FakeApi {
     closing_ = false;
     http::ServerOptions options;
     options.port = port;
-    std::map<std::string, http::Handler> routes;
+    http::Routes routes;
     const auto answer = [this](const http::Request& request) { return get(request); };
     routes["GET /api/v1/nodes"] = routes["GET /api/v1/pods"] = answer;
     routes["GET /api/v1/namespaces/"] = [this](const http::Request& request) { return one(request); };
-    routes["POST /apis/authentication.k8s.io/v1/tokenreviews"] = [this](const http::Request& request) {
-      return review(request);
-    };
+    routes["POST /apis/authentication.k8s.io/v1/tokenreviews"] = {
+        [this](const http::Request& request) { return review(request); }, 64 << 10};
     auto server = http::Server::start(options, std::move(routes), log_);
     REQUIRE(server);
     server_ = std::make_unique<http::Server>(std::move(*server));

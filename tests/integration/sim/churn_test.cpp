@@ -18,14 +18,14 @@ using json = wattle::SortedJson;
 class Server {
  public:
   explicit Server(const Log& log) {
-    std::map<std::string, http::Handler> routes;
+    http::Routes routes;
     const auto locked = [this](http::Response (Server::*what)(const http::Request&)) {
       return [this, what](const http::Request& request) {
         const std::lock_guard lock(mutex_);
         return (this->*what)(request);
       };
     };
-    routes["POST /api/v1/namespaces/shop/pods"] = locked(&Server::create);
+    routes["POST /api/v1/namespaces/shop/pods"] = {locked(&Server::create), 1 << 20};
     routes["GET /api/v1/namespaces/shop/pods"] = locked(&Server::list);
     routes["DELETE /api/v1/namespaces/shop/pods"] = locked(&Server::remove_all);
     routes["DELETE /api/v1/namespaces/shop/pods/"] = locked(&Server::remove);

@@ -35,12 +35,13 @@ struct World {
     start_shim();
   }
   void start_swarm(std::uint16_t port = 0) {
-    std::map<std::string, http::Handler> routes;
+    http::Routes routes;
     routes["GET /nodes"] = [this](const http::Request&) {
       const std::lock_guard lock(mutex);
       return http::Response{200, "application/json", nodes_json(fleet, mono_from_ns(1'000'000'000), epoch, {})};
     };
-    routes["POST /pods"] = [this](const http::Request& request) {
+    routes["POST /pods"].max_body_bytes = 64 << 10;
+    routes["POST /pods"].handler = [this](const http::Request& request) {
       const std::lock_guard lock(mutex);
       auto pod = parse_pod(request.body);
       if (!pod) return answer_error(pod.error());
@@ -55,8 +56,9 @@ struct World {
     swarm.emplace(std::move(*http::Server::start({.port = port}, routes, log)));
   }
   void start_shim(std::uint16_t port = 0) {
-    std::map<std::string, http::Handler> routes;
-    routes["POST /prioritize"] = [this](const http::Request& request) {
+    http::Routes routes;
+    routes["POST /prioritize"].max_body_bytes = 8 << 20;
+    routes["POST /prioritize"].handler = [this](const http::Request& request) {
       const std::lock_guard lock(mutex);
       asked.push_back(json::parse(request.body));
       if (!prioritize_body.empty()) return http::Response{200, "application/json", prioritize_body};

@@ -70,7 +70,7 @@ struct PageRig : DeciderRig {
 };
 
 struct Pages {
-  std::map<std::string, http::Handler> routes;
+  http::Routes routes;
   std::set<std::string> open;
   ManualClock clock{MonoTime{}, WallTime{std::chrono::seconds(1'000'000)}};
 
@@ -80,7 +80,7 @@ struct Pages {
   http::Response ask(const std::string& route, std::map<std::string, std::string> headers = {}, std::string body = {}) {
     http::Request request{"GET", "/", {}, std::move(body), {}};
     request.headers = std::move(headers);
-    return routes.at(route)(request);
+    return routes.at(route).handler(request);
   }
 };
 

@@ -45,8 +45,9 @@ Error refused(const std::string& body) {
 class StandIn {
  public:
   StandIn() {
-    std::map<std::string, http::Handler> routes;
-    routes["POST /prefix/api/v1/query"] = [this](const http::Request& request) {
+    http::Routes routes;
+    routes["POST /prefix/api/v1/query"].max_body_bytes = 64 << 10;
+    routes["POST /prefix/api/v1/query"].handler = [this](const http::Request& request) {
       const std::lock_guard lock(mutex_);
       const auto form = http::parse_target("/?" + request.body);
       const std::string query = form ? form->query.at("query") : "";

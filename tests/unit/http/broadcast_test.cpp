@@ -31,7 +31,7 @@ constexpr const char* kListen = "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n";
 struct StreamFixture {
   explicit StreamFixture(BroadcastOptions bounds = {}, ServerOptions options = {})
       : broadcast(std::make_shared<Broadcast>(bounds)) {
-    std::map<std::string, wattle::http::Handler> routes;
+    wattle::http::Routes routes;
     routes["GET /stream"] = [this](const Request&) {
       Response response{200, "text/event-stream", ""};
       response.stream = broadcast;

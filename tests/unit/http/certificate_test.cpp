@@ -22,7 +22,7 @@ Result<Answer> ask(const Certificate& shown, const Certificate& believed, bool p
   REQUIRE(write_file_atomically(dir.file("ca.pem"), believed.certificate));
   ServerOptions options;
   options.tls = {dir.file("own.pem"), dir.file("own.key"), {}};
-  std::map<std::string, Handler> routes;
+  wattle::http::Routes routes;
   routes["GET /hello"] = [](const Request&) { return Response{200, "text/plain", "hello"}; };
   const Log log = Log::silent();
   auto server = Server::start(options, std::move(routes), log);

@@ -29,7 +29,7 @@ struct TlsClientFixture {
     write_key(own, dir.file("server.key"));
     ServerOptions options;
     options.tls = {dir.file("server.pem"), dir.file("server.key"), {}};
-    std::map<std::string, Handler> routes;
+    wattle::http::Routes routes;
     routes["POST /echo"] = [](const Request& request) {
       return Response{200, "text/plain", request.authorization + request.body};
     };
@@ -82,7 +82,7 @@ TEST_CASE_FIXTURE(TlsClientFixture, "an authority that is not there is named") {
 
 TEST_CASE_FIXTURE(TlsClientFixture, "a server that does not speak TLS gets nothing but a handshake") {
   ServerOptions options;
-  std::map<std::string, Handler> routes;
+  wattle::http::Routes routes;
   start("localhost");
   auto plain = Server::start(options, {{"POST /echo", [](const Request&) { return Response{}; }}}, log);
   REQUIRE(plain);

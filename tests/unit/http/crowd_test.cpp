@@ -34,33 +34,34 @@ std::vector<Seat> joined(std::vector<Seat> a, const std::vector<Seat>& b) {
 
 }  // namespace
 
-TEST_CASE("where there is room everybody is let in and nobody has to go") {
-  const auto verdict = judge(seats(3, kHostile, Turn::header), kHostile, kBounds);
+TEST_CASE("where there is room every connection is let in and none is closed") {
+  const auto verdict = judge(seats(3, kHostile, Turn::peer), kHostile, kBounds);
   CHECK(verdict.admitted);
   CHECK_FALSE(verdict.gives_way);
 }
 
-TEST_CASE("one source crowds out itself alone, in the order of what it has said") {
-  auto all = joined(seats(1, kProbe, Turn::header), seats(4, kHostile, Turn::idle));
-  CHECK(judge(all, kHostile, kBounds).gives_way == 4);  // the oldest of its own, though the other has said less
-  all[2].turn = Turn::header;
-  CHECK(judge(all, kHostile, kBounds).gives_way == 2);
+TEST_CASE("one source crowds out itself alone, its oldest first") {
+  auto all = joined(seats(1, kProbe, Turn::peer), seats(4, kHostile, Turn::peer));
+  all[0].since = 1;
+  CHECK(judge(all, kHostile, kBounds).gives_way == 4);  // the oldest of its own, though the other is older
+  all[4].since = 200;
+  CHECK(judge(all, kHostile, kBounds).gives_way == 3);
   for (Seat& seat : all) seat.turn = Turn::work;
   CHECK_FALSE(judge(all, kHostile, kBounds).admitted);
   CHECK(judge(all, kProbe, kBounds).admitted);
 }
 
-TEST_CASE("when all is full the oldest without a header goes first, loopback's for loopback alone") {
+TEST_CASE("when all is full the connection that has waited longest goes first, loopback's for loopback alone") {
   const auto all =
-      joined(joined(seats(2, kHere, Turn::header), seats(3, kHostile, Turn::header)), seats(3, kOther, Turn::idle));
+      joined(joined(seats(2, kHere, Turn::peer), seats(3, kHostile, Turn::peer)), seats(3, kOther, Turn::work));
   CHECK(judge(all, kProbe, kBounds).gives_way == 4);
   CHECK(judge(all, kHere, kBounds).gives_way == 4);
-  const auto ours = joined(seats(4, kHere, Turn::header), seats(4, kOther, Turn::work));
+  const auto ours = joined(seats(4, kHere, Turn::peer), seats(4, kOther, Turn::work));
   CHECK_FALSE(judge(ours, kProbe, kBounds).admitted);
   CHECK(judge(ours, kHere, kBounds).gives_way == 3);
 }
 
-TEST_CASE("who is at work stays, and some connections are kept for loopback") {
+TEST_CASE("a request at work stays, and some connections are kept for loopback") {
   auto all = joined(joined(seats(3, kHostile, Turn::work), seats(3, kOther, Turn::work)), seats(2, kProbe, Turn::work));
   CHECK_FALSE(judge(all, kProbe, kBounds).admitted);
   for (std::size_t i = 0; i < kKeptForLoopback; ++i) {
@@ -72,7 +73,7 @@ TEST_CASE("who is at work stays, and some connections are kept for loopback") {
   CHECK_FALSE(judge(all, kHere, kBounds).admitted);
   all[0].turn = Turn::gone;  // has given way and is not closed yet: counts no more
   CHECK(judge(all, kHere, kBounds).admitted);
-  all[1].turn = Turn::answer;  // an answer that nobody reads
+  all[1].turn = Turn::peer;  // an answer that is not read
   CHECK(judge(all, kProbe, kBounds).gives_way == 1);
 }
 

@@ -51,7 +51,7 @@ struct TlsFixture {
     server.emplace(std::move(*started));
   }
   wattle::Result<Server> begin() const {
-    std::map<std::string, Handler> routes;
+    wattle::http::Routes routes;
     routes["GET /hello"] = [](const Request&) { return Response{200, "text/plain", "hello"}; };
     routes["GET /livez"] = [](const Request&) { return Response{200, "text/plain", "ok"}; };
     return Server::start(options, std::move(routes), log);

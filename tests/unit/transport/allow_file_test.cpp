@@ -117,13 +117,13 @@ TEST_CASE("a list that belongs to somebody else is refused") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   REQUIRE(write_file_atomically(path, line(KeyPair::generate())));
-  CHECK(check_trusted(path));
-  CHECK(check_trusted(dir.file("none")));
+  CHECK(wattle::check_authority(path));
+  CHECK(wattle::check_authority(dir.file("none")));
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root gives a file away");
     return;
   }
   REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
-  CHECK(check_trusted(path).error().what.find("belongs to user 65534") != std::string::npos);
+  CHECK(wattle::check_authority(path).error().what.find("belongs to user 65534") != std::string::npos);
   CHECK(AllowFile(path).look().error().code == Errc::denied);
 }

@@ -1,0 +1,44 @@
+#include "common/trusted_file.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace wattle {
+namespace {
+
+bool is_foreign(const struct stat& info) { return info.st_uid != 0 && info.st_uid != ::geteuid(); }
+
+Status foreign(const std::string& path, const struct stat& info) {
+  return fail(Errc::denied, path,
+              "belongs to user " + std::to_string(info.st_uid) + ", neither root nor this process's user",
+              "chown root " + path);
+}
+
+}  // namespace
+
+Status check_authority(const std::string& path, const struct stat& info) {
+  WATTLE_CHECK(check_trust_anchor(path, info));
+  return is_foreign(info) ? foreign(path, info) : Status();
+}
+
+Status check_trust_anchor(const std::string& path, const struct stat& info) {
+  if ((info.st_mode & 022U) != 0)
+    return fail(Errc::denied, path, "its mode lets group or others write: they could choose who is trusted",
+                "chmod go-w " + path);
+  return ::geteuid() != 0 && is_foreign(info) ? foreign(path, info) : Status();
+}
+
+Status check_authority(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) return check_authority(path, info);
+  return errno == ENOENT ? Status() : Status(fail_errno(errno, path));
+}
+
+Status check_secret(const std::string& path, const struct stat& info) {
+  if ((info.st_mode & 077U) != 0)
+    return fail(Errc::denied, path, "its mode lets group or others at a secret key or token", "chmod 0400 " + path);
+  return ::geteuid() != 0 && is_foreign(info) ? foreign(path, info) : Status();
+}
+
+}  // namespace wattle
