@@ -6,6 +6,7 @@
 
 #include "cli/view.hpp"
 #include "common/base64.hpp"
+#include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
 #include "common/yaml_tree.hpp"
@@ -38,7 +39,7 @@ Status refuse_foreign(const View& cluster, const View& user, const std::string& 
                 "name its certificate-authority");
   for (const char* key : {"tls-server-name", "proxy-url"})
     if (cluster[key].present()) return fail(Errc::unsupported, name, std::string(key) + " is not followed");
-  for (const char* key : {"exec", "auth-provider", "username"})
+  for (const char* key : {"auth-provider", "username"})
     if (user[key].present())
       return fail(Errc::unsupported, name, std::string("the user logs in by ") + key,
                   "take a kubeconfig with a token: kubectl create token");
@@ -89,6 +90,9 @@ Result<KubeAccess> read_kubeconfig(const Json& document, const std::string& name
   WATTLE_CHECK(read_inline(*cluster, "certificate-authority-data", name, out.ca_pem));
   WATTLE_CHECK(read_inline(*user, "client-certificate-data", name, out.certificate_pem));
   WATTLE_CHECK(read_inline(*user, "client-key-data", name, out.key_pem));
+  if (const View exec = (*user)["exec"]; exec.present()) {
+    WATTLE_TRY(out.exec, read_exec(exec, name));
+  }
   if (out.server.empty()) return fail(Errc::malformed, name, "context '" + wanted + "' has no server");
   return out;
 }
@@ -116,11 +120,17 @@ struct Cluster::Folder {
     WATTLE_CHECK(write_file_atomically(path + "/" + as, content, 0400));
     return path + "/" + as;
   }
+  Status keep_login(const ExecCredential& login) const {
+    if (!login.token.empty()) WATTLE_CHECK(write_file_atomically(path + "/token", login.token, 0400));
+    if (login.certificate_pem.empty()) return {};
+    WATTLE_CHECK(write_file_atomically(path + "/own.pem", login.certificate_pem, 0400));
+    return write_file_atomically(path + "/own.key", login.key_pem, 0400);
+  }
 };
 
 Cluster::Cluster(kube::ApiServer server, std::shared_ptr<Folder> folder)
     : folder_(std::move(folder)),
-      url_(server.origin.url()),
+      url_(server.origin.url() + server.prefix),
       certificate_file_(server.origin.tls ? server.origin.tls->certificate : std::string()),
       api_(std::make_unique<kube::HttpApi>(std::move(server), kPatience, kPatience)) {}
 
@@ -137,8 +147,7 @@ Result<Cluster> Cluster::open_kubeconfig(const std::string& path, const std::str
   WATTLE_CHECK(folder->make());
   const std::size_t slash = path.rfind('/');
   const std::string base = slash == std::string::npos ? "" : path.substr(0, slash + 1);
-  kube::ApiServer server;
-  WATTLE_TRY(server.origin, kube::parse_url(access.server));
+  WATTLE_TRY(kube::ApiServer server, kube::parse_server(access.server));
   if (!server.origin.tls)
     return fail(Errc::denied, path, "a token must not cross a network in the clear", "name the server by https://");
   WATTLE_TRY(server.origin.tls->ca_file, folder->keep(access.ca_file, access.ca_pem, base, "ca.pem"));
@@ -146,10 +155,45 @@ Result<Cluster> Cluster::open_kubeconfig(const std::string& path, const std::str
              folder->keep(access.certificate_file, access.certificate_pem, base, "own.pem"));
   WATTLE_TRY(server.origin.tls->key, folder->keep(access.key_file, access.key_pem, base, "own.key"));
   WATTLE_TRY(server.token_file, folder->keep(access.token_file, access.token, base, "token"));
-  return Cluster(std::move(server), std::move(folder));
+  if (!access.exec) return Cluster(std::move(server), std::move(folder));
+  std::string ca_pem = access.ca_pem;
+  if (const std::string& ca = server.origin.tls->ca_file; ca_pem.empty() && !ca.empty()) {
+    WATTLE_TRY(ca_pem, read_file(ca));
+  }
+  ExecLogin exec = *access.exec;
+  if (std::string& program = exec.words.front(); program.find('/') != std::string::npos && program.front() != '/')
+    program = base + program;  // as kubectl takes it
+  WATTLE_TRY(const ExecCredential login, log_in(exec, access.server, ca_pem));
+  WATTLE_CHECK(folder->keep_login(login));
+  if (!login.token.empty()) server.token_file = folder->path + "/token";
+  if (!login.certificate_pem.empty()) server.origin.tls->certificate = folder->path + "/own.pem";
+  if (!login.certificate_pem.empty()) server.origin.tls->key = folder->path + "/own.key";
+  Cluster cluster(std::move(server), std::move(folder));
+  cluster.exec_ = std::move(exec);
+  cluster.expires_s_ = login.expires_s;
+  cluster.ca_pem_ = std::move(ca_pem);
+  return cluster;
+}
+
+// A program says for how long its login stands; files are read before each request.
+Status Cluster::renew() {
+  constexpr std::int64_t kBefore_s = 10;
+  const std::int64_t now_s = to_ns(SystemClock().wall()) / 1'000'000'000;
+  if (!exec_ || !expires_s_ || now_s + kBefore_s < *expires_s_) return {};
+  WATTLE_TRY(const ExecCredential login, log_in(*exec_, url_, ca_pem_));
+  expires_s_ = login.expires_s;
+  return folder_->keep_login(login);
+}
+
+Result<kube::Reply> Cluster::request(Result<kube::Reply> (kube::HttpApi::*method)(const std::string&,
+                                                                                  const std::string&),
+                                     const std::string& target, const Json& object) {
+  WATTLE_CHECK(renew());
+  return (api_.get()->*method)(target, object.dump());
 }
 
 Result<Json> Cluster::get(const std::string& target) {
+  WATTLE_CHECK(renew());
   WATTLE_TRY(const kube::Reply reply, api_->get(target));
   if (reply.status != 200) return refused("GET " + target, reply);
   return parsed("GET " + target, reply);
@@ -163,19 +207,19 @@ Result<std::optional<Json>> Cluster::find(const std::string& target) {
 }
 
 Result<Json> Cluster::post(const std::string& target, const Json& object) {
-  WATTLE_TRY(const kube::Reply reply, api_->post(target, object.dump()));
+  WATTLE_TRY(const kube::Reply reply, request(&kube::HttpApi::post, target, object));
   if (reply.status != 200 && reply.status != 201) return refused("POST " + target, reply);
   return parsed("POST " + target, reply);
 }
 
 Result<Json> Cluster::put(const std::string& target, const Json& object) {
-  WATTLE_TRY(const kube::Reply reply, api_->put(target, object.dump()));
+  WATTLE_TRY(const kube::Reply reply, request(&kube::HttpApi::put, target, object));
   if (reply.status != 200 && reply.status != 201) return refused("PUT " + target, reply);
   return parsed("PUT " + target, reply);
 }
 
 Result<Json> Cluster::patch(const std::string& target, const Json& object) {
-  WATTLE_TRY(const kube::Reply reply, api_->patch(target, object.dump()));
+  WATTLE_TRY(const kube::Reply reply, request(&kube::HttpApi::patch, target, object));
   if (reply.status != 200) return refused("PATCH " + target, reply);
   return parsed("PATCH " + target, reply);
 }

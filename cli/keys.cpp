@@ -156,8 +156,9 @@ int revoke(const Invocation& invocation) {
                     kProblem);
   std::vector<std::string> keys;
   for (const AllowLine& line : gone) keys.push_back(line.key);
-  if (const auto written = write_list(*path, transport::without_keys(*text, keys)); !written)
-    return complain(invocation, written.error(), kProblem);
+  auto written = write_list(*path, transport::without_keys(*text, keys));
+  if (!written && written.error().code == Errc::exhausted) written = transport::revoke_in_place(*path, *text, keys);
+  if (!written) return complain(invocation, written.error(), kProblem);
   for (const AllowLine& entry : gone)
     invocation.around.out << *path << ": no longer allows " << entry.key << " " << entry.role << " " << entry.name
                           << "\n";

@@ -11,6 +11,7 @@
 #include "common/dir.hpp"
 #include "common/enrol_tokens.hpp"
 #include "common/json/value.hpp"
+#include "common/overwrite.hpp"
 #include "common/parse.hpp"
 #include "common/transport/allow_edit.hpp"
 
@@ -90,7 +91,8 @@ Status drop(const Arguments& arguments, std::ostream& out) {
   if (gone == 0)
     return fail(Errc::not_found, arguments.tokens, "has no token or node '" + whose + "'",
                 "see wattle keys token list");
-  return write_file_atomically(arguments.tokens, text, 0644);
+  const Status written = write_file_atomically(arguments.tokens, text, 0644);
+  return !written && written.error().code == Errc::exhausted ? overwrite_in_place(arguments.tokens, text) : written;
 }
 
 int revoke_tokens(const Invocation& invocation) {

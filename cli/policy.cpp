@@ -66,6 +66,14 @@ Table changes_table(const std::vector<View>& changes) {
   return table;
 }
 
+// What is in force and not in the control file; empty: all is.
+std::string unwritten_text(const View& unwritten) {
+  if (!unwritten.present()) return "";
+  const std::string changes = count(unwritten["changes"].number());
+  return changes + (changes == "1" ? " change is" : " changes are") +
+         " in force, and would be forgotten at a restart of the controller: " + unwritten["error"].text_or();
+}
+
 struct Action {
   std::string_view name, help, query;
 };
@@ -117,7 +125,9 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
                      policy["modelled"].present() ? modelled_text(policy["modelled"]) : saving_text(policy["saving"]));
   pairs.emplace_back("regression", regression_text(policy["regression"]));
   pairs.emplace_back("promotion", promotion_text(policy["promotion"]));
-  if (policy["durable"].flag() == false)
+  if (const std::string unwritten = unwritten_text(policy["unwritten"]); !unwritten.empty())
+    pairs.emplace_back("kept", Cell{"no: " + unwritten, Tone::warning});
+  else if (policy["durable"].flag() == false)
     pairs.emplace_back("kept", Cell{"no: data_dir cannot be written", Tone::warning});
   return printable_lines(pairs_text(pairs, style.colour)) + "\n" + to_text(changes_table(changes), style.colour);
 }
@@ -162,7 +172,13 @@ int run_policy(const Invocation& invocation) {
         WATTLE_TRY(document, controller.ask("policy", {}));
       }
       WATTLE_CHECK(print(invocation, document, render_policy));
-      return kOk;
+      const std::string unwritten = action.name == "get" ? "" : unwritten_text(View(document)["unwritten"]);
+      if (unwritten.empty()) return kOk;
+      return complain(
+          invocation,
+          {Errc::exhausted, "policy " + std::string(action.name), "took effect, but is not on disk: " + unwritten,
+           "make room in the controller's data_dir: it is written within a second"},
+          kProblem);
     });
   }
   return complain(invocation, {Errc::malformed, "policy", "no action is named", "see wattle policy --help"}, kUsage);

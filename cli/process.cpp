@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -29,11 +30,11 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return arguments;
 }
 
-[[noreturn]] void become(char* const* arguments, int output) {
+[[noreturn]] void become(char* const* arguments, int output, int errors) {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
+  ::dup2(errors, STDERR_FILENO);
   ::execvp(arguments[0], arguments);
   ::_exit(kNotStarted);
 }
@@ -52,7 +53,11 @@ std::optional<std::pair<char, std::uint64_t>> process_state(pid_t pid) {
 
 }  // namespace
 
-Result<Ran> run_program(const std::vector<std::string>& words) {
+namespace {
+
+// `environment` is set in the child. Its standard error is ours where it is not `merged` into its output.
+Result<Ran> run_to_end(const std::vector<std::string>& words, bool merged,
+                       const std::vector<std::pair<std::string, std::string>>& environment) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, words[0]);
   const Fd reading(ends[0]);
@@ -60,7 +65,10 @@ Result<Ran> run_program(const std::vector<std::string>& words) {
   const std::vector<char*> arguments = pointers_to(words);
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno(errno, words[0]);
-  if (pid == 0) become(arguments.data(), writing.get());
+  if (pid == 0) {
+    for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+    become(arguments.data(), writing.get(), merged ? writing.get() : STDERR_FILENO);
+  }
   writing = Fd();
   Ran ran;
   std::array<char, 4096> buffer{};
@@ -77,6 +85,15 @@ Result<Ran> run_program(const std::vector<std::string>& words) {
   return ran;
 }
 
+}  // namespace
+
+Result<Ran> run_program(const std::vector<std::string>& words) { return run_to_end(words, true, {}); }
+
+Result<Ran> output_of(const std::vector<std::string>& words,
+                      const std::vector<std::pair<std::string, std::string>>& environment) {
+  return run_to_end(words, false, environment);
+}
+
 Result<Started> start_program(const std::vector<std::string>& words, const std::string& log_file) {
   const Fd log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!log.valid()) return fail_errno(errno, log_file);
@@ -85,7 +102,7 @@ Result<Started> start_program(const std::vector<std::string>& words, const std::
   if (pid < 0) return fail_errno(errno, words[0]);
   if (pid == 0) {
     ::setsid();
-    become(arguments.data(), log.get());
+    become(arguments.data(), log.get(), log.get());
   }
   const auto state = process_state(pid);
   if (!state) return fail(Errc::io, words[0], "cannot be found in /proc once it was started");

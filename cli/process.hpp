@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/result.hpp"
@@ -19,6 +20,10 @@ struct Ran {
 };
 // By PATH where the name has no '/'.
 Result<Ran> run_program(const std::vector<std::string>& words);
+
+// The same of standard output alone; standard error is this process's. The environment gets these, or has them changed.
+Result<Ran> output_of(const std::vector<std::string>& words,
+                      const std::vector<std::pair<std::string, std::string>>& environment);
 
 // A process that cannot be taken for a later one with the same number.
 struct Started {

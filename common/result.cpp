@@ -61,6 +61,7 @@ Errc code_of(int error_number) {
     case EMFILE:
     case ENFILE:
     case ENOSPC:
+    case EDQUOT:
     case ENOMEM:
       return Errc::exhausted;
     case EEXIST:

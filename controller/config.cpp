@@ -190,7 +190,7 @@ void read_kube(config::Section section, KubeConfig& out, std::vector<std::string
   section.read("token", out.token_file);
   section.read("schedulers", schedulers);
   if (out.server.empty()) return;
-  const auto url = kube::parse_url(out.server);
+  const auto url = kube::parse_server(out.server);
   if (!url) section.mistake("server", "'" + out.server + "' " + url.error().what, url.error().mend);
 }
 

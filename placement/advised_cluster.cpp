@@ -76,9 +76,9 @@ void AdvisedCluster::list(const std::string& uid, const Pod& pod, bool listed) {
   if (!pod.runs) {
     count(pod.advised, pod.ask, &Difference::expected, 1, listed);
     if (listed)
-      expected_.emplace(pod.since, uid);
+      expected_.emplace(pod.until, uid);
     else
-      expected_.erase({pod.since, uid});
+      expected_.erase({pod.until, uid});
   } else if (displaced(pod)) {
     count(pod.advised, pod.ask, &Difference::running, 1, listed);
     count(*pod.runs, pod.ask, &Difference::running, -1, listed);
@@ -86,13 +86,22 @@ void AdvisedCluster::list(const std::string& uid, const Pod& pod, bool listed) {
   }
 }
 
-void AdvisedCluster::advise(const std::string& uid, Place place, const PodEstimate& ask, MonoTime now,
+void AdvisedCluster::advise(const std::string& uid, Place place, const PodEstimate& ask, MonoTime now, Duration hold,
                             const std::string& owner) {
   ended(uid);
   if (uid.empty() || pods_.size() >= options_.max_pods) return;
   starts_.hold(uid, place.node, now + std::max(options_.unseen, options_.start_window));
-  const auto pod = pods_.emplace(uid, Pod{std::move(place), std::nullopt, ask, now, owner}).first;
+  const auto pod =
+      pods_.emplace(uid, Pod{std::move(place), std::nullopt, ask, now + std::max(options_.unseen, hold), owner}).first;
   list(uid, pod->second, true);
+}
+
+void AdvisedCluster::keep(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.runs) return;
+  list(uid, found->second, false);
+  found->second.until = MonoTime::max();
+  list(uid, found->second, true);
 }
 
 void AdvisedCluster::withdraw(const std::string& uid) {
@@ -133,8 +142,7 @@ bool AdvisedCluster::displaced(const std::string& uid) const {
 
 void AdvisedCluster::expire(const ClusterView& view, MonoTime now) {
   starts_.expire(now);
-  while (!expected_.empty() && now - expected_.begin()->first >= options_.unseen)
-    withdraw(std::string(expected_.begin()->second));
+  while (!expected_.empty() && expected_.begin()->first <= now) withdraw(std::string(expected_.begin()->second));
   const auto another = [&](std::size_t row, const std::string& node) {
     return row >= view.nodes.size() || view.nodes[row].name != node;
   };

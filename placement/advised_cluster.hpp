@@ -4,8 +4,8 @@
 //          advised elsewhere. So load that nobody placed, new curves and what is learned of pods are in both, and where advice
 //          and what happened are the same the copy is the cluster, to the last bit
 // Reserved from the advice on as a pod in flight is in mode live: of requests, of places and as a start; until the pod runs, and then where it
-//          was advised until it ends. One that is not seen to run within `unseen` is expected no more, and where it goes later it
-//          goes in both
+//          was advised until it ends. One that is not kept and not seen to run within `unseen` is expected no more, and where it goes
+//          later it goes in both
 // Beside   compare() says what both draw and how much their pods wait, of pods that run: the same ones in both. On the curves, the
 //          demand and the waiting that planner and features go by; of an empty node that sleeps what it draws asleep, and of one that
 //          takes a pod its waking
@@ -63,8 +63,12 @@ class AdvisedCluster {
 
   explicit AdvisedCluster(AdvisedOptions options = {}) : options_(options) {}
 
-  // The pod is expected there, whatever was advised before. `owner`: whose replica it is, if any.
-  void advise(const std::string& uid, Place place, const PodEstimate& ask, MonoTime now, const std::string& owner = {});
+  // The pod is expected there, whatever was advised before; for `hold`, and for `unseen` at least. `owner`: whose replica
+  // it is, if any.
+  void advise(const std::string& uid, Place place, const PodEstimate& ask, MonoTime now,
+              Duration hold = Duration::zero(), const std::string& owner = {});
+  // It is expected until it runs or is withdrawn.
+  void keep(const std::string& uid);
   // One that does not run yet is expected no more.
   void withdraw(const std::string& uid);
   // It runs there; without advice, or with one that is too old, it does in both.
@@ -105,7 +109,7 @@ class AdvisedCluster {
     Place advised;
     std::optional<Place> runs;
     PodEstimate ask;
-    MonoTime since{};
+    MonoTime until{};  // while it does not run
     std::string owner;
   };
   static bool displaced(const Pod& pod) { return pod.runs && pod.runs->row != pod.advised.row; }
@@ -120,7 +124,7 @@ class AdvisedCluster {
 
   AdvisedOptions options_;
   std::unordered_map<std::string, Pod> pods_;
-  std::set<std::pair<MonoTime, std::string>> expected_;      // that do not run yet, the oldest first
+  std::set<std::pair<MonoTime, std::string>> expected_;      // that do not run yet, by the end of that
   std::unordered_map<std::size_t, Difference> differences_;  // by row
   // By owner and row: replicas that were advised there and run elsewhere or do not run yet, less those the other way round.
   std::unordered_map<std::string, std::map<std::size_t, std::int64_t>> replica_moves_;

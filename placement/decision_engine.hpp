@@ -99,7 +99,9 @@ class DecisionEngine {
                             const models::QNetwork* network, const RewardConfig& reward, std::optional<std::size_t> row,
                             std::uint64_t turn);
   // In shadow: what was advised is reserved on the copy until the pod ends.
-  void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now);
+  void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now, Duration hold = Duration::zero());
+  // An API server has the pod: it is expected until it runs or is withdrawn.
+  void keep(const std::string& uid) { advised_.keep(uid); }
   // It was advised there before a restart, and runs.
   void reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs, MonoTime now);
   // The pod waits no more, or is asked for again.

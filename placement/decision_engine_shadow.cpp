@@ -32,10 +32,10 @@ std::optional<PlacementDecision> DecisionEngine::decide_on_copy(const ClusterVie
   return decide(copy.view, &copy.fleet, pod, candidates, network, epsilon, turn, random, rows, ahead);
 }
 
-void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now) {
+void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now, Duration hold) {
   if (!copying() || !advice.top || !pod.node_name.empty() || pod.daemonset) return;
   advised_.advise(pod.uid, {advice.node[advice.row_of[*advice.top]], advice.candidates[*advice.top]},
-                  knowledge_.ask(pod), now, pod.owner);
+                  knowledge_.ask(pod), now, hold, pod.owner);
 }
 
 void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs,

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "common/owner_name.hpp"
+
 namespace wattle::placement {
 
 namespace {
@@ -21,23 +23,13 @@ double request_of(const Resources& request) {
 
 std::string key_of(const AppKey& app) { return app.owner + '\n' + app.image + '\n' + app.labels; }
 
-// "web-5d9f8c7b4" -> "web", "backup-28123456" -> "backup"; others stay.
-std::string_view without_suffix(std::string_view name, std::string_view alphabet) {
-  const auto dash = name.rfind('-');
-  if (dash == std::string_view::npos || dash == 0 || dash + 1 == name.size()) return name;
-  return name.find_first_not_of(alphabet, dash + 1) == std::string_view::npos ? name.substr(0, dash) : name;
-}
-
 }  // namespace
 
 AppKey app_key_of(std::string_view app) {
   const auto space = app.find(' ');
   const auto slash = app.find('/');
   if (slash == std::string_view::npos || slash > space) return {{}, std::string(app), {}};  // no owner
-  std::string_view owner = app.substr(0, space);
-  // Hashes of Kubernetes have no vowels, so that they spell no words.
-  if (owner.starts_with("ReplicaSet/")) owner = without_suffix(owner, "bcdfghjklmnpqrstvwxz2456789");
-  if (owner.starts_with("Job/")) owner = without_suffix(owner, "0123456789");
+  const std::string_view owner = lasting_owner(app.substr(0, space));
   return {std::string(owner), space == std::string_view::npos ? std::string() : std::string(app.substr(space + 1)), {}};
 }
 

@@ -48,6 +48,11 @@ BoardState BoardKeeper::state_of(MonoTime now) const {
   return board_->neutral || board_->classes.empty() ? BoardState::neutral : BoardState::fresh;
 }
 
+void BoardKeeper::stop() {
+  const std::lock_guard lock(mutex_);
+  if (board_) board_->neutral = true;
+}
+
 BoardState BoardKeeper::state(MonoTime now) const {
   const std::lock_guard lock(mutex_);
   return state_of(now);

@@ -37,6 +37,8 @@ class BoardKeeper {
   BoardState state(MonoTime now) const;
   // While state() is fresh, else nothing. The pod counts on the node that got the most.
   std::optional<BoardScores> take(const wire::Ask& ask, MonoTime now);
+  // An answer of the controller says that nothing acts: the board that is here scores nothing more, and the next one is awaited.
+  void stop();
   // The controller's answer, of that decision, sends the pod there.
   void given(const std::string& pod_uid, const std::string& node, std::uint64_t decision_id, MonoTime now);
   // Since the last board came.

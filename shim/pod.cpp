@@ -1,10 +1,12 @@
 #include "shim/pod.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "common/json/value.hpp"
 #include "common/kube/pod.hpp"
 #include "common/kube/preferences.hpp"
+#include "common/kube/scheduling_hold.hpp"
 
 namespace wattle::shim {
 
@@ -23,6 +25,7 @@ std::string read_pod(const SortedJson& object, wire::Ask& into) {
   into.daemonset = pod.daemonset;
   into.latency_soft_ms = pod.latency_soft_ms;
   into.latency_hard_ms = pod.latency_hard_ms;
+  into.hold_ms = std::chrono::duration<double, std::milli>(kube::scheduling_hold(object)).count();
   into.latency_target = std::move(pod.latency_target);
   into.problems.insert(into.problems.end(), pod.problems.begin(), pod.problems.end());
   return std::move(pod.scheduler);

@@ -93,8 +93,12 @@ Scores Prioritizer::scores(const wire::Ask& ask) {
   };
   if (ask.candidates.empty()) return neutral("no_candidates");
   if (!ask.node_name.empty()) return neutral("already_bound");
-  if (auto again = recent_.find(ask, clock_.mono()))
-    return {std::move(*again), Source::repeated, "scored", false, {}, 0};
+  if (auto again = recent_.find(ask, clock_.mono())) {
+    // What was advised before an order to stop is not said again after it.
+    const bool advises = std::any_of(again->begin(), again->end(), [](std::int64_t score) { return score != 0; });
+    if (!advises || board_.state(clock_.mono()) != BoardState::neutral)
+      return {std::move(*again), Source::repeated, "scored", false, {}, 0};
+  }
 
   const auto without_controller = [&](std::string_view why, std::string failure, MonoTime now) {
     if (auto standing = board_.take(ask, now)) {
@@ -117,6 +121,7 @@ Scores Prioritizer::scores(const wire::Ask& ask) {
   note(breaker_, suggestion ? nullptr : &suggestion.error());
   const MonoTime now = clock_.mono();
   if (suggestion) {
+    if (suggestion->neutral && (suggestion->mode == "off" || suggestion->mode == "shadow")) board_.stop();
     recent_.keep(ask, suggestion->scores, now);
     const auto top = std::max_element(suggestion->scores.begin(), suggestion->scores.end());
     if (top != suggestion->scores.end() && *top > 0)

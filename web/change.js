@@ -76,7 +76,8 @@ export function change(changed) {
         const now = await makeChange(token.value.trim(), { ...what(), why: why.value.trim(), force: force.checked });
         // Newer ones may be there of others, and what follows from this one.
         const before = known.changes[0]?.id ?? 0, mine = now.changes.find((each) => each.id > before && each.who.startsWith('page/') && each.why === why.value.trim());
-        fill(told, !mine ? 'Nothing was changed: it was so already.' : `Changed: ${mine.what}.`);
+        const kept = now.unwritten ? ` It is in force, but not on the controller's disk: a restart of the controller would forget it (${now.unwritten.error}).` : '';
+        fill(told, !mine ? 'Nothing was changed: it was so already.' : `Changed: ${mine.what}.${kept}`);
         dialog.close();
         changed();
       } catch (error) {

@@ -79,6 +79,11 @@ std::optional<Verdict> obstacle(const View& pod, const PlanOptions& options) {
   if (!options.autoscaler.empty())
     return refused("VerticalPodAutoscaler " + options.autoscaler +
                    " has the say over it (give that updateMode Off, or remove it).");
+  if (!options.scaler.empty())
+    return refused(
+        options.scaler +
+        " scales it by its use over its requests, so another request would change the number of its pods (give "
+        "the autoscaler an AverageValue or another metric, or remove it).");
   if (annotations[kMirror].present()) return refused("It is a static pod: its node's file says what it requests.");
   if (pod["spec"]["resources"]["requests"].present() || pod["spec"]["resources"]["limits"].present())
     return refused("It has resources of the whole pod, which cannot be resized yet.");

@@ -2,6 +2,7 @@
 // Source   the pod as its API server has it, what the controller's rule says of its workload, what was recorded of the pod
 // Rules    never below the original unless the pod allows it; up at once, down when it has run for `hold_s`; within its limits, which go
 //          along where the QoS class is Guaranteed; what would restart a container is left; what the node can never give is taken back;
+//          the requests of what an autoscaler sets, or scales by utilisation, are left alone;
 //          what somebody else wrote is the new original, and is left alone for `hold_s`
 // Units    cores, bytes, seconds since 1970
 // Threads  values
@@ -26,6 +27,7 @@ struct Advice {
 struct PlanOptions {
   std::int64_t now_s = 0, hold_s = 1800;
   std::string autoscaler;  // that targets the workload and acts: a VerticalPodAutoscaler's name; empty: none
+  std::string scaler;      // that scales the workload by utilisation, as kube::AutoscalerLists names it; empty: none
 };
 
 struct Verdict {

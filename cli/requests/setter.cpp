@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/json/value.hpp"
+#include "common/kube/autoscalers.hpp"
 #include "common/kube/pod.hpp"
 
 namespace wattle::cli {
@@ -13,6 +14,8 @@ namespace {
 using Json = OrderedJson;
 
 constexpr int kRestoreRounds = 5;
+constexpr const char* kGrant =
+    "its account needs the verb list on horizontalpodautoscalers (group autoscaling) and scaledobjects (group keda.sh)";
 constexpr const char* kEverything = "*";
 constexpr const char* kNoSuchPath = "could not find the requested resource";  // of its answer where a path is unknown
 
@@ -76,8 +79,8 @@ Result<std::map<std::string, Json>> pods_by_uid(Cluster& cluster, const std::str
   }
 }
 
-// Where nobody installed the autoscaler there is none; where we may not look we cannot tell.
-Result<Json> autoscalers(Cluster& cluster, const std::string& name_space) {
+// Without the kind VerticalPodAutoscaler there is none. Without the right to list them it is not known, and that is an error.
+Result<Json> vertical_autoscalers(Cluster& cluster, const std::string& name_space) {
   const std::string target =
       "/apis/autoscaling.k8s.io/v1/namespaces/" + name_space + "/verticalpodautoscalers?limit=5000";
   WATTLE_TRY(auto found, cluster.find(target));
@@ -110,7 +113,8 @@ class SetPass {
     WATTLE_TRY(const std::vector<View> workloads, View(document).list("workloads"));
     WATTLE_TRY(auto kept, open_record(cluster_, name_space_, !options_.dry_run));
     if (kept) kept_ = std::move(*kept);
-    WATTLE_TRY(vpas_, autoscalers(cluster_, name_space_));
+    WATTLE_TRY(vpas_, vertical_autoscalers(cluster_, name_space_));
+    WATTLE_TRY(scalers_, kube::list_autoscalers(cluster_.api(), name_space_, kGrant));
     WATTLE_TRY(pods_, pods_by_uid(cluster_, name_space_));
     std::erase_if(kept_.record.pods, [&](const auto& pod) { return !pods_.contains(pod.first); });
     if (options_.by_hand && options_.workload.empty()) kept_.record.held.clear();
@@ -147,6 +151,7 @@ class SetPass {
     PlanOptions plan;
     plan.now_s = options_.now_s;
     plan.autoscaler = autoscaler_of(vpas_, workload["owner"].text_or(""));
+    plan.scaler = scalers_.by_utilisation.of(key);
     for (const View& uid : workload["pod_uids"].items()) look_at_pod(uid.text_or(""), advice, plan);
   }
 
@@ -231,6 +236,7 @@ class SetPass {
   SetOptions options_;
   Kept kept_;
   Json vpas_;
+  kube::AutoscalerLists scalers_;
   std::map<std::string, Json> pods_;
   std::vector<PodDone> done_;
   std::vector<Write> writes_;

@@ -1,9 +1,10 @@
 // setter: one look at a namespace's pods: what the controller's rule says is written through pods/resize, and what was there is put back.
-// Source   the controller's document `provision?namespace=NS`; pods, VerticalPodAutoscalers and ConfigMap wattle-requests of that namespace
+// Source   the controller's document `provision?namespace=NS`; pods, autoscalers (VerticalPodAutoscalers, HorizontalPodAutoscalers, KEDA's
+//          ScaledObjects) and ConfigMap wattle-requests of that namespace
 // Promise  before a pod is written for the first time what it had is in the ConfigMap; before each write so is what is to be written.
 //          A write holds for the version of the pod that was looked at. Killed at any time, nothing is lost
 // Rights   in that namespace: list pods; patch pods/resize; get and update the ConfigMap (create it, or let the chart); list
-//          verticalpodautoscalers
+//          verticalpodautoscalers, horizontalpodautoscalers and scaledobjects
 // Errors   of the API server, naming verb and path; conflict: somebody else wrote the ConfigMap meanwhile, and nothing was set
 // Threads  single owner
 #pragma once

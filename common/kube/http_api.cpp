@@ -19,8 +19,16 @@ Result<http::Origin> parse_url(const std::string& url) {
   const std::string example = "as in https://10.96.0.1:443";
   WATTLE_TRY(http::Url server, http::parse_url(url, example));
   if (server.target.find_first_not_of('/') != std::string::npos)
-    return fail(Errc::malformed, url, "has a path, which no API server has", example);
+    return fail(Errc::malformed, url, "has a path", example);
   return std::move(server.origin);
+}
+
+Result<ApiServer> parse_server(const std::string& url) {
+  const std::string example = "as in https://10.96.0.1:443 or https://rancher.example/k8s/clusters/c-1";
+  WATTLE_TRY(http::Url parsed, http::parse_url(url, example));
+  if (parsed.target.find('?') != std::string::npos) return fail(Errc::malformed, url, "has a query", example);
+  while (parsed.target.ends_with('/')) parsed.target.pop_back();
+  return ApiServer{std::move(parsed.origin), "", std::move(parsed.target)};
 }
 
 Result<ApiServer> in_cluster() {
@@ -58,7 +66,7 @@ Result<std::string> HttpApi::token() const {
 Result<Reply> HttpApi::request(const std::string& method, const std::string& target, const std::string& body) {
   WATTLE_TRY(std::string word, token());
   client_.bearer(std::move(word));
-  WATTLE_TRY(http::Answer answer, client_.request(method, target, body, timeout_));
+  WATTLE_TRY(http::Answer answer, client_.request(method, server_.prefix + target, body, timeout_));
   return Reply{answer.status, std::move(answer.body)};
 }
 
@@ -82,7 +90,7 @@ Result<Reply> HttpApi::remove(const std::string& target) { return request("DELET
 Result<Reply> HttpApi::stream(const std::string& target, const std::function<bool(std::string_view)>& line) {
   WATTLE_TRY(std::string word, token());
   stream_.bearer(std::move(word));
-  WATTLE_TRY(http::Answer answer, stream_.get(target, line));
+  WATTLE_TRY(http::Answer answer, stream_.get(server_.prefix + target, line));
   return Reply{answer.status, std::move(answer.body)};
 }
 

@@ -16,7 +16,9 @@ namespace wattle::kube {
 
 struct ApiServer {
   http::Origin origin;
-  std::string token_file;  // empty: none is shown
+  std::string token_file = {};  // empty: none is shown
+  std::string prefix =
+      {};  // path before that of each request, as Rancher and Teleport have one: "/k8s/clusters/c-1"; may be empty
 };
 
 // What every pod is given: the address from the environment's KUBERNETES_SERVICE_HOST and _PORT, token and authority from
@@ -24,6 +26,8 @@ struct ApiServer {
 Result<ApiServer> in_cluster();
 // "https://host:port", or http:// for a proxy on loopback.
 Result<http::Origin> parse_url(const std::string& url);
+// The same, with a path before that of each request: "https://host/k8s/clusters/c-1".
+Result<ApiServer> parse_server(const std::string& url);
 
 class HttpApi final : public Api {
  public:

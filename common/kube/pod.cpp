@@ -184,13 +184,6 @@ const json& owner_of(const json& metadata) {
   return owners.front();
 }
 
-// Mirrors of files on a node carry these; pods from the API server say "api", if anything.
-bool is_static(const json& annotations, const json& owner) {
-  const std::string source = text_of(annotations, "kubernetes.io/config.source");
-  return text_of(owner, "kind") == "Node" || !member(annotations, "kubernetes.io/config.mirror").is_null() ||
-         (!source.empty() && source != "api");
-}
-
 PodFailure failure_of_end(const json& terminated) {
   const std::string reason = text_of(terminated, "reason");
   if (reason == "OOMKilled") return PodFailure::oom_kill;
@@ -361,8 +354,8 @@ Pod read_pod(const json& object) {
   const json& annotations = member(metadata, "annotations");
   const json& spec = member(object, "spec");
   const json& owner = owner_of(metadata);
-  const std::string mirrored = text_of(annotations, "kubernetes.io/config.mirror");
-  pod.uid = shortened(mirrored.empty() ? text_of(metadata, "uid") : mirrored, kMaxNameBytes);
+  pod.uid = shortened(text_of(metadata, "uid"), kMaxNameBytes);
+  pod.mirror = read_mirror_claim(object);
   pod.name = shortened(text_of(metadata, "name"), kMaxNameBytes);
   pod.pod_namespace = shortened(text_of(metadata, "namespace"), kMaxNameBytes);
   pod.node_name = shortened(text_of(spec, "nodeName"), kMaxNameBytes);
@@ -379,9 +372,10 @@ Pod read_pod(const json& object) {
   const Request request = pod_request(spec, status, pod);
   pod.cpu_request_cores = request.cpu_cores;
   pod.memory_request_bytes = request.memory_bytes;
-  pod.daemonset = text_of(owner, "kind") == "DaemonSet" || is_static(annotations, owner);
+  pod.daemonset = text_of(owner, "kind") == "DaemonSet" || is_controlled_by_its_node(object);
   const std::string phase = text_of(status, "phase");
   pod.ended = phase == "Succeeded" || phase == "Failed";
+  if (pod.node_name.empty()) pod.nominated_node = shortened(text_of(status, "nominatedNodeName"), kMaxNameBytes);
   pod.leaving = !member(metadata, "deletionTimestamp").is_null();
   const json& scheduled = condition_of(status, "PodScheduled");
   pod.unschedulable = pod.node_name.empty() && !pod.leaving && text_of(scheduled, "status") == "False" &&

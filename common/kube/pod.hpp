@@ -1,6 +1,6 @@
 // pod: what Wattle needs of a v1.Pod, wherever it came from: a scheduler's request or the API server.
 // Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences,deletionTimestamp,managedFields}, spec.{nodeName,schedulerName,
-//          containers,initContainers,resources,overhead}, status.{phase,reason,qosClass,conditions,{c,initC,ephemeralC}ontainerStatuses}
+//          containers,initContainers,resources,overhead}, status.{phase,reason,nominatedNodeName,qosClass,conditions,{c,initC,ephemeralC}ontainerStatuses}
 // Units    cores, bytes, ms
 // Errors   none: what cannot be read is told in `problems` and left at its default
 // Threads  pure
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/json/value.hpp"
-
+#include "common/kube/mirror_claim.hpp"
 namespace wattle::kube {
 
 // Why a pod could not run, or stay, where it is bound; of several the last of these.
@@ -44,16 +44,18 @@ std::string_view to_string(PodProvision level);  // empty: unsaid
 inline constexpr const char* kRequestsManager = "wattle-requests";
 
 struct Pod {
-  std::string uid;  // of a static pod the one that its node gave it, as in its cgroup's name
+  std::string uid;     // that the API server gave it; of a static pod that StaticPods has resolved, that of its cgroup
+  MirrorClaim mirror;  // the static pod that it says it mirrors
   std::string name, pod_namespace;
-  std::string app;  // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
-  std::string
-      replica_of;  // "shop/ReplicaSet/web-5d9": the owner that made it, for one that has several; empty: nobody owns it
-  std::string owner;       // who is asked for what it costs: "Deployment/web", "Job/copy"; "Pod/a" if nobody owns it
-  std::string labels;      // "key=value", sorted, between commas; what is beyond 4 KiB is left out
-  std::string node_name;   // where it is bound; empty: nowhere yet
-  std::string scheduler;   // spec.schedulerName
-  std::string containers;  // names, between commas; init containers are not among them
+  std::string app;        // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
+  // "shop/ReplicaSet/web-5d9": the owner that made it, for one that has several; empty: nobody owns it
+  std::string replica_of;
+  std::string owner;      // who is asked for what it costs: "Deployment/web", "Job/copy"; "Pod/a" if nobody owns it
+  std::string labels;     // "key=value", sorted, between commas; what is beyond 4 KiB is left out
+  std::string node_name;  // where it is bound; empty: nowhere yet
+  std::string nominated_node;  // while it is bound nowhere: where its scheduler expects it to be; empty: nowhere
+  std::string scheduler;       // spec.schedulerName
+  std::string containers;      // names, between commas; init containers are not among them
   // "0123456789ab=web" between commas, of those that run and those before them, init containers among them.
   std::string container_ids;
   std::string qos;              // status.qosClass; empty: not told
@@ -64,7 +66,7 @@ struct Pod {
   std::string resize_message;    // its kubelet's
   double cpu_request_cores = 0;  // as kube-scheduler counts: while requests change, the most of before and after
   double memory_request_bytes = 0;
-  bool daemonset = false;      // owned by a DaemonSet, or static
+  bool daemonset = false;      // owned by a DaemonSet, or by the Node that it is bound to
   bool ended = false;          // succeeded or failed: it holds nothing any more
   bool leaving = false;        // is being deleted
   bool unschedulable = false;  // kube-scheduler found no node for it

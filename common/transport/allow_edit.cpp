@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "common/overwrite.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::transport {
@@ -92,6 +93,17 @@ Result<std::string> read_list(const std::string& path, bool may_be_new) {
 Status write_list(const std::string& path, const std::string& text) {
   WATTLE_CHECK(AllowList::parse(text, path));
   return write_file_atomically(path, text, 0644);
+}
+
+Status revoke_in_place(const std::string& path, std::string_view text, const std::vector<std::string>& keys) {
+  std::string shorter;  // than with role and name, so that the file needs no more room than it has
+  parse::for_each_line(text, [&](std::string_view line) {
+    const auto words = words_of(line);
+    const bool gone = !words.empty() && std::find(keys.begin(), keys.end(), words[0]) != keys.end();
+    shorter.append(gone ? kRevoked : "").append(gone ? words[0] : line).append("\n");
+  });
+  WATTLE_CHECK(AllowList::parse(shorter, path));
+  return overwrite_in_place(path, shorter);
 }
 
 }  // namespace wattle::transport

@@ -34,5 +34,8 @@ Result<Fd> lock_list(const std::string& path);
 Result<std::string> read_list(const std::string& path, bool may_be_new);
 // Durable when it returns, and never half written.
 Status write_list(const std::string& path, const std::string& text);
+// Takes the keys off `text`, the list at `path`, though the disk is full: the list is overwritten where it is, without a new file. A crash
+// meanwhile may leave it half written, so use it only where write_list() is `exhausted`.
+Status revoke_in_place(const std::string& path, std::string_view text, const std::vector<std::string>& keys);
 
 }  // namespace wattle::transport

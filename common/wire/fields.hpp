@@ -124,6 +124,7 @@ void fields(V& v, Ask& m) {
   v("prefers", m.prefers);
   v("score_limit", m.score_limit);
   v("tolerates", m.tolerates);
+  v("hold_ms", m.hold_ms);
 }
 
 template <class V>

@@ -16,7 +16,7 @@ namespace wattle::wire {
 
 // Spoken versions. A peer of version N talks to N-1: fields are only ever added at a message's end.
 inline constexpr std::uint64_t kVersionMin = 1;
-inline constexpr std::uint64_t kVersionMax = 4;
+inline constexpr std::uint64_t kVersionMax = 5;
 inline constexpr std::uint64_t kLiveSince = 3;  // the version that brought Live
 
 enum class Kind : std::uint8_t {
@@ -156,6 +156,7 @@ struct Ask {
   std::vector<std::string> prefers;    // soft preferences that the scheduler scores: "node affinity", "topology spread"
   std::int64_t score_limit = 0;        // highest score that does not outvote them, 1..10; 0: no limit
   std::vector<std::string> tolerates;  // of PreferNoSchedule taints: "key=value", "key" for any value, "*" for all
+  double hold_ms = 0;  // the scheduler may hold the pod unbound for this long after its choice; 0: it binds at once
 };
 
 struct Suggestion {

@@ -51,6 +51,11 @@ Duration permitted(const wire::Ask& ask) {
   return from_seconds(std::min(ask.defer_ms / 1e3, seconds(Deferrals::kLongest)));
 }
 
+Duration held_by_scheduler(const wire::Ask& ask) {
+  if (!(ask.hold_ms > 0)) return Duration::zero();
+  return from_seconds(std::min(ask.hold_ms / 1e3, seconds(kLongestHold)));
+}
+
 std::string mode_text(Arm arm) {
   const std::string text(to_string(arm));
   return arm == Arm::treated || arm == Arm::control ? "canary, " + text : text;
@@ -161,6 +166,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const std::vector<placement::PodSpec> next = next_pods(ask);
   const Duration may_wait = acts(arm.arm) ? deferrals_.left(spec.uid, permitted(ask), now) : Duration::zero();
   const placement::Ahead ahead{next, seconds(may_wait)};
+  const Duration hold = held_by_scheduler(ask);
   placement::PlacementDecision advice = engine_.decide(view, spec, std::move(ask.candidates), network, epsilon(),
                                                        figures_.decisions, random_, rows, ahead);
   const bool takes_it = advice.top.has_value();  // some node of the cluster as it is
@@ -205,8 +211,9 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   if (takes_it && spec.node_name.empty()) monitors_.offer(id, spec, advice.candidates);
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
-    if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now);
-    engine_.reserve(spec, advice, now);
+    if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now, hold);
+    engine_.reserve(spec, advice, now, hold);
+    if (const Pod* asked = state_.pod(spec.uid); asked != nullptr && asked->watched) engine_.keep(spec.uid);
     // Where nodes are worth the same the scheduler's choice is learned from all the same: how else would they come to differ.
     if (!open && any_feasible) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
     if (open) {

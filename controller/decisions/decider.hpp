@@ -74,8 +74,9 @@ class Decider {
   bool placed(const std::string& pod_uid, const std::string& node, bool by_operator);
   void gone(const std::string& pod_uid, const std::string& node);
 
-  // The API server has the pod, bound or not. `unschedulable`: its scheduler found no node for it.
-  void described(const placement::PodSpec& pod, bool unschedulable = false);
+  // The API server has the pod, bound or not. `unschedulable`: its scheduler found no node for it. `nominated`: the node that it is expected
+  // on; empty: none is named.
+  void described(const placement::PodSpec& pod, bool unschedulable = false, const std::string& nominated = {});
   // It shows the pod bound to a node. `followed`: it has just been bound; false: a list shows it, as after a start.
   bool bound(const std::string& pod_uid, const std::string& node, bool followed);
   // It says that the pod could not run, or stay, where it is bound: how (kube::PodFailure).

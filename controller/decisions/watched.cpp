@@ -33,11 +33,15 @@ bool Decider::bound(const std::string& pod_uid, const std::string& node, bool fo
   return place(pod_uid, node, followed ? PlacementSource::by_binding : PlacementSource::by_list);
 }
 
-void Decider::described(const placement::PodSpec& pod, bool unschedulable) {
+void Decider::described(const placement::PodSpec& pod, bool unschedulable, const std::string& nominated) {
   const Pod* before = state_.pod(pod.uid);
   // An agent may have seen its cgroup before anything else was known of it.
   const bool unnamed = before != nullptr && !before->node.empty() && before->spec.app.empty() && !pod.app.empty();
-  state_.describe(pod, unschedulable);
+  if (state_.describe(pod, unschedulable))
+    engine_.withdraw(pod.uid);
+  else
+    engine_.keep(pod.uid);
+  state_.nominate(pod.uid, nominated, clock_.mono());
   if (unnamed) engine_.knowledge().placed(before->spec, before->node, clock_.mono());
 }
 

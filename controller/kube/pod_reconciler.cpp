@@ -22,7 +22,9 @@ placement::PodSpec spec_of(const kube::Pod& pod) {
 
 }  // namespace
 
-bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods) {
+bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> seen) {
+  const kube::ResolvedPods resolved = static_pods_.resolve(nodes, std::move(seen));
+  const std::vector<kube::Change<kube::Pod>>& pods = resolved.pods;
   for (kube::Change<kube::Node>& change : nodes) {
     state_.adopt(change.key, change.now);
     if (change.now)
@@ -30,6 +32,7 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
     else
       nodes_.erase(change.key);
   }
+  for (const std::string& uid : resolved.released) release(uid);
   // First what goes: what comes may need the room.
   for (const kube::Change<kube::Pod>& change : pods) {
     if (change.now && !change.now->ended) continue;
@@ -43,6 +46,13 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
   for (const kube::Change<kube::Pod>& change : pods)
     if (change.now && !change.now->ended) put(change.now, change.followed);
   return !nodes.empty();
+}
+
+// Another pod may go by the UID now, so its cgroup is not ignored, as that of a deleted pod is.
+void PodReconciler::release(const std::string& uid) {
+  leave_waiting(uid);
+  if (gone_) gone_(uid);
+  decider_.elsewhere(uid);
 }
 
 // Once a pod: what was bound before is known as such, or waits.
@@ -63,7 +73,7 @@ void PodReconciler::put(const PodPointer& pod, bool followed) {
     if (elsewhere_) elsewhere_(*pod);
     return;
   }
-  decider_.described(spec_of(*pod), pod->unschedulable);
+  decider_.described(spec_of(*pod), pod->unschedulable, pod->nominated_node);
   if (pod->node_name.empty()) {
     if (elsewhere_) elsewhere_(*pod);
     return;

@@ -1,7 +1,7 @@
 // pod_reconciler: brings what an API server says of nodes and pods into the state and the decisions.
 // Rules    a node counts when its agent has said Hello; pods that are bound to others wait for that. What a list shows bound was bound
 //          before we looked: it is requested, and teaches nothing. Pods that end free what they held, though their object stays. What fails
-//          is told to its outcome
+//          is told to its outcome. A pod goes by the UID that kube::StaticPods resolves
 // Errors   none
 // Threads  the loop's
 #pragma once
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/kube/copy.hpp"
+#include "common/kube/static_pods.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
@@ -24,13 +25,13 @@ class PodReconciler {
  public:
   PodReconciler(ClusterState& state, Decider& decider, Shims& shims, const Clock& clock)
       : state_(state), decider_(decider), shims_(shims), clock_(clock) {}
-  // True: something of a node changed.
+  // Takes pods by the API server's UIDs. True: something of a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
   // Hears of each pod that is bound to a node of ours, again when it changes.
   void on_bound(std::function<void(const kube::Pod&)> told) { told_ = std::move(told); }
   // Hears of each pod that is on no node yet, or on one that no agent speaks for, again when it changes.
   void on_elsewhere(std::function<void(const kube::Pod&)> told) { elsewhere_ = std::move(told); }
-  // Hears of each pod that ended or was deleted, by UID.
+  // Hears of each pod that ended, was deleted or goes by another UID now, by UID.
   void on_gone(std::function<void(const std::string&)> told) { gone_ = std::move(told); }
   // The node's agent said Hello.
   void greeted(const std::string& node);
@@ -40,7 +41,9 @@ class PodReconciler {
   void count_binding(const kube::Pod& pod);
   void put(const PodPointer& pod, bool followed);
   void leave_waiting(const std::string& uid);
+  void release(const std::string& uid);
 
+  kube::StaticPods static_pods_;
   ClusterState& state_;
   Decider& decider_;
   Shims& shims_;

@@ -21,8 +21,7 @@ const std::string kNotSucceeded = "fieldSelector=status.phase%21%3DSucceeded";
 Result<std::optional<kube::ApiServer>> api_server(const KubeConfig& config) {
   if (config.use == KubeUse::off) return std::optional<kube::ApiServer>();
   if (!config.server.empty()) {
-    kube::ApiServer server;
-    WATTLE_TRY(server.origin, kube::parse_url(config.server));
+    WATTLE_TRY(kube::ApiServer server, kube::parse_server(config.server));
     if (server.origin.tls) server.origin.tls->ca_file = config.ca_file;
     server.token_file = config.token_file;
     return std::optional(std::move(server));

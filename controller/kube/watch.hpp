@@ -2,7 +2,7 @@
 // Source   list and watch of /api/v1/nodes and /api/v1/pods, those that have succeeded left out; the pod's own service account, or what
 //          the configuration names
 // Errors   none that end it: an API server that is away, or refuses, is in health(), and what was known stays
-// Replicas where they are suggested, who owns their number (autoscalers.hpp)
+// Replicas where they are suggested, who owns their number (replica_owners.hpp)
 // Threads  two or three of its own, which call `woken`; the rest any
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "common/kube/copy.hpp"
 #include "common/kube/mirror.hpp"
-#include "controller/kube/autoscalers.hpp"
+#include "controller/kube/replica_owners.hpp"
 
 namespace wattle::controller {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "common/clock.hpp"
-#include "controller/kube/autoscalers.hpp"
+#include "controller/kube/replica_owners.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/provision/traffic.hpp"
 #include "placement/replica_rule.hpp"

@@ -64,7 +64,9 @@ bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
   if (!making_) {
     if (!publisher_.wanted(transport::kTopicBoard)) return false;
     const bool due = board_seq_ == 0 || now - board_at_ >= kBoardEvery;
-    if (!due && !(changed_ && now - board_at_ >= kBoardAtMostEvery)) return false;
+    const bool stops =
+        acting_ && !acts(decider.arm().arm);  // without delay: shims that get no answer go by the last board
+    if (!due && !stops && !(changed_ && now - board_at_ >= kBoardAtMostEvery)) return false;
     making_ = empty_board(decider, networks);
     made_for_ = decider.takes();
     board_at_ = now;
@@ -75,6 +77,7 @@ bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
   decider.tell_starts(*making_);
   making_->epoch = epoch_;
   making_->seq = ++board_seq_;
+  acting_ = !making_->neutral;
   publisher_.publish(transport::kTopicBoard, wire::encode(*std::exchange(making_, std::nullopt)));
   return false;
 }

@@ -45,6 +45,7 @@ class Feed {
   MonoTime board_at_{};
   std::optional<wire::Board> making_;
   std::uint64_t made_for_ = 0;  // Decider::takes() when it was begun
+  bool acting_ = false;         // by the last board that was published
   std::map<std::string, MonoTime> state_at_;
 };
 

@@ -19,18 +19,51 @@ Result<std::optional<Change>> ChangeLog::last() {
   return std::optional<Change>();
 }
 
+void ChangeLog::note(const Change& change) {
+  last_id_ = change.id;
+  recent_.push_back(change);
+  if (recent_.size() > kRecent) recent_.erase(recent_.begin());
+  log_->info("policy", {{"who", change.who}, {"what", change.what}, {"why", change.why}});
+}
+
 Status ChangeLog::record(Change& change) {
   change.at_s = now_s();
   if (file_) {
+    WATTLE_CHECK(write_late());
     WATTLE_CHECK(file_->add(change));
   } else {
     change.id = last_id_ + 1;
     if (change.experiment == 0) change.experiment = change.id;
   }
-  last_id_ = change.id;
-  recent_.push_back(change);
-  if (recent_.size() > kRecent) recent_.erase(recent_.begin());
-  log_->info("policy", {{"who", change.who}, {"what", change.what}, {"why", change.why}});
+  note(change);
+  return {};
+}
+
+void ChangeLog::record_anyway(Change& change) {
+  const Status recorded = record(change);
+  if (recorded) return;
+  change.id = last_id_ + 1;
+  if (change.experiment == 0) change.experiment = change.id;
+  if (unwritten_.size() >= kMostUnwritten) unwritten_.pop_front();
+  unwritten_.push_back(change);
+  why_unwritten_ = recorded.error();
+  note(change);
+  log_->error(
+      "policy.unwritten",
+      {{"what", change.what}, {"error", recorded.error()}, {"effect", "it is in force, and a restart forgets it"}});
+}
+
+Status ChangeLog::write_late() {
+  while (!unwritten_.empty()) {
+    Change change = unwritten_.front();
+    if (const Status written = file_->add(change); !written) {
+      why_unwritten_ = written.error();
+      return written;
+    }
+    log_->info("policy.written_late", {{"change", change.id}, {"what", change.what}});
+    unwritten_.pop_front();
+  }
+  why_unwritten_.reset();
   return {};
 }
 

@@ -33,6 +33,12 @@ json block_json(const SwitchbackSchedule& schedule, const Block& block) {
           {"washout_s", seconds(schedule.washout)}};
 }
 
+json unwritten_json(const ChangeLog& changes) {
+  if (changes.unwritten() == 0) return nullptr;
+  const std::optional<Error>& why = changes.why_unwritten();
+  return {{"changes", changes.unwritten()}, {"error", why ? json(why->message()) : json(nullptr)}};
+}
+
 }  // namespace
 
 json RolloutManager::document() const {
@@ -71,6 +77,7 @@ json RolloutManager::document() const {
             {"open", now.next.has_value() && now.closed.empty()},
             {"closed_by", now.closed.empty() ? json(nullptr) : json(now.closed)}}},
           {"durable", changes_.durable()},
+          {"unwritten", unwritten_json(changes_)},
           {"changes", std::move(changes)}};
 }
 

@@ -14,6 +14,12 @@ std::string fingerprint(RolloutSpec spec) {
 
 bool may_act(Mode mode) { return mode == Mode::canary || mode == Mode::live; }
 
+// Fewer decisions act, or none is made any more.
+bool goes_back(const ModeSetting& from, const ModeSetting& to) {
+  if (to.mode != from.mode) return to.mode < from.mode;
+  return to.mode == Mode::canary && to.share < from.share;
+}
+
 }  // namespace
 
 Result<RolloutManager> RolloutManager::open_(RolloutSpec configured, const std::string& path,
@@ -136,7 +142,8 @@ Status RolloutManager::note(const std::string& who, const std::string& what, con
 }
 
 // Whatever changes, another experiment begins: blocks of before say nothing about it, but of the model.
-Status RolloutManager::change(RolloutSpec to, const std::string& who, const std::string& what, const std::string& why) {
+Status RolloutManager::change(RolloutSpec to, const std::string& who, const std::string& what, const std::string& why,
+                              bool anyway) {
   const std::int64_t now_ns = to_ns(clock_->wall());
   to.schedule.began = clock_->wall();
   to.schedule.seed = static_cast<std::uint64_t>(now_ns) * 0x9e3779b97f4a7c15ULL ^ to.schedule.seed;
@@ -146,7 +153,10 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
   change.why = why;
   change.standing = spec_text(to);
   change.configured = configured_;
-  WATTLE_CHECK(changes_.record(change));
+  if (anyway || goes_back(spec_.mode, to.mode))
+    changes_.record_anyway(change);
+  else
+    WATTLE_CHECK(changes_.record(change));
   keep_canary(past_, {ranking_of(spec_), experiment_.blocks()});
   experiment_.begin_anew(!(spec_.reward == to.reward));
   spec_ = std::move(to);
@@ -162,12 +172,9 @@ Gate RolloutManager::gate() const { return gate_from(spec_.mode.mode, experiment
 void RolloutManager::go_to_shadow(const std::string& why) {
   RolloutSpec to = spec_;
   to.mode = ModeSetting{Mode::shadow};
-  const Status done = change(to, "guard", "rolled back: " + described(spec_, to), why);
-  if (done) return;
-  // Not remembered, but in force.
-  log_->error("rolled back, but the control file does not take it", {{"why", why}, {"error", done.error()}});
-  spec_ = to;
-  if (apply_) apply_(spec_);
+  const std::string what = "rolled back: " + described(spec_, to);
+  if (const Status done = change(std::move(to), "guard", what, why, true); !done)
+    log_->error("policy.rollback_failed", {{"why", why}, {"error", done.error()}});
 }
 
 void RolloutManager::perform(Action action, const std::string& evidence) {
@@ -211,6 +218,7 @@ void RolloutManager::judged(const ArmNow& arm, double reward) {
 }
 
 void RolloutManager::watch(const ClusterNow& now, const BudgetsNow& budgets) {
+  static_cast<void>(changes_.write_late());  // what stays unwritten is in the document
   if (const auto found = experiment_.measured(arm(), budgets, clock_->mono())) take(*found, true);
   const auto over = experiment_.watch(spec_, now, clock_->mono(), clock_->wall());
   if (!over || changes_.file() == nullptr) return;

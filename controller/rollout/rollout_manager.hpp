@@ -7,7 +7,9 @@
 // Gates    gates.hpp. Whoever goes further, by whichever order, goes one mode at a time and through its gate; `force` with a reason
 //          goes past it. What the configuration file names is in force without a gate, which the audit says
 // Audit    every change and every refused promotion with who, when, what and why, in the control file
-// Errors   handle: malformed, out_of_range, not_found, denied (a gate), io; then nothing has changed
+// Full     an order that goes back (to a lower mode, to a smaller share of the canary, or by rollback) holds at once though the control file
+//          does not take it; it is written when the file does, and the document says what is not written yet
+// Errors   handle: malformed, out_of_range, not_found, denied (a gate), io (of an order that goes further); then nothing has changed
 // Threads  single owner
 #pragma once
 
@@ -79,6 +81,7 @@ class RolloutManager {
   std::optional<Calibration> calibration() const;
   const RegressionMonitor& regression() const { return experiment_.regression(); }
   const RolloutFigures& figures() const { return figures_; }
+  std::size_t unwritten() const { return changes_.unwritten(); }  // changes that wait for the control file
   // What came from the file was lost, and no operator has said anything since; empty: it was not.
   const std::string& lost() const { return lost_; }
 
@@ -91,12 +94,14 @@ class RolloutManager {
   Status go_on(const Change& last, RolloutSpec spec);
   // What was in force was lost for that reason.
   Status begin_without(const std::string& lost);
-  Status change(RolloutSpec to, const std::string& who, const std::string& what, const std::string& why);
+  // `anyway`: it holds though the control file does not take it.
+  Status change(RolloutSpec to, const std::string& who, const std::string& what, const std::string& why,
+                bool anyway = false);
   Status note(const std::string& who, const std::string& what, const std::string& why);
   Status set(const std::map<std::string, std::string>& arguments, const std::string& who, const std::string& why);
   Status promote(bool force, const std::string& who, const std::string& why);
   Status enter(RolloutSpec to, const std::string& closed, bool force, const std::string& who, const std::string& what,
-               const std::string& why);
+               const std::string& why, bool anyway = false);
   Status rollback(const std::map<std::string, std::string>& arguments, const std::string& who, const std::string& why);
   void perform(Action action, const std::string& evidence);
   void go_to_shadow(const std::string& why);

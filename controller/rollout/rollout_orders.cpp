@@ -63,12 +63,12 @@ std::string RolloutManager::closed_to(const RolloutSpec& to) const {
 
 // Through the gate, or past it.
 Status RolloutManager::enter(RolloutSpec to, const std::string& closed, bool force, const std::string& who,
-                             const std::string& what, const std::string& why) {
+                             const std::string& what, const std::string& why, bool anyway) {
   const std::string mode = to.mode.text();
-  if (closed.empty()) return change(std::move(to), who, what, why);
+  if (closed.empty()) return change(std::move(to), who, what, why, anyway);
   if (force && why.empty()) return fail(Errc::malformed, "mode " + mode, "is forced without a reason", "--why TEXT");
   if (force) return change(std::move(to), who, what + ", forced past: " + closed, why);
-  WATTLE_CHECK(note(who, "promotion to " + mode + " refused", closed));
+  audit(who, "promotion to " + mode + " refused", closed);
   return fail(Errc::denied, "mode " + mode, "its gate is closed: " + closed,
               "wait, `wattle policy get` shows the gate; or go past it with --force --why TEXT");
 }
@@ -102,7 +102,7 @@ Status RolloutManager::rollback(const std::map<std::string, std::string>& argume
   const std::string what = "rolled back to change " + std::to_string(found->id) + ": " + described(spec_, to);
   // What was in force before may be further on, as when a monitor has rolled back.
   const std::string closed = closed_to(to);
-  WATTLE_CHECK(enter(std::move(to), closed, argument_of(arguments, "force") == "yes", who, what, why));
+  WATTLE_CHECK(enter(std::move(to), closed, argument_of(arguments, "force") == "yes", who, what, why, true));
   if (network_) network_(false);
   return {};
 }

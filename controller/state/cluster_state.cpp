@@ -59,7 +59,11 @@ void ClusterState::adopt_curve(const std::string& name, const placement::PowerCu
 void ClusterState::ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now) {
   Pod& pod = pods_[spec.uid];
   unlist(pod);
-  pod.spec = spec;
+  // Whoever reaches a shim can name any pod: what the API server says of one is not changed by that.
+  if (pod.watched)
+    pod.spec.demand_cores = spec.demand_cores;
+  else
+    pod.spec = spec;
   pod.asked = true;
   pod.asked_at = now;
   pod.advised = advised;
@@ -70,7 +74,7 @@ void ClusterState::ask(const placement::PodSpec& spec, std::uint64_t decision_id
   forget(*waiting_.forgotten_since(MonoTime::max()));
 }
 
-void ClusterState::fly(const std::string& uid, const std::string& name, MonoTime now) {
+void ClusterState::fly(const std::string& uid, const std::string& name, MonoTime now, Duration hold) {
   land(uid);
   Node* node = find(name);
   const auto found = pods_.find(uid);
@@ -78,10 +82,13 @@ void ClusterState::fly(const std::string& uid, const std::string& name, MonoTime
   Pod& pod = found->second;
   unlist(pod);
   pod.in_flight_to = name;
-  pod.in_flight_since = now;
+  pod.in_flight_until = now + std::max(in_flight_expiry_, std::min(hold, kLongestHold));
   node->in_flight.insert(uid);
   starts_.hold(uid, name, now + std::max(in_flight_expiry_, start_window_));
   list(pod);
+  if (waiting_.expected() <= kMaxAsked) return;
+  ++in_flight_expired_;
+  end_flight(pods_.at(*waiting_.expected_until(MonoTime::max())));
 }
 
 void ClusterState::land(const std::string& uid) {
@@ -96,6 +103,7 @@ void ClusterState::end_flight(Pod& pod) {
   Node& node = *find(pod.in_flight_to);
   node.in_flight.erase(pod.spec.uid);
   pod.in_flight_to.clear();
+  pod.nominated = false;
   tell_sums(node);
   list(pod);
 }
@@ -157,7 +165,7 @@ bool ClusterState::unbind(const std::string& uid, const std::string& name) {
 
 void ClusterState::expire(MonoTime now) {
   now_ = now;
-  while (const auto uid = waiting_.expected_since(now - in_flight_expiry_)) {
+  while (const auto uid = waiting_.expected_until(now)) {
     end_flight(pods_.at(*uid));
     ++in_flight_expired_;
   }

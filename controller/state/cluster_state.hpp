@@ -38,8 +38,10 @@ namespace wattle::controller {
 // Of one node, whatever its agent tells. Kubernetes runs 110 pods on a node as a rule, and was tested with 500.
 inline constexpr std::size_t kMaxWorkloads = 4096;
 inline constexpr std::size_t kMaxPods = 2048;
-// Pods that somebody asked for and that are nowhere yet.
+// Pods that somebody asked for, that no API server has and that are nowhere yet; and as many that are expected on a node.
 inline constexpr std::size_t kMaxAsked = 50'000;
+// A scheduler may hold a pod for this long at most between its choice of a node and the binding.
+inline constexpr Duration kLongestHold = std::chrono::hours(1);
 // What has the sums of workloads beyond those.
 inline constexpr std::string_view kOthers = "(others)";
 
@@ -98,9 +100,10 @@ struct Pod {
   MonoTime asked_at{};
   bool advised = false;  // the last ask gave some node the top score
   std::uint64_t decision_id = 0;
-  std::string in_flight_to;  // empty: not in flight
-  MonoTime in_flight_since{};
-  std::string node;  // where it is; empty: not seen yet
+  std::string in_flight_to;    // empty: not in flight
+  MonoTime in_flight_until{};  // unless it is watched: then until it is bound, deleted or asked for again
+  bool nominated = false;      // in flight because the API server names that node as the one the pod is expected on
+  std::string node;            // where it is; empty: not seen yet
   MonoTime seen_at{};
   bool by_operator = false;    // confirmed by hand, and no agent has seen it since
   bool unschedulable = false;  // its scheduler found no node for it
@@ -136,10 +139,11 @@ class ClusterState {
   // How many they were.
   std::size_t fold(const std::string& node, Record& record, MonoTime now);
 
-  // The spec of a pod that asks for a place, and what it was told.
+  // The spec of a pod that asks for a place, and what it was told. The spec of one that an API server has stays as it is.
   void ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now);
-  // The pod is expected on the node soon, and counts as a start there; an earlier expectation is over.
-  void fly(const std::string& uid, const std::string& node, MonoTime now);
+  // The pod is expected on the node, and counts as a start there; an earlier expectation is over. A pod that no API server has is expected
+  // for `hold`, and for in_flight_expiry at least.
+  void fly(const std::string& uid, const std::string& node, MonoTime now, Duration hold = Duration::zero());
   // It is expected no more, as if it had never been.
   void land(const std::string& uid);
   // It starts on the node now, which counts for the window of the start cap, whatever becomes of the pod.
@@ -151,8 +155,10 @@ class ClusterState {
   // What the API server says of a node that an agent speaks for; null: it is deleted. What it allocates and whether it takes pods
   // counts from here on.
   void adopt(const std::string& node, std::shared_ptr<const kube::Node> facts);
-  // The API server has the pod.
-  void describe(const placement::PodSpec& spec, bool unschedulable = false);
+  // The API server has the pod. One that its scheduler could not place now, and could before, is expected nowhere: true.
+  bool describe(const placement::PodSpec& spec, bool unschedulable = false);
+  // The node that the API server names as the one the pod is expected on (status.nominatedNodeName); empty: none.
+  void nominate(const std::string& uid, const std::string& node, MonoTime now);
   // It names containers of a pod that is known.
   void name_containers(const std::string& uid, std::string_view container_ids);
   // The decision that its placement joins, which nobody asked for.

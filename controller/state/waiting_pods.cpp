@@ -14,10 +14,8 @@ void WaitingPods::add(const Pod& pod) {
     unschedulable_.insert(pod.spec.uid);
   else if (pod.asked && !pod.advised)
     pending_.emplace(pod.asked_at, pod.spec.uid);
-  if (!pod.in_flight_to.empty())
-    flying_.emplace(pod.in_flight_since, pod.spec.uid);
-  else if (!pod.watched)
-    unplaced_.emplace(pod.asked_at, pod.spec.uid);
+  if (!pod.watched && !pod.in_flight_to.empty()) flying_.emplace(pod.in_flight_until, pod.spec.uid);
+  if (!pod.watched && pod.in_flight_to.empty()) unplaced_.emplace(pod.asked_at, pod.spec.uid);
   if (pod.watched && !pod.unschedulable && !pod.spec.daemonset && pod.in_flight_to.empty())
     queue_.emplace(pod.number, pod.spec.uid);
 }
@@ -26,7 +24,7 @@ void WaitingPods::remove(const Pod& pod) {
   pending_.erase({pod.asked_at, pod.spec.uid});
   unschedulable_.erase(pod.spec.uid);
   unplaced_.erase({pod.asked_at, pod.spec.uid});
-  flying_.erase({pod.in_flight_since, pod.spec.uid});
+  flying_.erase({pod.in_flight_until, pod.spec.uid});
   queue_.erase({pod.number, pod.spec.uid});
 }
 

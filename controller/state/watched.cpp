@@ -26,8 +26,11 @@ void ClusterState::judge(Node& node) {
   seen.soft_taints = node.kube->soft_taints;
 }
 
-void ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) {
+bool ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) {
   Pod& pod = pods_[spec.uid];
+  // Its scheduler has given up what it had chosen. A condition that was there before says nothing of the last choice.
+  const bool given_up = unschedulable && !pod.unschedulable && !pod.in_flight_to.empty();
+  if (given_up) land(spec.uid);
   unlist(pod);
   if (pod.number == 0) pod.number = ++described_;
   pod.watched = true;
@@ -36,6 +39,19 @@ void ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) 
   pod.spec = spec;
   if (!pod.spec.demand_cores) pod.spec.demand_cores = predicted;
   list(pod);
+  return given_up;
+}
+
+void ClusterState::nominate(const std::string& uid, const std::string& node, MonoTime now) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || !found->second.node.empty() || found->second.in_flight_to == node) return;
+  if (node.empty()) {
+    if (found->second.nominated) land(uid);
+    return;
+  }
+  if (find(node) == nullptr) return;
+  fly(uid, node, now);
+  found->second.nominated = true;
 }
 
 std::vector<placement::PodSpec> ClusterState::queue(std::size_t most, const std::string& but) const {

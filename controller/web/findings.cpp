@@ -95,6 +95,11 @@ json controller_findings(const Sources& from) {
   if (from.rollout != nullptr && !from.rollout->lost().empty())
     add("control file", "failed", "what was in force was lost, so that nothing acts: " + from.rollout->lost(),
         "if it may act again: wattle policy set --mode MODE --force --why TEXT");
+  if (from.rollout != nullptr && from.rollout->unwritten() > 0)
+    add("control file", "failed",
+        std::to_string(from.rollout->unwritten()) +
+            " changes of the policy are in force, and a restart would forget them",
+        "make room in data_dir: they are written within a second");
   const std::vector<std::string> conflicts = from.telemetry.conflicts();
   if (!conflicts.empty())
     add("identities", "failed",

@@ -282,6 +282,9 @@ void add_modes(Families& families, const Sources& from) {
                    from.rollout->figures().changes);
   families.counter("wattle_controller_rollbacks_total", "Changes that a monitor took back.",
                    from.rollout->figures().rollbacks);
+  families.gauge("wattle_controller_policy_unwritten_changes",
+                 "Changes of mode, policy or reward that are in force and that the control file has not taken.",
+                 static_cast<double>(from.rollout->unwritten()));
   families.gauge("wattle_controller_regression_level", "Sum that alarms at wattle_controller_regression_limit.",
                  from.rollout->regression().level());
   families.gauge("wattle_controller_regression_limit", "Where the monitor alarms.",

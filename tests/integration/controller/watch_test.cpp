@@ -249,3 +249,62 @@ TEST_CASE_FIXTURE(Watched, "an API server that never was there does not keep the
   REQUIRE(answer);
   CHECK_FALSE(answer->neutral);
 }
+
+namespace {
+
+// As a tenant makes it who may create pods in one namespace, and knows the UID of a victim and its node's.
+json forged(const std::string& victim, const std::string& node) {
+  return {
+      {"metadata",
+       {{"name", "forged-name"},
+        {"namespace", "tenant"},
+        {"uid", "forged"},
+        {"creationTimestamp", "2026-01-01T00:00:00Z"},
+        {"annotations",
+         {{"kubernetes.io/config.mirror", victim},
+          {"kubernetes.io/config.hash", victim},
+          {"kubernetes.io/config.source", "file"},
+          {"wattle.dev/provision", "limits"}}},
+        {"ownerReferences",
+         {{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}, {"uid", node + "-uid"}, {"controller", true}}}}}},
+      {"spec",
+       {{"nodeName", node}, {"containers", {{{"image", "busybox"}, {"resources", {{"requests", {{"cpu", "1m"}}}}}}}}}},
+      {"status", json::object()}};
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Watched, "a pod that is annotated as the mirror of another one takes nothing over from it") {
+  start();
+  REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
+  const auto row = [&](const std::string& uid) {
+    const json pods = get("pods")["pods"];
+    for (const json& pod : pods)
+      if (pod["uid"] == uid) return pod;
+    return json();
+  };
+  for (const std::string first : {"victim", "forged"}) {
+    CAPTURE(first);
+    const std::string victim = "victim-of-" + first;
+    const auto put = [&](bool forgery) {
+      if (forgery)
+        api.put("/api/v1/pods", "forged", forged(victim, "n0"));
+      else
+        api.put_pod(victim, "n0");
+    };
+    put(first == "forged");
+    REQUIRE(until([&] { return requested("n0") > 0; }));
+    put(first != "forged");
+    agents[0]->place(victim);
+    REQUIRE(until([&] { return requested("n0") > 1 && row(victim).is_object(); }));
+    CHECK(requested("n0") == doctest::Approx(1.001));
+    CHECK(row(victim)["name"] == victim + "-name");
+    CHECK(row(victim)["namespace"] == "shop");
+    // Its limits stay those that it asked for: the level that the other pod names is not the victim's.
+    REQUIRE(until([&] { return agents[0]->status().pod_levels.contains("forged"); }));
+    CHECK_FALSE(agents[0]->status().pod_levels.contains(victim));
+    api.erase("/api/v1/pods", "forged");
+    api.erase_pod(victim);
+    REQUIRE(until([&] { return requested("n0") == 0; }));
+  }
+}

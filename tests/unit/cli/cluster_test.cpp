@@ -64,6 +64,54 @@ TEST_CASE("a kubeconfig that cannot be followed is refused by name") {
   CHECK_FALSE(read_kubeconfig(Json::array(), "it", ""));
 }
 
+TEST_CASE("a program that logs in is read from the kubeconfig, and what it gives from its ExecCredential") {
+  Json config = kubeconfig();
+  config["users"][2]["user"]["exec"] = {{"apiVersion", "client.authentication.k8s.io/v1beta1"},
+                                        {"command", "aws"},
+                                        {"args", {"eks", "get-token"}},
+                                        {"env", {{{"name", "AWS_PROFILE"}, {"value", "shop"}}}},
+                                        {"provideClusterInfo", true}};
+  const auto three = read_kubeconfig(config, "it", "three");
+  REQUIRE_MESSAGE(three, three.error().message());
+  REQUIRE(three->exec);
+  CHECK(three->exec->words == std::vector<std::string>{"aws", "eks", "get-token"});
+  CHECK(three->exec->environment.front() == std::pair<std::string, std::string>("AWS_PROFILE", "shop"));
+  CHECK(three->exec->wants_cluster);
+  const auto credential = [&](const std::string& status, const std::string& version = "v1beta1") {
+    return parse_exec_credential(R"({"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/)" +
+                                     version + R"(", "status": )" + status + "}",
+                                 *three->exec);
+  };
+  const auto token = credential(R"({"token": "word", "expirationTimestamp": "2026-01-01T00:00:00Z"})");
+  REQUIRE_MESSAGE(token, token.error().message());
+  CHECK(token->token == "word");
+  CHECK(token->expires_s == 1767225600);
+  CHECK(credential(R"({"token": "w", "expirationTimestamp": "2026-01-01T01:00:00.5+01:00"})")->expires_s == 1767225600);
+  CHECK_FALSE(credential(R"({"clientCertificateData": "c", "clientKeyData": "k"})")->expires_s);
+  CHECK(credential(R"({"clientCertificateData": "c"})").error().code == Errc::malformed);
+  CHECK(credential(R"({"token": "w", "expirationTimestamp": "soon"})").error().code == Errc::malformed);
+  CHECK(credential(R"({"token": "w"})", "v1").error().code == Errc::malformed);
+  CHECK(parse_exec_credential("{", *three->exec).error().code == Errc::malformed);
+}
+
+TEST_CASE("a login is the standard output of its program, which is told about the cluster") {
+  ExecLogin login;
+  login.api_version = "client.authentication.k8s.io/v1";
+  login.wants_cluster = true;
+  login.environment = {{"WORD", "secret"}};
+  login.words = {"/bin/sh", "-c",
+                 R"(case "$KUBERNETES_EXEC_INFO" in *'"server":"https://one"'*) ;; *) exit 3 ;; esac; echo noise >&2
+echo "{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s.io/v1\", \"status\": {\"token\": \"$WORD\"}}")"};
+  const auto in = log_in(login, "https://one", "pem");
+  REQUIRE_MESSAGE(in, in.error().message());
+  CHECK(in->token == "secret");
+  CHECK(log_in(login, "https://two", "pem").error().code == Errc::denied);
+  login.words = {"/no/such/plugin"};
+  login.install_hint = "install it";
+  CHECK(log_in(login, "", "").error().code == Errc::not_found);
+  CHECK(log_in(login, "", "").error().mend == "install it");
+}
+
 TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {
   cli::test::Outside outside;
   const cli::test::Folder folder;

@@ -122,6 +122,9 @@ TEST_CASE("what stands in the way is refused in words") {
   PlanOptions beside;
   beside.autoscaler = "web-vpa";
   CHECK(why(pod_of(), beside).find("web-vpa") != std::string::npos);
+  PlanOptions scaled;
+  scaled.scaler = "HorizontalPodAutoscaler shop/web (CPU utilisation)";
+  CHECK(why(pod_of(), scaled).starts_with(scaled.scaler + " scales it by its use over its requests"));
   Json pod = pod_of();
   pod["metadata"]["annotations"]["wattle.dev/provision"] = "limits";
   CHECK(why(pod).find("of limits and requests a pod has one") != std::string::npos);

@@ -1,5 +1,5 @@
 // Who owns the number of replicas: what lists of autoscalers say, and that a right that is missing makes all unknown.
-#include "controller/kube/autoscalers.hpp"
+#include "controller/kube/replica_owners.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,6 +41,8 @@ class ScriptedApi final : public kube::Api {
 
 const std::string kHorizontal = "/apis/autoscaling/v2/horizontalpodautoscalers",
                   kKeda = "/apis/keda.sh/v1alpha1/scaledobjects";
+
+Result<kube::AutoscalerLists> list_all(kube::Api& api) { return kube::list_autoscalers(api, "", "replicas.suggest"); }
 
 class FixedRate final : public TrafficSource {
  public:
@@ -91,7 +93,7 @@ TEST_CASE("autoscalers of both kinds own what they name, as pods name their owne
       200, list_of({scaler("shop", "db", {{"kind", "StatefulSet"}, {"name", "db"}}),
                     scaler("x", "odd", {{"kind", "Thing"}, {"name", "odd"}})})};
   api.answers[kKeda] = {200, list_of({scaler("jobs", "queue", {{"name", "worker"}})})};
-  const auto owners = list_autoscalers(api);
+  const auto owners = list_all(api);
   REQUIRE_MESSAGE(owners, owners.error().message());
   CHECK(owners->of("shop/Deployment/web") == "HorizontalPodAutoscaler shop/web");
   CHECK(owners->of("shop/StatefulSet/web").empty());
@@ -104,15 +106,15 @@ TEST_CASE("autoscalers of both kinds own what they name, as pods name their owne
   CHECK(owners->of("x/ReplicaSet/odd-5d9").find("HorizontalPodAutoscaler x/odd, which scales Thing odd") == 0);
   CHECK_FALSE(owners->of("x/Deployment/any").empty());
   api.answers[kKeda] = {404, "404 page not found"};  // without KEDA
-  CHECK(list_autoscalers(api)->autoscalers == 3);
-  CHECK(list_autoscalers(api)->of("jobs/Deployment/worker").empty());
+  CHECK(list_all(api)->autoscalers == 3);
+  CHECK(list_all(api)->of("jobs/Deployment/worker").empty());
 }
 
 TEST_CASE(
     "who scales a ReplicaSet owns the workload that its pods are counted under, whatever the set's name ends in") {
-  ReplicaOwners owners;
+  kube::AutoscalerLists owners;
   const Object item = scaler("shop", "web", {{"kind", "ReplicaSet"}, {"name", "web-5d9f8c7b4"}});
-  REQUIRE(read_autoscalers(list_of({item}), AutoscalerKind::horizontal, owners));
+  REQUIRE(kube::read_autoscalers(list_of({item}), kube::AutoscalerKind::horizontal, owners));
   RequestRig rig;
   rig.tell(rig.pod_of("a", "ReplicaSet/web-5d9f8c7b4"));
   REQUIRE(rig.book->workloads().size() == 1);
@@ -122,25 +124,93 @@ TEST_CASE(
 TEST_CASE("a right that is missing, or an answer of another shape, makes all unknown, and says what to do") {
   ScriptedApi api;
   api.answers[kHorizontal] = {403, "{}"};
-  CHECK(list_autoscalers(api).error().code == Errc::denied);
-  CHECK(list_autoscalers(api).error().mend.find("replicas.suggest") != std::string::npos);
+  CHECK(list_all(api).error().code == Errc::denied);
+  CHECK(list_all(api).error().mend.find("replicas.suggest") != std::string::npos);
   api.answers[kHorizontal] = {200, list_of({})};
   api.answers[kKeda] = {403, "{}"};
-  CHECK(list_autoscalers(api).error().code == Errc::denied);
+  CHECK(list_all(api).error().code == Errc::denied);
   api.answers[kHorizontal] = {500, ""};
-  CHECK(list_autoscalers(api).error().code == Errc::unavailable);
+  CHECK(list_all(api).error().code == Errc::unavailable);
   api.answers[kHorizontal] = {404, ""};  // every API server has them
-  CHECK(list_autoscalers(api).error().code == Errc::unavailable);
+  CHECK(list_all(api).error().code == Errc::unavailable);
   api.answers[kHorizontal] = {200, list_of({})};
   api.answers[kKeda] = {200, list_of({}, "again")};  // without an end
-  CHECK(list_autoscalers(api).error().code == Errc::out_of_range);
+  CHECK(list_all(api).error().code == Errc::out_of_range);
   api.answers[kKeda] = {404, ""};
   for (const std::string& body :
        {std::string("{"), std::string("[]"), std::string(R"({"items":7})"), list_of({7}),
         list_of({scaler("shop", "web", {{"kind", "Deployment"}})}), list_of({scaler("", "web", {{"name", "web"}})})}) {
     api.answers[kHorizontal] = {200, body};
-    CHECK(list_autoscalers(api).error().code == Errc::malformed);
+    CHECK(list_all(api).error().code == Errc::malformed);
   }
+}
+
+namespace {
+
+Object metric(const std::string& source, const std::string& resource, Object target) {
+  return {{"type", source == "resource" ? "Resource" : "ContainerResource"},
+          {source, {{"name", resource}, {"target", std::move(target)}}}};
+}
+
+// The autoscaler that scales shop/Deployment/web by utilisation; empty: none.
+std::string by_utilisation(kube::AutoscalerKind kind, const Object& spec) {
+  Object item = scaler("shop", "web", {{"kind", "Deployment"}, {"name", "web"}});
+  item["spec"].update(spec);
+  kube::AutoscalerLists lists;
+  REQUIRE(kube::read_autoscalers(list_of({item}), kind, lists));
+  CHECK_FALSE(lists.of("shop/Deployment/web").empty());
+  return lists.by_utilisation.of("shop/Deployment/web");
+}
+
+}  // namespace
+
+TEST_CASE("an autoscaler by CPU or memory utilisation is told apart from those by other metrics") {
+  const auto horizontal = [](const Object& metrics) {
+    return by_utilisation(kube::AutoscalerKind::horizontal, {{"metrics", metrics}});
+  };
+  const Object ratio = {{"type", "Utilization"}, {"averageUtilization", 70}};
+  const Object value = {{"type", "AverageValue"}, {"averageValue", "500m"}};
+  const Object external = {{"type", "External"}, {"external", {{"metric", {{"name", "queue"}}}}}};
+  const std::string name = "HorizontalPodAutoscaler shop/web";
+  CHECK(horizontal(Object::array({metric("resource", "cpu", ratio)})) == name + " (CPU utilisation)");
+  CHECK(horizontal(Object::array({metric("resource", "memory", ratio)})) == name + " (memory utilisation)");
+  CHECK(horizontal({external, metric("containerResource", "cpu", ratio), metric("resource", "memory", ratio)}) ==
+        name + " (CPU and memory utilisation)");
+  CHECK(horizontal(Object::array({metric("resource", "cpu", {{"averageUtilization", 70}})})) ==
+        name + " (CPU utilisation)");
+  CHECK(horizontal(Object::array()) == name + " (CPU utilisation)");  // an API server's default
+  CHECK(by_utilisation(kube::AutoscalerKind::horizontal, {{"maxReplicas", 3}}) == name + " (CPU utilisation)");
+  CHECK(horizontal(Object::array({metric("resource", "cpu", value)})).empty());
+  CHECK(horizontal(Object::array({external})).empty());
+  CHECK(horizontal(Object::array({7})).empty());
+
+  const auto keda = [](const Object& triggers) {
+    return by_utilisation(kube::AutoscalerKind::keda, {{"triggers", triggers}});
+  };
+  CHECK(keda(Object::array({{{"type", "cpu"}, {"metricType", "Utilization"}}})) ==
+        "ScaledObject shop/web (CPU utilisation)");
+  CHECK(keda(Object::array({{{"type", "memory"}, {"metadata", {{"value", "60"}}}}})) ==
+        "ScaledObject shop/web (memory utilisation)");
+  CHECK(keda(Object::array({{{"type", "memory"}, {"metadata", {{"type", "Utilization"}}}}})) ==
+        "ScaledObject shop/web (memory utilisation)");
+  CHECK(keda(Object::array({{{"type", "cpu"}, {"metricType", "AverageValue"}}})).empty());
+  CHECK(keda(Object::array({{{"type", "cpu"}, {"metadata", {{"type", "AverageValue"}}}}})).empty());
+  CHECK(keda(Object::array({{{"type", "cron"}}, {{"type", "prometheus"}, {"metricType", "Value"}}})).empty());
+  CHECK(keda(Object::array()).empty());
+}
+
+TEST_CASE("of two autoscalers of a workload the one by utilisation is known beside the other") {
+  ScriptedApi api;
+  api.answers["/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers"] = {
+      200, list_of({scaler("shop", "mine", {{"kind", "Deployment"}, {"name", "web"}})})};
+  Object cron = scaler("shop", "night", {{"name", "web"}});
+  cron["spec"]["triggers"] = Object::array({{{"type", "cron"}}});
+  api.answers["/apis/keda.sh/v1alpha1/namespaces/shop/scaledobjects"] = {200, list_of({cron})};
+  const auto lists = kube::list_autoscalers(api, "shop", "");
+  REQUIRE_MESSAGE(lists, lists.error().message());
+  CHECK(lists->of("shop/Deployment/web") == "ScaledObject shop/night");
+  CHECK(lists->by_utilisation.of("shop/Deployment/web") == "HorizontalPodAutoscaler shop/mine (CPU utilisation)");
+  CHECK(lists->by_utilisation.of("shop/Deployment/other").empty());
 }
 
 TEST_CASE("what was seen stands for five minutes while the server is away, and not once it refuses") {
@@ -149,11 +219,11 @@ TEST_CASE("what was seen stands for five minutes while the server is away, and n
   CHECK_FALSE(known.owner_of("shop/Deployment/web"));
   CHECK_FALSE(known.problem().empty());
   const auto seen = [] {
-    ReplicaOwners owners;
-    owners.workloads["shop/Deployment/web"] = "HorizontalPodAutoscaler shop/web";
-    return Result<ReplicaOwners>(owners);
+    kube::AutoscalerLists owners;
+    owners.all.workloads["shop/Deployment/web"] = "HorizontalPodAutoscaler shop/web";
+    return Result<kube::AutoscalerLists>(owners);
   };
-  const auto failed = [](Errc code) { return Result<ReplicaOwners>(fail(code, "lists", "no")); };
+  const auto failed = [](Errc code) { return Result<kube::AutoscalerLists>(fail(code, "lists", "no")); };
   CHECK(known.take(seen(), now));
   CHECK(known.owner_of("shop/Deployment/web") == "HorizontalPodAutoscaler shop/web");
   CHECK(known.owner_of("shop/Deployment/db") == "");

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 
 #include "common/json/value.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/traces.hpp"
+#include "tests/full_disk.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -365,6 +367,73 @@ TEST_CASE(
     open();
     CHECK(rig.rollout->spec().mode.mode == Mode::live);
   }
+}
+
+TEST_CASE("an order to stop holds at once though the disk is full, says so, and is written when there is room") {
+  const std::vector<std::map<std::string, std::string>> orders = {
+      {{"mode", "off"}}, {{"mode", "shadow"}}, {{"mode", "canary:10%"}}};
+  for (const auto& order : orders) {
+    CAPTURE(order.at("mode"));
+    const Folder folder;
+    RolloutRig rig(Mode::live, folder.file());
+    std::vector<std::string> applied;
+    rig.rollout->on_change([&](const RolloutSpec& spec) { applied.push_back(spec.mode.text()); });
+    {
+      const tests::FullDisk full;
+      const auto stopped = rig.handle("policy-set", order);
+      REQUIRE_MESSAGE(stopped, stopped.error().message());
+      CHECK((*stopped)["mode"] == order.at("mode"));
+      CHECK((*stopped)["durable"] == false);
+      CHECK((*stopped)["unwritten"]["changes"] == 1);
+      CHECK_FALSE((*stopped)["unwritten"]["error"].get<std::string>().empty());
+      CHECK((*stopped)["changes"][0]["who"] == "operator/ann");
+      CHECK(applied == std::vector<std::string>{order.at("mode")});
+      // What goes further needs the disk, even past the gate.
+      CHECK_FALSE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "no"}}));
+      CHECK(rig.rollout->spec().mode.text() == order.at("mode"));
+      CHECK(rig.rollout->document()["unwritten"]["changes"] == 1);
+      rig.rollout->watch({});  // still full
+      CHECK(rig.rollout->unwritten() == 1);
+    }
+    rig.rollout->watch({});
+    const json written = rig.rollout->document();
+    CHECK(written["unwritten"].is_null());
+    CHECK(written["durable"] == true);
+    rig.open(Mode::live, folder.file());
+    CHECK(rig.rollout->spec().mode.text() == order.at("mode"));
+    CHECK(rig.rollout->document()["changes"][0]["who"] == "operator/ann");
+  }
+}
+
+TEST_CASE(
+    "on a full disk a rollback, and what a monitor takes back, hold at once; a closed gate says that it is closed") {
+  const Folder folder;
+  RolloutRig rig(Mode::shadow, folder.file());
+  REQUIRE(rig.handle("policy-set", {{"policy", "planner"}}));
+  {
+    const tests::FullDisk full;
+    const auto closed = rig.handle("policy-set", {{"mode", "canary:10%"}});
+    REQUIRE_FALSE(closed);
+    CHECK(closed.error().code == Errc::denied);
+    CHECK(rig.handle("policy-set", {{"policy", "greedy"}}).has_value() == false);
+    const auto back = rig.handle("policy-rollback", {});
+    REQUIRE_MESSAGE(back, back.error().message());
+    CHECK((*back)["policy"] == "dqn");
+    CHECK((*back)["unwritten"]["changes"] == 1);
+  }
+  REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "acts"}}));
+  CHECK(rig.rollout->unwritten() == 0);  // what waited was written first
+  {
+    const tests::FullDisk full;
+    rig.rollout->decided(rig.rollout->arm(), std::numeric_limits<double>::infinity());
+    CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
+    CHECK(rig.rollout->unwritten() == 1);
+    CHECK(rig.rollout->figures().rollbacks == 1);
+  }
+  rig.rollout->watch({});
+  rig.open(Mode::shadow, folder.file());
+  CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
+  CHECK(rig.rollout->spec().policy == "dqn");
 }
 
 TEST_CASE("what a controller leaves behind is a trace of it, what was there before the first start is none") {

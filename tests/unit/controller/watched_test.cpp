@@ -380,3 +380,84 @@ TEST_CASE("whatever comes in whichever order, what is requested is what the API 
     for (const auto& [name, ignored] : rig.state.nodes()) RC_ASSERT(rig.requested(name) == expected[name]);
   }));
 }
+
+namespace {
+
+// A pod that a tenant made to look as a kubelet's mirror of another one.
+kube::Pod forged_of(const std::string& victim, const std::string& node) {
+  kube::Pod pod = WatchedRig::pod("forged", node);
+  pod.pod_namespace = "tenant";
+  pod.cpu_request_cores = 0.25;
+  pod.mirror = {victim, node + "-uid", "2026-01-01T00:00:00Z"};
+  return pod;
+}
+
+kube::Node with_uid(const std::string& name) {
+  kube::Node node = facts(name);
+  node.uid = name + "-uid";
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("a pod that claims another's UID gets none of its requests, its place and its name, in either order") {
+  for (const bool forged_first : {false, true})
+    for (const bool victim_runs : {false, true}) {
+      CAPTURE(forged_first);
+      CAPTURE(victim_runs);
+      WatchedRig rig;
+      std::vector<std::string> gone;
+      rig.join->on_gone([&](const std::string& uid) { gone.push_back(uid); });
+      rig.tell(with_uid("n1"));
+      rig.tell(with_uid("n2"));
+      if (!forged_first) rig.tell(WatchedRig::pod("victim", victim_runs ? "n1" : ""));
+      rig.tell(forged_of("victim", "n2"));
+      if (forged_first) rig.tell(WatchedRig::pod("victim", victim_runs ? "n1" : ""));
+      CHECK(rig.requested("n1") == (victim_runs ? 1 : 0));
+      CHECK(rig.requested("n2") == 0.25);
+      REQUIRE(rig.state.pod("victim") != nullptr);
+      CHECK(rig.state.pod("victim")->spec.name == "victim-name");
+      CHECK(rig.state.pod("victim")->node == (victim_runs ? "n1" : ""));
+      REQUIRE(rig.state.pod("forged") != nullptr);
+      CHECK(rig.state.pod("forged")->spec.pod_namespace == "tenant");
+      CHECK(gone == (forged_first ? std::vector<std::string>{"victim"} : std::vector<std::string>{}));
+      // Where the victim starts later it is counted at once.
+      rig.tell(WatchedRig::pod("victim", "n1"));
+      CHECK(rig.requested("n1") == 1);
+      rig.tell_gone("forged");
+      CHECK(rig.requested("n2") == 0);
+      CHECK(rig.requested("n1") == 1);
+    }
+}
+
+TEST_CASE("a static pod goes by the UID of its cgroup, and does so again when its mirror pod is made again") {
+  WatchedRig rig;
+  rig.tell(with_uid("n1"));
+  rig.tick({"hash"});
+  rig.tick({"hash"});
+  for (const char* mirror : {"m1", "m2"}) {
+    kube::Pod pod = WatchedRig::pod(mirror, "n1");
+    pod.mirror = {"hash", "n1-uid", ""};
+    pod.daemonset = true;
+    rig.tell(pod);
+    CHECK(rig.requested("n1") == 1);
+    REQUIRE(rig.state.pod("hash") != nullptr);
+    CHECK(rig.state.pod("hash")->spec.name == std::string(mirror) + "-name");
+    CHECK(rig.state.pod(mirror) == nullptr);
+    rig.tell_gone(mirror);
+    CHECK(rig.requested("n1") == 0);
+    rig.tick({"hash"});
+  }
+}
+
+TEST_CASE("an ask that names a pod of the API server changes none of what the API server says of it") {
+  WatchedRig rig(Mode::live);
+  rig.tell(WatchedRig::pod("victim", "n1"));
+  wire::Ask ask = ask_for("victim", {"n1", "n2"});
+  ask.pod_namespace = "tenant";
+  ask.cpu_request_cores = 0;
+  rig.decider->ask(std::move(ask));
+  CHECK(rig.requested("n1") == 1);
+  CHECK(rig.state.pod("victim")->spec.pod_namespace == "shop");
+  CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 0);
+}

@@ -93,11 +93,4 @@ TEST_CASE("what a list shows was so before; what a watch tells has just happened
   CHECK(owner.copy.take().empty());
 }
 
-TEST_CASE("a static pod goes by the name that its node knows it by") {
-  json mirrored = pod_json("u1", "n1");
-  mirrored["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "0123abcd";
-  CHECK(read_pod(mirrored).uid == "0123abcd");
-  CHECK(read_pod(mirrored).daemonset);
-}
-
 }  // namespace wattle::kube

@@ -143,6 +143,27 @@ TEST_CASE("what is advised takes room, a place and a start at once, and the watt
   CHECK(then.view.nodes[0].requested.cpu_cores == 0);
 }
 
+TEST_CASE("a pod that is kept, or that its scheduler may hold, takes its room until it runs or is withdrawn") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  both.advise("kept", 1, estimate_of(1));
+  both.advised.keep("kept");
+  both.advised.advise("held", {1, both.view.nodes[1].name}, estimate_of(1), both.now, std::chrono::minutes(5));
+  both.advised.keep("unknown");
+  const auto expected = [&] { return both.advised.copy(both.view, both.fleet).view.nodes[1].in_flight; };
+  both.now += std::chrono::seconds(299);
+  both.advised.expire(both.view, both.now);
+  CHECK(expected() == 2);
+  both.now += std::chrono::seconds(1);
+  both.advised.expire(both.view, both.now);
+  CHECK(expected() == 1);
+  both.now += std::chrono::hours(3);
+  both.advised.expire(both.view, both.now);
+  CHECK(expected() == 1);
+  both.advised.withdraw("kept");
+  CHECK(expected() == 0);
+  CHECK(both.advised.same());
+}
+
 TEST_CASE("a pod that is not seen in time, and one whose node goes, is where it runs in both") {
   Beside both({node_of(100, 10), node_of(50, 5)});
   both.advise("late", 1, estimate_of(1));

@@ -108,11 +108,42 @@ TEST_CASE("pods of a DaemonSet and static pods are told apart from the rest") {
     return ask_of(args).daemonset;
   };
   CHECK(owned_by("DaemonSet"));
-  CHECK(owned_by("Node"));
   CHECK_FALSE(owned_by("Job"));
-  CHECK(ask_of(annotated({{"kubernetes.io/config.source", "file"}})).daemonset);
-  CHECK(ask_of(annotated({{"kubernetes.io/config.mirror", "abc"}})).daemonset);
-  CHECK_FALSE(ask_of(annotated({{"kubernetes.io/config.source", "api"}})).daemonset);
+  // A static pod is bound when it comes to be; a pod that its author calls static is none.
+  CHECK_FALSE(owned_by("Node"));
+  CHECK_FALSE(ask_of(annotated({{"kubernetes.io/config.source", "file"}})).daemonset);
+  const auto mirror = ask_of(annotated({{"kubernetes.io/config.mirror", "abc"}}));
+  CHECK_FALSE(mirror.daemonset);
+  CHECK(mirror.pod_uid != "abc");
+}
+
+TEST_CASE("an ask says how long its scheduler may hold the pod: for a volume, a device, or the rest of a gang") {
+  const auto hold_ms = [](auto change) {
+    json args = json::parse(kArgs);
+    change(args["Pod"]);
+    return ask_of(args).hold_ms;
+  };
+  const auto labelled = [&](const char* key) {
+    return hold_ms([&](json& pod) { pod["metadata"]["labels"][key] = "job-1"; });
+  };
+  CHECK(hold_ms([](json&) {}) == 0);
+  CHECK(hold_ms([](json& pod) { pod["spec"]["schedulingGroup"] = {{"podGroupName", "job-1"}}; }) == 300'000);
+  CHECK(hold_ms([](json& pod) { pod["spec"]["workloadRef"] = {{"name", "job"}}; }) == 300'000);
+  CHECK(labelled("scheduling.x-k8s.io/pod-group") == 300'000);
+  CHECK(labelled("kueue.x-k8s.io/pod-group-name") == 300'000);
+  CHECK(labelled("app") == 0);
+  CHECK(hold_ms([](json& pod) { pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] = "job-1"; }) ==
+        300'000);
+  const auto volume = [&](const char* kind) {
+    return hold_ms([&](json& pod) {
+      pod["spec"]["volumes"] = json::array({{{"name", "data"}, {kind, json::object({{"claimName", "c"}})}}});
+    });
+  };
+  CHECK(volume("persistentVolumeClaim") == 600'000);
+  CHECK(volume("ephemeral") == 600'000);
+  CHECK(volume("configMap") == 0);
+  CHECK(hold_ms([](json& pod) { pod["spec"]["resourceClaims"] = json::array({{{"name", "gpu"}}}); }) == 600'000);
+  CHECK(hold_ms([](json& pod) { pod["spec"]["volumes"] = "none"; }) == 0);
 }
 
 TEST_CASE("the older latency annotations count, and the newer go before them") {

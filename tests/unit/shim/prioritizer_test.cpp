@@ -105,6 +105,36 @@ TEST_CASE("without the controller the board answers while fresh, then nobody pre
   CHECK(got.reason == "board_stale");
 }
 
+TEST_CASE("once an answer says that nothing acts, neither the board nor what was said before advises") {
+  for (const char* mode : {"off", "shadow"}) {
+    CAPTURE(mode);
+    Fixture f;
+    f.publish();
+    f.answer({2, 10});
+    CHECK(f.prioritizer.scores(pod({"a", "b"}, "before")).scores == NodeScores{2, 10});
+    Suggestion stop;
+    stop.mode = mode;
+    f.next = stop;
+    CHECK(f.prioritizer.scores(pod({"a", "b"})).scores == NodeScores{0, 0});
+    f.next = fail(Errc::timeout, "controller", "no answer");
+    CHECK(f.prioritizer.scores(pod({"a", "b"}, "later")).scores == NodeScores{0, 0});
+    CHECK(f.prioritizer.scores(pod({"a", "b"}, "before")).scores == NodeScores{0, 0});
+    // A control block of a canary stops nothing: the next board says what acts.
+    Board next;
+    next.seq = 2;
+    next.ttl_ms = 1000;
+    next.neutral = false;
+    next.classes = {{1.0, {{"a", 2}, {"b", 10}}}};
+    f.board.receive(next, f.clock.mono());
+    Suggestion control;
+    control.mode = "canary";
+    f.next = control;
+    CHECK(f.prioritizer.scores(pod({"a", "b"}, "control")).scores == NodeScores{0, 0});
+    f.next = fail(Errc::timeout, "controller", "no answer");
+    CHECK(f.prioritizer.scores(pod({"a", "b"}, "after")).scores == NodeScores{2, 10});
+  }
+}
+
 TEST_CASE("after three misses nobody is asked until a probe is answered") {
   Fixture f;
   f.publish();

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <sys/stat.h>
+
 #include <fstream>
 #include <thread>
 
@@ -40,6 +42,26 @@ TEST_CASE("a key that was taken off is remembered until an operator allows it ag
   CHECK(is_revoked(without, key));
   CHECK(AllowList::parse(without, "list")->size() == 0);
   CHECK(with_line(without, {key, "agent", "a"}) == text);
+}
+
+TEST_CASE("a key is taken off where the list is, without a new file, and is remembered") {
+  const wattle::test::TempDir dir;
+  const std::string path = dir.file("allow"),
+                    text = "# ours\n" + keys()[0] + " agent node-1\n" + keys()[1] + " reader ann\n";
+  std::ofstream(path) << text;
+  const auto inode = [&] {
+    struct stat info {};
+    ::stat(path.c_str(), &info);
+    return info.st_ino;
+  };
+  const auto before = inode();
+  REQUIRE(revoke_in_place(path, text, {keys()[0]}));
+  const auto now = read_list(path, false);
+  REQUIRE(now);
+  CHECK(*now == "# ours\n# revoked " + keys()[0] + "\n" + keys()[1] + " reader ann\n");
+  CHECK(is_revoked(*now, keys()[0]));
+  CHECK(inode() == before);
+  CHECK(revoke_in_place(dir.file("absent"), text, {keys()[0]}).error().code == Errc::not_found);
 }
 
 TEST_CASE("whatever a list holds, a change keeps every line that it is not about, in its order") {

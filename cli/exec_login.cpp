@@ -1,0 +1,88 @@
+#include "cli/exec_login.hpp"
+
+#include <ctime>
+#include "common/json/value.hpp"
+
+#include "cli/process.hpp"
+#include "common/base64.hpp"
+
+namespace wattle::cli {
+namespace {
+
+using Json = OrderedJson;
+
+constexpr const char* kVersions[] = {"client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"};
+
+// "2026-01-02T03:04:05Z", or with an offset.
+std::optional<std::int64_t> unix_time_of(const std::string& text) {
+  std::tm at{};
+  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &at);
+  if (rest == nullptr) return std::nullopt;
+  const std::int64_t local_s = ::timegm(&at);
+  if (*rest == '.') do
+      ++rest;
+    while (*rest >= '0' && *rest <= '9');
+  if (*rest == 'Z') return local_s;
+  std::tm offset{};
+  if ((*rest != '+' && *rest != '-') || ::strptime(rest + 1, "%H:%M", &offset) == nullptr) return std::nullopt;
+  const std::int64_t offset_s = offset.tm_hour * 3600 + offset.tm_min * 60;
+  return *rest == '+' ? local_s - offset_s : local_s + offset_s;
+}
+
+Json info_for(const ExecLogin& login, const std::string& server, const std::string& ca_pem) {
+  Json spec = {{"interactive", false}};
+  if (login.wants_cluster)
+    spec["cluster"] = {{"server", server}, {"certificate-authority-data", base64_encode(ca_pem)}};
+  return {{"apiVersion", login.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}};
+}
+
+}  // namespace
+
+Result<ExecLogin> read_exec(const View& from, const std::string& name) {
+  ExecLogin login;
+  login.api_version = from["apiVersion"].text_or("");
+  login.install_hint = from["installHint"].text_or("");
+  login.wants_cluster = from["provideClusterInfo"].flag() == true;
+  const std::string command = from["command"].text_or("");
+  if (command.empty()) return fail(Errc::malformed, name, "the user's exec names no command");
+  if (login.api_version != kVersions[0] && login.api_version != kVersions[1])
+    return fail(Errc::unsupported, name, "the user's exec has apiVersion '" + login.api_version + "'",
+                std::string("update the plugin to one of ") + kVersions[0]);
+  login.words.push_back(command);
+  for (const View& word : from["args"].items()) login.words.push_back(word.text_or(""));
+  for (const View& pair : from["env"].items())
+    login.environment.emplace_back(pair["name"].text_or(""), pair["value"].text_or(""));
+  return login;
+}
+
+Result<ExecCredential> parse_exec_credential(const std::string& text, const ExecLogin& login) {
+  const Json document = Json::parse(text, nullptr, false);
+  const View status = View(document)["status"];
+  const std::string& program = login.words.front();
+  if (View(document)["kind"].text() != "ExecCredential" || View(document)["apiVersion"].text() != login.api_version)
+    return fail(Errc::malformed, program, "gives no ExecCredential of " + login.api_version);
+  ExecCredential out;
+  out.token = status["token"].text_or("");
+  out.certificate_pem = status["clientCertificateData"].text_or("");
+  out.key_pem = status["clientKeyData"].text_or("");
+  if (out.token.empty() && (out.certificate_pem.empty() || out.key_pem.empty()))
+    return fail(Errc::malformed, program, "its ExecCredential has neither a token nor a certificate with its key");
+  if (const auto until = status["expirationTimestamp"].text()) {
+    out.expires_s = unix_time_of(*until);
+    if (!out.expires_s) return fail(Errc::malformed, program, "expirationTimestamp '" + *until + "' is no time");
+  }
+  return out;
+}
+
+Result<ExecCredential> log_in(const ExecLogin& login, const std::string& server, const std::string& ca_pem) {
+  auto environment = login.environment;
+  environment.emplace_back("KUBERNETES_EXEC_INFO", info_for(login, server, ca_pem).dump());
+  const auto ran = output_of(login.words, environment);
+  if (!ran) return fail(ran.error().code, ran.error().subject, ran.error().what, login.install_hint);
+  if (ran->code != 0)
+    return fail(Errc::denied, login.words.front(), "ends with exit code " + std::to_string(ran->code),
+                "run it by hand; it says why on standard error");
+  return parse_exec_credential(ran->said, login);
+}
+
+}  // namespace wattle::cli

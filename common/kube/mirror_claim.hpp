@@ -1,0 +1,25 @@
+// mirror_claim: the static pod that a pod object says it mirrors.
+// Source   metadata.{annotations,creationTimestamp,ownerReferences}, spec.nodeName
+// Rules    the annotation kubernetes.io/config.mirror counts only if the pod's controller is the Node that spec.nodeName names and the pod is
+//          not marked as coming from the API server. A user can write all of that: static_pods.hpp decides which claims are granted
+// Errors   none: a claim that does not count is empty
+// Threads  pure
+#pragma once
+
+#include "common/json/value.hpp"
+#include <string>
+
+namespace wattle::kube {
+
+struct MirrorClaim {
+  std::string uid;       // that the kubelet gave the static pod, as in its cgroup's name; empty: the object claims none
+  std::string node_uid;  // of the Node that controls the pod
+  std::string created;   // metadata.creationTimestamp
+  bool operator==(const MirrorClaim&) const = default;
+};
+MirrorClaim read_mirror_claim(const SortedJson& pod);
+
+// A pod whose controller is the Node that it is bound to is a static pod: no scheduler places it.
+bool is_controlled_by_its_node(const SortedJson& pod);
+
+}  // namespace wattle::kube

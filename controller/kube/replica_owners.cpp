@@ -1,0 +1,86 @@
+#include "controller/kube/replica_owners.hpp"
+
+#include <utility>
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kListPatience{10'000};
+constexpr Duration kListEvery = std::chrono::minutes(1);
+constexpr Duration kListHolds = std::chrono::minutes(5);
+constexpr Duration kTellEvery = std::chrono::minutes(10);
+constexpr const char* kGrant = "it is an opt-in: replicas.suggest of the chart, or a ClusterRole of your own";
+
+}  // namespace
+
+bool KnownOwners::take(Result<kube::AutoscalerLists> listed, MonoTime now) {
+  if (listed) {
+    owners_ = std::move(*listed);
+    listed_ = now;
+    problem_.clear();
+    return true;
+  }
+  // Of a server that is away what was seen before stands for a while.
+  const bool away = listed.error().code == Errc::unavailable || listed.error().code == Errc::timeout;
+  if (owners_ && away && now - listed_ <= kListHolds) return true;
+  owners_.reset();
+  problem_ = listed.error().message();
+  if (told_ && now - *told_ < kTellEvery) return true;
+  told_ = now;
+  return false;
+}
+
+std::optional<std::string> KnownOwners::owner_of(const std::string& workload) const {
+  if (!owners_) return std::nullopt;
+  return owners_->of(workload);
+}
+
+Autoscalers::Autoscalers(const kube::ApiServer& server, const Clock& clock, const Log& log)
+    : clock_(clock), log_(log), api_(server, kListPatience, kListPatience) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Autoscalers::~Autoscalers() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  api_.stop();
+  thread_.join();
+}
+
+void Autoscalers::run() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    lock.unlock();
+    look();
+    lock.lock();
+    wake_.wait_for(lock, kListEvery, [this] { return stop_; });
+  }
+}
+
+void Autoscalers::look() {
+  auto listed = kube::list_autoscalers(api_, "", kGrant);
+  std::string problem;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_ || known_.take(std::move(listed), clock_.mono())) return;
+    problem = known_.problem();
+  }
+  log_.warn("it is not known which replicas autoscalers own, so none are suggested", {{"error", problem}});
+}
+
+std::optional<std::string> Autoscalers::owner_of(const std::string& workload) const {
+  const std::lock_guard lock(mutex_);
+  return known_.owner_of(workload);
+}
+
+std::string Autoscalers::problem() const {
+  const std::lock_guard lock(mutex_);
+  return known_.problem();
+}
+
+}  // namespace wattle::controller

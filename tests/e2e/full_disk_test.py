@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""On a full disk what makes the product safer still works: a stop order holds at once, the shim included, and says that it is not on disk; a key
+is revoked; an order that goes further is refused. Once there is room the stop order is on disk, and a restart keeps it.
+
+Usage    full_disk_test.py FOLDER-OF-BINARIES
+Needs    root and unshare: the disk is a small tmpfs of a mount namespace of its own
+Exit     0 fine, 1 a claim failed, 77 skipped"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+from house import SKIPPED, House, binaries_from, extender_args, fetch, wait_until
+
+INSIDE = "WATTLE_FULL_DISK_INSIDE"
+METRIC = "wattle_controller_policy_unwritten_changes"
+failures = 0
+
+
+def check(claim, truth, said=""):
+    global failures
+    failures += 0 if truth else 1
+    print(("ok      " if truth else "FAILED  ") + claim + ("" if truth else f"\n        {said}"), flush=True)
+
+
+def fill(folder):
+    """Until not a byte more is taken."""
+    with open(folder / "filler", "wb", buffering=0) as filler:
+        for size in (1 << 20, 4096, 1):
+            try:
+                while True:
+                    filler.write(b"x" * size)
+            except OSError:
+                pass
+
+
+def scores(house, uid):
+    status, body = fetch(f"{house.shim()}/prioritize", extender_args(uid, [house.node, "another"]))
+    return [host["score" if "score" in host else "Score"] for host in json.loads(body)] if status == 200 else None
+
+
+def metric(house):
+    lines = fetch(f"{house.api()}/metrics")[1].splitlines()
+    return next((line for line in lines if line.startswith(METRIC + " ")), "none")
+
+
+def walk(house):
+    disk = house.dir / "controller"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(disk)], check=True)
+    shutil.move(house.dir / "allow", disk / "allow")
+    (house.dir / "controller.yaml").write_text((house.dir / "controller.yaml").read_text().replace(f"{house.dir}/allow", f"{disk}/allow")
+                                               + "store: {path: " + str(disk) + "/store.db}\n")
+    house.start_controller()
+    house.start_agent()
+    wait_until("this machine is a node", house.connected)
+    house.start_shim()
+    wait_until("the shim gives the controller's scores", lambda: max(scores(house, "before") or [0]) == 10)
+
+    fill(disk)
+    for each in range(400):  # the control file has some room of its own
+        forward = house.cli("policy", "set", "--cpu-wait", f"{1 + each % 2}%", "--why", "no" * 200, key="operator", check=False)
+        if forward.returncode != 0:
+            break
+    check("a change that stops nothing is refused", forward.returncode != 0, forward.stdout[-300:])
+    stop = house.cli("policy", "set", "--mode", "off", "--why", "stop", "-o", "json", key="operator", check=False)
+    check("the order to stop exits with 1, and says that it is in force and not on disk",
+          stop.returncode == 1 and "took effect, but is not on disk" in stop.stderr, f"{stop.returncode} {stop.stderr}")
+    told = json.loads(stop.stdout) if stop.stdout.startswith("{") else {}
+    check("its JSON says so, too", told.get("mode") == "off" and told.get("durable") is False and (told.get("unwritten") or {}).get("changes") == 1, stop.stdout[:500])
+    answers = [scores(house, f"after-{i}") for i in range(20)]
+    check("no later answer of the shim advises", not any(max(given or [0]) for given in answers), answers)
+    check("the metric counts it", metric(house) == f"{METRIC} 1", metric(house))
+    doctor = json.dumps(json.loads(fetch(f"{house.api()}/api/v1/doctor")[1]))
+    check("the doctor's document names it", "a restart would forget them" in doctor, doctor[:500])
+    check("the log has it", "policy.unwritten" in house.log("controller"), house.log("controller")[-500:])
+
+    revoked = house.wattle("keys", "revoke", "--allow-list", str(disk / "allow"), "cli", check=False)
+    check("a key is taken off the list", revoked.returncode == 0, revoked.stderr)
+    wait_until("its owner is refused", lambda: house.cli("status", key="reader", check=False).returncode != 0)
+    check("the list remembers whose it was", "# revoked " in (disk / "allow").read_text(), (disk / "allow").read_text())
+    check("others are let in as before", house.cli("policy", "get", key="operator", check=False).returncode == 0)
+
+    (disk / "filler").unlink()
+    wait_until("the order is written once there is room", lambda: metric(house) == f"{METRIC} 0")
+    house.kill("controller", signal.SIGKILL)
+    house.start_controller()
+    mode = json.loads(house.cli("policy", "get", "-o", "json", key="operator").stdout)["mode"]
+    check("after a restart it still holds", mode == "off", mode)
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    if INSIDE not in os.environ:
+        if os.geteuid() != 0 or not shutil.which("unshare"):
+            print("skipped: needs root and unshare")
+            return SKIPPED
+        return subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv], env=os.environ | {INSIDE: "1"}, check=False).returncode
+    with House(binaries, controller_extra="decide: {epsilon: 0}\n            learn: {enabled: false}") as house:
+        try:
+            walk(house)
+        finally:
+            for name in list(house.processes):
+                house.kill(name)
+            subprocess.run(["umount", str(pathlib.Path(house.dir) / "controller")], check=False)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

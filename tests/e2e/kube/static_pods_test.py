@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""A tenant's pod on a real API server that is annotated as the mirror of another tenant's pod takes nothing over from it: name, namespace, joules
+and requested cores stay the victim's, before and after a restart of the controller, which lists the forgery first.
+
+The tenant may create pods in its own namespace and nothing else, and knows the UIDs of victim and node. Nodes are played by a swarm that
+follows the bindings.
+Usage    static_pods_test.py FOLDER-OF-BINARIES [--version V]
+Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs cannot be had
+"""
+import argparse
+import http.client
+import json
+import pathlib
+import ssl
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.dont_write_bytecode = True
+import assets  # noqa: E402
+from control_plane import ControlPlane  # noqa: E402
+from demo_run import Claims  # noqa: E402
+from house import SKIPPED, wait_until  # noqa: E402
+from kube_house import PATIENCE, KubeHouse  # noqa: E402
+
+TENANT = "a-tenant"  # listed before the victim's namespace
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def as_tenant(plane, method, path, body):
+    """By a user who has the rights of the role below alone."""
+    link = http.client.HTTPSConnection("127.0.0.1", plane.port, timeout=30, context=ssl.create_default_context(cafile=str(plane.ca)))
+    link.request(method, path, json.dumps(body), {"Authorization": f"Bearer {plane.token}", "Content-Type": "application/json", "Impersonate-User": "mallory"})
+    answer = link.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def pod(name, node, cpu, annotations=None, owner=None):
+    return {"metadata": {"name": name, "annotations": annotations or {}, "ownerReferences": [owner] if owner else []},
+            "spec": {"nodeName": node, "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0,
+                     "containers": [{"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}]}}
+
+
+def let_tenant_in(plane):
+    plane.call("POST", "/api/v1/namespaces", {"metadata": {"name": TENANT}})
+    plane.call("POST", f"{RBAC}/namespaces/{TENANT}/roles", {"metadata": {"name": "pods"}, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "delete"]}]})
+    plane.call("POST", f"{RBAC}/namespaces/{TENANT}/rolebindings", {
+        "metadata": {"name": "pods"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "pods"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}]})
+
+
+def forgery(victim, node, owned):
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node["metadata"]["name"], "uid": node["metadata"]["uid"], "controller": True}
+    annotations = {"kubernetes.io/config.mirror": victim, "kubernetes.io/config.hash": victim, "kubernetes.io/config.source": "file",
+                   "wattle.dev/provision": "limits"}
+    return pod("owned" if owned else "plain", node["metadata"]["name"], "1m", annotations, owner if owned else None)
+
+
+def walk(plane, house, claims):
+    house.start_controller()
+    house.start_swarm()
+    house.make_nodes()
+    let_tenant_in(plane)
+    at = plane.nodes()[0]
+    name = at["metadata"]["name"]
+    made = plane.call("POST", "/api/v1/namespaces/default/pods", pod("victim", name, "2"))
+    victim = made["metadata"]["uid"]
+
+    def row():
+        return next((p for p in house.document("pods")["pods"] if p["uid"] == victim), {})
+
+    def requested():
+        return (house.node_of(name) or {}).get("cpu_requested_cores")
+    wait_until("the victim is known, and its joules", lambda: row().get("name") == "victim" and (row().get("energy_j") or 0) > 0, PATIENCE)
+    wait_until("its request counts", lambda: requested() == 2, PATIENCE)
+
+    for owned in (False, True):
+        status, said = as_tenant(plane, "POST", f"/api/v1/namespaces/{TENANT}/pods", forgery(victim, at, owned))
+        claims.check(f"the API server takes the tenant's pod ({'owned by the node' if owned else 'not owned'})", status == 201, said[:300])
+    claims.check("the tenant may do nothing beyond that", as_tenant(plane, "GET", "/api/v1/nodes", None)[0] == 403)
+    for when in ("while it watches", "after a restart"):
+        before = row().get("energy_j") or 0
+        wait_until(f"both of the tenant's pods count ({when})", lambda: abs((requested() or 0) - 2.002) < 1e-6, PATIENCE)
+        wait_until("the victim is shown", lambda: row().get("name"), PATIENCE)
+        claims.check(f"the victim keeps its name and namespace ({when})", (row()["name"], row()["namespace"]) == ("victim", "default"), row())
+        wait_until("it goes on using joules", lambda start=before: (row().get("energy_j") or 0) > start, PATIENCE)
+        if when == "while it watches":
+            house.kill("controller")
+            house.start_controller()
+            wait_until("nodes are back", lambda: house.node_of(name) and house.node_of(name)["connected"], PATIENCE)
+            wait_until("the victim is back", lambda: (row().get("energy_j") or 0) > 0, PATIENCE)
+    for forged in ("plain", "owned"):
+        as_tenant(plane, "DELETE", f"/api/v1/namespaces/{TENANT}/pods/{forged}", {"gracePeriodSeconds": 0})
+    wait_until("once the forgeries are gone the victim's request is what counts", lambda: requested() == 2, PATIENCE)
+    claims.check("and it is still named", row().get("name") == "victim", row())
+
+    # As a kubelet shows a static pod.
+    static = "0123456789abcdef0123456789abcdef"
+    plane.call("POST", "/api/v1/namespaces/default/pods", forgery(static, at, True) | {"metadata": forgery(static, at, True)["metadata"] | {"name": f"etcd-{name}"}})
+    wait_until("a static pod goes by the UID of its cgroup", lambda: house.document(f"node?name={name}") and abs((requested() or 0) - 2.001) < 1e-6, PATIENCE)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binaries")
+    parser.add_argument("--version", default=assets.VERSION)
+    options = parser.parse_args()
+    claims = Claims()
+    try:
+        programs = assets.assets(options.version, ("etcd", "kube-apiserver"))
+    except assets.Missing as missing:
+        print(f"[skipped] {missing}")
+        return SKIPPED
+    with ControlPlane(programs) as plane, KubeHouse(pathlib.Path(options.binaries).resolve(), plane, nodes=2, mode="shadow") as house:
+        walk(plane, house, claims)
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
