@@ -42,7 +42,7 @@ void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place adv
                                    MonoTime now) {
   if (!shadow_ || pod.daemonset) return;
   advised_.advise(pod.uid, std::move(advised), knowledge_.running(pod.uid).value_or(knowledge_.ask(pod)), now,
-                  pod.owner);
+                  Duration::zero(), pod.owner);
   advised_.placed(pod.uid, std::move(runs), now);
 }
 
