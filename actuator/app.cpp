@@ -30,7 +30,8 @@ int put_back(const ActuatorConfig& config) {
             << restored->gone << " gone with their workloads, " << restored->waiting << " waiting for a higher quota\n";
   for (const auto* errors : {&restored->failed, &restored->traces})
     for (const Error& error : *errors) complain(error);
-  return restored->failed.empty() && restored->traces.empty() ? 0 : 1;
+  if (restored->damage) complain(*restored->damage);
+  return restored->failed.empty() && restored->traces.empty() && !restored->damage ? 0 : 1;
 }
 
 std::string cores(const std::optional<double>& value) {

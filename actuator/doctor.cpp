@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "actuator/run.hpp"
 #include "actuator/unit_bus.hpp"
 #include "actuator/unit_limits.hpp"
 #include "models/provision/student_file.hpp"
@@ -79,6 +80,7 @@ std::vector<Finding> examine(const ActuatorConfig& config, const Machine& machin
   else
     out.push_back({"state_dir", ::access(config.state_dir.c_str(), W_OK) == 0, true,
                    config.state_dir + ": what was there is recorded here before the first write"});
+  if (const auto damage = record_damage(config, machine)) out.push_back({"record", false, true, damage->message()});
   out.push_back(kubelet_finding(cgroups.mounts()));
   if (!config.student_file.empty()) {
     const auto student = models::provision::read_student(config.student_file);

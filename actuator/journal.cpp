@@ -16,7 +16,7 @@ namespace wattle::actuator {
 namespace {
 constexpr std::size_t kCompactBytes = 1 << 20;
 constexpr std::size_t kMaxBytes = 64 << 20;
-constexpr std::size_t kDigits = 16;
+constexpr std::size_t kDigits = 16, kSizeDigits = 12;
 
 std::string line_of(const std::string& body) { return sha256_hex(body).substr(0, kDigits) + " " + body + "\n"; }
 
@@ -49,6 +49,53 @@ bool locked(int fd) {
   return false;
 }
 
+// What <state_dir>/lock says of the record.
+struct NotedSize {
+  std::string boot;
+  std::uint64_t bytes = 0;
+};
+
+std::optional<NotedSize> read_noted(const std::string& lock_path) {
+  const auto text = read_file(lock_path, 256);
+  if (!text) return std::nullopt;
+  std::string_view line = parse::trim(*text);
+  NotedSize noted{std::string(take_word(line)), 0};
+  const auto bytes = parse::u64(line);
+  if (noted.boot.empty() || !bytes) return std::nullopt;
+  noted.bytes = *bytes;
+  return noted;
+}
+
+// A record whose first line is damaged counts as of this boot unless the note says otherwise: a target that is gone is not written to.
+bool of_this_boot(const JournalText& parsed, const std::optional<NotedSize>& noted, const std::string& boot) {
+  if (!parsed.boot.empty()) return parsed.boot == boot;
+  return noted ? noted->boot == boot : parsed.damaged > 0;
+}
+
+std::optional<Error> damage_of(const JournalText& parsed, std::size_t size, const std::optional<NotedSize>& noted,
+                               const std::string& path, const std::string& boot) {
+  if (!of_this_boot(parsed, noted, boot)) return std::nullopt;
+  const bool noted_now = noted && noted->boot == boot;
+  // The process was killed while it wrote: the kernel's file was to come after that line.
+  const bool killed = noted_now && parsed.unfinished > 0 && size - parsed.unfinished >= noted->bytes;
+  std::string what;
+  if (killed && parsed.damaged == 1 && !parsed.boot.empty())
+    return std::nullopt;
+  else if (parsed.damaged > 0)
+    what = std::to_string(parsed.damaged) + (parsed.damaged == 1 ? " line is" : " lines are") + " damaged";
+  else if (noted_now && size < noted->bytes)
+    what = "is cut off: it has " + std::to_string(size) + " of " + std::to_string(noted->bytes) + " bytes";
+  else if (parsed.boot.empty())
+    what = "its first line is missing";
+  else
+    return std::nullopt;
+  const std::string folder = path.substr(0, path.rfind('/'));
+  return Error{
+      Errc::malformed, path, what + ", so some limits in force may be Wattle's with no record of what was there before",
+      "compare CPU quotas, bursts and memory.high of your workloads with what you set, correct them, then remove " +
+          path + " and " + folder + "/lock"};
+}
+
 // False: the digest is right, and yet it is no line of ours.
 bool take_line(std::string_view body, JournalText& out) {
   const auto verb = take_word(body);
@@ -68,6 +115,12 @@ bool take_line(std::string_view body, JournalText& out) {
     if (!number || *number < 0) return false;
     numbers[i] = *number;
   }
+  // Names begin with a slash.
+  std::optional<std::int64_t> original;
+  if (verb == "write" && !body.starts_with('/')) {
+    original = parse::integer<std::int64_t>(take_word(body));
+    if (!original || *original < 0) return false;
+  }
   if (body.empty()) return false;
   const Target target{*seam, std::string(body), *id};
   if (verb == "take") {
@@ -79,9 +132,12 @@ bool take_line(std::string_view body, JournalText& out) {
   } else if (verb == "pull") {
     out.planted.erase({target, *knob});
   } else {
-    if (out.records.find(target, *knob) == nullptr) return false;
-    out.records.at(target, *knob)->before = numbers[0];
-    out.records.at(target, *knob)->next = numbers[1];
+    auto& record = out.records.at(target, *knob);
+    if (!record && !original) {
+      out.records.drop(target, *knob);  // what at() made
+      return false;
+    }
+    record = Record{original ? *original : record->original, numbers[0], numbers[1]};
   }
   return true;
 }
@@ -107,7 +163,9 @@ JournalText parse_journal(std::string_view text) {
     if (line.empty()) return;
     const bool whole = line.size() > kDigits + 1 && line[kDigits] == ' ' &&
                        sha256_hex(line.substr(kDigits + 1)).substr(0, kDigits) == line.substr(0, kDigits);
-    if (!whole || !take_line(line.substr(kDigits + 1), out)) ++out.damaged;
+    if (whole && take_line(line.substr(kDigits + 1), out)) return;
+    ++out.damaged;
+    if (line.data() + line.size() == text.data() + text.size()) out.unfinished = line.size();
   });
   return out;
 }
@@ -124,40 +182,74 @@ Result<Journal> Journal::open_(const std::string& state_dir, const std::string& 
   if (!locked(lock.get()))
     return fail(Errc::conflict, lock_path, "another wattle-actuator has it",
                 "stop that one first: it restores what was there");
+  const auto noted = read_noted(lock_path);
   std::string text;
   if (auto there = read_file(path, kMaxBytes))
     text = std::move(*there);
   else if (there.error().code != Errc::not_found)
     return forward_error(there);
   JournalText parsed = parse_journal(text);
-  const bool void_ = parsed.boot != boot;
+  auto damage = damage_of(parsed, text.size(), noted, path, boot);
+  const bool void_ = !of_this_boot(parsed, noted, boot);
   if (void_) {
-    WATTLE_CHECK(os.replace(path, line_of("boot " + boot)));
-    text.clear();
+    text = line_of("boot " + boot);
+    WATTLE_CHECK(os.replace(path, text));
   }
-  Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) return fail_errno(errno, path);
   Journal journal(std::move(lock), std::move(file), path, boot, os);
-  // Records of a file whose first line is damaged are better than none; those of another boot are not.
   if (!void_) {
     journal.records_ = std::move(parsed.records);
     journal.planted_ = std::move(parsed.planted);
   }
-  journal.damaged_ = parsed.damaged;
+  journal.damage_ = std::move(damage);
   journal.bytes_ = text.size();
   journal.ragged_ = !text.empty() && text.back() != '\n';
+  if (!journal.damage_ && !void_ && parsed.unfinished > 0 &&
+      ::ftruncate(journal.file_.get(), static_cast<off_t>(text.size() - parsed.unfinished)) == 0) {
+    journal.bytes_ -= parsed.unfinished;
+    journal.ragged_ = false;
+  }
+  if (!journal.damage_) WATTLE_CHECK(journal.note_size(journal.bytes_));
   return journal;
 }
 
+std::optional<Error> Journal::damage_at(const std::string& state_dir, const std::string& boot) {
+  const std::string path = state_dir + "/originals";
+  const auto noted = read_noted(state_dir + "/lock");
+  const auto text = read_file(path, kMaxBytes);
+  if (!text && text.error().code != Errc::not_found) return text.error();
+  return damage_of(parse_journal(text ? *text : ""), text ? text->size() : 0, noted, path, boot);
+}
+
+Status Journal::note_size(std::size_t bytes) {
+  // Of one length, so that a shorter number leaves no digit of a longer one.
+  std::string number = std::to_string(bytes);
+  number.insert(0, kSizeDigits - std::min(kSizeDigits, number.size()), '0');
+  const std::string line = boot_ + " " + number + "\n";
+  if (::pwrite(lock_.get(), line.data(), line.size(), 0) != static_cast<ssize_t>(line.size()))
+    return fail_errno(errno, path_.substr(0, path_.rfind('/')) + "/lock",
+                      "make room: without its record no limit is written");
+  return {};
+}
+
 Status Journal::append(const std::string& body, bool durable) {
-  if (bytes_ > kCompactBytes) WATTLE_CHECK(compact());
+  // A damaged file stays as it is, to be looked at.
+  if (bytes_ > kCompactBytes && !damage_) WATTLE_CHECK(compact());
   const std::string line = (ragged_ ? "\n" : "") + line_of(body);
   const ssize_t n = os_->append(file_.get(), line);
   if (n < 0) return fail_errno(static_cast<int>(-n), path_, "make room: without its record no limit is written");
   bytes_ += static_cast<std::size_t>(n);
-  ragged_ = static_cast<std::size_t>(n) != line.size();
-  if (ragged_)
+  if (static_cast<std::size_t>(n) != line.size()) {
+    // What is left of it would look like damage later.
+    if (::ftruncate(file_.get(), static_cast<off_t>(bytes_ - static_cast<std::size_t>(n))) == 0)
+      bytes_ -= static_cast<std::size_t>(n);
+    else
+      ragged_ = true;
     return fail(Errc::exhausted, path_, "is not written in full", "make room: without its record no limit is written");
+  }
+  ragged_ = false;
+  if (!damage_) WATTLE_CHECK(note_size(bytes_));
   if (!durable) return {};
   if (const int failed = os_->sync(file_.get()); failed < 0) return fail_errno(-failed, path_);
   return {};
@@ -170,10 +262,12 @@ Status Journal::compact() {
       if (const auto& record = knobs[static_cast<std::size_t>(knob)]) {
         text += line_of("take" + key_of(target, knob) + std::to_string(record->original) + " " + target.name);
         text += line_of("write" + key_of(target, knob) + std::to_string(record->before) + " " +
-                        std::to_string(record->next) + " " + target.name);
+                        std::to_string(record->next) + " " + std::to_string(record->original) + " " + target.name);
       }
   for (const auto& [where, value] : planted_)
     text += line_of("plant" + key_of(where.first, where.second) + std::to_string(value) + " " + where.first.name);
+  // Before: the larger file there is until then has this size too.
+  WATTLE_CHECK(note_size(text.size()));
   WATTLE_CHECK(os_->replace(path_, text));
   Fd file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   if (!file.valid()) return fail_errno(errno, path_);
@@ -194,9 +288,9 @@ Status Journal::take(const Target& target, Knob knob, std::int64_t original) {
 Status Journal::intend(const Target& target, Knob knob, std::int64_t current, std::int64_t next) {
   auto& record = records_.at(target, knob);
   assert(record && record->ours(current));
-  WATTLE_CHECK(
-      append("write" + key_of(target, knob) + std::to_string(current) + " " + std::to_string(next) + " " + target.name,
-             false));
+  WATTLE_CHECK(append("write" + key_of(target, knob) + std::to_string(current) + " " + std::to_string(next) + " " +
+                          std::to_string(record->original) + " " + target.name,
+                      false));
   record->before = current;
   record->next = next;
   return {};

@@ -1,15 +1,20 @@
-// journal: what was there before we came, written down before the first write, so that whatever dies it can be put back.
-// Source   <state_dir>/originals: one line a change, "<16 hex digits of the rest's SHA-256> <rest>\n", only appended to:
-//              boot BOOT_ID                              the limits below live as long as this boot, and so does their record
+// Records the limits that were in force before the first write, so that they can be put back whatever ends the process.
+// Source   <state_dir>/originals: one line per change, "<16 hex digits of the rest's SHA-256> <rest>\n", only appended to:
+//              boot BOOT_ID                              the limits below live as long as this boot, and so does the record
 //              take SEAM ID KNOB ORIGINAL NAME           on disk before the knob is written for the first time
-//              write SEAM ID KNOB BEFORE NEXT NAME       before every write: until it is settled the kernel has one of the two
-//              done SEAM ID KNOB NAME                    what was there is there again, or somebody else's value is
-//              plant SEAM ID KNOB VALUE NAME             systemd keeps a drop-in since we came, which is ours while it says VALUE
-//              pull SEAM ID KNOB NAME                    it does not any more, or it is somebody else's
-//          A line that is torn or damaged does not count; what follows it does. The file is written anew when it grows large.
-// Rules    a kernel file changes only after the line that says so is written: kill -9 leaves it in the page cache, and a machine
-//          that goes down takes the limits with it
-// Errors   conflict: another process has the journal, and kept it for a second; io
+//              write SEAM ID KNOB BEFORE NEXT ORIGINAL NAME
+//                                                        before every write: until it is settled the kernel has BEFORE or NEXT
+//              done SEAM ID KNOB NAME                    the original, or a value of another writer, is in force again
+//              plant SEAM ID KNOB VALUE NAME             systemd keeps a drop-in of ours while it says VALUE
+//              pull SEAM ID KNOB NAME                    it does not any more, or another writer owns it
+//          A line `write` without ORIGINAL, as earlier versions wrote it, counts where its `take` does.
+//          <state_dir>/lock: "BOOT_ID BYTES\n", the least size that the record has, so that a cut or missing file is noticed,
+//          and is told apart from a last line that was being written when the process was killed
+// Rules    a kernel file changes only after its line is written: kill -9 leaves the line in the page cache, and a machine that
+//          goes down takes the limits with it. Each `write` repeats the original: one whole line of a knob is enough
+//          A damaged line does not count; the lines after it do, and damage() reports it until the file is removed
+//          The file is rewritten when it grows large, unless it is damaged
+// Errors   conflict: another process has held the journal for a second; io
 // Threads  single owner
 #pragma once
 
@@ -54,7 +59,8 @@ struct JournalText {
   std::string boot;
   Records records;
   Planted planted;
-  std::size_t damaged = 0;  // lines that did not count
+  std::size_t damaged = 0;     // lines that did not count, an unfinished last one among them
+  std::size_t unfinished = 0;  // bytes of a last line that does not count and has no end
 };
 // Pure; any bytes.
 JournalText parse_journal(std::string_view text);
@@ -64,8 +70,12 @@ class Journal {
   // Makes the folder and the file where they are missing. A record of another boot is void.
   static Result<Journal> open_(const std::string& state_dir, const std::string& boot, Os& os);
 
+  // The damage of a record that is only looked at; no value: it is whole, absent or of another boot. Takes no lock.
+  static std::optional<Error> damage_at(const std::string& state_dir, const std::string& boot);
+
   const Records& records() const { return records_; }
-  std::size_t damaged() const { return damaged_; }
+  // Set: some originals are not known, and a limit in force may be ours though no record says so.
+  const std::optional<Error>& damage() const { return damage_; }
 
   Status take(const Target& target, Knob knob, std::int64_t original);
   // `current` is there now.
@@ -82,13 +92,15 @@ class Journal {
   Journal(Fd lock, Fd file, std::string path, std::string boot, Os& os);
   Status append(const std::string& body, bool durable);
   Status compact();
+  // Notes in the lock's file that the record has at least this size.
+  Status note_size(std::size_t bytes);
 
   Fd lock_, file_;
   std::string path_, boot_;
   Os* os_;
   Records records_;
   Planted planted_;
-  std::size_t damaged_ = 0;
+  std::optional<Error> damage_;
   std::size_t bytes_ = 0;
   bool ragged_ = false;  // the last line has no end
 };

@@ -11,6 +11,8 @@ std::array<Knob, 3> in_order(std::optional<std::int64_t> burst_now, std::optiona
   return {Knob::quota_us, Knob::burst_us, Knob::high_bytes};
 }
 
+std::string text_of(std::int64_t value) { return value == kUnlimited ? "max" : std::to_string(value); }
+
 std::optional<std::int64_t> last_of(const Record* record) {
   return record != nullptr ? std::optional(record->next) : std::nullopt;
 }
@@ -188,6 +190,11 @@ void Ledger::put_back(const Target& target, const Values& current, Restored& out
       theirs[knob] = *current[knob];
     } else if (record->ours(*current[knob])) {
       back[knob] = record->original;
+    } else if (journal_.damage()) {
+      out.failed.push_back({Errc::conflict, target.name + " " + kKnobNames[static_cast<std::size_t>(knob)],
+                            "is " + text_of(*current[knob]) + ", and was " + text_of(record->original) +
+                                " before Wattle wrote: the record is damaged, so the value may be Wattle's",
+                            "set it to what you want"});
     } else {
       ++out.foreign;
       theirs[knob] = *current[knob];
@@ -255,6 +262,7 @@ std::vector<Target> Ledger::targets() const {
 
 Restored Ledger::restore_all() {
   Restored sum;
+  sum.damage = journal_.damage();
   for (const Target& target : targets()) {
     Restored one = restore(target);
     sum.put_back += one.put_back;

@@ -3,6 +3,7 @@
 //          knobs of that workload are put back, and it is left alone for a minute; after that minute it is the new original
 //          Of quota and burst the one is written first that never lets burst be above quota
 //          A workload that is gone has nothing to restore
+//          With a damaged record a value that is not known to be ours stays, is reported with the original, and keeps its record
 //          What systemd keeps since we came goes once nothing is held, in restore_all
 // Errors   of the seam and the journal; a knob that could not be put back keeps its record, and is tried again
 // Limits   the kernel has no compare-and-swap: what somebody writes in the microseconds between our read and our write is lost
@@ -28,7 +29,8 @@ struct Restored {
   std::uint64_t put_back = 0, foreign = 0, gone = 0;
   std::uint64_t waiting = 0;  // bursts above a quota that somebody else lowered: put back once it allows them
   std::vector<Error> failed;
-  std::vector<Error> traces;  // drop-ins of systemd that are ours and could not be taken away
+  std::optional<Error> damage;  // of the record: what it does not say cannot be put back
+  std::vector<Error> traces;    // drop-ins of systemd that are ours and could not be taken away
 };
 
 class Ledger {
@@ -44,6 +46,7 @@ class Ledger {
   Restored restore(const Target& target);
   Restored restore_all();
 
+  const std::optional<Error>& damage() const { return journal_.damage(); }
   bool holds(const Target& target) const { return journal_.records().all().contains(target); }
   std::vector<Target> targets() const;
   std::size_t held() const { return journal_.records().all().size(); }

@@ -50,6 +50,7 @@ void tell(const Restored& restored, std::string_view event, const Log& log) {
   // Where it runs confined it may not write there: `restore` does, which its unit runs after it.
   for (const Error& error : restored.traces) log.info("restore.left", {{"error", error}});
   for (const Error& error : restored.failed) log.error("restore.failed", {{"error", error}});
+  if (restored.damage) log.error("record.damaged", {{"error", *restored.damage}});
 }
 
 void wait(const std::optional<AgentLink>& link, int stop_fd, Duration span) {
@@ -110,6 +111,11 @@ Result<Restored> restore(const ActuatorConfig& config, const Machine& machine) {
   return ledger.restore_all();
 }
 
+std::optional<Error> record_damage(const ActuatorConfig& config, const Machine& machine) {
+  const auto boot = boot_of(machine);
+  return boot ? Journal::damage_at(config.state_dir, *boot) : std::nullopt;
+}
+
 Status run(const ActuatorConfig& config, const Machine& machine, const Clock& clock, const Log& log) {
   WATTLE_TRY(StopSignal stop, StopSignal::open_());
   Os os;
@@ -124,7 +130,10 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   }
   UnitLimits limits(cgroups, helper.get(), machine.control_dir());
   Ledger ledger(std::move(journal), limits);
-  tell(ledger.restore_all(), "restored.left", log);
+  const Restored left = ledger.restore_all();
+  tell(left, "restored.left", log);
+  // A limit in force may be ours: it must not be taken for the original.
+  if (left.damage) return tl::unexpected<Error>(*left.damage);
   WATTLE_TRY(NodeLoad load,
              NodeLoad::open_(machine.proc(), static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))));
   Governor governor(cgroups, limits, ledger, std::move(load), config.rules);

@@ -123,6 +123,7 @@ def walk_page(rig, cgroup, name):
     (bin_dir / "wattle-actuator").symlink_to(os.path.abspath(rig.binary))
     paths = {"/etc/wattle/actuator.yaml": str(rig.config), " --check-config": f" --config {rig.config} --check-config"}
     paths |= {f"wattle-actuator {command}": f"wattle-actuator {command} --config {rig.config}" for command in ("doctor", "restore", "status")}
+    paths["rm /run/wattle-actuator/originals /run/wattle-actuator/lock"] = f"rm -f {rig.folder}/state/originals {rig.folder}/state/lock"
 
     def run(text):
         for said, meant in paths.items():
@@ -218,6 +219,34 @@ def walk_agent(rig, cgroup, name):
     rig.end(signal.SIGTERM)
 
 
+def walk_damage(rig, cgroup, there):
+    """Killed at work, then the record is damaged: it is reported until it is removed, and no limit of ours becomes an original."""
+    record, note = (rig.folder / "state" / name for name in ("originals", "lock"))
+    for what, damage in (("its take", lambda text: text.replace(b" take ", b" tbke ")), ("its first line", lambda text: text.replace(b" boot ", b" bpot ")),
+                         ("all of it", lambda text: b""), ("its end", lambda text: text[:text.index(b" write ")])):
+        rig.start()
+        until(lambda: cgroup.state() != there)
+        rig.end(signal.SIGKILL)
+        ours, whole = cgroup.state(), record.read_bytes()
+        record.write_bytes(damage(whole))
+        done = rig.restore()
+        claim(f"damage of {what} is reported", done.returncode == 1 and str(record) in done.stderr and "remove" in done.stderr, done)
+        claim(f"{what}: what it says is put back, or what is there is left", cgroup.state() in (ours, there), (cgroup.state(), ours))
+        if what in ("its take", "its first line"):
+            claim(f"{what}: the other lines suffice", cgroup.state() == there, (cgroup.state(), there))
+        left = cgroup.state()
+        rig.start()
+        claim(f"{what}: no start takes a limit of ours for the original", rig.running.wait(60) != 0 and cgroup.state() == left, cgroup.state())
+        doctor = subprocess.run([rig.binary, "doctor", "--config", rig.config], capture_output=True, text=True, check=False)
+        claim(f"{what}: doctor reports it", doctor.returncode == 1 and "record: lost" in doctor.stdout, doctor)
+        record.write_bytes(whole)
+        claim(f"{what}: the whole record is whole again", rig.restore().returncode == 0 and cgroup.state() == there, cgroup.state())
+    record.unlink()
+    claim("a record that is gone is reported", rig.restore().returncode == 1)
+    note.unlink()
+    claim("and no more once its note is removed too", rig.restore().returncode == 0)
+
+
 def walk(rig, cgroup):
     name = cgroup.folders[0].name
     cgroup.put(cgroup.quota, cgroup.plain(150_000))
@@ -285,6 +314,8 @@ def walk(rig, cgroup):
             claim(f"kill {kill}: so does the next start", until(lambda: rig.said("restored.left") > before) and
                   rig.end(signal.SIGTERM) == 0 and cgroup.state() == there, (cgroup.state(), there))
     claim("the kills left limits behind, until they were put back", left > KILLS / 2, left)
+
+    walk_damage(rig, cgroup, there)
 
     rig.start()
     # All of them: between its look and its last write somebody else's value is lost, as docs/concepts/provisioning.md says.

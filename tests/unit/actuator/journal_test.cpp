@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <random>
 
 #include "kernel_tree.hpp"
@@ -150,9 +151,110 @@ TEST_CASE("a full disk: what is not written down is not written to the kernel, a
   }
   auto journal = Journal::open_(tree.state(), "boot-1", os);
   REQUIRE(journal);
-  CHECK(journal->damaged() == 1);
+  CHECK_FALSE(journal->damage());
   CHECK(journal->records().find(kA, Knob::quota_us) == nullptr);
   CHECK(journal->records().find(kB, Knob::quota_us) != nullptr);
+}
+
+namespace {
+// A record in which two workloads are limited, as a process that was killed leaves it.
+void write_record(const KernelTree& tree, Os& os) {
+  auto journal = Journal::open_(tree.state(), "boot-1", os);
+  REQUIRE(journal);
+  for (const Target& target : {kA, kB}) {
+    REQUIRE(journal->take(target, Knob::quota_us, 150'000));
+    for (const std::int64_t quota : {9'000, 8'500}) {
+      REQUIRE(journal->intend(target, Knob::quota_us, quota == 9'000 ? 150'000 : 9'000, quota));
+      journal->settle(target, Knob::quota_us, true);
+    }
+  }
+}
+
+std::string record_of(const KernelTree& tree) { return text_of(tree.state() + "/originals"); }
+
+std::string without(std::string text, const std::string& word) {
+  const auto at = text.find(word);
+  REQUIRE(at != std::string::npos);
+  text[at] = '#';
+  return text;
+}
+}  // namespace
+
+TEST_CASE("a damaged record is reported until it is removed, and each whole line of it counts") {
+  Os os;
+  const KernelTree whole_tree;
+  write_record(whole_tree, os);
+  const std::string whole = record_of(whole_tree);
+  struct Case {
+    const char* name;
+    std::string text;
+    bool original_of_a, ours_of_a;
+  };
+  const std::size_t cut = whole.find("write cgroup1");
+  for (const Case& one :
+       {Case{"the first line", without(whole, "boot"), true, true}, Case{"a take", without(whole, "take"), true, true},
+        Case{"the last write of a workload", without(whole, "write cgroup2 18446744069414584321 quota_us 9000"), true,
+             false},
+        Case{"cut between lines", whole.substr(0, whole.rfind('\n', cut) + 1), true, true},
+        Case{"cut in a line", whole.substr(0, cut + 5), true, true}, Case{"empty", "", false, false},
+        Case{"zeros", std::string(whole.size(), '\0'), false, false},
+        Case{"of something else", "{}\n", false, false}}) {
+    CAPTURE(one.name);
+    const KernelTree tree;
+    write_record(tree, os);
+    REQUIRE(write_file_atomically(tree.state() + "/originals", one.text));
+    for (int start = 0; start < 2; ++start) {
+      CHECK(Journal::damage_at(tree.state(), "boot-1"));
+      auto journal = Journal::open_(tree.state(), "boot-1", os);
+      REQUIRE(journal);
+      REQUIRE(journal->damage());
+      CHECK(journal->damage()->subject == tree.state() + "/originals");
+      CHECK(journal->damage()->mend.find("remove") != std::string::npos);
+      const Record* record = journal->records().find(kA, Knob::quota_us);
+      CHECK((record != nullptr) == one.original_of_a);
+      if (record == nullptr) continue;
+      CHECK(record->original == 150'000);
+      CHECK(record->ours(8'500) == one.ours_of_a);
+    }
+    auto other = Journal::open_(tree.state(), "boot-2", os);
+    REQUIRE(other);
+    CHECK_FALSE(other->damage());
+  }
+  // A record that is gone while its note is there.
+  std::filesystem::remove(whole_tree.state() + "/originals");
+  CHECK(Journal::damage_at(whole_tree.state(), "boot-1"));
+  std::filesystem::remove(whole_tree.state() + "/lock");
+  CHECK_FALSE(Journal::damage_at(whole_tree.state(), "boot-1"));
+}
+
+TEST_CASE("a line that a killed process left unfinished is no damage, and is gone after the next start") {
+  Os os;
+  const KernelTree tree;
+  write_record(tree, os);
+  const std::string whole = record_of(tree);
+  REQUIRE(write_file_atomically(tree.state() + "/originals", whole + "0123456789abcdef wri"));
+  const auto journal = Journal::open_(tree.state(), "boot-1", os);
+  REQUIRE(journal);
+  CHECK_FALSE(journal->damage());
+  CHECK(record_of(tree) == whole);
+}
+
+TEST_CASE("any changed byte of the record is reported, and no value of ours becomes an original") {
+  Os os;
+  const KernelTree tree;
+  write_record(tree, os);
+  const std::string whole = record_of(tree);
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 2'000; ++i) {
+    std::string text = whole;
+    text[random() % text.size()] ^= static_cast<char>(1U << (random() % 8));
+    REQUIRE(write_file_atomically(tree.state() + "/originals", text));
+    CHECK(Journal::damage_at(tree.state(), "boot-1"));
+    for (const Target& target : {kA, kB})
+      if (const JournalText parsed = parse_journal(text);
+          const Record* record = parsed.records.find(target, Knob::quota_us))
+        CHECK(record->original == 150'000);
+  }
 }
 
 TEST_CASE("any bytes are read as a journal; only whole lines count") {

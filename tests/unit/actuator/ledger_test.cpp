@@ -186,3 +186,27 @@ TEST_CASE("a limit that cannot be put back keeps its record and is tried again")
   CHECK(ledger.restore_all().failed.empty());
   CHECK(rig.get(Knob::quota_us) == "200000 100000");
 }
+
+TEST_CASE("a damaged record: what it says is put back, what may be ours is reported with the original and stays") {
+  Rig rig;
+  CHECK(rig.set(30'000, 20'000) == Outcome::done);
+  rig.ledger.reset();
+  const std::string path = rig.tree.state() + "/originals";
+  std::string text = text_of(path);
+  // The one line that says that 30000 is ours.
+  const auto at = text.find("200000 30000");
+  REQUIRE(at != std::string::npos);
+  text[at] = '9';
+  REQUIRE(write_file_atomically(path, text));
+  for (int start = 0; start < 2; ++start) {
+    auto journal = Journal::open_(rig.tree.state(), "boot-1", rig.os);
+    REQUIRE(journal);
+    Ledger ledger(std::move(*journal), rig.limits);
+    const Restored restored = ledger.restore_all();
+    CHECK(restored.damage);
+    REQUIRE(restored.failed.size() == 1);
+    CHECK(restored.failed[0].what.find("was 200000") != std::string::npos);
+    CHECK(rig.get(Knob::quota_us) == "30000 100000");
+    CHECK(rig.get(Knob::burst_us) == "30000");
+  }
+}
