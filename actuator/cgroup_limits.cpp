@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/cgroup_path.hpp"
 #include "common/mounts.hpp"
 #include "common/parse.hpp"
 
@@ -84,9 +85,8 @@ CgroupLimits::CgroupLimits(CgroupMounts mounts, Os& os)
     : mounts_(std::move(mounts)), os_(&os), page_bytes_(std::max(1L, ::sysconf(_SC_PAGESIZE))) {}
 
 Result<Target> CgroupLimits::find(const std::string& path) {
-  const std::string below = below_mount(path);
-  const auto parts = parse::split(below, '/');
-  if (below.empty() || std::ranges::find(parts, "..") != parts.end() || path.find('\n') != std::string::npos)
+  const std::string below = below_mount(normal_cgroup_path(path).value_or(""));
+  if (below.empty())
     return fail(Errc::malformed, path, "is no path of a cgroup below the root", "as in /system.slice/a.service");
   std::optional<Error> last;
   for (const Seam seam : {Seam::cgroup2, Seam::cgroup1}) {

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "common/cgroup_path.hpp"
+
 namespace wattle::actuator {
 
 namespace {
@@ -15,11 +17,14 @@ actuation::Order read_workload(config::Section& section) {
     section.mistake("unit", "is not one of two", "name either a unit of system.slice, or a cgroup by its path");
   if (unit.find('/') != std::string::npos)
     section.mistake("unit", "'" + unit + "' is no unit", "as in nginx.service; name a path as `cgroup`");
-  const bool path = order.path.size() > 1 && order.path.front() == '/' && order.path.back() != '/' &&
-                    order.path.size() <= actuation::kMaxPathBytes && order.path.find("/../") == std::string::npos &&
-                    order.path.find('\n') == std::string::npos;
-  if (!order.path.empty() && !path)
-    section.mistake("cgroup", "'" + order.path + "' is no path", "as in /system.slice/nginx.service, below the mount");
+  if (!order.path.empty()) {
+    const auto normal = normal_cgroup_path(order.path);
+    if (!normal || *normal == "/" || order.path.front() != '/' || normal->size() > actuation::kMaxPathBytes)
+      section.mistake("cgroup", "'" + order.path + "' is no path",
+                      "as in /system.slice/nginx.service, below the mount, without '..'");
+    else
+      order.path = *normal;
+  }
   if (!unit.empty()) order.path = "/system.slice/" + unit;
   auto level = static_cast<std::size_t>(actuation::Level::suggest);
   section.read_choice("level", level, kLevels);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/cgroup_path.hpp"
+
 namespace wattle::actuator {
 
 using actuation::Level;
@@ -23,10 +25,8 @@ bool same_workload(const actuation::Order& one, const actuation::Order& other) {
   return one.level == other.level && one.path == other.path;
 }
 
-std::string plain(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path.starts_with('/') ? path : "/" + path;
-}
+// A path that has no normal form stays as it is: it is reported when it is looked for.
+std::string plain(const std::string& path) { return normal_cgroup_path(path).value_or(path); }
 }  // namespace
 
 Governor::Governor(CgroupLimits& cgroups, Limits& limits, Ledger& ledger, NodeLoad load, Rules rules)

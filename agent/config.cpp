@@ -8,6 +8,7 @@
 
 #include "agent/collect/names.hpp"
 #include "agent/collect/probe_http.hpp"
+#include "common/cgroup_path.hpp"
 #include "common/config.hpp"
 #include "common/http/access.hpp"
 #include "common/http/url.hpp"
@@ -212,9 +213,13 @@ Result<AgentConfig> read(config::Document document) {
   out.pod_capacity = static_cast<std::uint64_t>(pods);
   root.read("labels", out.labels);
   root.read("pod_parents", out.pod_parents);
-  for (const auto& path : out.pod_parents)
-    if (!path.starts_with('/') || path.ends_with('/'))
-      root.mistake("pod_parents", "'" + path + "' is no cgroup path", "as in /jobs");
+  for (auto& path : out.pod_parents) {
+    const auto normal = normal_cgroup_path(path);
+    if (!normal || *normal == "/" || !path.starts_with('/'))
+      root.mistake("pod_parents", "'" + path + "' is no cgroup path", "as in /jobs, without '..'");
+    else
+      path = *normal;
+  }
 
   config::Section controller = root.section("controller");
   controller.read("endpoint", out.controller.endpoint);

@@ -55,7 +55,7 @@ struct Hello {
   std::uint64_t memory_bytes = 0;
   std::uint64_t pod_capacity = 0;     // how many pods the node takes; 0 unknown
   std::uint64_t max_batch = 0;        // records that the agent would put in one Samples
-  std::vector<std::string> findings;  // doctor: "name: ok|lost: why (mend)"
+  std::vector<std::string> findings;  // doctor: "name: ok|lost|absent: why (mend)"
   double link_bytes_per_s = 0;        // of all its links, one way; 0 unknown
   double disk_bytes_per_s = 0;        // of all its disks; 0 unknown
 };
