@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <set>
 
 #include "common/digest.hpp"
 #include "common/json/value.hpp"
@@ -168,9 +169,22 @@ class Reading {
 }  // namespace
 
 bool is_member_name(std::string_view name) {
-  return !name.empty() && name.size() < kLongestName && name.front() != '/' && name.back() != '/' &&
-         name.find("..") == name.npos && name.find("//") == name.npos &&
+  const std::vector<std::string_view> parts = parse::split(name, '/');
+  return name.size() < kLongestName && name.find("..") == name.npos &&
+         std::ranges::none_of(parts, [](std::string_view part) { return part.empty() || part == "."; }) &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == name.npos;
+}
+
+Status check_members(const std::vector<Member>& files, const std::string& archive) {
+  std::set<std::string_view> names{kManifestName, kSumName}, folders;
+  for (const Member& one : files) {
+    if (!names.insert(one.name).second) return damaged(archive, "has two files named " + one.name);
+    for (auto at = one.name.find('/'); at != std::string::npos; at = one.name.find('/', at + 1))
+      folders.insert(std::string_view(one.name).substr(0, at));
+  }
+  for (const std::string_view folder : folders)
+    if (names.contains(folder)) return damaged(archive, "has " + std::string(folder) + " as a file and as a folder");
+  return {};
 }
 
 std::string member_header(const Member& member, std::int64_t made_s) {
@@ -240,6 +254,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& archiv
       return damaged(archive, "has a list that names no files");
     out.files.push_back(std::move(member));
   }
+  WATTLE_CHECK(check_members(out.files, archive));
   return out;
 }
 
@@ -264,6 +279,7 @@ Result<Manifest> write_archive(const std::string& path, const std::string& versi
     member.sha256 = digest.hex();
     manifest.files.push_back(std::move(member));
   }
+  WATTLE_CHECK(check_members(manifest.files, path));
   const std::string part = path + ".part";
   ::unlink(part.c_str());  // of one that was interrupted
   const Fd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -278,7 +294,8 @@ Result<Manifest> write_archive(const std::string& path, const std::string& versi
 }
 
 Result<Manifest> read_archive(const std::string& path, const Piece& piece) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  WATTLE_CHECK(check_regular(path));
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return fail_errno(errno, path);
   Reading reading(std::move(fd), path);
   WATTLE_TRY(const auto first, reading.head());

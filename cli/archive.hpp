@@ -1,6 +1,8 @@
 // archive: one tar file of named files, with a list of their digests first and that list's digest last. `tar tf` lists it.
 // Format   POSIX.1-1988 "ustar", plain files alone; members manifest.json, the files in its order, manifest.sha256
-// Rules    names are relative, at most 100 of letters, digits, ".", "_", "-", "/", without ".."; a changed byte anywhere is refused
+// Rules    names are relative, at most 100 of letters, digits, ".", "_", "-", "/", without ".." and without parts
+//          that are empty or "."; no two members have one name, and none has the name of another's folder
+//          a changed byte anywhere is refused
 // Errors   name the archive: malformed (damaged, cut off, no archive), unsupported (of a newer version), those of the disk
 // Threads  single owner; parse_member() is pure
 #pragma once
@@ -27,6 +29,8 @@ struct Member {
   std::string sha256 = {};
 };
 bool is_member_name(std::string_view name);
+// malformed: two members would be one file, or a file and a folder.
+Status check_members(const std::vector<Member>& files, const std::string& archive);
 std::string member_header(const Member& member, std::int64_t made_s);
 // The head of a member; nothing: the end.
 Result<std::optional<Member>> parse_member(std::string_view block, const std::string& archive);

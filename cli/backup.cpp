@@ -57,7 +57,8 @@ std::vector<Kept> kept_files(const ControllerFiles& files) {
 }
 
 Result<std::string> path_of(const ControllerFiles& files, const std::string& name, const std::string& archive) {
-  if (name.starts_with(kCheckpoints)) return files.data_dir + "/" + name;
+  if (name.starts_with(kCheckpoints) && name.find('/', kCheckpoints.size()) == std::string::npos)
+    return files.data_dir + "/" + name;
   for (const Kept& one : kept_files(files))
     if (one.name == name) return one.path;
   return fail(Errc::conflict, archive, "has " + name + ", for which the configuration names no file",
@@ -73,8 +74,9 @@ Result<std::vector<Source>> open_sources(const ControllerFiles& files, const std
     if (!file && file.error().code != Errc::not_found) return tl::unexpected<Error>(file.error());
     return {};
   };
+  std::set<std::string> added;  // `controller.pub` is the key's own public half where the key is named so
   for (const Kept& one : kept_files(files))
-    WATTLE_CHECK(add(one.name, one.copied ? copies + "/" + one.name : one.path));
+    if (added.insert(one.path).second) WATTLE_CHECK(add(one.name, one.copied ? copies + "/" + one.name : one.path));
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(files.data_dir + "/checkpoints", error))
@@ -139,6 +141,13 @@ Status give_away(const std::string& path) {
   return {};
 }
 
+// By descriptor: the controller's user owns the folder, and could put another file there meanwhile.
+Status give_away(int fd, const std::string& path) {
+  const passwd* const user = ::geteuid() == 0 ? ::getpwnam(kControllerUser) : nullptr;
+  if (user != nullptr && ::fchown(fd, user->pw_uid, user->pw_gid) != 0) return fail_errno(errno, path);
+  return {};
+}
+
 Status make_own_folder(const std::string& folder) {
   std::error_code error;
   if (fs::exists(folder, error)) return {};
@@ -194,11 +203,15 @@ class Unpacked {
     const fs::path folder = checkpoint ? fs::path(files_.data_dir) : fs::path(path).parent_path();
     WATTLE_CHECK(make_own_folder(folder.string()));
     const std::string part = (folder / fs::path(path).filename()).string() + ".restored";
+    if (std::ranges::any_of(places_, [&](const Place& one) { return one.path == path || one.part == part; }))
+      return fail(Errc::conflict, archive_,
+                  "has " + member.name + ", whose place another of its files takes too: " + path,
+                  "let the configuration name different files, as where the backup was made");
     ::unlink(part.c_str());  // of a restore that was cut off
     to_ = Fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode_of(member.name)));
     if (!to_.valid()) return fail_errno(errno, part);
     places_.push_back({part, path});
-    if (member.name != kOperatorName) WATTLE_CHECK(give_away(part));  // root's
+    if (member.name != kOperatorName) WATTLE_CHECK(give_away(to_.get(), part));  // root's
     if (!checkpoint) old_.insert({path, path + "-wal", path + "-open"});
     return {};
   }

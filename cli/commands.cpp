@@ -27,7 +27,7 @@ constexpr std::array kCommands{
     Command{"policy", "Show or change mode, policy and reward", declare_policy, run_policy},
     Command{"model", "List, save, load or compare networks", declare_model, run_model},
     Command{"keys", "Make key pairs and say whose key may do what", declare_keys, run_keys},
-    Command{"token", "Make a token with which one machine joins: wattle join TOKEN", declare_token, run_token},
+    Command{"token", "Make a token with which one machine joins: wattle join -", declare_token, run_token},
     Command{"join", "Make this machine a node: keys, enrolment, configuration, unit, first sample", declare_join,
             run_join},
     Command{"up", "Run a controller, an agent and a shim on this machine, to try Wattle", declare_up, run_up},

@@ -37,7 +37,7 @@ Result<std::string> this_node() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0 ||
       !transport::Identity::from_user_id(std::string("agent/") + name.data()))
-    return fail(Errc::malformed, "this machine's name", "is no node's name", "name it: wattle join --node NAME TOKEN");
+    return fail(Errc::malformed, "this machine's name", "is no node's name", "name it: wattle join --node NAME -");
   return std::string(name.data());
 }
 
@@ -94,7 +94,7 @@ Status enrol_here(const JoinToken& token, const KeyPair& own, const std::string&
     return fail(Errc::conflict, url, "has another key than the token says", "make another token: wattle token");
   if (enrolled.node != node)
     return fail(Errc::conflict, url, "takes this machine for node " + enrolled.node + ", and it is " + node,
-                "wattle join --node " + enrolled.node + " TOKEN");
+                "wattle join --node " + enrolled.node + " -");
   std::string keys;
   for (const std::string& key : enrolled.server_keys) keys += key + "\n";
   return write_file_atomically(kServerKeyFile, keys, 0644);
@@ -149,7 +149,13 @@ Status wait_for_sample() {
 Status join_here(const Invocation& invocation) {
   std::ostream& out = invocation.around.out;
   std::string text = invocation.arguments.words[0];
-  if (text == "-") std::getline(std::cin, text);
+  if (text == "-") {
+    if (::isatty(STDIN_FILENO) == 1) invocation.around.err << "Paste the token, then press Enter:\n";
+    std::getline(std::cin, text);
+  } else {
+    invocation.around.err << "wattle: join: the token is in the list of processes while this runs, and in the shell's "
+                             "history (use: wattle join -)\n";
+  }
   WATTLE_TRY(const JoinToken token, parse_join_token(text));
   if (::geteuid() != 0)
     return fail(Errc::denied, "wattle join", "writes to /etc/wattle and starts a unit", "run it as root");
@@ -177,7 +183,9 @@ Status join_here(const Invocation& invocation) {
 }  // namespace
 
 void declare_join(CLI::App& command, Arguments& arguments) {
-  command.add_option("TOKEN", arguments.words, "What `wattle token` printed; -: read it from standard input")
+  command
+      .add_option("TOKEN", arguments.words,
+                  "-: read it from standard input; or what `wattle token` printed, which other users then see")
       ->required()
       ->expected(1);
   command.add_option("--node", arguments.node, "The node's name (default: this machine's)");

@@ -40,9 +40,12 @@ Result<std::string> allow_list_file(const Invocation& invocation) {
   return settings.allow_list_file;
 }
 
-// A key as text, or the file that has it.
+// The key in the file of that name, else the text as a key: a path may have 40 characters too.
 Result<std::string> key_of(const std::string& text) {
-  if (AllowList::parse(text + " reader x", "key") && text.find_first_of(" \n") == std::string::npos) return text;
+  std::error_code error;
+  const bool file = std::filesystem::exists(std::filesystem::symlink_status(text, error));
+  if (!file && AllowList::parse(text + " reader x", "key") && text.find_first_of(" \n") == std::string::npos)
+    return text;
   auto loaded = transport::load_public_key(text);
   if (loaded) return loaded;
   if (const auto pair = KeyPair::load(text); pair)

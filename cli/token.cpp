@@ -72,7 +72,7 @@ Status print_token(const Invocation& invocation) {
   invocation.around.err << "Good once within " << arguments.join_valid << ", for "
                         << (node == kAnyNode ? "any machine that is no node yet" : "node " + node) << " that reaches "
                         << join.host << ":" << join.enrol_port << " and " << join.telemetry_endpoint()
-                        << ". On that machine, as root: wattle join TOKEN\n";
+                        << ". On that machine, as root: wattle join - (and paste the token there)\n";
   invocation.around.out << to_text(join) << "\n";
   return {};
 }

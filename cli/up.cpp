@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "cli/own_path.hpp"
 #include "cli/process.hpp"
 #include "common/dir.hpp"
 #include "common/http/client.hpp"
@@ -103,8 +103,9 @@ Status end_and_remove(const std::string& folder) {
   return {};
 }
 
-// The folder, and on the way to it those that are missing; the topmost of them.
+// The folder, and on the way to it those that are missing; the topmost of them. It gets keys, and programs are started from it.
 Result<std::string> make_up_folder(const std::string& folder) {
+  WATTLE_CHECK(check_own_path(folder));
   std::error_code error;
   std::string topmost = folder;
   for (fs::path above = fs::path(folder).parent_path(); !fs::exists(above, error) && above.has_relative_path();
@@ -112,6 +113,7 @@ Result<std::string> make_up_folder(const std::string& folder) {
     topmost = above.string();
   WATTLE_CHECK(make_dirs(folder, 0700));
   fs::permissions(folder, fs::perms::owner_all, error);
+  if (error) return fail(Errc::io, folder, error.message(), "name another folder");
   return topmost;
 }
 
@@ -155,19 +157,26 @@ Status write_files(const UpPlan& plan) {
 
 std::string end_of(const std::string& log_file) {
   const auto text = read_file(log_file, 64 << 20);
-  constexpr std::size_t kShown = 2000;
-  return !text ? "" : text->size() > kShown ? text->substr(text->size() - kShown) : *text;
+  constexpr std::size_t kShownOfLog = 2000;
+  return !text ? "" : text->size() > kShownOfLog ? text->substr(text->size() - kShownOfLog) : *text;
 }
 
-// Until `done` says so of the page; a part that ends is why not.
+// Fails as soon as one of the programs has ended, which none does by itself.
+Status check_running(const UpPlan& plan, const UpRunning& running) {
+  for (const auto& [name, process] : running)
+    if (!runs(process))
+      return fail(Errc::unavailable, "wattle-" + name, "ended: " + end_of(plan.folder + "/" + name + ".log"), "");
+  return {};
+}
+
+// Waits until `done` holds of the page, or a program has ended.
 Status wait_for(const UpPlan& plan, const UpRunning& running, const std::string& name, std::uint16_t port,
                 const std::string& path, const std::function<bool(const http::Answer&)>& done) {
   http::Client client("127.0.0.1", port, 64 << 20);
   for (int tenth = 0; tenth < 10 * kReady_s; ++tenth) {
     const auto answer = client.request("GET", path, "", std::chrono::seconds(2));
     if (answer && done(*answer)) return {};
-    if (!runs(running.at(name)))
-      return fail(Errc::unavailable, "wattle-" + name, "ended: " + end_of(plan.folder + "/" + name + ".log"), "");
+    WATTLE_CHECK(check_running(plan, running));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   return fail(Errc::timeout, "wattle-" + name, "is not ready: " + end_of(plan.folder + "/" + name + ".log"), "");
@@ -187,9 +196,19 @@ Status start_all(const UpPlan& plan, UpRunning& running) {
   WATTLE_CHECK(start("agent"));
   WATTLE_CHECK(start("shim"));
   WATTLE_CHECK(wait_for(plan, running, "shim", plan.shim_web, "/readyz", fine));
-  return wait_for(plan, running, "controller", plan.web, "/metrics", [&](const http::Answer& page) {
+  WATTLE_CHECK(wait_for(plan, running, "controller", plan.web, "/metrics", [&](const http::Answer& page) {
     return page.body.find("wattle_node_up{node=\"" + plan.node + "\"} 1") != std::string::npos;
-  });
+  }));
+  return check_running(plan, running);
+}
+
+// Of a folder in use: which of its programs do not run any more.
+std::string ended_of(const std::string& folder) {
+  const auto running = read_processes(folder);
+  std::string ended;
+  for (const auto& [name, process] : running ? *running : UpRunning())
+    if (!runs(process)) ended += (ended.empty() ? ": wattle-" : ", wattle-") + name;
+  return ended.empty() ? "is in use: Wattle is up" : "is in use, and not all of it runs" + ended + " has ended";
 }
 
 Status bring_up(const Invocation& invocation) {
@@ -197,10 +216,11 @@ Status bring_up(const Invocation& invocation) {
   WATTLE_TRY(plan.folder, up_folder(invocation));
   const std::string mend = "end it with: wattle down" +
                            (invocation.arguments.folder.empty() ? "" : " --folder " + invocation.arguments.folder);
+  WATTLE_CHECK(check_own_path(plan.folder));
   std::error_code error;
   if (fs::exists(plan.folder, error) && !fs::is_empty(plan.folder, error)) {
     if (fs::exists(plan.folder + "/" + std::string(kProcesses)))
-      return fail(Errc::conflict, plan.folder, "is in use: Wattle is up, or was", mend);
+      return fail(Errc::conflict, plan.folder, ended_of(plan.folder), mend);
     return fail(Errc::conflict, plan.folder, "is not empty", "name another folder");
   }
   if (std::any_of(plan.folder.begin(), plan.folder.end(),
@@ -239,9 +259,8 @@ Status bring_down(const Invocation& invocation) {
   std::error_code error;
   if (!fs::exists(folder + "/" + std::string(kProcesses), error))
     return fail(Errc::not_found, folder, "has nothing that `wattle up` started", "name its folder: --folder FOLDER");
-  struct stat about {};
-  if (::stat(folder.c_str(), &about) != 0 || about.st_uid != ::geteuid())
-    return fail(Errc::denied, folder, "is somebody else's", "run it as who ran `wattle up`");
+  // It removes the folder and ends the processes that its files name.
+  WATTLE_CHECK(check_own_path(folder));
   WATTLE_CHECK(end_and_remove(folder));
   invocation.around.out << folder << ": all processes have ended, the folder is gone\n";
   return {};

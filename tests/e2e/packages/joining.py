@@ -131,7 +131,7 @@ def follow(claims, packages, folder):
         install("A shim beside kube-scheduler")
         join = documented.Walk("docs/how-to/join.md", host.run, None, again={"wattle nodes": 30})
         token = last_line(join("On the controller's machine")[0])
-        join.instead["wattle join TOKEN"] = (f"wattle join {token}", "TOKEN is what was printed")
+        join.instead["wattle join -"] = (f"wattle join - <<'END'\n{token}\nEND", "it is pasted")
         said = join("On the new node")[0]
         claims.check("`wattle join` ends with the first sample", "has this node's first sample" in last_line(said), said)
         claims.check("`wattle nodes` shows the node", any(line.startswith(socket.gethostname()) for line in join("See it")[0].splitlines()))

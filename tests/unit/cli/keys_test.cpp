@@ -100,6 +100,31 @@ TEST_CASE("keys allow refuses what is no key, role or name, and leaves the list 
   CHECK(text_of(list) == "garbage\n");
 }
 
+TEST_CASE("keys allow and revoke read a file whose path could be a key itself") {
+  const Folder folder;
+  Outside outside;
+  const std::string list = folder / "allow", file = "forty.characters.of.a.path/to.a.key.pub1";
+  REQUIRE(file.size() == 40);
+  REQUIRE(outside.run({"keys", "new", folder / "a"}) == 0);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path);
+  std::filesystem::create_directory("forty.characters.of.a.path");
+  // With no file of that name it is the text of a key.
+  CHECK(outside.run({"keys", "allow", file, "agent", "x", "--allow-list", list}) == 0);
+  CHECK(outside.run({"keys", "revoke", "x", "--allow-list", list}) == 0);
+  std::filesystem::copy_file(folder / "a.pub", file);
+  const std::string key = transport::load_public_key(file).value();
+  CHECK(outside.run({"keys", "allow", file, "agent", "y", "--allow-list", list}) == 0);
+  CHECK(text_of(list).find("\n" + key + " agent y\n") != std::string::npos);
+  CHECK(outside.run({"keys", "revoke", file, "--allow-list", list}) == 0);
+  CHECK(transport::AllowList::load(list)->size() == 0);
+  // A file that has no key is an error, though its path could be one.
+  std::ofstream(file) << "no key\n";
+  CHECK(outside.run({"keys", "allow", file, "agent", "z", "--allow-list", list}) == 2);
+  CHECK(outside.complains_of(file));
+  std::filesystem::current_path(before);
+}
+
 TEST_CASE("keys revoke takes the file of a key, and a name before a file of that name") {
   const Folder folder;
   Outside outside;

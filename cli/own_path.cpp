@@ -1,0 +1,93 @@
+#include "cli/own_path.hpp"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <list>
+#include <string_view>
+#include <vector>
+
+#include "common/dir.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kMostLinks = 40;  // as the kernel
+
+std::string user_of(uid_t uid) {
+  const passwd* const user = ::getpwuid(uid);
+  return user != nullptr ? user->pw_name : "uid " + std::to_string(uid);
+}
+
+tl::unexpected<Error> refused(const std::string& path, const struct stat& about, const std::string& what) {
+  return fail(Errc::denied, path, what,
+              about.st_uid == ::geteuid() ? "chmod go-w " + path + ", or name another folder: --folder FOLDER"
+                                          : "run it as " + user_of(about.st_uid) +
+                                                ", or name a folder that only you can write to: --folder FOLDER");
+}
+
+// In a user namespace (a rootless container) files of unmapped users, root of the host among them, show the overflow uid, and no
+// process within owns them.
+bool is_unmapped(uid_t uid) {
+  constexpr uid_t kOverflow = 65534;
+  if (uid != kOverflow) return false;
+  const auto map = read_file("/proc/self/uid_map", 64 << 10);
+  return map && parse::fields(*map) != std::vector<std::string_view>{"0", "0", "4294967295"};
+}
+
+Status check_part(const std::string& path, const struct stat& about) {
+  if (about.st_uid != 0 && about.st_uid != ::geteuid() && !is_unmapped(about.st_uid))
+    return refused(path, about, "belongs to " + user_of(about.st_uid) + ", who could replace what is below it");
+  const bool open = S_ISDIR(about.st_mode) && (about.st_mode & S_IWOTH) != 0 && (about.st_mode & S_ISVTX) == 0;
+  if (open) return refused(path, about, "can be written to by every user");
+  return {};
+}
+
+}  // namespace
+
+Status check_own_path(const std::string& path) {
+  struct stat about {};
+  if (::lstat(path.c_str(), &about) == 0) {
+    if (S_ISLNK(about.st_mode)) return refused(path, about, "is a symbolic link");
+    if (!S_ISDIR(about.st_mode)) return refused(path, about, "is no folder");
+    if (about.st_uid != ::geteuid()) return refused(path, about, "belongs to " + user_of(about.st_uid));
+  }
+  std::list<fs::path> left;
+  for (const fs::path& part : fs::path(path).relative_path()) left.push_back(part);
+  fs::path at = "/";
+  int links = 0;
+  while (!left.empty()) {
+    const fs::path part = left.front();
+    left.pop_front();
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      at = at.parent_path();
+      continue;
+    }
+    const fs::path next = at / part;
+    if (::lstat(next.c_str(), &about) != 0) {
+      if (errno == ENOENT) return {};
+      return fail_errno(errno, next.string());
+    }
+    WATTLE_CHECK(check_part(next.string(), about));
+    if (!S_ISLNK(about.st_mode)) {
+      at = next;
+      continue;
+    }
+    std::error_code error;
+    const fs::path target = fs::read_symlink(next, error);
+    if (error || ++links > kMostLinks) return fail(Errc::malformed, next.string(), "has too many symbolic links");
+    if (target.is_absolute()) at = "/";
+    const fs::path relative = target.relative_path();
+    left.insert(left.begin(), relative.begin(), relative.end());
+  }
+  return {};
+}
+
+}  // namespace wattle::cli
