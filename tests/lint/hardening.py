@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """hardening: the programs that are released are position independent, bind at start with a read-only relocation table, and have stack
-protectors, fortified library calls and control-flow protection.
+protectors, fortified library calls and, on x86, landing points for indirect jumps. The landing points are compiled in and not enforced:
+docs/reference/security.md, "Control-flow protection".
 
 Usage    hardening.py BIN_DIR PROGRAM...
 Source   readelf's headers, dynamic section, notes and symbols
@@ -33,8 +34,8 @@ def lacks(program: pathlib.Path) -> list[str]:
         "stack protectors (-fstack-protector-strong)": "__stack_chk_fail" in symbols,
         "fortified library calls (_FORTIFY_SOURCE)": "_chk@" in symbols.replace("__stack_chk_fail@", ""),
     }
-    # Control-flow protection as a property of the program is dropped by the linker, since Debian's start files lack it: that ours was
-    # compiled with it is seen by its instructions. Every function whose address may be taken begins with one.
+    # The linker drops the property IBT or SHSTK from a program when one object lacks it, as Debian's start files do, so no kernel enforces
+    # either. The instructions show that our code is compiled for both: every function whose address may be taken begins with one.
     if re.search(r"Machine:\s+Advanced Micro Devices X86-64", headers):
         claims["landing points for jumps (-fcf-protection)"] = program.read_bytes().count(ENDBR64) >= LEAST_LANDINGS
     return [claim for claim, holds in claims.items() if not holds]
