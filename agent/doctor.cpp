@@ -8,6 +8,7 @@
 #include "agent/bpf/kernel_signals.hpp"
 #include "agent/collect/cgroup_mount.hpp"
 #include "agent/collect/energy.hpp"
+#include "agent/collect/identity.hpp"
 #include "agent/collect/net_namespaces.hpp"
 #include "agent/collect/probe_icmp.hpp"
 #include "agent/collect/procfs.hpp"
@@ -59,10 +60,46 @@ std::vector<Finding> examine_psi(const AgentConfig& config) {
   return {usable("psi", proc->path() + "/pressure")};
 }
 
+// The folder of a kubelet's pods, directly below a hierarchy: "kubepods", "kubepods.slice", or below the kubelet's own root.
+std::optional<std::string> kubepods_of(const Dir& hierarchy) {
+  const auto entries = hierarchy.list();
+  if (!entries) return std::nullopt;
+  for (const auto& entry : *entries) {
+    if (!entry.is_dir) continue;
+    if (is_kubepods(entry.name)) return entry.name;
+    const auto below = hierarchy.open_dir(entry.name);
+    const auto inner = below ? below->list() : Result<std::vector<DirEntry>>(std::vector<DirEntry>{});
+    if (!inner) continue;
+    for (const auto& one : *inner)
+      if (one.is_dir && is_kubepods(one.name)) return entry.name + "/" + one.name;
+  }
+  return std::nullopt;
+}
+
+// Pods that a kubelet keeps on cgroup v1, while we read v2.
+std::optional<Finding> pods_of_v1(const Roots& roots, const Dir* v2) {
+  if (v2 != nullptr && kubepods_of(*v2)) return std::nullopt;
+  for (const Dir& hierarchy : open_v1_roots(roots))
+    if (const auto pods = kubepods_of(hierarchy))
+      return Finding{
+          "cgroup-pods", false, true,
+          "pods are on cgroup v1 alone (" + hierarchy.path() + "/" + *pods +
+              "): no pod is seen, so CPU time, energy, memory, pids, disk, pressure and connections of pods are "
+              "missing; those of the node and of units are there",
+          "boot with systemd.unified_cgroup_hierarchy=1, and let the kubelet and the runtime use the systemd driver"};
+  return std::nullopt;
+}
+
 std::vector<Finding> examine_cgroup(const AgentConfig& config) {
   const auto root = open_cgroup_root(config.roots);
-  if (!root) return {lost("cgroup", root.error())};
+  const auto pods_on_v1 = pods_of_v1(config.roots, root ? &*root : nullptr);
+  if (!root) {
+    std::vector<Finding> out{lost("cgroup", root.error())};
+    if (pods_on_v1) out.push_back(*pods_on_v1);
+    return out;
+  }
   std::vector<Finding> out{usable("cgroup", root->path())};
+  if (pods_on_v1) out.push_back(*pods_on_v1);
   const auto controllers = root->read_file("cgroup.controllers");
   for (const std::string_view name : {"memory", "io", "pids"}) {
     const bool on = controllers && (" " + *controllers).find(" " + std::string(name)) != std::string::npos;
@@ -77,7 +114,7 @@ std::vector<Finding> examine_cgroup(const AgentConfig& config) {
 std::vector<Finding> examine_cgroup_sweep(const AgentConfig& config) {
   const auto root = open_cgroup_root(config.roots);
   if (!root || config.roots.captured) return {};  // told as "cgroup"
-  std::vector<Finding> out{finding_of(CgroupSweep::open_(*root))};
+  std::vector<Finding> out{finding_of(CgroupSweep::open_(*root), *root)};
   if (config.bpf.enabled) out.push_back(finding_of(CgroupLifecycle::open_()));
   return out;
 }
@@ -106,6 +143,7 @@ std::vector<Finding> ask(const AgentConfig& config, bool whole) {
     if (!whole && !examiner.at_start) continue;
     for (auto& finding : examiner.examine(config)) all.push_back(std::move(finding));
   }
+  std::ranges::stable_partition(all, [](const Finding& finding) { return !finding.absent; });
   return all;
 }
 }  // namespace

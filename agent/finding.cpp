@@ -3,7 +3,7 @@
 namespace wattle::agent {
 
 std::string Finding::text() const {
-  std::string text = source + ": " + (ok ? "ok" : "lost") + ": " + why;
+  std::string text = source + ": " + state() + ": " + why;
   if (!mend.empty()) text += " (" + mend + ")";
   return text;
 }

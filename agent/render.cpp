@@ -186,11 +186,8 @@ std::string sample_json(const std::string& node, const Sample& sample, const Wor
 std::string doctor_json(const std::string& node, const std::vector<Finding>& findings) {
   Json out = {{"node_name", node}, {"healthy", healthy(findings)}, {"findings", Json::array()}};
   for (const auto& f : findings)
-    out["findings"].push_back({{"source", f.source},
-                               {"state", f.ok ? "ok" : "lost"},
-                               {"optional", f.optional},
-                               {"why", f.why},
-                               {"mend", f.mend}});
+    out["findings"].push_back(
+        {{"source", f.source}, {"state", f.state()}, {"optional", f.optional}, {"why", f.why}, {"mend", f.mend}});
   return line_of(out);
 }
 

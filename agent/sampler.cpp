@@ -44,7 +44,7 @@ Result<Sampler> Sampler::open_(const AgentConfig& config, const Clock& clock, st
     std::optional<CgroupSweep> sweep;
     if (config.bpf.enabled && !config.roots.captured) {
       auto opened = CgroupSweep::open_(*root);
-      sampler.findings_.push_back(finding_of(opened));
+      sampler.findings_.push_back(finding_of(opened, *root));
       if (opened) sweep.emplace(std::move(*opened));
       auto lifecycle = CgroupLifecycle::open_();
       sampler.findings_.push_back(finding_of(lifecycle));
@@ -187,6 +187,9 @@ void Sampler::read_energy(double cores) {
   node.sockets = energy.sockets;
   node.idle_energy_uj.reset();
   node.unattributed_energy_uj.reset();
+  for (const auto& finding : energy_.findings())
+    if (const auto known = std::ranges::find(findings_, finding.source, &Finding::source); known != findings_.end())
+      *known = finding;
   sample_.rapl_uj = energy.rapl_uj;
   pools_ = energy.pools;
 }

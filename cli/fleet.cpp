@@ -105,7 +105,7 @@ void judge_sources(Findings& out, const View& doctor) {
   const auto nodes = doctor["nodes"].items();
   for (const View& node : nodes)
     for (const View& finding : node["findings"].items()) {
-      if (finding["state"].text() == "ok") continue;
+      if (finding["state"].text() == "ok" || finding["state"].text() == "absent") continue;
       Lack& lack = lacks[finding["name"].text_or()];
       if (lack.names.empty()) lack = {{}, finding["detail"].text_or(""), finding["mend"].text_or("")};
       lack.names.push_back(node["name"].text_or());

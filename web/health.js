@@ -3,7 +3,7 @@ import { get } from '/page/api.js';
 import { count, fill, h, link, panel, problem, tag, tiles, wide } from '/page/dom.js';
 
 const KINDS = { ok: 'good', lost: 'warn', failed: 'bad' };
-const RANK = { failed: 0, lost: 1, ok: 2 };
+const RANK = { failed: 0, lost: 1, ok: 2, absent: 3 };
 const MOST = 300;
 const worstFirst = (list) => [...list].sort((a, b) => RANK[a.state] - RANK[b.state]);
 
@@ -26,7 +26,7 @@ export function health() {
       // The same of many nodes is one row.
       const groups = new Map();
       for (const node of doctor.nodes) {
-        const all = [...node.findings.filter((each) => each.state !== 'ok')];
+        const all = [...node.findings.filter((each) => each.state !== 'ok' && each.state !== 'absent')];
         if (!node.connected) all.push({ name: 'connection', state: 'failed', detail: node.age_ms === null ? 'it has never sent a sample' : 'it is silent', mend: 'see whether its agent runs and reaches the controller' });
         for (const finding of all) {
           const key = JSON.stringify([finding.state, finding.name, finding.detail, finding.mend]);

@@ -157,7 +157,17 @@ Result<std::span<const cgroup_record>> CgroupSweep::read() {
   return std::span<const cgroup_record>(mapped_, count);
 }
 
-Finding finding_of(const Result<CgroupSweep>& sweep) {
+Finding finding_of(const Result<CgroupSweep>& sweep, const Dir& top) {
+  const auto controllers = top.read_file("cgroup.controllers");
+  std::string missing;
+  for (const std::string_view name : {"memory", "pids"})
+    if (!controllers || (" " + *controllers).find(" " + std::string(name)) == std::string::npos)
+      missing += (missing.empty() ? "" : " and ") + std::string(name);
+  if (sweep && !missing.empty())
+    return {"cgroup-sweep", false, true,
+            "CPU time and pressure of all cgroups at one read, and no " + missing + ": " + top.path() +
+                "/cgroup.controllers has none",
+            "the controller is on cgroup v1; boot with systemd.unified_cgroup_hierarchy=1"};
   if (sweep) return usable("cgroup-sweep", "CPU time, memory, pids and pressure of all cgroups at one read");
   Finding finding = lost("cgroup-sweep", sweep.error());
   finding.why += "; files are read instead";

@@ -44,6 +44,7 @@ class CgroupSweep {
   std::size_t mapped_bytes_ = 0;
 };
 
-Finding finding_of(const Result<CgroupSweep>& sweep);
+// `top`: of the cgroups; which controllers it has.
+Finding finding_of(const Result<CgroupSweep>& sweep, const Dir& top);
 
 }  // namespace wattle::agent

@@ -33,4 +33,18 @@ Result<Dir> open_cgroup_root(const Roots& roots) {
               "mount one: mount -t cgroup2 none /sys/fs/cgroup/unified");
 }
 
+std::vector<Dir> open_v1_roots(const Roots& roots) {
+  std::vector<Dir> out;
+  const auto proc = Dir::open_(roots.proc);
+  if (!proc) return out;
+  for (const char* table : {"self/mountinfo", "1/mountinfo"}) {
+    const auto text = proc->read_file(table);
+    if (!text) continue;
+    for (const auto& mount : parse_mountinfo(*text, "cgroup"))
+      if (auto dir = Dir::open_(roots.resolve(mount.point))) out.push_back(std::move(*dir));
+    if (!out.empty()) break;
+  }
+  return out;
+}
+
 }  // namespace wattle::agent

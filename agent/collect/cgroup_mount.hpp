@@ -4,6 +4,8 @@
 // Threads  any
 #pragma once
 
+#include <vector>
+
 #include "agent/roots.hpp"
 #include "common/dir.hpp"
 #include "common/result.hpp"
@@ -11,5 +13,7 @@
 namespace wattle::agent {
 
 Result<Dir> open_cgroup_root(const Roots& roots);
+// The hierarchies of cgroup v1 that are mounted beside it, or alone.
+std::vector<Dir> open_v1_roots(const Roots& roots);
 
 }  // namespace wattle::agent

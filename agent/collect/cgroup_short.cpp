@@ -56,7 +56,7 @@ class Finder {
       auto identity = tree_.identity_of(path, one.name, in_kubepods);
       in_kubepods = in_kubepods || is_kubepods(one.name);
       path += "/" + one.name;
-      if (identity && (!found || identity->kind == WorkloadKind::pod))
+      if (identity && (!found || (found->identity.kind != WorkloadKind::pod && identity->kind == WorkloadKind::pod)))
         found = ShortLived{one.id, path, std::move(*identity), &anchor, {}, {}};
     }
     if (found && tree_.dropped(found->id)) return std::nullopt;

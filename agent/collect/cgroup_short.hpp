@@ -1,7 +1,7 @@
 // cgroup_short: workload roots that were born and removed between two readings of the tree.
 // Source   the removals that the lifecycle program tells, beside the tree as it is and what it dropped of late
 // Gives    one ShortLived per root, with the living cgroup that it was below. Roots are chosen as in the tree: of nested
-//          pods the deepest, else the outermost
+//          pods the outermost, else the outermost
 // Errors   a removal is left out whose parents are not known: neither in the tree nor removed themselves
 // Meaning  what came and went below a root, living or just ended, is that root's own
 // Threads  pure

@@ -4,6 +4,10 @@
 
 namespace wattle::agent {
 
+namespace {
+constexpr std::string_view kKataOverhead = "kata_overhead";
+}  // namespace
+
 CgroupTree CgroupTree::open_(Dir root, CgroupTreeOptions options) {
   const auto id = root.inode();
   auto top = std::make_unique<CgroupNode>(id ? *id : 0, "");
@@ -20,6 +24,7 @@ Result<Dir> CgroupTree::open_dir_of(const CgroupNode& node) const {
 void CgroupTree::mark() {
   if (!changed_) return;
   find_pods(*top_);
+  assign_overhead();
   mark_roots(*top_, false, false);
 }
 
@@ -175,8 +180,36 @@ bool CgroupTree::find_pods(CgroupNode& node) {
   return node.holds_pod;
 }
 
+// A virtual machine of Kata Containers runs in /kata_overhead/SANDBOX-ID, and its pod's own cgroup has little more than a
+// name (sandbox_cgroup_only=false). The sandbox has the id of a container of the pod.
+void CgroupTree::assign_overhead() {
+  std::vector<CgroupNode*> overheads;
+  const auto find = [&](const auto& self, CgroupNode& node) -> void {
+    if (node.name() == kKataOverhead)
+      for (auto& child : node.children) overheads.push_back(child.get());
+    for (auto& child : node.children) self(self, *child);
+  };
+  find(find, *top_);
+  if (overheads.empty()) return;
+  std::unordered_map<std::string, std::string> pods;  // of each container
+  const auto note = [&](const auto& self, const CgroupNode& node, const std::string* pod) -> void {
+    if (pod == nullptr && node.identity && node.identity->kind == WorkloadKind::pod) pod = &node.identity->name;
+    if (pod != nullptr && node.identity && !node.identity->container_id.empty())
+      pods.emplace(node.identity->container_id, *pod);
+    for (const auto& child : node.children)
+      if (node.name() != kKataOverhead) self(self, *child, pod);
+  };
+  note(note, *top_, nullptr);
+  for (CgroupNode* overhead : overheads) {
+    const auto sandbox = container_of(overhead->name());
+    const auto pod = sandbox ? pods.find(*sandbox) : pods.end();
+    if (pod != pods.end()) overhead->identity = Identity{WorkloadKind::pod, pod->second, *sandbox};
+  }
+}
+
 void CgroupTree::mark_roots(CgroupNode& node, bool below_root, bool in_pod) {
-  node.is_root = !below_root && node.identity && !node.holds_pod;
+  const bool is_pod = node.identity && node.identity->kind == WorkloadKind::pod;
+  node.is_root = !below_root && node.identity && (is_pod || !node.holds_pod);
   if (!node.is_root && node.root)
     unrooted_.push_back({node.id, node.path, *node.identity, std::move(node.root), {}, false, 0});
   node.is_container = in_pod && node.identity && !node.identity->container_id.empty();

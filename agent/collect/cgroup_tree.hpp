@@ -2,7 +2,9 @@
 // Source   either the BPF sweep, whose ids are the tree: only directories with children it did not know are listed, for
 //          their names; or the directories themselves, kept open: a link count tells whether children came or went, at
 //          one fstat each, and all are listed again every `full_every` refreshes
-// Gives    disjoint workload roots: of nested pods (kind) the deepest, else the outermost unit, VM or container. A
+// Gives    disjoint workload roots: the outermost pod, with all that runs below it (the pods of a cluster within are its own, since
+//          no other cluster knows them); a unit, VM or container that has pods below (a node of kind) leaves them to be roots; else
+//          the outermost unit, VM or container. /kata_overhead/ID belongs to the pod that has a container of that id. A
 //          cgroup is its 64-bit id; one that is recreated under the same path is another. Cgroups of v2 are never
 //          renamed
 // Errors   a directory that cannot be read has no children that are not known yet
@@ -116,6 +118,7 @@ class CgroupTree {
   void mark();
   void mark_roots(CgroupNode& node, bool below_root, bool in_pod);
   bool find_pods(CgroupNode& node);
+  void assign_overhead();
 
   Dir top_dir_;
   std::unique_ptr<CgroupNode> top_;

@@ -9,26 +9,33 @@
 namespace wattle::agent {
 
 namespace {
-// In the order of preference.
-constexpr std::array<EnergySource, 4> kOrder{EnergySource::rapl, EnergySource::perf, EnergySource::pcm,
-                                             EnergySource::hwmon};
 constexpr std::array<EnergyKind, 6> kKindOrder{EnergyKind::package, EnergyKind::core, EnergyKind::uncore,
                                                EnergyKind::dram,    EnergyKind::psys, EnergyKind::other};
 // Platform counters may step by a whole joule (Sapphire Rapids), so that one interval's may be less than the packages'.
 // What they were short of is taken from what they are ahead by later; more than this is a board that does not count it.
 constexpr std::uint64_t kMaxPlatformDebt_uj = 2'000'000;
 
-bool of_hwmon(std::size_t source) { return kOrder[source] == EnergySource::hwmon; }
+double cores_of(const AgentConfig& config) {
+  const auto text = read_file(config.roots.proc + "/stat", 16 << 20);
+  const auto cpu = text ? parse_stat(*text, 100) : std::nullopt;
+  return cpu ? cpu->cores : 1;
+}
+
+// A processor with RAPL, and no virtual machine: where its counters are not found, a kernel module is missing.
+bool may_count_energy(const AgentConfig& config) {
+  const auto cpuinfo = read_file(config.roots.proc + "/cpuinfo", 16 << 20);
+  if (!cpuinfo) return true;
+  const auto has = [&](const char* word) { return cpuinfo->find(word) != std::string::npos; };
+  return (has("GenuineIntel") || has("AuthenticAMD") || has("HygonGenuine")) && !has(" hypervisor");
+}
 
 PowerModel model_of(const AgentConfig& config) {
   if (config.estimate.idle_w && config.estimate.max_w)
     return {*config.estimate.idle_w, *config.estimate.max_w, config.estimate.curve, "configuration"};
   const auto proc = Dir::open_(config.roots.proc);
   if (!proc) return table_model(std::nullopt, 1);
-  const auto stat = proc->read_file("stat", 16 << 20);
-  const auto cpu = stat ? parse_stat(*stat, 100) : std::nullopt;
   const auto cpuinfo = proc->read_file("cpuinfo", 16 << 20);
-  return table_model(cpuinfo ? parse_cpuinfo(*cpuinfo) : std::nullopt, cpu ? cpu->cores : 1);
+  return table_model(cpuinfo ? parse_cpuinfo(*cpuinfo) : std::nullopt, cores_of(config));
 }
 
 std::uint64_t uj(double power_w, Duration interval) {
@@ -64,32 +71,25 @@ bool meets(std::optional<EnergySource> before, std::optional<EnergySource> now) 
 EnergyMeter EnergyMeter::open_(const AgentConfig& config, const std::optional<PerfPort>& perf) {
   EnergyMeter meter;
   meter.model_ = model_of(config);
+  meter.cores_ = cores_of(config);
   meter.configured_idle_w_ = config.estimate.idle_w;
   meter.roots_ = config.roots;
   meter.open_sources(config, perf);
 
-  const std::array<std::string, kSources> labels{
-      meter.rapl_ ? meter.rapl_->zone_labels() : "", meter.perf_ ? meter.perf_->labels() : "",
-      meter.pcm_ && !meter.pcm_->first_error() ? "package-, dram-" : "", meter.hwmon_ ? meter.hwmon_->labels() : ""};
-  std::string measured;
-  for (const std::string_view domain : {"package-", "dram-", "psys", "system"}) {
-    for (std::size_t i = 0; i < kSources; ++i) {
-      if (labels[i].find(domain) == std::string::npos) continue;
-      if (measured.empty()) meter.interval_.source = kOrder[i];
-      measured += (measured.empty() ? "" : ", ") + std::string(domain.substr(0, domain.find('-'))) + " by " +
-                  std::string(to_string(kOrder[i]));
-      break;
-    }
-  }
-  const std::string model = "estimated from utilisation, " + meter.model_.origin;
-  if (measured.empty()) meter.interval_.source = EnergySource::estimated;
-  meter.findings_.push_back(usable("energy", measured.empty() ? model : measured + "; without a reading " + model));
+  meter.found_at_start_ = meter.findings_;
+  meter.note_findings();
   return meter;
 }
 
 void EnergyMeter::open_sources(const AgentConfig& config, const std::optional<PerfPort>& perf) {
-  const auto tell = [this](const char* name, const auto& opened, const auto& found) {
-    findings_.push_back(opened ? usable(name, found()) : lost(name, opened.error()));
+  const bool counts = may_count_energy(config);
+  const auto tell = [&](const std::string& name, const auto& opened, const auto& found) {
+    if (opened)
+      findings_.push_back(usable(name, found()));
+    else if (opened.error().code == Errc::not_found && (name == "hwmon" || !counts))
+      findings_.push_back(absent(name, opened.error()));
+    else
+      findings_.push_back(lost(name, opened.error()));
   };
   auto rapl = Rapl::open_(config.roots);
   tell("rapl", rapl, [&] { return std::to_string(rapl->zone_count()) + " zones: " + rapl->zone_labels(); });
@@ -126,6 +126,11 @@ const EnergyInterval& EnergyMeter::read(const Clock& clock, std::optional<double
   if (perf_) perf_->read(readings_[1], errors);
   if (pcm_) pcm_->read(readings_[2], interval_.sockets, clock, errors);
   if (hwmon_) hwmon_->read(readings_[3], clock, scratch, errors);
+  std::vector<EnergyCheck::Source> sources;
+  for (std::size_t i = 0; i < kSources; ++i) sources.emplace_back(kOrder[i], &readings_[i]);
+  check_.judge(sources, interval,
+               utilisation_ratio ? std::optional(*utilisation_ratio * cores_ * seconds(interval)) : std::nullopt,
+               hwmon_ ? hwmon_->averages_over() : Duration{}, errors);
   choose();
   if (first) return interval_;
   tell_domains();
@@ -135,6 +140,14 @@ const EnergyInterval& EnergyMeter::read(const Clock& clock, std::optional<double
     set_idle(utilisation_ratio, interval);
   else
     estimate(utilisation_ratio, interval);
+  for (const auto kind : {EnergyKind::package, EnergyKind::dram, EnergyKind::psys})
+    if (!used(kind) && check_.withheld(kind) && (kind != EnergyKind::psys || !used(EnergyKind::package)))
+      interval_.gap = true;
+  if (const auto& doubts = check_.doubts();
+      !std::ranges::equal(doubts, noted_, {}, &EnergyDoubt::label, &EnergyDoubt::label)) {
+    noted_ = doubts;
+    note_findings();
+  }
   return interval_;
 }
 
@@ -240,8 +253,9 @@ void EnergyMeter::add_remainder(std::uint64_t packages_uj) {
   if (!source || of_hwmon(*source)) {
     // The processor's own platform counter is there and told nothing: what is beyond the packages is missing.
     for (std::size_t i = 0; i < kSources; ++i) {
-      const auto platforms = std::count_if(readings_[i].begin(), readings_[i].end(),
-                                           [](const auto& domain) { return domain.kind == EnergyKind::psys; });
+      const auto platforms = std::count_if(readings_[i].begin(), readings_[i].end(), [](const auto& domain) {
+        return domain.kind == EnergyKind::psys && domain.fault != EnergyFault::still;
+      });
       if (!of_hwmon(i) && platforms == 1) interval_.gap = true;
     }
     return;
@@ -266,15 +280,20 @@ void EnergyMeter::add_remainder(std::uint64_t packages_uj) {
 bool EnergyMeter::add_platform() {
   const auto source = used(EnergyKind::psys);
   if (!source || (of_hwmon(*source) && knows(EnergyKind::package))) return false;
-  interval_.source = kOrder[*source];
-  const DomainEnergy* platform = nullptr;
+  std::uint64_t sum_uj = 0;
+  std::size_t count = 0;
+  bool gap = false;
   for (const auto& domain : readings_[*source]) {
     if (domain.kind != EnergyKind::psys) continue;
-    if (platform != nullptr) return false;
-    platform = &domain;
+    sum_uj += *domain.energy_uj;
+    gap = gap || domain.gap;
+    ++count;
   }
-  interval_.gap = platform->gap;
-  interval_.pools.push_back({std::nullopt, *platform->energy_uj, 0});
+  // Meters of the whole system stand beside each other (hwmon.hpp); which platform counter holds which is not known.
+  if (count > 1 && !of_hwmon(*source)) return false;
+  interval_.source = kOrder[*source];
+  interval_.gap = gap;
+  interval_.pools.push_back({std::nullopt, sum_uj, 0});
   return true;
 }
 
@@ -311,7 +330,5 @@ void EnergyMeter::set_idle(std::optional<double> utilisation_ratio, Duration int
     pool.idle_uj = uj(idle->power.idle_w().value_or(0), interval);
   }
 }
-
-std::vector<Finding> examine_energy(const AgentConfig& config) { return EnergyMeter::open_(config).findings(); }
 
 }  // namespace wattle::agent

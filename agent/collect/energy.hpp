@@ -3,6 +3,8 @@
 // Source   agent/collect/{rapl,perf_energy,pcm,hwmon,estimate}
 // Gives    the interval's energy as a sum that counts nothing twice, taken apart into pools for attribution
 // Units    uJ
+// Checks   agent/collect/energy_check: a counter that cannot be right is withheld; where no other source has the kind, the interval
+//          is estimated and `gap`, and the reason is in `errors` and findings()
 // Errors   a source that fails is told in `errors`; the next one takes over within the same interval, since all are read
 //          at each tick. It comes back after kReturnAfter good intervals
 // Threads  single owner
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "agent/attribute/attribute.hpp"
+#include "agent/collect/energy_check.hpp"
 #include "agent/collect/energy_reading.hpp"
 #include "agent/collect/estimate.hpp"
 #include "agent/collect/hwmon.hpp"
@@ -59,7 +62,6 @@ class EnergyChoice {
   std::optional<std::size_t> chosen_;
   std::array<unsigned, kMaxSources> streak_{};
 };
-inline constexpr unsigned kReturnAfter = 5;
 
 // What PCM tells is up to two seconds old, all others tell what was used until now: where one takes over from the other,
 // these seconds are missing or told twice.
@@ -76,13 +78,19 @@ class EnergyMeter {
   // The interval since the last call; the first gives no energy. `utilisation_ratio`: of the node over the interval.
   const EnergyInterval& read(const Clock& clock, std::optional<double> utilisation_ratio, std::span<char> scratch,
                              CollectErrors& errors);
+  // With the counters that are in doubt now.
   const std::vector<Finding>& findings() const { return findings_; }
   const PowerModel& power_model() const { return model_; }
+  // For doctor: notes the counters that do not move in kStandsStill.
+  void look_for_still_counters();
   // What every source told at the last read(), in the sum or not; without those that told nothing.
   EveryReading every_reading() const;
 
  private:
   static constexpr std::size_t kSources = 4, kKinds = 6;
+  // In the order of preference.
+  static constexpr std::array<EnergySource, kSources> kOrder{EnergySource::rapl, EnergySource::perf, EnergySource::pcm,
+                                                             EnergySource::hwmon};
   struct Idle {
     std::optional<unsigned> package;
     EnergySource source = EnergySource::none;
@@ -92,7 +100,10 @@ class EnergyMeter {
   EnergyMeter() = default;
   void open_sources(const AgentConfig& config, const std::optional<PerfPort>& perf);
   void look_for_rapl(MonoTime now, CollectErrors& errors);
+  static bool of_hwmon(std::size_t source) { return kOrder[source] == EnergySource::hwmon; }
   void choose();
+  void note_findings();
+  std::string measured_by(std::span<const EnergyDoubt> doubts);
   void tell_domains();
   void add_up();
   bool add_packages();
@@ -107,9 +118,12 @@ class EnergyMeter {
   std::optional<PerfEnergy> perf_;
   std::unique_ptr<Pcm> pcm_;
   std::optional<Hwmon> hwmon_;
+  EnergyCheck check_;
+  std::vector<EnergyDoubt> noted_;  // those that findings_ has
   PowerModel model_;
+  double cores_ = 1;
   std::optional<double> configured_idle_w_;
-  std::vector<Finding> findings_;
+  std::vector<Finding> findings_, found_at_start_;
 
   std::array<EnergyReadings, kSources> readings_;
   std::array<EnergyChoice, kKinds> choices_;
@@ -123,7 +137,8 @@ class EnergyMeter {
   EnergyInterval interval_;
 };
 
-// Opens all sources and reads each once.
+// Opens all sources, and reads counters for up to kStandsStill until each has moved.
+inline constexpr Duration kStandsStill = std::chrono::milliseconds(1200);
 std::vector<Finding> examine_energy(const AgentConfig& config);
 
 }  // namespace wattle::agent

@@ -18,12 +18,16 @@ namespace wattle::agent {
 // psys: the platform, of which packages and DRAM are parts. core and uncore are parts of the package; dram is not.
 enum class EnergyKind : std::uint8_t { package, core, uncore, dram, psys, other };
 
+// Why a counter's difference is no energy; the first two are found by the source, which knows the counter's range.
+enum class EnergyFault : std::uint8_t { none, backwards, jump, still, disagrees };
+
 struct DomainEnergy {
   std::string label;  // "package-0", "dram-0", "psys"
   EnergyKind kind = EnergyKind::other;
   std::optional<unsigned> socket;  // physical_package_id
   std::optional<std::uint64_t> energy_uj;
-  bool gap = false;  // energy_uj is a lower bound
+  bool gap = false;                       // energy_uj is a lower bound
+  EnergyFault fault = EnergyFault::none;  // then energy_uj is absent
 
   bool operator==(const DomainEnergy&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/collect/power_meters.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::agent {
@@ -53,6 +54,33 @@ std::optional<std::uint64_t> energy_between_uj(const PowerSample& prev, const Po
   return static_cast<std::uint64_t>(twice / 2'000'000'000);
 }
 
+namespace {
+constexpr const char* kMeterFile = "power1_average";
+
+// What is told of an ACPI meter beside its power; of older kernels in device/.
+std::string text_of(const Dir& dir, const std::string& place, const char* file) {
+  for (const std::string& folder : {place, place + "/device"})
+    if (const auto text = dir.read_file(folder + "/" + file, 256); text && !parse::trim(*text).empty())
+      return std::string(parse::trim(*text));
+  return "";
+}
+
+PowerMeter power_meter(const Dir& dir, const std::string& place) {
+  PowerMeter meter;
+  for (const char* file : {"power1_oem_info", "power1_label", "power1_model_number"})
+    if (meter.label.empty()) meter.label = text_of(dir, place, file);
+  meter.of_battery = text_of(dir, place, "power1_is_battery") == "1";
+  meter.shows_uw = parse::u64(text_of(dir, place, kMeterFile));
+  for (const std::string& folder : {place + "/measures", place + "/device/measures"}) {
+    const auto devices = dir.open_dir(folder);
+    const auto entries = devices ? devices->list() : Result<std::vector<DirEntry>>(std::vector<DirEntry>{});
+    if (!entries || !meter.measures.empty()) continue;
+    for (const auto& entry : *entries) meter.measures.push_back(entry.name);
+  }
+  return meter;
+}
+}  // namespace
+
 Result<Hwmon> Hwmon::open_(const Roots& roots) {
   const std::string path = roots.sys + "/class/hwmon";
   auto dir = Dir::open_(path);
@@ -61,6 +89,9 @@ Result<Hwmon> Hwmon::open_(const Roots& roots) {
   std::vector<Sensor> sensors;
   std::string others;
   std::optional<Error> denied;
+  std::vector<PowerMeter> meters;
+  std::vector<std::size_t> metered;  // their sensors
+  Duration averages_over{};
   for (const auto& entry : chips) {
     std::string place = entry.name;
     auto name = dir->read_file(place + "/name", 256);
@@ -80,12 +111,36 @@ Result<Hwmon> Hwmon::open_(const Roots& roots) {
         denied = held.error();
         continue;
       }
+      if (what->kind == EnergyKind::psys) {
+        meters.push_back(power_meter(*dir, entry.name));
+        metered.push_back(sensors.size());
+        if (const auto ms = parse::u64(text_of(*dir, entry.name, "power1_average_interval")))
+          averages_over =
+              std::max<Duration>(averages_over, std::chrono::milliseconds(std::min<std::uint64_t>(*ms, 600'000)));
+      }
       sensors.push_back({std::move(*what), known, std::move(*held), {}, 0});
     }
     for (const auto& refused : kRefused)
       if (known == refused.chip) others += "; " + known + " is not used: " + std::string(refused.why);
   }
-  if (!sensors.empty()) return Hwmon(std::move(*dir), std::move(sensors));
+  const auto places = place_power_meters(meters);
+  std::vector<bool> left_out(sensors.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    HwmonSensor& what = sensors[metered[i]].what;
+    what.label = places[i].label;
+    what.socket = places[i].role == MeterRole::package ? places[i].socket : std::nullopt;
+    what.kind = places[i].role == MeterRole::system    ? EnergyKind::psys
+                : places[i].role == MeterRole::package ? EnergyKind::package
+                                                       : EnergyKind::other;
+    left_out[metered[i]] = places[i].role == MeterRole::left_out;
+  }
+  for (std::size_t i = sensors.size(); i-- > 0;)
+    if (left_out[i]) sensors.erase(sensors.begin() + static_cast<std::ptrdiff_t>(i));
+  if (!sensors.empty()) {
+    Hwmon hwmon(std::move(*dir), std::move(sensors));
+    hwmon.averages_over_ = averages_over;
+    return hwmon;
+  }
   if (denied) return fail(denied->code, denied->subject, denied->what, "run as root or with CAP_DAC_READ_SEARCH");
   return fail(Errc::not_found, path, "no chip measures a package or the system" + others);
 }
@@ -98,6 +153,8 @@ void Hwmon::read(EnergyReadings& out, const Clock& clock, std::span<char> scratc
     out[i].kind = sensor.what.kind;
     out[i].socket = sensor.what.socket;
     out[i].energy_uj.reset();
+    out[i].gap = false;
+    out[i].fault = EnergyFault::none;
     const auto text = sensor.file.read_from(dir_, scratch);
     const auto value = text ? parse::u64(parse::trim(*text)) : std::nullopt;
     if (!value || (sensor.what.is_power && !is_power(*value))) {
@@ -114,6 +171,8 @@ void Hwmon::read(EnergyReadings& out, const Clock& clock, std::span<char> scratc
       out[i].energy_uj = energy_between_uj({*sensor.at, sensor.value}, {now, *value});
     else if (sensor.at && *value >= sensor.value)  // the driver keeps 64 bits; less is a driver that was loaded anew
       out[i].energy_uj = *value - sensor.value;
+    else if (sensor.at)
+      out[i].fault = EnergyFault::backwards;
     sensor.at = now;
     sensor.value = *value;
   }
@@ -121,7 +180,18 @@ void Hwmon::read(EnergyReadings& out, const Clock& clock, std::span<char> scratc
 
 std::string Hwmon::labels() const {
   std::string text;
-  for (const auto& sensor : sensors_) text += (text.empty() ? "" : ", ") + sensor.what.label + " (" + sensor.chip + ")";
+  for (const auto& sensor : sensors_)
+    text += (text.empty() ? "" : ", ") + sensor.what.label + " (" + sensor.chip +
+            (sensor.what.kind == EnergyKind::other ? ", a part)" : ")");
+  return text;
+}
+
+std::string Hwmon::kinds() const {
+  std::string text;
+  for (const auto& sensor : sensors_) {
+    if (sensor.what.kind == EnergyKind::package) text += "package-, ";
+    if (sensor.what.kind == EnergyKind::psys) text += "system, ";
+  }
   return text;
 }
 

@@ -2,8 +2,8 @@
 // Source   <sys>/class/hwmon/*/{name,energyN_input,energyN_label,powerN_{input,average},powerN_label}
 //          (Documentation/hwmon/{amd_energy,acpi_power_meter,xgene-hwmon}.rst); of a chip without a name the same in device/,
 //          where the ACPI meter had its files until its driver was moved to hwmon_device_register_with_info (2025)
-// Gives    amd_energy and zenergy: energy of each Esocket; power_meter (ACPI): power of the whole system ("system");
-//          xgene: "CPU power" of its one package. Other chips are not guessed at
+// Gives    amd_energy and zenergy: energy of each Esocket; power_meter (ACPI): power of the whole system ("system"), or of several
+//          meters by their own labels, those of kind psys to be added up and the others parts of them (power_meters.hpp); xgene: "CPU power" of its one package. Other chips are not guessed at
 // Units    energy uJ, power uW. Power is a moment's: it is integrated as the mean of two readings times the time between
 // Errors   open_: not_found (no such chip), denied. A reading that fails is absent for that interval and the next, as is
 //          power over more than kMaxPowerInterval
@@ -53,6 +53,10 @@ class Hwmon {
   void read(EnergyReadings& out, const Clock& clock, std::span<char> scratch, CollectErrors& errors);
   // "package-0 (amd_energy), system (power_meter)"
   std::string labels() const;
+  // "package-, system": what is measured of the node, parts left out.
+  std::string kinds() const;
+  // The longest time over which a meter of the system averages.
+  Duration averages_over() const { return averages_over_; }
 
  private:
   struct Sensor {
@@ -65,6 +69,7 @@ class Hwmon {
   Hwmon(Dir dir, std::vector<Sensor> sensors) : dir_(std::move(dir)), sensors_(std::move(sensors)) {}
   Dir dir_;
   std::vector<Sensor> sensors_;
+  Duration averages_over_{};
 };
 
 }  // namespace wattle::agent

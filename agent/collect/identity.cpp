@@ -26,9 +26,12 @@ std::optional<std::string> pod_uid(std::string_view text) {
   return uid;
 }
 
+}  // namespace
+
 // The id of a container: 64 hex digits, or shorter ones behind a runtime's prefix are none of ours.
 std::optional<std::string> container_of(std::string_view text) {
   if (text.ends_with(".scope")) text.remove_suffix(6);
+  if (text.starts_with("kata_")) text.remove_prefix(5);
   const auto dash = text.rfind('-');
   if (dash != std::string_view::npos) {
     if (text.substr(0, dash).ends_with("conmon")) return std::nullopt;
@@ -37,6 +40,8 @@ std::optional<std::string> container_of(std::string_view text) {
   if (text.size() != 64 || !all_hex(text)) return std::nullopt;
   return std::string(text);
 }
+
+namespace {
 
 // The UID in a kubelet's slice name: "kubepods-burstable-pod<uid>.slice", "kubelet-kubepods-pod<uid>.slice".
 std::optional<std::string> uid_of_slice(std::string_view name) {
@@ -154,7 +159,7 @@ std::optional<Identity> identify(std::string_view path) {
   for (const auto element : parse::split(path, '/')) {
     if (element.empty()) continue;
     auto here = identify_element(element, in_kubepods, parent);
-    if (here && here->kind == WorkloadKind::pod)
+    if (here && here->kind == WorkloadKind::pod && (!found || found->kind != WorkloadKind::pod))
       found = here;
     else if (here && found && found->kind == WorkloadKind::pod && !here->container_id.empty())
       found->container_id = here->container_id;

@@ -29,13 +29,16 @@ std::string as_utf8(std::string name);
 // "\x2d" to "-", as systemd escapes names. What would not be part of a name ('/', control characters) stays escaped.
 std::string unescape_unit(std::string_view text);
 
+// The container's id in a directory's name: "cri-containerd-<64 hex digits>.scope", "kata_<64 hex digits>".
+std::optional<std::string> container_of(std::string_view name);
+
 // What one directory of the tree would be by its own name and its parent's; `in_kubepods`: some directory above belongs
 // to a kubelet.
 std::optional<Identity> identify_element(std::string_view name, bool in_kubepods, std::string_view parent = {});
 
 bool is_kubepods(std::string_view name);
 
-// Whose a whole path is. Of several pods on the way (kind) the deepest counts; else the outermost of the others.
+// Whose a whole path is. Of several pods on the way the outermost counts; else the outermost of the others.
 std::optional<Identity> identify(std::string_view path);
 
 }  // namespace wattle::agent

@@ -223,6 +223,8 @@ void PerfEnergy::read(EnergyReadings& out, CollectErrors& errors) {
     out[i].kind = counter.kind;
     out[i].socket = counter.socket;
     out[i].energy_uj.reset();
+    out[i].gap = false;
+    out[i].fault = EnergyFault::none;
     const auto count = port_.read(counter.fd.get());
     if (!count) {
       counter.prev_uj.reset();
@@ -231,6 +233,7 @@ void PerfEnergy::read(EnergyReadings& out, CollectErrors& errors) {
     }
     const std::uint64_t now_uj = perf_energy_uj(*count, counter.scale_j);
     if (counter.prev_uj && now_uj >= *counter.prev_uj) out[i].energy_uj = now_uj - *counter.prev_uj;
+    if (counter.prev_uj && now_uj < *counter.prev_uj) out[i].fault = EnergyFault::backwards;
     counter.prev_uj = now_uj;
   }
 }

@@ -96,21 +96,52 @@ void parse_net_dev(std::string_view text, const Accept& accept, std::vector<IoCo
   out.resize(used);
 }
 
+std::string multipath_head(std::string_view name) {
+  std::string_view rest = name;
+  const auto number = [&](std::string_view before) {
+    if (!rest.starts_with(before)) return false;
+    rest.remove_prefix(before.size());
+    const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    rest.remove_prefix(digits);
+    return digits > 0;
+  };
+  if (!number("nvme")) return "";
+  const std::string subsystem(name.substr(0, name.size() - rest.size()));
+  if (!number("c")) return "";
+  const std::string space(rest);
+  return number("n") && rest.empty() ? subsystem + space : "";
+}
+
 void parse_diskstats(std::string_view text, const Accept& accept, std::vector<IoCounters>& out) {
   std::size_t used = 0;
+  std::vector<IoCounters> paths;  // by the name of their head
   parse::for_each_line(text, [&](std::string_view line) {
     next_field(line);  // major
     next_field(line);  // minor
     const auto name = next_field(line);
     std::array<std::optional<std::uint64_t>, 7> numbers;
     for (auto& number : numbers) number = parse::u64(next_field(line));
-    if (name.empty() || !numbers[2] || !numbers[6] || !accept(name)) return;
+    if (name.empty() || !numbers[2] || !numbers[6]) return;
+    if (std::string head = multipath_head(name); !head.empty()) {
+      paths.push_back({std::move(head), *numbers[2] * kSectorBytes, *numbers[6] * kSectorBytes});
+      return;
+    }
+    if (!accept(name)) return;
     IoCounters& one = slot(out, used++);
     one.name.assign(name);
     one.in_bytes = *numbers[2] * kSectorBytes;
     one.out_bytes = *numbers[6] * kSectorBytes;
   });
   out.resize(used);
+  if (paths.empty()) return;
+  for (IoCounters& head : out) {
+    if (head.in_bytes != 0 || head.out_bytes != 0) continue;
+    for (const IoCounters& path : paths) {
+      if (path.name != head.name) continue;
+      head.in_bytes += path.in_bytes;
+      head.out_bytes += path.out_bytes;
+    }
+  }
 }
 
 std::optional<std::uint64_t> parse_snmp(std::string_view text) {

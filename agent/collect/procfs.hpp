@@ -66,7 +66,11 @@ std::optional<CpuCounters> parse_stat(std::string_view text, std::uint64_t user_
 std::optional<MemoryReading> parse_meminfo(std::string_view text);
 // Both reuse the elements of `out`.
 void parse_net_dev(std::string_view text, const Accept& accept, std::vector<IoCounters>& out);
+// Kernels before 6.4 count the bytes of an NVMe drive with native multipath on its hidden paths alone (nvme3c33n1), and leave the head
+// (nvme3n1) at zero: a head without a byte has those of its paths. Newer ones count on both.
 void parse_diskstats(std::string_view text, const Accept& accept, std::vector<IoCounters>& out);
+// "nvme3c33n1" to "nvme3n1", whose path it is; empty: no path.
+std::string multipath_head(std::string_view name);
 // CurrEstab of the Tcp lines; IPv4 and IPv6 together.
 std::optional<std::uint64_t> parse_snmp(std::string_view text);
 

@@ -24,6 +24,19 @@ EnergyKind kind_of(std::string_view base) {
   return EnergyKind::other;
 }
 
+// By the limits that the zone's firmware states, with room for short peaks: a part of 15 W may draw 64 W for seconds.
+double max_power_w(const Dir& powercap, const std::string& id, EnergyKind kind) {
+  constexpr double kPeak = 10, kLeast_w = 100;
+  const double most_w = kind == EnergyKind::psys ? kMaxPlatformPower_w : kMaxZonePower_w;
+  double stated_w = 0;
+  for (const char* constraint : {"0", "1", "2"}) {
+    const auto text = powercap.read_file(id + "/constraint_" + constraint + "_max_power_uw", 64);
+    const auto power_uw = text ? parse::u64(parse::trim(*text)) : std::nullopt;
+    if (power_uw) stated_w = std::max(stated_w, static_cast<double>(*power_uw) / 1e6);
+  }
+  return stated_w > 0 ? std::clamp(kPeak * stated_w, kLeast_w, most_w) : most_w;
+}
+
 bool is_mmio(std::string_view id) { return id.starts_with("intel-rapl-mmio"); }
 }  // namespace
 
@@ -151,7 +164,8 @@ std::optional<Error> Rapl::take_up(const std::vector<std::string>& ids, bool kee
         continue;
       }
       if (!counter && !(keep_denied && counter.error().code == Errc::denied)) continue;
-      Zone zone{id, domain, domain.label(), *range, std::nullopt, std::nullopt};
+      Zone zone{id,           domain,      domain.label(), *range, max_power_w(powercap_, id, domain.kind),
+                std::nullopt, std::nullopt};
       if (counter) zone.energy.emplace(std::move(*counter));
       zones_.push_back(std::move(zone));
     }
@@ -192,6 +206,7 @@ void Rapl::read(EnergyReadings& out, std::vector<std::pair<std::string, std::uin
     told.socket = zone.domain.socket;
     told.energy_uj.reset();
     told.gap = false;
+    told.fault = EnergyFault::none;
 
     if (!zone.energy) continue;
     const auto text = zone.energy->read_from(powercap_, scratch);
@@ -207,10 +222,11 @@ void Rapl::read(EnergyReadings& out, std::vector<std::pair<std::string, std::uin
     raw_uj[used].first.assign(zone.label);
     raw_uj[used++].second = now.energy_uj;
     if (zone.prev) {
-      const double max_power_w = zone.domain.kind == EnergyKind::psys ? kMaxPlatformPower_w : kMaxZonePower_w;
-      if (const auto energy = delta_energy(*zone.prev, now, zone.max_energy_uj, max_power_w)) {
+      if (const auto energy = delta_energy(*zone.prev, now, zone.max_energy_uj, zone.max_power_w)) {
         told.energy_uj = energy->energy_uj;
         told.gap = energy->gap;
+      } else if (now.at > zone.prev->at) {
+        told.fault = now.energy_uj < zone.prev->energy_uj ? EnergyFault::backwards : EnergyFault::jump;
       }
     }
     zone.prev = now;

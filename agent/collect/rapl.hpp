@@ -1,5 +1,5 @@
 // rapl: energy from the powercap zones.
-// Source   <sys>/class/powercap/*/{name,energy_uj,max_energy_range_uj}
+// Source   <sys>/class/powercap/*/{name,energy_uj,max_energy_range_uj,constraint_N_max_power_uw}
 // Gives    one EnergyDomain per (name, socket, die): package, core, uncore, dram, psys; MMIO twins dropped
 // Units    uJ
 // Errors   open_: not_found (no zone), denied (energy_uj is for root since CVE-2020-8694). A zone whose read fails is
@@ -86,6 +86,7 @@ class Rapl {
     RaplDomain domain;
     std::string label;
     std::uint64_t max_energy_uj = 0;
+    double max_power_w = 0;
     std::optional<HeldFile> energy;  // absent: came later, and may not be opened
     std::optional<ZoneSample> prev;
   };

@@ -57,7 +57,8 @@ Result<std::vector<Finding>> findings_of_agent(const std::string& text) {
     return fail(Errc::malformed, "wattle-agent doctor", "did not tell its findings", "is it of this version?");
   Findings out(view["node_name"].text_or("this machine"));
   for (const View& finding : view["findings"].items()) {
-    const bool ok = finding["state"].text() == "ok", optional = finding["optional"].flag().value_or(true);
+    const bool ok = finding["state"].text() == "ok" || finding["state"].text() == "absent",
+               optional = finding["optional"].flag().value_or(true);
     out.add(finding["source"].text_or(),
             ok         ? State::ok
             : optional ? State::warn

@@ -256,7 +256,7 @@ Finding parse_finding(const std::string& text) {
   const auto name_end = text.find(": ");
   if (name_end == std::string::npos) return {"", "lost", text, ""};
   Finding finding{text.substr(0, name_end), "lost", text.substr(name_end + 2), ""};
-  for (const char* state : {"ok", "lost", "failed"}) {
+  for (const char* state : {"ok", "lost", "failed", "absent"}) {
     const std::string opening(state);
     if (finding.detail != opening && !finding.detail.starts_with(opening + ":")) continue;
     finding.state = opening;
@@ -265,7 +265,7 @@ Finding parse_finding(const std::string& text) {
     break;
   }
   // The mend stands in the last pair of parentheses, which may hold others.
-  if (finding.state == "ok" || !finding.detail.ends_with(")")) return finding;
+  if (finding.state == "ok" || finding.state == "absent" || !finding.detail.ends_with(")")) return finding;
   std::size_t open = finding.detail.size(), depth = 0;
   do {
     --open;

@@ -292,7 +292,7 @@ TEST_CASE("a root whose pod shows itself below ends as a root, once") {
   CHECK_FALSE(c.find("kind.service", true).has_value());
 }
 
-TEST_CASE("roots are disjoint: containers belong to their pod, nested pods come before the pod around them") {
+TEST_CASE("roots are disjoint: containers belong to their pod, and so do the pods of a cluster within it") {
   const std::string id(64, 'a');
   const std::string outer = "kubepods/pod11111111-2222-3333-4444-000000000009";
   const std::string inner = outer + "/" + id + "/kubelet/kubepods/pod11111111-2222-3333-4444-000000000008";
@@ -310,7 +310,60 @@ TEST_CASE("roots are disjoint: containers belong to their pod, nested pods come 
   std::vector<std::string> names;
   for (const auto& one : c.tick().workloads) names.push_back(one.name);
   std::sort(names.begin(), names.end());
-  CHECK(names == std::vector<std::string>{uid(1), "11111111-2222-3333-4444-000000000008", id, "ssh.service"});
+  CHECK(names == std::vector<std::string>{uid(1), "11111111-2222-3333-4444-000000000009", id, "ssh.service"});
+}
+
+TEST_CASE("a pod in which a whole cluster runs has all that its cgroup used, conserved to the microsecond") {
+  const std::string inner = pod_dir(1) + "/cri-containerd-" + std::string(64, 'c') +
+                            ".scope/dind/kubelet.slice/kubelet-kubepods.slice/"
+                            "kubelet-kubepods-pod99999999_2222_3333_4444_000000000001.slice";
+  const Tree tree;
+  const auto tick_uses = [&](std::uint64_t n) {
+    use(tree, "", 1'000'000 * n);
+    use(tree, pod_dir(1), 600'000 * n);
+    use(tree, pod_dir(2), 50'000 * n);
+    use(tree, inner, 100'000 * n);
+  };
+  tick_uses(1);
+  Collector c(tree);
+  c.tick();
+  tick_uses(2);
+  c.tick();
+  REQUIRE(c.readings.workloads.size() == 2);
+  CHECK(c.find(uid(1))->values.cpu_usage_us == 600'000U);
+  CHECK(c.find(uid(2))->values.cpu_usage_us == 50'000U);
+  // The cluster within goes away: so do none of the outer pod's microseconds.
+  tree.remove(pod_dir(1) + "/cri-containerd-" + std::string(64, 'c') + ".scope/dind");
+  use(tree, pod_dir(1), 1'900'000);
+  c.tick();
+  CHECK(c.find(uid(1))->values.cpu_usage_us == 700'000U);
+  CHECK_FALSE(c.find(uid(1), true).has_value());
+}
+
+TEST_CASE("what a sandbox of Kata uses outside its pod's cgroup is the pod's, in whatever order the two come") {
+  const std::string sandbox(64, 'd'), other(64, 'e');
+  for (const std::string& name :
+       {"cri-containerd-" + sandbox + ".scope", "kata_" + sandbox, "kata_cri-containerd-" + sandbox + ".scope"}) {
+    CAPTURE(name);
+    const Tree tree;
+    use(tree, "kata_overhead/" + other, 10);
+    use(tree, "kata_overhead/" + sandbox, 1'000'000);
+    Collector c(tree);
+    c.tick();
+    CHECK(c.find(sandbox)->values.kind == WorkloadKind::other);
+    use(tree, pod_dir(1) + "/" + name, 1'000);
+    use(tree, pod_dir(1), 1'000);
+    c.tick();
+    use(tree, "kata_overhead/" + sandbox, 1'980'000);
+    use(tree, pod_dir(1), 21'000);
+    c.tick();
+    std::uint64_t of_pod_us = 0;
+    for (const auto& one : c.readings.workloads)
+      if (one.name == uid(1)) of_pod_us += one.cpu_usage_us.value_or(0);
+    CHECK(of_pod_us == 1'000'000);
+    CHECK_FALSE(c.find(sandbox).has_value());
+    CHECK(c.find(other)->values.kind == WorkloadKind::other);  // no pod has such a sandbox
+  }
 }
 
 TEST_CASE("children of a configured path are pods by their names") {

@@ -53,13 +53,13 @@ TEST_CASE("every known form of a cgroup path gives its owner") {
       // containerd without the systemd driver
       Row{"/system.slice/containerd.service/kubepods-burstable-pod" + kUid_ + ".slice:cri-containerd:" + kId,
           container},
-      // kind: the deepest pod counts
+      // kind
       Row{"/docker/" + kOther + "/kubelet/kubepods/burstable/pod" + kUid + "/" + kId, container},
       Row{"/system.slice/docker-" + kOther + ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" +
               kUid_ + ".slice/cri-containerd-" + kId + ".scope",
           container},
-      Row{"/kubepods/podffffffff-0001-4002-8003-123456789abc/" + kOther + "/kubelet/kubepods/pod" + kUid + "/" + kId,
-          container},
+      // a cluster within a pod: its pods are the outer pod's own
+      Row{"/kubepods/pod" + kUid + "/" + kId + "/kubelet/kubepods/podffffffff-0001-4002-8003-123456789abc", container},
       // without Kubernetes
       Row{"/docker/" + kId, Identity{WorkloadKind::other, kId, kId}},
       Row{"/machine.slice/libpod-" + kId + ".scope", Identity{WorkloadKind::other, kId, kId}},

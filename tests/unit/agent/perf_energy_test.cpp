@@ -185,8 +185,12 @@ TEST_CASE("when powercap fails, perf takes over within the same interval, and gi
   const auto& switched = tick();
   CHECK(switched.source == EnergySource::perf);
   CHECK(switched.energy_uj == 7'000'000U);
-  powercap(90'000'000);
+  std::uint64_t counted_uj = 90'000'000;
+  const auto next = [&]() -> const EnergyInterval& {
+    powercap(counted_uj += 5'000'000);
+    return tick();
+  };
   unsigned by_perf = 0;
-  while (tick().source == EnergySource::perf && by_perf < 100) ++by_perf;
+  while (next().source == EnergySource::perf && by_perf < 100) ++by_perf;
   CHECK(by_perf == kReturnAfter);  // one reading to begin anew, then the good intervals, of which the last is rapl's
 }

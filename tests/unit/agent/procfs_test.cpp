@@ -305,3 +305,29 @@ TEST_CASE("no parser minds garbage") {
     parse_diskstats(text, kAll, found);
   }));
 }
+
+TEST_CASE(
+    "bytes of an NVMe drive with several paths count once, on kernels that leave its head at zero and on those that do "
+    "not") {
+  const auto bytes = [](const std::string& text) {
+    std::vector<IoCounters> found;
+    parse_diskstats(text, looks_whole_disk, found);
+    std::string sectors;
+    for (const auto& one : found)
+      sectors += one.name + " " + std::to_string(one.in_bytes / 512) + "/" + std::to_string(one.out_bytes / 512) + " ";
+    return sectors;
+  };
+  const auto line = [](const char* name, int read, int written) {
+    return "259 0 " + std::string(name) + " 9 0 " + std::to_string(read) + " 0 9 0 " + std::to_string(written) +
+           " 0 0 0 0\n";
+  };
+  CHECK(bytes(line("nvme3c33n1", 100, 20) + line("nvme3c34n1", 7, 1) + line("nvme3n1", 0, 0)) == "nvme3n1 107/21 ");
+  CHECK(bytes(line("nvme3n1", 0, 0) + line("nvme3c33n1", 100, 20)) == "nvme3n1 100/20 ");
+  CHECK(bytes(line("nvme3n1", 90, 20) + line("nvme3c33n1", 100, 20)) == "nvme3n1 90/20 ");
+  CHECK(bytes(line("nvme0n1", 0, 0) + line("nvme0n2", 5, 5) + line("nvme0c0n1", 3, 4) + line("nvme10c0n1", 9, 9)) ==
+        "nvme0n1 3/4 nvme0n2 5/5 ");
+  CHECK(bytes(line("sda", 1, 2)) == "sda 1/2 ");
+  for (const char* none : {"nvme3n1", "nvme3c33n1p1", "nvme3cn1", "nvmec1n1", "sdac1n1", "nvme1c1", ""})
+    CHECK(multipath_head(none) == "");
+  CHECK(multipath_head("nvme3c33n1") == "nvme3n1");
+}

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -198,6 +199,55 @@ TEST_CASE("doctor names what is lost, why, and what mends it") {
   const Tree bare;
   config.roots = Roots::below(bare.path());
   CHECK_FALSE(healthy(examine(config)));
+}
+
+TEST_CASE("doctor reports pods that are on cgroup v1 alone, and what is lost with them") {
+  const std::string v1 = "sys/fs/cgroup/cpu,cpuacct/", v2 = "sys/fs/cgroup/unified/";
+  const std::string pod = "burstable/pod98cee708-023b-11eb-933d-42010a800193/cpuacct.usage";
+  const std::string hybrid =
+      "30 23 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n31 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+      "34 30 0:31 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
+  const auto finding = [&](const std::string& mounts, std::initializer_list<std::string> files) {
+    const Tree tree{{"proc/self/mountinfo", mounts}, {v1 + "cpuacct.usage", "1\n"}, {v2 + "cgroup.controllers", "\n"}};
+    for (const auto& file : files) tree.put(file, "1\n");
+    AgentConfig config;
+    config.roots = Roots::below(tree.path());
+    for (const auto& one : examine(config))
+      if (one.source == "cgroup-pods") return one.text();
+    return std::string();
+  };
+  for (const char* kubepods : {"kubepods/", "kubepods.slice/", "kubelet/kubepods/"}) {
+    const std::string text = finding(hybrid, {v1 + kubepods + pod});
+    CHECK(text.find("lost: pods are on cgroup v1 alone") != std::string::npos);
+    CHECK(text.find("energy") != std::string::npos);
+    CHECK(text.find("unified_cgroup_hierarchy") != std::string::npos);
+  }
+  CHECK(finding(hybrid.substr(0, hybrid.find("31 30")) + hybrid.substr(hybrid.find("34 30")), {v1 + "kubepods/" + pod})
+            .find("v1 alone") != std::string::npos);
+  CHECK(finding(hybrid, {v1 + "system.slice/x"}).empty());
+  CHECK(finding(hybrid, {v1 + "kubepods/" + pod, v2 + "kubepods/" + pod}).empty());
+}
+
+TEST_CASE("doctor tells what a machine never had from what it lost, and lists it last") {
+  const auto findings = [](const std::string& cpuinfo) {
+    const Tree tree{{"proc/cpuinfo", cpuinfo}, {"proc/stat", "cpu  1 0 1 1 0 0 0 0 0 0\ncpu0 1 0 1 1 0 0 0 0 0 0\n"}};
+    AgentConfig config;
+    config.roots = Roots::below(tree.path());
+    return examine(config);
+  };
+  const auto state = [](const std::vector<Finding>& all, const std::string& source) {
+    for (const auto& one : all)
+      if (one.source == source) return std::string(one.state());
+    return std::string();
+  };
+  const auto guest = findings("vendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor lahf_lm\n");
+  for (const char* source : {"rapl", "perf-power", "hwmon"}) CHECK(state(guest, source) == "absent");
+  const auto first = std::find_if(guest.begin(), guest.end(), [](const auto& one) { return one.absent; });
+  CHECK(std::all_of(first, guest.end(), [](const auto& one) { return one.absent; }));
+  CHECK(first->text().find(": absent: ") != std::string::npos);
+  const auto server = findings("vendor_id\t: GenuineIntel\nflags\t\t: fpu lahf_lm\n");
+  CHECK(state(server, "rapl") == "lost");  // a module is missing
+  CHECK(state(server, "hwmon") == "absent");
 }
 
 TEST_CASE("doctor looks at what a configuration names: keys, state, token and controller") {

@@ -68,6 +68,9 @@ TEST_CASE("an agent's finding is taken apart, whatever parentheses it holds") {
   CHECK(ok.state == "ok");
   CHECK(ok.detail == "estimated from utilisation (table)");
   CHECK(ok.mend.empty());
+  const auto absent = parse_finding("hwmon: absent: no chip (of these)");
+  CHECK(absent.state == "absent");
+  CHECK(absent.mend.empty());
   const auto plain = parse_finding("rapl: lost: no zones");
   CHECK(plain.detail == "no zones");
   CHECK(plain.mend.empty());

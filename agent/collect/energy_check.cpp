@@ -1,0 +1,193 @@
+#include "agent/collect/energy_check.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace wattle::agent {
+
+namespace {
+constexpr double kMaxPart_w = 1000, kMaxPlatform_w = 4000, kMaxSystem_w = 20'000;
+constexpr double kSlack_s = 1;  // the clock is read beside the counter, not with it
+constexpr double kMaxFactor = 2, kMaxExcess = 1.2, kLeastDifference_w = 5;
+constexpr Duration kCompareOver = std::chrono::seconds(3), kComparePcmOver = std::chrono::seconds(30);
+constexpr Duration kShortest = std::chrono::milliseconds(50);
+
+double max_power_w(EnergySource source, EnergyKind kind) {
+  if (kind == EnergyKind::psys || kind == EnergyKind::other)
+    return source == EnergySource::hwmon ? kMaxSystem_w : kMaxPlatform_w;
+  return kMaxPart_w;
+}
+
+bool always_counts(EnergyKind kind) {
+  return kind == EnergyKind::package || kind == EnergyKind::core || kind == EnergyKind::dram;
+}
+
+std::string watts(double power_w) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f W", power_w);
+  return text.data();
+}
+
+struct Sum {
+  double energy_uj = 0;
+  std::vector<unsigned> sockets;
+};
+
+// Of all domains of a kind; absent where one has no energy, or a lower bound.
+std::optional<Sum> sum_of(const EnergyReadings& readings, EnergyKind kind) {
+  Sum sum;
+  for (const auto& domain : readings) {
+    if (domain.kind != kind) continue;
+    if (!domain.energy_uj || domain.gap) return std::nullopt;
+    sum.energy_uj += static_cast<double>(*domain.energy_uj);
+    sum.sockets.push_back(domain.socket.value_or(0));
+  }
+  std::ranges::sort(sum.sockets);
+  const auto twice = std::ranges::unique(sum.sockets);
+  sum.sockets.erase(twice.begin(), twice.end());
+  return sum.sockets.empty() ? std::nullopt : std::optional(std::move(sum));
+}
+}  // namespace
+
+bool EnergyCheck::withheld(EnergyKind kind) const {
+  return std::ranges::any_of(doubts_, [&](const EnergyDoubt& doubt) { return doubt.kind == kind; });
+}
+
+void EnergyCheck::withhold(EnergySource source, DomainEnergy& domain, EnergyFault fault, std::string why) {
+  domain.fault = fault;
+  domain.energy_uj.reset();
+  domain.gap = false;
+  doubts_.push_back({source, domain.kind, domain.label, std::move(why)});
+}
+
+void EnergyCheck::judge_counter(EnergySource source, DomainEnergy& domain, Duration interval,
+                                std::optional<double> busy_core_s) {
+  if (domain.fault == EnergyFault::backwards)
+    return withhold(source, domain, domain.fault, "runs backwards: it is less than before, and has not wrapped");
+  if (domain.fault == EnergyFault::jump)
+    return withhold(source, domain, domain.fault, "jumps: it rose by more than the part can draw");
+  if (!domain.energy_uj) return;
+  const double most_w = max_power_w(source, domain.kind);
+  const double power_w = static_cast<double>(*domain.energy_uj) / (std::max(seconds(interval), 1e-9) * 1e6);
+  if (static_cast<double>(*domain.energy_uj) > (seconds(interval) + kSlack_s) * most_w * 1e6)
+    return withhold(source, domain, EnergyFault::jump,
+                    "jumps: " + watts(power_w) + " is more than such a part can draw");
+  if (!always_counts(domain.kind)) return;
+  Counter& counter = counters_[{source, domain.label}];
+  if (*domain.energy_uj > 0) {
+    counter.still_for = {};
+    counter.busy_core_s = 0;
+    if (!counter.still) return;
+    counter.still = ++counter.moved < kReturnAfter;
+    if (counter.still)
+      withhold(source, domain, EnergyFault::still, "has stood still, and moves again since a moment ago");
+    return;
+  }
+  counter.moved = 0;
+  if (!busy_core_s || interval < kShortest) {
+    if (counter.still) withhold(source, domain, EnergyFault::still, "stands still");
+    return;
+  }
+  counter.still_for += interval;
+  counter.busy_core_s += *busy_core_s;
+  counter.still = counter.still || (counter.still_for >= kStill_after && counter.busy_core_s >= kStill_busy_core_s);
+  if (counter.still) {
+    std::array<char, 96> text{};
+    std::snprintf(text.data(), text.size(), "stands still: 0 J in %.0f s in which CPUs worked for %.1f core-seconds",
+                  seconds(counter.still_for), counter.busy_core_s);
+    return withhold(source, domain, EnergyFault::still, text.data());
+  }
+  domain.gap = domain.gap || *busy_core_s > 0;
+}
+
+void EnergyCheck::compare(std::span<const Source> sources, EnergyKind kind, Duration interval) {
+  auto& pairs = pairs_[kind == EnergyKind::package ? 0 : 1];
+  std::map<EnergySource, std::pair<std::string, bool>> odd;  // with what, and whether another agrees
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    for (std::size_t j = i + 1; j < sources.size(); ++j) {
+      const auto one = sum_of(*sources[i].second, kind), other = sum_of(*sources[j].second, kind);
+      if (!one || !other || one->sockets != other->sockets) continue;
+      Pair& pair = pairs[{sources[i].first, sources[j].first}];
+      pair.one_uj += one->energy_uj;
+      pair.other_uj += other->energy_uj;
+      pair.over += interval;
+      const bool late = sources[i].first == EnergySource::pcm || sources[j].first == EnergySource::pcm;
+      if (pair.over >= (late ? kComparePcmOver : kCompareOver)) {
+        pair.one_w = pair.one_uj / (seconds(pair.over) * 1e6);
+        pair.other_w = pair.other_uj / (seconds(pair.over) * 1e6);
+        const double more_w = std::max(pair.one_w, pair.other_w), less_w = std::min(pair.one_w, pair.other_w);
+        pair.agree = more_w <= kMaxFactor * less_w || more_w - less_w <= kLeastDifference_w;
+        pair.one_uj = pair.other_uj = 0;
+        pair.over = {};
+      }
+      if (!pair.agree) continue;
+      auto &of_one = odd[sources[i].first], &of_other = odd[sources[j].first];
+      if (*pair.agree) {
+        of_one.second = of_other.second = true;
+        continue;
+      }
+      of_one.first = "disagrees: " + watts(pair.one_w) + ", and " + watts(pair.other_w) + " by " +
+                     std::string(to_string(sources[j].first));
+      of_other.first = "disagrees: " + watts(pair.other_w) + ", and " + watts(pair.one_w) + " by " +
+                       std::string(to_string(sources[i].first));
+    }
+  }
+  for (const auto& [source, readings] : sources) {
+    const auto found = odd.find(source);
+    if (found == odd.end() || found->second.first.empty() || found->second.second) continue;
+    for (auto& domain : *readings)
+      if (domain.kind == kind) withhold(source, domain, EnergyFault::disagrees, found->second.first);
+  }
+}
+
+// What is a part of the system cannot draw more than all of it.
+void EnergyCheck::compare_with_system(std::span<const Source> sources, Duration interval, Duration meter_lag) {
+  std::optional<Sum> packages, system;
+  EnergyReadings *of_packages = nullptr, *of_system = nullptr;
+  EnergySource measured = EnergySource::none;
+  for (const auto& [source, readings] : sources) {
+    if (source == EnergySource::hwmon) system = sum_of(*readings, EnergyKind::psys), of_system = readings;
+    if (packages) continue;
+    packages = sum_of(*readings, EnergyKind::package);
+    of_packages = readings, measured = source;
+  }
+  if (!packages || !system) return;
+  system_.one_uj += packages->energy_uj;
+  system_.other_uj += system->energy_uj;
+  system_.over += interval;
+  const Duration least = measured == EnergySource::pcm ? kComparePcmOver : kCompareOver;
+  if (system_.over >= least + 3 * meter_lag) {
+    system_.one_w = system_.one_uj / (seconds(system_.over) * 1e6);
+    system_.other_w = system_.other_uj / (seconds(system_.over) * 1e6);
+    system_.agree =
+        system_.one_w <= kMaxExcess * system_.other_w || system_.one_w - system_.other_w <= kLeastDifference_w;
+    system_.one_uj = system_.other_uj = 0;
+    system_.over = {};
+  }
+  if (!system_.agree || *system_.agree) return;
+  for (auto& domain : *of_packages)
+    if (domain.kind == EnergyKind::package)
+      withhold(measured, domain, EnergyFault::disagrees,
+               "disagrees: packages draw " + watts(system_.one_w) + ", and the whole system " + watts(system_.other_w) +
+                   " by hwmon");
+  for (auto& domain : *of_system)
+    if (domain.kind == EnergyKind::psys)
+      withhold(EnergySource::hwmon, domain, EnergyFault::disagrees,
+               "disagrees: the whole system draws " + watts(system_.other_w) + ", and its packages " +
+                   watts(system_.one_w) + " by " + std::string(to_string(measured)));
+}
+
+void EnergyCheck::judge(std::span<const Source> sources, Duration interval, std::optional<double> busy_core_s,
+                        Duration meter_lag, CollectErrors& errors) {
+  doubts_.clear();
+  for (const auto& [source, readings] : sources)
+    for (auto& domain : *readings) judge_counter(source, domain, interval, busy_core_s);
+  compare(sources, EnergyKind::package, interval);
+  compare(sources, EnergyKind::dram, interval);
+  compare_with_system(sources, interval, meter_lag);
+  for (const EnergyDoubt& doubt : doubts_)
+    errors.emplace_back(std::string(to_string(doubt.source)),
+                        Error{Errc::malformed, doubt.label, doubt.why, "its energy is estimated meanwhile"});
+}
+
+}  // namespace wattle::agent

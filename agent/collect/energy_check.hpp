@@ -1,0 +1,81 @@
+// Judges what every source of energy told over one interval, and withholds what cannot be energy.
+// Rules    still      a package, its cores or its DRAM counts nothing for 2 s in which the CPUs worked for a core-second. Until then a
+//                     reading of nothing is a lower bound. The counter is believed again once it moved in kReturnAfter intervals
+//          backwards  the counter fell and did not wrap; found by the source (DomainEnergy::fault)
+//          jump       more than the part can draw; found by the source, or here by the most that a part of that kind draws
+//          disagrees  two sources of one kind differ by more than a factor of two and 5 W, or packages draw more than the meter of the
+//                     whole system shows, over 3 s (30 s with PCM, whose seconds come late; longer where a meter averages). Both are
+//                     withheld, unless a third source agrees with one
+//          A platform counter (psys) may step by a joule, an integrated GPU (uncore) may be off: neither is judged still within 2 s
+// Gives    DomainEnergy::fault, with energy_uj absent; each reason once per interval in `errors`
+// Units    uJ; busy time in core-seconds
+// Threads  single owner
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/collect/energy_reading.hpp"
+#include "common/clock.hpp"
+#include "common/sample.hpp"
+
+namespace wattle::agent {
+
+// How a counter that stands still, runs backwards, jumps or disagrees is told of.
+struct EnergyDoubt {
+  EnergySource source = EnergySource::none;
+  EnergyKind kind = EnergyKind::other;
+  std::string label, why;
+
+  bool operator==(const EnergyDoubt&) const = default;
+};
+
+class EnergyCheck {
+ public:
+  using Source = std::pair<EnergySource, EnergyReadings*>;
+  // `busy_core_s`: of all CPUs over the interval; absent: not known, and nothing is judged still.
+  // `meter_lag`: the longest time over which a meter of the whole system averages.
+  void judge(std::span<const Source> sources, Duration interval, std::optional<double> busy_core_s, Duration meter_lag,
+             CollectErrors& errors);
+  // Of the last interval.
+  const std::vector<EnergyDoubt>& doubts() const { return doubts_; }
+  bool withheld(EnergyKind kind) const;
+
+ private:
+  struct Counter {
+    Duration still_for{};
+    double busy_core_s = 0;
+    bool still = false;
+    unsigned moved = 0;  // intervals in a row, since it stood still
+  };
+  struct Pair {
+    double one_uj = 0, other_uj = 0;
+    Duration over{};
+    std::optional<bool> agree;  // as of the last time that was long enough
+    double one_w = 0, other_w = 0;
+  };
+  using PairKey = std::pair<EnergySource, EnergySource>;
+
+  void judge_counter(EnergySource source, DomainEnergy& domain, Duration interval, std::optional<double> busy_core_s);
+  void compare(std::span<const Source> sources, EnergyKind kind, Duration interval);
+  void compare_with_system(std::span<const Source> sources, Duration interval, Duration meter_lag);
+  void withhold(EnergySource source, DomainEnergy& domain, EnergyFault fault, std::string why);
+
+  std::map<std::pair<EnergySource, std::string>, Counter> counters_;
+  std::array<std::map<PairKey, Pair>, 2> pairs_;  // package, DRAM
+  Pair system_;                                   // packages, and the meter of the whole system
+  std::vector<EnergyDoubt> doubts_;
+};
+
+inline constexpr Duration kStill_after = std::chrono::seconds(2);
+inline constexpr double kStill_busy_core_s = 1;
+// Good intervals in a row after which a source, or a counter, is used again.
+inline constexpr unsigned kReturnAfter = 5;
+
+}  // namespace wattle::agent

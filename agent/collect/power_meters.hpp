@@ -1,0 +1,42 @@
+// Decides which of several ACPI power meters of one machine are added up and which are parts of others.
+// Source   for each meter its label (power1_oem_info, power1_label or power1_model_number), the devices that it measures
+//          (the links in measures/), and what it shows
+// Rules    in this order: a meter of a battery, or of the same devices as one before it, is left out; one whose devices another has
+//          among its own is a part of that one; a label names a level: the whole system ("system", "total", "chassis"), its supplies
+//          ("PSU", "supply", "feed", or no label), a module ("Module Power Socket 0"), a processor with its memory ("Grace Power
+//          Socket 0"), a rail ("CPU", "SysIO", "memory", "fan"). The highest level that there is measures the system, and its meters
+//          are added up; all below are parts. Of meters without labels one that shows the sum of all others is the whole
+//          Rails alone measure no system: a "CPU" rail is its package's, the others are parts
+// Units    uW
+// Threads  pure
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wattle::agent {
+
+struct PowerMeter {
+  std::string label;                  // empty: none
+  std::vector<std::string> measures;  // sorted
+  bool of_battery = false;
+  std::optional<std::uint64_t> shows_uw;
+};
+
+enum class MeterRole : std::uint8_t { system, package, part, left_out };
+
+struct MeterPlace {
+  MeterRole role = MeterRole::system;
+  std::string label;               // unique among the meters; "system" of one that is alone
+  std::optional<unsigned> socket;  // of a label that ends in its number
+
+  bool operator==(const MeterPlace&) const = default;
+};
+
+// One place for each meter, in their order.
+std::vector<MeterPlace> place_power_meters(const std::vector<PowerMeter>& meters);
+
+}  // namespace wattle::agent
