@@ -142,7 +142,8 @@ struct RankedBy {
 std::string decided_by(const RankedBy& by, bool explored) {
   if (explored) return "explore";
   if (!by.policy.learns) return by.policy.name == "planner" ? "plan" : "rule";
-  if (by.with_network && !by.silent) return "network";
+  // Within its margin the network leaves the choice to the plan.
+  if (by.with_network && !by.silent) return by.keeps_plan ? "plan" : "network";
   return by.with_network && by.planned ? "plan" : "fallback";
 }
 

@@ -336,8 +336,9 @@ TEST_CASE("the plan's choice that another's Q is above by less than the margin i
   network.by = static_cast<float>(behind + 0.1);
   CHECK(advice(0.2).advice == kept.advice);
   CHECK(advice(0.2).reason == "the plan's choice: no other node's Q is higher by more than the network's margin");
-  CHECK(advice(0.2).decided_by == "network");
+  CHECK(advice(0.2).decided_by == "plan");
   CHECK(advice(0.05).advice != kept.advice);
+  CHECK(advice(0.05).decided_by == "network");
   CHECK(advice(0.05).reason.starts_with("highest Q"));
   // Where it is the highest, that is said.
   network.node = pick;
