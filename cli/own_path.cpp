@@ -7,11 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <list>
-#include <string_view>
-#include <vector>
-
-#include "common/dir.hpp"
-#include "common/parse.hpp"
 
 namespace wattle::cli {
 
@@ -32,17 +27,8 @@ tl::unexpected<Error> refused(const std::string& path, const struct stat& about,
                                                 ", or name a folder that only you can write to: --folder FOLDER");
 }
 
-// In a user namespace (a rootless container) files of unmapped users, root of the host among them, show the overflow uid, and no
-// process within owns them.
-bool is_unmapped(uid_t uid) {
-  constexpr uid_t kOverflow = 65534;
-  if (uid != kOverflow) return false;
-  const auto map = read_file("/proc/self/uid_map", 64 << 10);
-  return map && parse::fields(*map) != std::vector<std::string_view>{"0", "0", "4294967295"};
-}
-
 Status check_part(const std::string& path, const struct stat& about) {
-  if (about.st_uid != 0 && about.st_uid != ::geteuid() && !is_unmapped(about.st_uid))
+  if (about.st_uid != 0 && about.st_uid != ::geteuid())
     return refused(path, about, "belongs to " + user_of(about.st_uid) + ", who could replace what is below it");
   const bool open = S_ISDIR(about.st_mode) && (about.st_mode & S_IWOTH) != 0 && (about.st_mode & S_ISVTX) == 0;
   if (open) return refused(path, about, "can be written to by every user");

@@ -1,7 +1,7 @@
 // Checks that no other user can replace or enter a folder that a command is about to fill with keys and start programs from.
 // Source   the owners and modes of the folder, of every folder above it and of the symbolic links on the way
-// Rules    each belongs to root, to this process's user or, in a user namespace, to a user that is not mapped; one that others may
-//          write to is sticky, as /tmp is; the folder itself, where it exists, is a directory of this user, and no link
+// Rules    each belongs to root or to this process's user; one that others may write to is sticky, as /tmp is; the folder itself, where
+//          it exists, is a directory of this user, and no link
 // Errors   denied: names the part that breaks a rule, and the fix; io
 // Threads  any
 #pragma once
