@@ -56,7 +56,7 @@ Result<ExecLogin> read_exec(const View& from, const std::string& name) {
 }
 
 Result<ExecCredential> parse_exec_credential(const std::string& text, const ExecLogin& login) {
-  const Json document = Json::parse(text, nullptr, false);
+  const Json document = Json::read(text, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   const View status = View(document)["status"];
   const std::string& program = login.words.front();
   if (View(document)["kind"].text() != "ExecCredential" || View(document)["apiVersion"].text() != login.api_version)

@@ -84,7 +84,7 @@ std::string ScaledWorkloads::of(const std::string& workload) const {
 
 Result<std::string> read_autoscalers(std::string_view body, AutoscalerKind kind, AutoscalerLists& out) {
   const std::string what(kKinds[static_cast<std::size_t>(kind)]);
-  const json list = json::parse(body, nullptr, false);
+  const json list = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
   const json& items = member(list, "items");
   if (!items.is_array()) return fail(Errc::malformed, what + "s", "the API server answers no list");
   for (const json& item : items) {

@@ -6,8 +6,8 @@
 // Threads  pure
 #pragma once
 
-#include "common/json/value.hpp"
 #include <string>
+#include "common/json/value.hpp"
 
 namespace wattle::kube {
 

@@ -47,7 +47,7 @@ struct Pod {
   std::string uid;     // that the API server gave it; of a static pod that StaticPods has resolved, that of its cgroup
   MirrorClaim mirror;  // the static pod that it says it mirrors
   std::string name, pod_namespace;
-  std::string app;        // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
+  std::string app;  // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
   // "shop/ReplicaSet/web-5d9": the owner that made it, for one that has several; empty: nobody owns it
   std::string replica_of;
   std::string owner;      // who is asked for what it costs: "Deployment/web", "Job/copy"; "Pod/a" if nobody owns it

@@ -7,16 +7,16 @@
 // Threads  pure
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+#include "common/json/value.hpp"
 
 namespace wattle::kube {
 
 // "node affinity", "pod affinity", "pod anti-affinity", "topology spread", "default topology spread".
-std::vector<std::string> soft_preferences(const nlohmann::json& pod);
+std::vector<std::string> soft_preferences(const SortedJson& pod);
 
 // Tolerations of PreferNoSchedule taints: "key=value", "key" for any value, "*" for all.
-std::vector<std::string> soft_tolerations(const nlohmann::json& pod);
+std::vector<std::string> soft_tolerations(const SortedJson& pod);
 
 }  // namespace wattle::kube

@@ -192,7 +192,7 @@ inline Agents connect_agents(World& world, std::size_t count) {
 using Pairs = std::map<std::string, std::string>;
 
 inline Result<wattle::SortedJson> query(transport::AskClient& client, const std::string& what,
-                                    const Pairs& arguments = {}) {
+                                        const Pairs& arguments = {}) {
   auto body = client.query(what, arguments, wattle::tests::late());
   if (!body) return forward_error(body);
   return wattle::SortedJson::parse(*body);

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
 #include "common/kube/node.hpp"
 #include "common/kube/pod.hpp"
@@ -11,7 +11,7 @@
 namespace wattle::kube {
 namespace {
 
-using nlohmann::json;
+using wattle::SortedJson;
 using Texts = std::vector<std::string>;
 
 json pod(const json& spec, const json& metadata = json::object()) { return {{"metadata", metadata}, {"spec", spec}}; }

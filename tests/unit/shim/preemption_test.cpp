@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
+#include "common/json/value.hpp"
 
-using nlohmann::json;
 using wattle::Errc;
+using wattle::SortedJson;
 using wattle::shim::format_preemption;
 using wattle::shim::parse_preemption_args;
 using wattle::shim::raw_items;
