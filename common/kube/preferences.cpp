@@ -7,7 +7,7 @@
 namespace wattle::kube {
 namespace {
 
-using SortedJson;
+using json = SortedJson;
 
 constexpr std::size_t kMaxTolerations = 64;
 constexpr const char* kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";

@@ -11,7 +11,7 @@
 namespace wattle::kube {
 namespace {
 
-using wattle::SortedJson;
+using json = wattle::SortedJson;
 using Texts = std::vector<std::string>;
 
 json pod(const json& spec, const json& metadata = json::object()) { return {{"metadata", metadata}, {"spec", spec}}; }

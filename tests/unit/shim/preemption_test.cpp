@@ -6,7 +6,7 @@
 #include "common/json/value.hpp"
 
 using wattle::Errc;
-using wattle::SortedJson;
+using json = wattle::SortedJson;
 using wattle::shim::format_preemption;
 using wattle::shim::parse_preemption_args;
 using wattle::shim::raw_items;
