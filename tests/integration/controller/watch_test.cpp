@@ -258,7 +258,7 @@ json forged(const std::string& victim, const std::string& node) {
       {"metadata",
        {{"name", "forged-name"},
         {"namespace", "tenant"},
-        {"uid", "forged"},
+        {"uid", "forged-" + victim},
         {"creationTimestamp", "2026-01-01T00:00:00Z"},
         {"annotations",
          {{"kubernetes.io/config.mirror", victim},
@@ -288,7 +288,7 @@ TEST_CASE_FIXTURE(Watched, "a pod that is annotated as the mirror of another one
     const std::string victim = "victim-of-" + first;
     const auto put = [&](bool forgery) {
       if (forgery)
-        api.put("/api/v1/pods", "forged", forged(victim, "n0"));
+        api.put("/api/v1/pods", "forged-" + victim, forged(victim, "n0"));
       else
         api.put_pod(victim, "n0");
     };
@@ -301,9 +301,9 @@ TEST_CASE_FIXTURE(Watched, "a pod that is annotated as the mirror of another one
     CHECK(row(victim)["name"] == victim + "-name");
     CHECK(row(victim)["namespace"] == "shop");
     // Its limits stay those that it asked for: the level that the other pod names is not the victim's.
-    REQUIRE(until([&] { return agents[0]->status().pod_levels.contains("forged"); }));
+    REQUIRE(until([&] { return agents[0]->status().pod_levels.contains("forged-" + victim); }));
     CHECK_FALSE(agents[0]->status().pod_levels.contains(victim));
-    api.erase("/api/v1/pods", "forged");
+    api.erase("/api/v1/pods", "forged-" + victim);
     api.erase_pod(victim);
     REQUIRE(until([&] { return requested("n0") == 0; }));
   }
