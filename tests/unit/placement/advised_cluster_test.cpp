@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -63,6 +64,25 @@ struct Beside {
   ComparedLoad compare() { return advised.compare(fleet); }
   const FleetNode& copied(std::size_t row) { return advised.copy(view, fleet).fleet.nodes[row]; }
 };
+
+TEST_CASE("replicas count where they were advised: in flight, and when they run elsewhere, until they end") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  const std::string owner = "default/ReplicaSet/web";
+  const auto replicas = [&](const std::string& of = "default/ReplicaSet/web") {
+    const ClusterView& view = both.advised.copy(both.view, both.fleet, of).view;
+    return std::array{view.nodes[0].owner_pods, view.nodes[1].owner_pods};
+  };
+  using Counts = std::array<std::uint64_t, 2>;
+  both.advised.advise("a", both.place(1), estimate_of(1), both.now, owner);
+  CHECK(replicas() == Counts{0, 1});
+  CHECK(replicas("default/ReplicaSet/other") == Counts{0, 0});
+  both.run("a", 0, estimate_of(1));
+  both.view.nodes[0].owner_pods = 1;  // the cluster as it is
+  CHECK(replicas() == Counts{0, 1});
+  both.advised.ended("a");
+  both.view.nodes[0].owner_pods = 0;
+  CHECK(replicas() == Counts{0, 0});
+}
 
 TEST_CASE("what acting would draw is the sum of the curves with the pods where they were advised") {
   Beside both({node_of(100, 10), node_of(50, 5)});
