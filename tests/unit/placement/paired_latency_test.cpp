@@ -59,7 +59,8 @@ std::vector<double> figures_by_distance(const models::QNetwork* challenger, cons
 }
 
 TEST_CASE("copies: users that are farther than the soft limit cost, who is exchanged for whom changes the sign alone") {
-  PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
+  PodSpec pod;
+  pod.request = {1, 1e9};
   pod.latency_soft_ms = 10;
   const ByDistance far(5), near(-5);
   const RewardConfig reward;
@@ -74,7 +75,8 @@ TEST_CASE("copies: users that are farther than the soft limit cost, who is excha
 }
 
 TEST_CASE("copies: latency costs nothing where no reward weighs it, and where it is the same everywhere") {
-  PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
+  PodSpec pod;
+  pod.request = {1, 1e9};
   pod.latency_soft_ms = 1000;  // every node is near enough
   const ByDistance far(5), near(-5);
   RewardConfig reward;
@@ -88,7 +90,8 @@ TEST_CASE("copies: latency costs nothing where no reward weighs it, and where it
 }
 
 TEST_CASE("copies: no network chooses a node beyond a hard limit, so that who would costs no more") {
-  PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
+  PodSpec pod;
+  pod.request = {1, 1e9};
   pod.latency_hard_ms = 10;  // the first node alone
   const ByDistance far(5), near(-5);
   for (const double figure : figures_by_distance(&far, &near, pod, RewardConfig{})) CHECK(figure == 0);

@@ -231,7 +231,8 @@ TEST_CASE(
     Planner planner({});
     PairedSimulation copies;
     ClusterView view;
-    PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
+    PodSpec pod;
+    pod.request = {1, 1e9};
     if (seed % 4 == 0) pod.latency_soft_ms = 30;
     live(
         random, fleet, 60,
@@ -276,7 +277,8 @@ TEST_CASE("copies keep no pod that ended, that never ran, or beyond their bound,
   const auto same = models::FrozenNetwork::from_weights(models::initial_weights(3), 0).value();
   const std::vector<std::size_t> rows{0, 1, 2, 3, 4};
   const PodEstimate ask{{1, 1e9}, 0.5, 3600};
-  const PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
+  PodSpec pod;
+  pod.request = {1, 1e9};
   Planner planner({});
   PairedSimulationOptions few;
   few.max_pods = 5;
