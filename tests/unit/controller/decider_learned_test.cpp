@@ -50,7 +50,10 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
   CHECK(rig.last_outcome()->expected_life_s == 3600);  // nothing was known
   for (int i = 0; i < 40; ++i) rig.run_pod(5);
   REQUIRE(rig.last_outcome());
-  const double life_s = rig.decider->knowledge().predict({"", "", "", "ReplicaSet/web nginx", {1, 64 << 20}}).life_s;
+  placement::PodSpec pod;
+  pod.app = "ReplicaSet/web nginx";
+  pod.request = {1, 64 << 20};
+  const double life_s = rig.decider->knowledge().predict(pod).life_s;
   CHECK(life_s < 1800);
   CHECK(rig.last_outcome()->expected_life_s == doctest::Approx(life_s).epsilon(0.1));
   // Short lives are worth little: the prior's energy shrinks with them.
