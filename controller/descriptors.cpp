@@ -21,9 +21,13 @@ std::uint64_t descriptors_needed(const transport::AllowList& allow) {
   return kOwnDescriptors + agents + (agents + 7) / 8 + others;
 }
 
-int descriptors_for_peers(std::uint64_t limit) {
+int descriptors_for_agents(std::uint64_t limit) {
   const std::uint64_t rest = limit - std::min(kOwnDescriptors, limit / 2);
-  return static_cast<int>(std::min<std::uint64_t>(rest, std::numeric_limits<int>::max()));
+  return static_cast<int>(std::min<std::uint64_t>(rest, std::numeric_limits<int>::max() / 2));
+}
+
+int descriptors_for_asks(std::uint64_t limit) {
+  return descriptors_for_agents(limit) + static_cast<int>(std::min(kAskDescriptors, limit / 8));
 }
 
 void warn_of_few_descriptors(const transport::AllowList& allow, std::uint64_t limit, const Log& log) {

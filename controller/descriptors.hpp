@@ -11,14 +11,17 @@
 
 namespace wattle::controller {
 
-// Kept from peers: HTTP and enrolment take at most 256 connections each; store, files and threads the rest.
-inline constexpr std::uint64_t kOwnDescriptors = 768;
+// Kept from agents: 256 for those who ask (shims, the command line), so that operators are served when agents or strangers
+// hold all the others; HTTP and enrolment take at most 256 connections each.
+inline constexpr std::uint64_t kOwnDescriptors = 1024;
+inline constexpr std::uint64_t kAskDescriptors = 256;
 
 // One for each agent and an eighth more for those that reconnect; a shim has up to 65 connections; others have a few.
 std::uint64_t descriptors_needed(const transport::AllowList& allow);
 
-// For ServerOptions::descriptors_below. Of a small limit peers get half.
-int descriptors_for_peers(std::uint64_t limit);
+// For ServerOptions::descriptors_below. Of a small limit agents get half, and those who ask an eighth more.
+int descriptors_for_agents(std::uint64_t limit);
+int descriptors_for_asks(std::uint64_t limit);
 
 void warn_of_few_descriptors(const transport::AllowList& allow, std::uint64_t limit, const Log& log);
 

@@ -40,11 +40,12 @@ std::function<void(LearningNews)> learning(Trainer* trainer) {
 Result<std::unique_ptr<Loop>> Loop::bind(LoopParts parts, const transport::KeyPair& key) {
   transport::ServerOptions options;
   options.key = key;
-  options.descriptors_below = descriptors_for_peers(parts.config.descriptor_limit);
+  options.descriptors_below = descriptors_for_agents(parts.config.descriptor_limit);
   options.endpoint = parts.config.telemetry_endpoint;
   options.channel = Channel::telemetry;
   options.queue = kTelemetryQueue;
   WATTLE_TRY(transport::Server telemetry, transport::Server::bind(parts.context, options));
+  options.descriptors_below = descriptors_for_asks(parts.config.descriptor_limit);
   options.endpoint = parts.config.ask_endpoint;
   options.channel = Channel::ask;
   options.queue = kAskQueue;

@@ -15,7 +15,7 @@ import sys
 from house import House, binaries_from, fetch, wait_until
 
 LOW = 256
-OWN = 768  # controller/descriptors.hpp: kOwnDescriptors
+OWN = 1024  # controller/descriptors.hpp: kOwnDescriptors
 FETCHES = 40
 
 

@@ -65,7 +65,7 @@ class Place:
     def agent_config(self, port=7460):
         d = self.dir
         (d / "a.yaml").write_text(
-            f'node: here\ntick: 500ms\nstate_dir: {d}/a\ncontroller: {{endpoint: "tcp://{NAME}:{port}", server_key: {d}/controller.key.pub, '
+            f'node: agent\ntick: 500ms\nstate_dir: {d}/a\ncontroller: {{endpoint: "tcp://{NAME}:{port}", server_key: {d}/controller.key.pub, '
             f'key: {d}/agent.key}}\nhttp: {{address: "::1", port: 9460}}\nbpf: {{enabled: false}}\n'
             f"probes: [{{name: page, host: {NAME}, port: 8050, interval: 1s}}]\n")
         return str(d / "a.yaml")
@@ -90,7 +90,7 @@ class Place:
 
     def connected(self):
         nodes = json.loads(self.cli("nodes", "-o", "json").stdout)["nodes"]
-        return [node for node in nodes if node["name"] == "here" and node["connected"]]
+        return [node for node in nodes if node["name"] == "agent" and node["connected"]]
 
     def stop(self, *names):
         for name in names or list(self.processes):
@@ -137,7 +137,7 @@ def ipv6_alone(binaries, folder):
         check("doctor refuses a port that takes connections and no link", not reached(finding), finding)
 
         def by_controller():
-            status, body = fetch("http://[::1]:8888/prioritize", extender_args("six", ["here"]))
+            status, body = fetch("http://[::1]:8888/prioritize", extender_args("six", ["agent"]))
             return status == 200 and json.loads(body) and place.cli("explain", "six", check=False).returncode == 0
         check("the controller answers the shim", wait_until("the shim's ask is decided", by_controller))
         check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
