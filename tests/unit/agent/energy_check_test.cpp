@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using agent::test::Tree;
 
 namespace {
-constexpr std::uint64_t kRange = 262143328850;
+constexpr std::uint64_t kZoneRangeUj = 262143328850;
 
 DomainEnergy domain(EnergyKind kind, std::optional<std::uint64_t> energy_uj, unsigned socket = 0) {
   return {kind == EnergyKind::dram   ? "dram-0"
@@ -37,11 +37,11 @@ struct Judged {
   CollectErrors errors;
 };
 
-void zone(const Tree& tree, const std::string& id, const std::string& name, std::uint64_t uj) {
+void put_zone(const Tree& tree, const std::string& id, const std::string& name, std::uint64_t uj) {
   const std::string at = "sys/class/powercap/" + id + "/";
   tree.put(at + "name", name + "\n");
   tree.put(at + "energy_uj", std::to_string(uj) + "\n");
-  tree.put(at + "max_energy_range_uj", std::to_string(kRange) + "\n");
+  tree.put(at + "max_energy_range_uj", std::to_string(kZoneRangeUj) + "\n");
 }
 
 struct Node {
@@ -171,12 +171,12 @@ TEST_CASE("packages cannot draw more than the whole system") {
 
 TEST_CASE("a guest whose package stands still is estimated, is told as a gap, and the findings say why") {
   const Tree tree;
-  zone(tree, "intel-rapl:0", "package-0", 0);
-  zone(tree, "intel-rapl:0:0", "dram", 1'000'000);
+  put_zone(tree, "intel-rapl:0", "package-0", 0);
+  put_zone(tree, "intel-rapl:0:0", "dram", 1'000'000);
   Node node(tree);
   CHECK(node.finding("energy").find("package by rapl") != std::string::npos);
   for (std::uint64_t i = 1; i <= 25; ++i) {
-    zone(tree, "intel-rapl:0:0", "dram", 1'000'000 + i * 300'000);
+    put_zone(tree, "intel-rapl:0:0", "dram", 1'000'000 + i * 300'000);
     const auto& interval = node.read(200ms, 0.9);
     CHECK((interval.gap || interval.source == EnergySource::estimated));
   }
@@ -188,13 +188,13 @@ TEST_CASE("a guest whose package stands still is estimated, is told as a gap, an
   CHECK(node.finding("rapl").find("stands still") != std::string::npos);
   CHECK(node.finding("energy").find("package by") == std::string::npos);
   for (std::uint64_t i = 1; i <= kReturnAfter; ++i) {
-    zone(tree, "intel-rapl:0", "package-0", i * 4'000'000);
-    zone(tree, "intel-rapl:0:0", "dram", 10'000'000 + i * 300'000);
+    put_zone(tree, "intel-rapl:0", "package-0", i * 4'000'000);
+    put_zone(tree, "intel-rapl:0:0", "dram", 10'000'000 + i * 300'000);
     node.read(200ms, 0.9);
   }
   CHECK(node.meter.findings().size() > 1);
-  zone(tree, "intel-rapl:0", "package-0", 28'000'000);
-  zone(tree, "intel-rapl:0:0", "dram", 12'000'000);
+  put_zone(tree, "intel-rapl:0", "package-0", 28'000'000);
+  put_zone(tree, "intel-rapl:0:0", "dram", 12'000'000);
   const auto& again = node.read(200ms, 0.9);
   CHECK(again.source == EnergySource::rapl);
   CHECK_FALSE(again.gap);
@@ -204,16 +204,16 @@ TEST_CASE("a guest whose package stands still is estimated, is told as a gap, an
 TEST_CASE("a counter that runs backwards or jumps is a gap with its reason, and the estimate is in its place") {
   for (const std::uint64_t next : {std::uint64_t{99'000'000}, std::uint64_t{90'000'000'000}}) {
     const Tree tree;
-    zone(tree, "intel-rapl:0", "package-0", 100'000'000);
+    put_zone(tree, "intel-rapl:0", "package-0", 100'000'000);
     Node node(tree);
-    zone(tree, "intel-rapl:0", "package-0", next);
+    put_zone(tree, "intel-rapl:0", "package-0", next);
     const auto& interval = node.read(1s);
     CHECK(interval.source == EnergySource::estimated);
     CHECK(interval.gap);
     CHECK(interval.energy_uj == 20'000'000U);
     REQUIRE(node.errors.size() == 1);
     CHECK(node.errors[0].second.what.find(next < 100'000'000 ? "backwards" : "jumps") != std::string::npos);
-    zone(tree, "intel-rapl:0", "package-0", next + 5'000'000);
+    put_zone(tree, "intel-rapl:0", "package-0", next + 5'000'000);
     const auto& after = node.read(1s);
     CHECK(after.source == EnergySource::rapl);
     CHECK(after.energy_uj == 5'000'000U);
@@ -223,13 +223,13 @@ TEST_CASE("a counter that runs backwards or jumps is a gap with its reason, and 
 
 TEST_CASE("a part whose firmware states its limits cannot draw ten times as much") {
   const Tree tree;
-  zone(tree, "intel-rapl:0", "package-0", 0);
+  put_zone(tree, "intel-rapl:0", "package-0", 0);
   tree.put("sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw", "15000000\n");
   tree.put("sys/class/powercap/intel-rapl:0/constraint_1_max_power_uw", "0\n");
   Node node(tree);
-  zone(tree, "intel-rapl:0", "package-0", 250'000'000);
+  put_zone(tree, "intel-rapl:0", "package-0", 250'000'000);
   CHECK_FALSE(node.read(1s).gap);  // a second beside the clock
-  zone(tree, "intel-rapl:0", "package-0", 650'000'000);
+  put_zone(tree, "intel-rapl:0", "package-0", 650'000'000);
   CHECK(node.read(1s).gap);
 }
 

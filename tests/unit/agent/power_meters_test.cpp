@@ -30,13 +30,13 @@ void put_meters(const Tree& tree, const std::vector<Meter>& meters, bool in_devi
   }
 }
 
-struct Metered {
+struct ReadMeters {
   std::uint64_t power_w = 0;
   EnergySource source = EnergySource::none;
   std::string domains, energy_finding;
 };
 
-Metered tell(const std::vector<Meter>& meters, bool in_device = false) {
+ReadMeters read_meters(const std::vector<Meter>& meters, bool in_device = false) {
   const Tree tree;
   put_meters(tree, meters, in_device);
   AgentConfig config;
@@ -48,7 +48,7 @@ Metered tell(const std::vector<Meter>& meters, bool in_device = false) {
   meter.read(clock, 0.5, scratch, errors);
   clock.advance(1s);
   const auto& interval = meter.read(clock, 0.5, scratch, errors);
-  Metered metered{interval.energy_uj.value_or(0) / 1'000'000, interval.source, "", meter.findings().back().why};
+  ReadMeters metered{interval.energy_uj.value_or(0) / 1'000'000, interval.source, "", meter.findings().back().why};
   for (const auto& domain : interval.domains)
     metered.domains +=
         (metered.domains.empty() ? "" : ", ") + domain.name + " " + std::to_string(domain.energy_uj / 1'000'000);
@@ -58,14 +58,14 @@ Metered tell(const std::vector<Meter>& meters, bool in_device = false) {
 
 TEST_CASE("two supplies of one machine are added up, each under its own label") {
   for (const bool in_device : {false, true}) {
-    const Metered metered = tell({{"", 180}, {"", 170}}, in_device);
+    const ReadMeters metered = read_meters({{"", 180}, {"", 170}}, in_device);
     CHECK(metered.source == EnergySource::hwmon);
     CHECK(metered.power_w == 350);
     CHECK(metered.domains == "system 180, system-1 170");
     CHECK(metered.energy_finding.starts_with("system by hwmon"));
   }
-  CHECK(tell({{"PSU1 Input", 180}, {"PSU2 Input", 170}}).domains == "PSU1 Input 180, PSU2 Input 170");
-  CHECK(tell({{"", 120}, {"", 110}, {"", 130}}).power_w == 360);
+  CHECK(read_meters({{"PSU1 Input", 180}, {"PSU2 Input", 170}}).domains == "PSU1 Input 180, PSU2 Input 170");
+  CHECK(read_meters({{"", 120}, {"", 110}, {"", 130}}).power_w == 360);
 }
 
 TEST_CASE("of a module, its processor and its rails the module is the sum, and none is added to another") {
@@ -73,42 +73,42 @@ TEST_CASE("of a module, its processor and its rails the module is the sum, and n
                                  {"Grace Power Socket 0", 164},
                                  {"CPU Power Socket 0", 120},
                                  {"SysIO Power Socket 0", 44}};
-  const Metered one = tell(grace);
+  const ReadMeters one = read_meters(grace);
   CHECK(one.power_w == 210);
   CHECK(one.domains ==
         "Module Power Socket 0 210, Grace Power Socket 0 164, CPU Power Socket 0 120, SysIO Power Socket 0 44");
   std::vector<Meter> two = grace;
   for (const auto& meter : grace) two.push_back({meter.label.substr(0, meter.label.size() - 1) + "1", meter.power_w});
-  CHECK(tell(two).power_w == 420);
-  CHECK(tell({grace[3], grace[2], grace[1], grace[0]}).power_w == 210);
-  CHECK(tell({grace[1], grace[2], grace[3]}).power_w == 164);
-  CHECK(tell({grace[0], grace[2], grace[3]}).power_w == 210);
+  CHECK(read_meters(two).power_w == 420);
+  CHECK(read_meters({grace[3], grace[2], grace[1], grace[0]}).power_w == 210);
+  CHECK(read_meters({grace[1], grace[2], grace[3]}).power_w == 164);
+  CHECK(read_meters({grace[0], grace[2], grace[3]}).power_w == 210);
 }
 
 TEST_CASE("the rails of a processor alone measure its package, and no system") {
-  const Metered metered =
-      tell({{"CPU Power Socket 0", 120}, {"CPU Power Socket 1", 110}, {"SysIO Power Socket 0", 44}});
+  const ReadMeters metered =
+      read_meters({{"CPU Power Socket 0", 120}, {"CPU Power Socket 1", 110}, {"SysIO Power Socket 0", 44}});
   CHECK(metered.power_w == 230);
   CHECK(metered.energy_finding.find("package by hwmon") != std::string::npos);
   CHECK(metered.energy_finding.find("system by hwmon") == std::string::npos);
-  const Metered none = tell({{"SysIO Power Socket 0", 44}, {"Fan", 12}});
+  const ReadMeters none = read_meters({{"SysIO Power Socket 0", 44}, {"Fan", 12}});
   CHECK(none.source == EnergySource::estimated);
   CHECK(none.energy_finding.find("by hwmon") == std::string::npos);
 }
 
 TEST_CASE("a total beside its supplies counts once, by its label, by what it measures or by what it shows") {
-  CHECK(tell({{"PSU 1", 180}, {"PSU 2", 170}, {"Total", 350}}).power_w == 350);
-  CHECK(tell({{"", 180, {"LNXSYBUS:00"}}, {"", 170, {"LNXSYBUS:01"}}, {"", 330, {"LNXSYBUS:00", "LNXSYBUS:01"}}})
+  CHECK(read_meters({{"PSU 1", 180}, {"PSU 2", 170}, {"Total", 350}}).power_w == 350);
+  CHECK(read_meters({{"", 180, {"LNXSYBUS:00"}}, {"", 170, {"LNXSYBUS:01"}}, {"", 330, {"LNXSYBUS:00", "LNXSYBUS:01"}}})
             .power_w == 330);
-  CHECK(tell({{"", 352}, {"", 180}, {"", 170}}).power_w == 352);
-  CHECK(tell({{"", 350, {"LNXSYBUS:00"}}, {"", 351, {"LNXSYBUS:00"}}}).power_w == 350);
+  CHECK(read_meters({{"", 352}, {"", 180}, {"", 170}}).power_w == 352);
+  CHECK(read_meters({{"", 350, {"LNXSYBUS:00"}}, {"", 351, {"LNXSYBUS:00"}}}).power_w == 350);
 }
 
 TEST_CASE("a meter of a battery measures no machine, and one meter alone is the system whatever its label") {
   auto places = place_power_meters({{"", {}, true, {}}, {"", {}, false, {}}});
   CHECK(places[0].role == MeterRole::left_out);
   CHECK(places[1] == MeterPlace{MeterRole::system, "system", std::nullopt});
-  CHECK(tell({{"Blade input", 400}}).domains == "system 400");
+  CHECK(read_meters({{"Blade input", 400}}).domains == "system 400");
   for (const auto& place :
        place_power_meters({{"PSU", {}, false, {}}, {"PSU", {}, false, {}}, {"PSU-1", {}, false, {}}}))
     CHECK(place.role == MeterRole::system);

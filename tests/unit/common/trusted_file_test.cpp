@@ -41,7 +41,7 @@ TEST_CASE("a secret is its owner's alone") {
 }
 
 TEST_CASE("a file that does not exist passes by name") {
-  const test::TempDir dir;
+  const wattle::test::TempDir dir;
   CHECK(check_authority(dir.file("none")));
   REQUIRE(write_file_atomically(dir.file("list"), "x", 0666));
   REQUIRE(::chmod(dir.file("list").c_str(), 0666) == 0);

@@ -141,7 +141,8 @@ TEST_CASE("the UID of another pod is never taken over, whichever of both comes f
   Known known;
   std::vector<Change<Pod>> both;
   for (const json& object : {mirror_pod("forged", "n1", "victim"), plain_pod("victim", "n1")})
-    both.push_back({object["metadata"]["uid"], std::make_shared<const Pod>(read_pod(object)), false});
+    both.push_back(
+        {object["metadata"]["uid"].get<std::string>(), std::make_shared<const Pod>(read_pod(object)), false});
   known.take({}, both);
   CHECK(known.names == Names{{"victim", "victim-name"}, {"forged", "forged-name"}});
 }

@@ -73,7 +73,7 @@ TEST_CASE("replicas count where they were advised: in flight, and when they run 
     return std::array{view.nodes[0].owner_pods, view.nodes[1].owner_pods};
   };
   using Counts = std::array<std::uint64_t, 2>;
-  both.advised.advise("a", both.place(1), estimate_of(1), both.now, owner);
+  both.advised.advise("a", both.place(1), estimate_of(1), both.now, wattle::Duration::zero(), owner);
   CHECK(replicas() == Counts{0, 1});
   CHECK(replicas("default/ReplicaSet/other") == Counts{0, 0});
   both.run("a", 0, estimate_of(1));

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "common/dir.hpp"
+#include "common/trusted_file.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle;
