@@ -49,7 +49,7 @@ URL = text(rf"(https?://{HOST}(:{PORT})?({PATH})?)?")
 FORMS = {
     "agent": {
         "node": {"type": "string", "minLength": 1},
-        "pod_parents": {"type": "array", "items": text("/(.*[^/])")},
+        "pod_parents": {"type": "array", "items": text(r"/(.*/)?([^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)(/.*)?") | {"not": {"pattern": r"(^|/)\.\.(/|$)"}}},
         "cluster_networks": {"type": "array", "maxItems": 30, "items": NETWORK},
         "controller.endpoint": TARGET,
         "controller.enrol.url": text(rf"https://{HOST}:{PORT}({PATH})?"),

@@ -42,9 +42,8 @@ std::optional<Sum> sum_of(const EnergyReadings& readings, EnergyKind kind) {
     sum.energy_uj += static_cast<double>(*domain.energy_uj);
     sum.sockets.push_back(domain.socket.value_or(0));
   }
-  std::ranges::sort(sum.sockets);
-  const auto twice = std::ranges::unique(sum.sockets);
-  sum.sockets.erase(twice.begin(), twice.end());
+  std::sort(sum.sockets.begin(), sum.sockets.end());
+  sum.sockets.erase(std::unique(sum.sockets.begin(), sum.sockets.end()), sum.sockets.end());
   return sum.sockets.empty() ? std::nullopt : std::optional(std::move(sum));
 }
 }  // namespace

@@ -48,7 +48,7 @@ SimPod sim_pod(const Episode& episode, std::size_t p) {
   SimPod made;
   made.spec.uid = "pod-" + std::to_string(p);
   made.spec.name = made.spec.uid;
-  made.spec.app = made.spec.owner = app.owner + " " + app.image;
+  made.spec.app = app.owner + " " + app.image;
   made.spec.request = pod.request;
   made.mean_demand_cores = pod.times * episode.day->mean_cores[pod.machine];
   made.memory_used_bytes = 0.7 * pod.request.memory_bytes;

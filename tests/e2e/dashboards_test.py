@@ -72,7 +72,7 @@ def walk_page(house, targets):
     rules = {"without": {"helm upgrade": "no helm here"}}
     try:
         helm = assets.helm(may_build=False)
-        rules = {"instead": {"helm upgrade": (f"{helm} template wattle {HERE.parents[1]}/k8s/chart --kube-version {assets.VERSION} --set monitoring.enabled=true | grep -c grafana_dashboard",
+        rules = {"instead": {"helm upgrade": (f"{helm} template wattle {HERE.parents[1]}/k8s/chart --kube-version {assets.VERSION} --set monitoring.enabled=true --set images.registry=registry.example | grep -c grafana_dashboard",
                                               "no release to upgrade: its objects are rendered")}}
     except assets.Missing:
         pass

@@ -13,6 +13,7 @@ import socket
 import sys
 
 from house import House, binaries_from, fetch, wait_until
+from patience import LATE_S
 
 LOW = 256
 OWN = 1024  # controller/descriptors.hpp: kOwnDescriptors
@@ -83,7 +84,7 @@ def full(binaries):
         quiet = cost_of_fetches(house, process)
         with contextlib.ExitStack() as strangers:
             for _ in range(2 * LOW):
-                strangers.enter_context(socket.create_connection(("127.0.0.1", house.telemetry), timeout=60))
+                strangers.enter_context(socket.create_connection(("127.0.0.1", house.telemetry), timeout=LATE_S))
             wait_until("connections are refused for want of descriptors", lambda: refused(house) > 0)
             loud = cost_of_fetches(house, process)
             check("the process does not spin", loud < 3 * quiet + 1, f"{loud:.2f} s of CPU, {quiet:.2f} s without them")

@@ -12,6 +12,7 @@ import socket
 import sys
 
 from house import House, binaries_from, extender_args, fetch, free_ports, wait_until
+from patience import LATE_S
 
 TOKEN = "correct-horse-battery-staple"
 HOSTILE = 300  # more than a port's 256 connections
@@ -27,7 +28,7 @@ def check(claim, truth, detail=""):
 
 def ask(port, method, path, body=None, headers=None):
     """(status, body) of one request on a connection of its own; (0, why) where there is no answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LATE_S)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -40,7 +41,7 @@ def ask(port, method, path, body=None, headers=None):
 
 def answered(port, text):
     """The first line of the answer to a request of which no more is sent."""
-    with socket.create_connection(("127.0.0.1", port), timeout=120) as s:
+    with socket.create_connection(("127.0.0.1", port), timeout=LATE_S) as s:
         s.sendall(text)
         return s.makefile("rb").readline().decode(errors="replace").strip()
 
@@ -82,12 +83,12 @@ def slow_bodies(port, path, length, body, good, name):
     """Newcomers connect several at a time before any of them speaks, as a crowd of nodes does."""
     hostile = []
     for _ in range(HOSTILE):
-        s = socket.create_connection(("127.0.0.1", port), timeout=120)
+        s = socket.create_connection(("127.0.0.1", port), timeout=LATE_S)
         s.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {length}\r\n\r\n{{".encode())
         hostile.append(s)
     answers = []
     for _ in range(4):
-        crowd = [http.client.HTTPConnection("127.0.0.1", port, timeout=120) for _ in range(CROWD)]
+        crowd = [http.client.HTTPConnection("127.0.0.1", port, timeout=LATE_S) for _ in range(CROWD)]
         for honest in crowd:
             honest.connect()
         for i, honest in enumerate(crowd):

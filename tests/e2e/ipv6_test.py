@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 from house import SKIPPED, HouseError, binaries_from, extender_args, fetch, wait_until
+from patience import LATE_S
 
 NAME = "wattle-controller.wattle.svc"
 ADDRESS = "fd00:10:96::1"
@@ -41,7 +42,7 @@ class Place:
         for name in ("agent", "shim", "operator"):
             self.run("wattle", "keys", "allow", "--allow-list", f"{folder}/allow", f"{folder}/{name}.key.pub", name, name)
 
-    def run(self, program, *words, check=True, timeout=120):
+    def run(self, program, *words, check=True, timeout=LATE_S):
         done = subprocess.run([self.binaries / program, *words], capture_output=True, text=True, timeout=timeout, check=False)
         if check and done.returncode != 0:
             raise HouseError(f"{program} {' '.join(words)}: exit {done.returncode}: {done.stderr}")
@@ -110,7 +111,7 @@ def reached(finding):
 
 
 def curl(url, *words):
-    return subprocess.run(["curl", "-gs", *words, url], capture_output=True, text=True, timeout=60, check=False).stdout
+    return subprocess.run(["curl", "-gs", *words, url], capture_output=True, text=True, timeout=LATE_S, check=False).stdout
 
 
 def probe_answers():

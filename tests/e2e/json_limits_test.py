@@ -12,6 +12,7 @@ import threading
 import urllib.error
 
 from house import House, binaries_from, extender_args, fetch, wait_until
+from patience import LATE_S
 
 DEEP = 75_000
 MEMORY_MAX_KIB = 256 << 10  # systemd/wattle-shim.service
@@ -50,7 +51,7 @@ def peak_kib(pid):
 def ask(url, body):
     for _ in range(20):
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
-            return fetch(url, body, timeout=120)
+            return fetch(url, body, timeout=LATE_S)
     return 0, "the connection broke 20 times"
 
 

@@ -15,6 +15,7 @@ import tempfile
 import threading
 
 from house import binaries_from
+from patience import LATE_S
 
 PREFIX = "/k8s/clusters/c-m-4x7k"
 failures = 0
@@ -89,14 +90,14 @@ def main():
         server = Server(folder)
         plugin(folder)
         done = subprocess.run([str(pathlib.Path(binaries, "wattle")), "provision", "restore", "--namespace", "shop", "--kubeconfig", str(kubeconfig(folder, server))],
-                              capture_output=True, text=True, timeout=120, env=os.environ | {"PATH": "/usr/bin:/bin"}, check=False)
+                              capture_output=True, text=True, timeout=LATE_S, env=os.environ | {"PATH": "/usr/bin:/bin"}, check=False)
         check("the command reaches the API server", done.returncode == 0, done.stderr)
         check("every request is below the path", server.asked and all(path.startswith(f"{PREFIX}/api") for path, _ in server.asked), server.asked)
         tokens = [token for _, token in server.asked]
         check("every request has the program's newest token", tokens and all(token == f"Bearer token-{i + 2}-shop" for i, token in enumerate(tokens)), tokens)
         (folder / "login").write_text("#!/bin/sh\necho 'log in first' >&2\nexit 4\n")
         failed = subprocess.run([str(pathlib.Path(binaries, "wattle")), "provision", "restore", "--namespace", "shop", "--kubeconfig", str(folder / "kubeconfig")],
-                                capture_output=True, text=True, timeout=120, check=False)
+                                capture_output=True, text=True, timeout=LATE_S, check=False)
         check("a program that fails is named, and its words are shown", failed.returncode == 1 and "log in first" in failed.stderr and "exit code 4" in failed.stderr, failed.stderr)
         server.shutdown()
     return 1 if failures else 0

@@ -206,11 +206,15 @@ def check_resizers(objects, namespaces, what):
     writes = [rule for name in wanted & roles.keys() for rule in roles[name] if "pods" in rule["resources"] and set(rule["verbs"]) - {"list"}]
     if writes:
         manifests.breach(f"{what}: wattle-requests may do more to pods than list and resize them: {writes}")
+    scalers = [rule for name in wanted & roles.keys() for rule in roles[name]
+               if set(rule["apiGroups"]) & {"autoscaling", "autoscaling.k8s.io", "keda.sh"} and rule["verbs"] != ["list"]]
+    if scalers:
+        manifests.breach(f"{what}: wattle-requests may do more to autoscalers than list them: {scalers}")
 
 
 def check_autoscalers(objects, asked, what):
-    """Who may see autoscalers: nobody, or where it was asked for the controller; it lists them. That it suggests goes with it."""
-    roles = {o["metadata"]["name"]: o["rules"] for o in objects if o["kind"] in ("Role", "ClusterRole")
+    """The controller may list autoscalers where suggestions are asked for, and the account that sets requests may (check_resizers)."""
+    roles = {o["metadata"]["name"]: o["rules"] for o in objects if o["kind"] in ("Role", "ClusterRole") and o["metadata"]["name"] != "wattle-requests"
              if any(set(rule["apiGroups"]) & {"autoscaling", "keda.sh"} for rule in o["rules"])}
     rules = [{"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"], "verbs": ["list"]},
              {"apiGroups": ["keda.sh"], "resources": ["scaledobjects"], "verbs": ["list"]}]

@@ -41,7 +41,7 @@ BESIDE_KEY = {"probes[].path": {"kind": "http"}, "probes[].timeout": {"interval"
 # Texts that a program judges by more than their type: (taken by it, refused by it).
 TEXTS = {
     "agent": {
-        "pod_parents": ([["/jobs"], ["/a/b"], []], [["jobs"], ["/jobs/"], ["/"]]),
+        "pod_parents": ([["/jobs"], ["/a/b"], ["/jobs/"], ["//a/./b"], ["/.a"], ["/..a"], []], [["jobs"], ["/"], ["/."], ["/a/../b"], ["/.."]]),
         "cluster_networks": ([["10.0.0.0/8"], ["fd00::/8"], ["192.0.2.1"], ["::1"], ["0.0.0.0/0"], ["10.0.0.0/32"], ["fd00::1:2/128"], [f"10.{n}.0.0/16" for n in range(30)]],
                              [["10.0.0.0/33"], ["fd00::/129"], ["10.0.0/8"], ["10.0.0.256/8"], ["010.0.0.1/8"], ["here"], ["10.0.0.0/"], ["10.0.0.0/-1"], [":::/8"], ["1:2:3/64"],
                               [f"10.{n}.0.0/16" for n in range(31)]]),

@@ -27,7 +27,7 @@ from cgroups import ENVIRONMENT, PATIENCE_S, Cgroup, until  # noqa: E402
 from documented import Failed, Undocumented, Walk  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
-from patience import pace  # noqa: E402
+from patience import LATE_S, pace  # noqa: E402
 
 PAGE = "docs/how-to/provision.md"
 KILLS = 12
@@ -236,7 +236,7 @@ def walk_damage(rig, cgroup, there):
             claim(f"{what}: the other lines suffice", cgroup.state() == there, (cgroup.state(), there))
         left = cgroup.state()
         rig.start()
-        claim(f"{what}: no start takes a limit of ours for the original", rig.running.wait(60) != 0 and cgroup.state() == left, cgroup.state())
+        claim(f"{what}: no start takes a limit of ours for the original", rig.running.wait(LATE_S) != 0 and cgroup.state() == left, cgroup.state())
         doctor = subprocess.run([rig.binary, "doctor", "--config", rig.config], capture_output=True, text=True, check=False)
         claim(f"{what}: doctor reports it", doctor.returncode == 1 and "record: lost" in doctor.stdout, doctor)
         record.write_bytes(whole)

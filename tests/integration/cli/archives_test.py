@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import LATE_S  # noqa: E402
+
 WATTLE = pathlib.Path(sys.argv[1]).resolve() / "wattle"
 FAILED = []
 
@@ -82,7 +85,7 @@ def restore(folder, content):
     place = folder / "backup"
     if content is not None:
         place.write_bytes(content)
-    done = subprocess.run([WATTLE, "restore", "--replace", "--config", folder / "controller.yaml", place], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([WATTLE, "restore", "--replace", "--config", folder / "controller.yaml", place], capture_output=True, text=True, timeout=LATE_S, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from patience import LATE_S  # noqa: E402
+
 BINARIES = pathlib.Path(sys.argv[1]).resolve()
 NOBODY = 65534
 FAILED = []
@@ -25,7 +28,7 @@ def claim(what, holds, seen=""):
 
 
 def run(*words, programs=BINARIES, **variables):
-    done = subprocess.run([programs / "wattle", *words], capture_output=True, text=True, timeout=300, check=False,
+    done = subprocess.run([programs / "wattle", *words], capture_output=True, text=True, timeout=LATE_S, check=False,
                           env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **variables})
     return done.returncode, done.stdout + done.stderr
 

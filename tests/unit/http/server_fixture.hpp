@@ -11,6 +11,7 @@
 
 #include "common/http/client.hpp"
 #include "common/http/server.hpp"
+#include "tests/patience.hpp"
 
 namespace wattle::http::test {
 
@@ -39,7 +40,7 @@ struct Fixture {
   }
   Client client() const { return Client("127.0.0.1", server->port()); }
   bool lives() const {
-    auto answer = client().request("GET", "/hello", "", std::chrono::seconds(10));
+    auto answer = client().request("GET", "/hello", "", wattle::tests::soon());
     return answer && answer->status == 200 && answer->body == "hello you";
   }
   Log log = Log::silent();

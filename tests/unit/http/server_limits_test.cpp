@@ -12,6 +12,7 @@
 #include "common/dir.hpp"
 #include "common/http/client.hpp"
 #include "common/http/crowd.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/http/raw_socket.hpp"
 #include "tests/unit/http/server_fixture.hpp"
@@ -31,8 +32,8 @@ using wattle::http::test::RawSocket;
 TEST_CASE("a body over the limit is 413, whether announced or chunked") {
   const Fixture f({}, 1000);
   auto client = f.client();
-  CHECK(client.request("POST", "/echo", std::string(1000, 'x'), 10s)->status == 200);
-  CHECK(client.request("POST", "/echo", std::string(1001, 'x'), 10s)->status == 413);
+  CHECK(client.request("POST", "/echo", std::string(1000, 'x'), wattle::tests::soon())->status == 200);
+  CHECK(client.request("POST", "/echo", std::string(1001, 'x'), wattle::tests::soon())->status == 413);
   const RawSocket socket(f.server->port());
   socket.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'x') +
               "\r\n0\r\n\r\n");
@@ -46,8 +47,8 @@ TEST_CASE("a route that declares no body takes a few hundred bytes, and a header
   ServerOptions options;
   const Fixture f(options);
   auto client = f.client();
-  CHECK(client.request("POST", "/small", std::string(512, 'x'), 10s)->status == 200);
-  CHECK(client.request("POST", "/small", std::string(513, 'x'), 10s)->status == 413);
+  CHECK(client.request("POST", "/small", std::string(512, 'x'), wattle::tests::soon())->status == 200);
+  CHECK(client.request("POST", "/small", std::string(513, 'x'), wattle::tests::soon())->status == 413);
   options.token_file = dir.file("token");
   const Fixture guarded(options);
   // None of these sends its body: the answer comes without it.
@@ -75,7 +76,8 @@ TEST_CASE("bodies that are announced and do not arrive hold no room") {
     silent.back().send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n" + std::string(1000, 'x'));
   }
   for (int i = 0; i < 10; ++i)
-    CHECK(f.client().request("POST", "/echo", std::string(300'000, 'y'), 60s)->body.size() == 300'000);
+    CHECK(f.client().request("POST", "/echo", std::string(300'000, 'y'), wattle::tests::late())->body.size() ==
+          300'000);
 }
 
 TEST_CASE("a body that finds only bodies at work is refused, a small one is not, and the room comes back") {
@@ -96,16 +98,17 @@ TEST_CASE("a body that finds only bodies at work is refused, a small one is not,
   const auto server = Server::start(options, std::move(routes), log);
   REQUIRE(server);
   const auto client = [&server] { return Client("127.0.0.1", server->port()); };
-  auto first = std::async(std::launch::async,
-                          [&client] { return client().request("POST", "/slow", std::string(400'000, 'x'), 60s); });
+  auto first = std::async(std::launch::async, [&client] {
+    return client().request("POST", "/slow", std::string(400'000, 'x'), wattle::tests::late());
+  });
   while (!inside) std::this_thread::yield();
   const RawSocket second(server->port());
   second.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n" + std::string(400'000, 'x'));
   CHECK(first_line(second.read_until("\r\n\r\n")) == "HTTP/1.1 503 Service Unavailable");
-  CHECK(client().request("POST", "/echo", std::string(60'000, 'y'), 10s)->body.size() == 60'000);
+  CHECK(client().request("POST", "/echo", std::string(60'000, 'y'), wattle::tests::soon())->body.size() == 60'000);
   release.set_value();
   CHECK(first.get()->body == "400000");
-  CHECK(client().request("POST", "/echo", std::string(400'000, 'y'), 10s)->status == 200);
+  CHECK(client().request("POST", "/echo", std::string(400'000, 'y'), wattle::tests::soon())->status == 200);
 }
 
 TEST_CASE("a request under a name that is not the server's is refused, whatever it asks for") {
@@ -135,7 +138,7 @@ TEST_CASE("our own client names an IPv6 address as servers expect it") {
     MESSAGE("skipped: no IPv6 loopback: ", server.error().message());
     return;
   }
-  const auto answer = Client("::1", server->port()).request("GET", "/host", "", 10s);
+  const auto answer = Client("::1", server->port()).request("GET", "/host", "", wattle::tests::soon());
   REQUIRE(answer);
   CHECK(answer->status == 200);
   CHECK(answer->body == "[::1]:" + std::to_string(server->port()));
@@ -155,7 +158,7 @@ TEST_CASE("a wrong token is answered later each time, the right one at once, and
   }
   auto client = f.client();
   client.bearer("correct-horse-battery");
-  CHECK(client.request("GET", "/hello", "", 60s)->status == 200);
+  CHECK(client.request("GET", "/hello", "", wattle::tests::late())->status == 200);
   for (const auto& socket : guessing) CHECK(first_line(socket.read_to_end()) == "HTTP/1.1 401 Unauthorized");
 }
 
@@ -208,7 +211,7 @@ TEST_CASE("connections over the limit are refused with 503 while all are at work
   CHECK(first_line(another.read_to_end()) == "HTTP/1.1 503 Service Unavailable");
   release.set_value();
   for (const auto& socket : busy) CHECK(first_line(socket.read_to_end()) == "HTTP/1.1 200 OK");
-  CHECK(Client("127.0.0.1", server->port()).request("GET", "/hello", "", 10s)->status == 200);
+  CHECK(Client("127.0.0.1", server->port()).request("GET", "/hello", "", wattle::tests::soon())->status == 200);
 }
 
 TEST_CASE("connections that dribble a header own no port: who asks is answered, however many they are") {

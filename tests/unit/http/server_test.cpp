@@ -71,7 +71,8 @@ TEST_CASE(
     slow.back().send(std::string(250'000, 'x'));
   }
   for (int i = 0; i < 10; ++i)
-    CHECK(f.client().request("POST", "/echo", std::string(400'000, 'y'), 60s)->body.size() == 400'000);
+    CHECK(f.client().request("POST", "/echo", std::string(400'000, 'y'), wattle::tests::late())->body.size() ==
+          400'000);
   CHECK(slow.front().read_to_end().empty());
   CHECK(options.refusals->get(wattle::http::Refused::too_many) >= 4);
 }
