@@ -143,7 +143,7 @@ std::vector<Finding> ask(const AgentConfig& config, bool whole) {
     if (!whole && !examiner.at_start) continue;
     for (auto& finding : examiner.examine(config)) all.push_back(std::move(finding));
   }
-  std::ranges::stable_partition(all, [](const Finding& finding) { return !finding.absent; });
+  std::stable_partition(all.begin(), all.end(), [](const Finding& finding) { return !finding.absent; });
   return all;
 }
 }  // namespace

@@ -59,7 +59,7 @@ def foreign_hosts(house):
     status, _ = ask(house.http, "GET", "/api/v1/status", headers=own | {"Host": "wattle.example.org"})
     check("controller: a name of http.hosts is answered", status == 200, status)
     status, text = ask(house.http, "GET", "/metrics", headers=own)
-    check("refusals by name are counted", 'wattle_controller_refused_total{endpoint="http",reason="host"} 9' in text)
+    check("refusals by name are counted", 'wattle_controller_refused_total{socket="http",reason="host"} 9' in text)
 
 
 def large_bodies(house, enrol_port):

@@ -109,8 +109,11 @@ def up_and_down(claims, host):
     claims.check("`wattle up` says that the node is live", "is live" in said, said)
     config = f"{HOME}/.local/state/wattle-up/cli.yaml"
     claims.check("`wattle nodes` shows it", socket.gethostname() in host.run(f"WATTLE_CONFIG={config} wattle nodes")[1])
-    code, said = host.run(f"wattle up --folder {HOME}/.local/state/wattle-up")
-    claims.check("up twice is refused, with the mend", code == 1 and "wattle down" in said, said)
+    again = f"wattle up --folder {HOME}/.local/state/wattle-up"
+    code, said = host.run(f"setpriv --reuid=nobody --regid=nogroup --clear-groups {again}")
+    claims.check("up twice is refused, with the fix", code == 1 and "wattle down" in said, said)
+    code, said = host.run(again)
+    claims.check("up in a folder of another user is refused", code == 1 and "belongs to nobody" in said, said)
     code, said = host.run("wattle up --folder /etc")
     claims.check("a folder of others is left alone", code == 1 and "is not empty" in said and host.run("test -e /etc/passwd")[0] == 0, said)
     said = walk.take(blocks[1])
