@@ -214,7 +214,14 @@ check('and the command line says so', (await world('limit')) === 0.4);
 await page.click('#change');
 await changeTo('', 'default', 'as it was', operators);
 await reads('in words: no limit of its own', page, 'Pods may wait for a CPU as long as they did under the default scheduler.', 'dialog');
+// The controller's answer, with what it adds while its disk is full (full_disk_test.py fills one)
+await page.route('**/page/change', async (route) => {
+  const answer = await route.fetch();
+  await route.fulfill({ response: answer, json: { ...await answer.json(), unwritten: { error: 'database or disk is full' } } });
+});
 await page.click('dialog button[type=submit]');
+await reads('a change that is not on disk says so', page, /Changed: .* It is in force, but not on the controller's disk: a restart of the controller would forget it \(database or disk is full\)\./);
+await page.unroute('**/page/change');
 await reads('and is as it was', page, /Who changed what .*as it was/);
 await page.click('#change');
 await inDialog('Late:').fill('3%');
