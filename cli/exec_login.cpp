@@ -1,6 +1,7 @@
 #include "cli/exec_login.hpp"
 
 #include <ctime>
+
 #include "common/json/value.hpp"
 
 #include "cli/process.hpp"

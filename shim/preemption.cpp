@@ -1,6 +1,7 @@
 #include "shim/preemption.hpp"
 
 #include <unordered_set>
+
 #include "common/json/value.hpp"
 
 namespace wattle::shim {

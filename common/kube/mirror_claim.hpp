@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+
 #include "common/json/value.hpp"
 
 namespace wattle::kube {

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <vector>
+
 #include "common/json/value.hpp"
 
 namespace wattle::kube {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+
 #include "common/json/value.hpp"
 
 namespace wattle::kube {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+
 #include "common/json/value.hpp"
 
 namespace wattle::kube {
