@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(ReviewRig, "what the API server does not vouch for proves noth
   json status = good_status();
   status["authenticated"] = false;
   CHECK(why(status) == EnrolRefused::token);
-  for (const json& audiences : {json({"https://kubernetes.default.svc"}), json(nullptr), json("wattle")}) {
+  for (const json& audiences : {json::array({"https://kubernetes.default.svc"}), json(nullptr), json("wattle")}) {
     status = good_status();
     status["audiences"] = audiences;
     CHECK(why(status) == EnrolRefused::token);
