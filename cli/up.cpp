@@ -202,7 +202,7 @@ Status start_all(const UpPlan& plan, UpRunning& running) {
   return check_running(plan, running);
 }
 
-// Of a folder in use: which of its programs do not run any more.
+// Lists the programs of a folder in use that have exited.
 std::string ended_of(const std::string& folder) {
   const auto running = read_processes(folder);
   std::string ended;

@@ -1,4 +1,4 @@
-// Judges what every source of energy told over one interval, and withholds what cannot be energy.
+// Checks the reading of every energy source over one interval and withholds values that cannot be energy.
 // Rules    still      a package, its cores or its DRAM counts nothing for 2 s in which the CPUs worked for a core-second. Until then a
 //                     reading of nothing is a lower bound. The counter is believed again once it moved in kReturnAfter intervals
 //          backwards  the counter fell and did not wrap; found by the source (DomainEnergy::fault)
@@ -27,7 +27,7 @@
 
 namespace wattle::agent {
 
-// How a counter that stands still, runs backwards, jumps or disagrees is told of.
+// How a counter that stands still, runs backwards, jumps or disagrees is reported.
 struct EnergyDoubt {
   EnergySource source = EnergySource::none;
   EnergyKind kind = EnergyKind::other;

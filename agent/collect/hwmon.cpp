@@ -57,7 +57,7 @@ std::optional<std::uint64_t> energy_between_uj(const PowerSample& prev, const Po
 namespace {
 constexpr const char* kMeterFile = "power1_average";
 
-// What is told of an ACPI meter beside its power; of older kernels in device/.
+// Attributes of an ACPI meter beside its power; older kernels have them in device/.
 std::string text_of(const Dir& dir, const std::string& place, const char* file) {
   for (const std::string& folder : {place, place + "/device"})
     if (const auto text = dir.read_file(folder + "/" + file, 256); text && !parse::trim(*text).empty())

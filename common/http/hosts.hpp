@@ -15,7 +15,7 @@ namespace wattle::http {
 class Hosts {
  public:
   Hosts(std::vector<std::string> configured, std::string_view machine);
-  // Of a header "Host: name:port".
+  // Takes the value of a header "Host: name:port".
   bool admit(std::string_view host) const;
 
  private:
