@@ -31,7 +31,7 @@ enum class MeterRole : std::uint8_t { system, package, part, left_out };
 struct MeterPlace {
   MeterRole role = MeterRole::system;
   std::string label;               // unique among the meters; "system" of one that is alone
-  std::optional<unsigned> socket;  // of a label that ends in its number
+  std::optional<unsigned> socket;  // from a label that ends in a socket number
 
   bool operator==(const MeterPlace&) const = default;
 };

@@ -16,7 +16,7 @@ void Session::send(Response response, bool keep) {
   const bool got_header = parser_->is_header_done();
   const bool old = got_header && message.version() == 10;
   keep_ = keep && message.keep_alive() && !stopping_ && !shared_.stopping;
-  parser_->get().body() = std::string();  // of a request that is refused, what has come of it
+  parser_->get().body() = std::string();  // drops the part of a refused request's body that has arrived
   give_room();
   if (!take(Turn::peer)) return close();
   const auto status = static_cast<unsigned>(response.status);

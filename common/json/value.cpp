@@ -127,7 +127,7 @@ void BasicJson<order>::destroy() noexcept {
   kind_ = JsonKind::null;
 }
 
-// Of a value that is null.
+// Builds the value from `from`. Call only on a null value.
 template <JsonOrder order>
 void BasicJson<order>::assign(const JsonRef& from) {
   using Kind = JsonRef::Kind;

@@ -164,7 +164,7 @@ class BasicJson {
   std::size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
   iterator find(std::string_view key);
   const_iterator find(std::string_view key) const;
-  // Of a null value it makes an object, or an array.
+  // Turns a null value into an object or an array.
   BasicJson& operator[](std::string_view key);
   BasicJson& operator[](const char* key) { return (*this)[std::string_view(key)]; }
   BasicJson& operator[](const std::string& key) { return (*this)[std::string_view(key)]; }
