@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 
-from house import HouseError, fetch, wait_until
+from house import HouseError, ProcessEnded, fetch, wait_until
 from patience import LATE_S, SOON_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -64,7 +64,7 @@ class Demo:
         def look():
             found = self.find(pattern)
             if not found and self.process.poll() is not None:
-                raise HouseError(f"the demo ended with {self.process.returncode}:\n{self.output()[-3000:]}")
+                raise ProcessEnded(f"the demo ended with {self.process.returncode}:\n{self.output()[-3000:]}")
             return found
         return wait_until(f"the demo says '{pattern}'", look, seconds)
 

@@ -28,6 +28,10 @@ class HouseError(Exception):
     pass
 
 
+class ProcessEnded(HouseError):
+    """A process that the test needs has ended: no wait can succeed any more."""
+
+
 def free_ports(count):
     """Below the range of outgoing connections: one of those might take the port while its server is down."""
     ports = []
@@ -44,7 +48,7 @@ def free_ports(count):
 
 
 def wait_until(what, condition, seconds=LATE_S):
-    """Polls until `condition` gives something true; gives it back."""
+    """Polls until `condition` gives something true, and returns that. Errors count as "not yet", but for ProcessEnded."""
     end = time.monotonic() + seconds
     last = None
     while time.monotonic() < end:
@@ -52,6 +56,8 @@ def wait_until(what, condition, seconds=LATE_S):
             last = condition()
             if last:
                 return last
+        except ProcessEnded:
+            raise
         except (OSError, urllib.error.URLError, HouseError, ValueError, KeyError) as error:
             last = error
         pace(0.1)
@@ -159,7 +165,7 @@ class House:
 
     def alive(self, name):
         if self.processes[name].poll() is not None:
-            raise HouseError(f"{name} ended with {self.processes[name].returncode}:\n{self.log(name)[-2000:]}")
+            raise ProcessEnded(f"{name} ended with {self.processes[name].returncode}:\n{self.log(name)[-2000:]}")
         return True
 
     def log(self, name):

@@ -15,7 +15,8 @@ import time
 
 from checkpoints import damaged_checkpoint, killed_while_saving, old_checkpoint_restored
 from clocks import jumping_clocks
-from cluster import AGENTS, SHIM, Cluster, HouseError, wait_until
+from cluster import AGENTS, SHIM, Cluster, wait_until
+from house import HouseError
 from lies import lying_agent
 from net import missing
 from overflow import spool_overflow

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from house import HouseError, wait_until  # noqa: E402
+from house import ProcessEnded, wait_until  # noqa: E402
 from patience import LATE_S, SOON_S  # noqa: E402
 
 from audit import Spool, Store, audit  # noqa: E402
@@ -134,7 +134,7 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
     def alive(self, name):
         process = self.processes[name]
         if process.poll() is not None:
-            raise HouseError(f"{name} ended with {process.returncode}:\n{self.log(name)[-2000:]}")
+            raise ProcessEnded(f"{name} ended with {process.returncode}:\n{self.log(name)[-2000:]}")
         return True
 
     def log(self, name):

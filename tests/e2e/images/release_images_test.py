@@ -29,6 +29,7 @@ sys.dont_write_bytecode = True
 from debs import output  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED, fetch, free_ports  # noqa: E402
+from patience import LATE_S, SOON_S, pace  # noqa: E402
 
 VERSION = re.search(r"^project\(wattle VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.M).group(1)
 LARGEST = {"agent": 60_000_000, "shim": 60_000_000, "controller": 300_000_000}  # compressed, of one architecture
@@ -36,7 +37,7 @@ PROGRAMS = {"agent": ("wattle-agent",), "controller": ("wattle-controller", "wat
 USER = {"agent": "0:0", "controller": "64460:64460", "shim": "64460:64460"}
 CAPTURED = ROOT / "tests/fixtures/agent/two-socket-server"
 EMULATOR = "/usr/bin/qemu-aarch64-static"
-READY_S = 300  # emulated, beside compilers
+READY_S = LATE_S  # emulated, beside compilers
 claims = Claims()
 
 
@@ -162,13 +163,13 @@ def check_controller(architecture, there):
         while process.poll() is None and status != 200 and time.monotonic() - begun < READY_S:
             with contextlib.suppress(OSError):
                 status = fetch(f"http://127.0.0.1:{http}/readyz")[0]
-            time.sleep(0.2)
+            pace(0.2)
         log = (there.rootfs / "log").read_text(encoding="utf-8", errors="replace")
         claims.check(f"controller {architecture}: /readyz answers 200, after {time.monotonic() - begun:.0f} s", status == 200, log[-1500:])
         claims.check(f"controller {architecture}: with a network that libtorch learns with", "learning is off" not in log and "libwattle-left-out" not in log, log[-1500:])
     finally:
         process.terminate()
-        code = process.wait(60)
+        code = process.wait(SOON_S)
     claims.check(f"controller {architecture}: it ends when told", code == 0 and (state / "store.db").exists(), f"{code}: {log[-800:]}")
 
 

@@ -21,6 +21,7 @@ import urllib.parse
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import house  # noqa: E402
+from patience import LATE_S, SOON_S  # noqa: E402
 
 START_S = 240
 TAIL_LINES = 20
@@ -139,7 +140,7 @@ class ControlPlane:
 
     # ---- the API
 
-    def raw(self, method, path, body=None, timeout=30):
+    def raw(self, method, path, body=None, timeout=SOON_S):
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
         data = None if body is None else json.dumps(body).encode()
         link = getattr(self.kept, "link", None)
@@ -192,13 +193,13 @@ class ControlPlane:
     def nodes(self):
         return self.call("GET", "/api/v1/nodes")["items"]
 
-    def all_bound(self, count, seconds=240):
+    def all_bound(self, count, seconds=LATE_S):
         def bound():
             found = self.pods()
             return found if len(found) == count and all(pod["spec"].get("nodeName") for pod in found) else None
         return house.wait_until(f"{count} pods are bound", bound, seconds)
 
-    def nodes_ready(self, count, seconds=240):
+    def nodes_ready(self, count, seconds=LATE_S):
         def ready():
             found = [node for node in self.nodes() if any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", []))]
             return found if len(found) >= count else None

@@ -25,8 +25,9 @@ import manifests_test as manifests  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED, wait_until  # noqa: E402
+from patience import LATE_S  # noqa: E402
 
-PATIENCE = 120
+PATIENCE = LATE_S
 PRIORITIES = ["system-node-critical", "system-cluster-critical"]
 LIMITED = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": [{"name": "ResourceQuota", "configuration": {
     "apiVersion": "apiserver.config.k8s.io/v1", "kind": "ResourceQuotaConfiguration", "limitedResources": [

@@ -15,8 +15,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from control_plane import ControlPlane  # noqa: E402
 from house import House, HouseError, fetch, wait_until  # noqa: E402
+from patience import LATE_S, SOON_S  # noqa: E402
 
-PATIENCE = 240  # a control plane and a fleet on two busy processors
+PATIENCE = LATE_S  # a control plane and a fleet on two busy processors
 FDS_PER_AGENT = 4
 FDS_BESIDE = 200
 
@@ -88,7 +89,7 @@ class KubeHouse(House):
 
     def document(self, what):
         """As `wattle WHAT -o json` gives it, without a process for each question; None: there is no such thing."""
-        status, body = fetch(f"{self.api()}/api/v1/{what}", timeout=30)
+        status, body = fetch(f"{self.api()}/api/v1/{what}", timeout=SOON_S)
         if status == 404:
             return None
         if status != 200:

@@ -22,6 +22,7 @@ from control_plane import ControlPlane  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED, fetch, free_ports, wait_until  # noqa: E402
 from kube_house import PATIENCE, KubeHouse  # noqa: E402
+from patience import SOON_S  # noqa: E402
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d9", "uid": "00000000-0000-4000-8000-000000000001", "controller": True}
 
@@ -156,7 +157,7 @@ class Scenario:
         request = urllib.request.Request(f"http://127.0.0.1:{self.house.enrol_port}/api/v1/enrol", data=json.dumps({"public_key": public_key}).encode(),
                                          headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=SOON_S) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -37,12 +37,13 @@ from demo_run import Claims  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
 from node_objects import CONSOLE, console, patient, volume  # noqa: E402
 from node_plane import NodePlane  # noqa: E402
+from patience import AGES_S, SOON_S, pace  # noqa: E402
 from rbac_test import Server  # noqa: E402
 from real_node import NAME, PAUSE, RealNode, prepared  # noqa: E402
 from registry import Registry  # noqa: E402
 from wattle_there import WattleThere  # noqa: E402
 
-PATIENCE = 1800  # everything starts at once on two processors, perhaps without KVM
+PATIENCE = 2 * AGES_S  # everything starts at once on two processors, perhaps without KVM
 LOAD = "registry.test/load:1"
 SOURCES = ("cgroup", "psi", "bpf-sched", "bpf-tcp", "bpf-block")  # of the agent, that a container could be denied
 READINGS = 15  # in a window
@@ -187,7 +188,7 @@ def prioritized(plane, node, pod):
     """How often the scheduler asked its shim to score: by the shim's own page, read from within the machine by who has the token."""
     token = base64.b64decode(plane.call("GET", "/api/v1/namespaces/wattle/secrets/wattle-metrics")["data"]["token"]).decode()
     page = node.run("python3", "-c", "import urllib.request as u; print(u.urlopen(u.Request('http://{}:9462/metrics', headers={{'Authorization': 'Bearer {}'}}), "
-                    "timeout=60).read().decode())".format(pod["status"]["podIP"], token))
+                    "timeout={}).read().decode())".format(pod["status"]["podIP"], token, SOON_S))
     return sum(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith("wattle_shim_requests_total{") and 'verb="prioritize"' in line and 'code="200"' in line)
 
 
@@ -268,7 +269,7 @@ def readings(node, there, names, folders):
     """[(claim, truth, detail)] of one window: what `wattle pods` shows, beside what the cgroup files say of the same seconds."""
     used, began, told = usage_us(node, folders["busy"]), time.monotonic(), []
     while len(told) < READINGS:
-        time.sleep(1)
+        pace(1)
         pods = wait_until("`wattle pods` shows everything of both", lambda: measured(there), PATIENCE)
         told.append({name: pods[names[name]] for name in WORKLOADS})
     cores = (usage_us(node, folders["busy"]) - used) / 1e6 / (time.monotonic() - began)

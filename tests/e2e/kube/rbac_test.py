@@ -30,8 +30,9 @@ import manifests_test as manifests  # noqa: E402
 import rendering  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
+from patience import SOON_S  # noqa: E402
 
-PATIENCE = 60
+PATIENCE = SOON_S
 PLURALS = {kind: (plural, inside) for kinds in manifests.KINDS.values() for kind, plural, inside in kinds}
 failures = 0
 

@@ -29,12 +29,13 @@ import resize_test  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED, House, HouseError, wait_until  # noqa: E402
 from node_plane import NodePlane  # noqa: E402
+from patience import AGES_S, MOMENT_S, let_a_moment_pass  # noqa: E402
 from rbac_test import Server  # noqa: E402
 from real_node import NAME, PAUSE, RealNode, prepared  # noqa: E402
 from registry import Registry  # noqa: E402
 from resize_test import PODS, SPACE, VPA_DEFINITION, VPAS  # noqa: E402
 
-PATIENCE = 1200  # emulated, and perhaps beside compilers
+PATIENCE = AGES_S  # emulated, and perhaps beside compilers
 PROGRAMS = ("etcd", "kube-apiserver", "kubelet")
 MACHINE = "resizes"  # of prepared()
 
@@ -161,7 +162,7 @@ class OnRealNode(resize_test.Scenario):
         print(f"     why: {text}")
         self.check("why says so, in the kubelet's words", "can never give that (Infeasible)" in text and "capacity" in text, text)
         generation = self.pod("web-1")["metadata"]["generation"]
-        time.sleep(10)
+        let_a_moment_pass(5 * MOMENT_S)
         self.check("it is not asked for again", self.pod("web-1")["metadata"]["generation"] == generation)
         self.want("web", 1.2, 64)
         self.eventually("less is, and is given", lambda: self.state("web-1") == "in_force" and self.allocated("web-1")["cpu"] == "1200m")
@@ -187,7 +188,7 @@ class OnRealNode(resize_test.Scenario):
         self.check("why names it", "web-vpa has the say" in text, text)
         generation = self.pod("web-1")["metadata"]["generation"]
         self.want("web", 0.5, 64)
-        time.sleep(10)
+        let_a_moment_pass(5 * MOMENT_S)
         self.check("nothing is set there", self.pod("web-1")["metadata"]["generation"] == generation and self.allocated("web-1")["cpu"] == "1200m")
 
     def restored(self):

@@ -15,7 +15,6 @@ import pathlib
 import random
 import subprocess
 import sys
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE / "resize"), str(HERE.parent / "docs")]
@@ -28,11 +27,12 @@ from demo_run import Claims  # noqa: E402
 from documented import Walk  # noqa: E402
 from house import SKIPPED, House, wait_until  # noqa: E402
 from kubelet import Kubelet  # noqa: E402
+from patience import LATE_S, let_a_moment_pass, pace  # noqa: E402
 from rbac_test import Server, replace, without  # noqa: E402
 
 SPACE = "shop"
 PAGE = "docs/how-to/set-requests.md"
-PATIENCE = 120
+PATIENCE = LATE_S
 KILLS = 20
 PODS = f"/api/v1/namespaces/{SPACE}/pods"
 VPAS = f"/apis/autoscaling.k8s.io/v1/namespaces/{SPACE}/verticalpodautoscalers"
@@ -121,11 +121,11 @@ class Scenario:
         told = self.told("web")
         self.check("the controller tells what was there, and who set it", (told["request"]["cpu_cores"], told["original"]["cpu_cores"], told["resizes"]["set"]) == (2, 1, 1), told)
         generation = self.pod("web-1")["metadata"]["generation"]
-        time.sleep(3)
+        let_a_moment_pass()
         self.check("nothing is written again", self.pod("web-1")["metadata"]["generation"] == generation)
         self.want("web", 0.5, 100)
         self.eventually("down: to the original", lambda: self.requests("web-1") == {"cpu": "1", "memory": "512Mi"})
-        time.sleep(3)
+        let_a_moment_pass()
         self.check("and no further without leave", self.requests("web-1") == {"cpu": "1", "memory": "512Mi"}, self.requests("web-1"))
         self.plane.call("PATCH", f"{PODS}/web-1", {"metadata": {"annotations": {"wattle.dev/shrink": "allowed"}}})
         self.eventually("below it with leave", lambda: self.requests("web-1") == {"cpu": "500m", "memory": "100Mi"})
@@ -147,7 +147,7 @@ class Scenario:
         self.eventually("Infeasible: what the node can never give is taken back", lambda: self.state("web-1") == "infeasible" and self.requests("web-1")["cpu"] == "2")
         self.check("why says so", "can never give that (Infeasible)" in self.why("web", "--kubeconfig", self.kubeconfig))
         generation = self.pod("web-1")["metadata"]["generation"]
-        time.sleep(3)
+        let_a_moment_pass()
         self.check("it is not asked for again", self.pod("web-1")["metadata"]["generation"] == generation)
         self.want("web", 3, 100)
         self.eventually("less is", lambda: self.requests("web-1")["cpu"] == "3" and self.state("web-1") == "in_force")
@@ -179,7 +179,7 @@ class Scenario:
         self.eventually("a VerticalPodAutoscaler beside it has the say", lambda: self.state("web-1") == "refused")
         self.check("why names it", "web-vpa" in self.why("web", "--kubeconfig", self.kubeconfig))
         self.want("web", 1.5, 100)
-        time.sleep(3)
+        let_a_moment_pass()
         self.check("nothing is set there", self.requests("web-1")["cpu"] == "1")
         self.plane.call("PATCH", f"{VPAS}/web-vpa", {"spec": {"updatePolicy": {"updateMode": "Off"}}})
         self.eventually("one that only recommends does not", lambda: self.requests("web-1")["cpu"] == "1500m")
@@ -191,7 +191,7 @@ class Scenario:
         self.eventually("somebody's pod is set", lambda: self.requests("hand-1")["cpu"] == "600m")
         self.plane.raw("PATCH", f"{PODS}/hand-1/resize", {"spec": {"containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": "700m", "memory": "64Mi"}}}]}})
         self.eventually("what somebody else writes is the new original", lambda: self.record()[0]["hand-1"]["original"]["requests"]["cpu"] == "700m")
-        time.sleep(3)
+        let_a_moment_pass()
         self.check("and stays", self.requests("hand-1")["cpu"] == "700m", self.requests("hand-1"))
 
     def rights(self):
@@ -235,7 +235,7 @@ class Scenario:
         for turn in range(KILLS):
             self.want("web", 0.5 + 0.1 * (turn % 9), 64 + turn)
             self.want("full", 0.1 + 0.01 * turn, 32 + turn)
-            time.sleep(chance.uniform(0.02, 1.2))
+            pace(chance.uniform(0.02, 1.2))
             self.house.kill("setter")
             self.start_setter()
             self.kubelet.sync()
@@ -252,7 +252,7 @@ class Scenario:
                    == ({"cpu": "1", "memory": "512Mi"}, {"cpu": "500m", "memory": "64Mi"}), (self.requests("web-1"), self.requests("full-1")))
         self.check("and leaves what somebody else wrote", self.requests("hand-1")["cpu"] == "700m" and told.get("hand-1") == "kept", told)
         self.want("web", 2, 600)
-        time.sleep(3)
+        let_a_moment_pass()
         self.house.alive("setter")
         self.check("what was restored is not set again", self.requests("web-1") == {"cpu": "1", "memory": "512Mi"}, self.requests("web-1"))
         self.check("its record is gone", not self.record()[0], self.record()[0])

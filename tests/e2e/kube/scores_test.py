@@ -19,6 +19,7 @@ import assets  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED, wait_until  # noqa: E402
+from patience import LATE_S  # noqa: E402
 
 SCORED = re.compile(r'"Plugin scored node for pod" pod="default/([^"]+)" plugin="([^"]+)" node="([^"]+)" score=(-?\d+)')
 PLUGINS = {"NodeResourcesFit": "fit", "NodeResourcesBalancedAllocation": "balanced"}
@@ -55,7 +56,7 @@ def run(binaries, version, pods, claims):
                 predicted = json.loads(ours.stdout.readline())
                 name = f"pod-{i}"
                 plane.add_pod(name, cpu=f"{milli_cpu}m" if milli_cpu else None, memory=f"{mib}Mi" if mib else None)
-                bound = wait_until(f"{name} is bound", lambda n=name: next((p["spec"].get("nodeName") for p in plane.pods() if p["metadata"]["name"] == n), None), 240)
+                bound = wait_until(f"{name} is bound", lambda n=name: next((p["spec"].get("nodeName") for p in plane.pods() if p["metadata"]["name"] == n), None), LATE_S)
                 # A plugin that has nothing to say of a pod is left out of the log.
                 real = {node: {"fit": 0, "balanced": 0} | scores for node, scores in logged(plane, name).items()}
                 if real != predicted:

@@ -22,6 +22,7 @@ from control_plane import ControlPlane  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED, wait_until  # noqa: E402
 from kube_house import PATIENCE, KubeHouse  # noqa: E402
+from patience import SOON_S  # noqa: E402
 
 TENANT = "a-tenant"  # listed before the victim's namespace
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -29,7 +30,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 def as_tenant(plane, method, path, body):
     """By a user who has the rights of the role below alone."""
-    link = http.client.HTTPSConnection("127.0.0.1", plane.port, timeout=30, context=ssl.create_default_context(cafile=str(plane.ca)))
+    link = http.client.HTTPSConnection("127.0.0.1", plane.port, timeout=SOON_S, context=ssl.create_default_context(cafile=str(plane.ca)))
     link.request(method, path, json.dumps(body), {"Authorization": f"Bearer {plane.token}", "Content-Type": "application/json", "Impersonate-User": "mallory"})
     answer = link.getresponse()
     return answer.status, answer.read().decode()

@@ -23,6 +23,7 @@ import image  # noqa: E402
 import machine  # noqa: E402
 from house import HouseError, free_ports, wait_until  # noqa: E402
 from node_plane import ENDS_WITH_US, HOST  # noqa: E402
+from patience import LATE_S  # noqa: E402
 
 NAME = "real-1"
 PAUSE = "registry.test/pause:1"  # what holds a pod's namespaces
@@ -143,7 +144,7 @@ class RealNode(Machine):
             raise SystemExit(f"the machine ended: {(self.dir / 'qemu.log').read_text(errors='replace')[-1000:]} {machine.console_tail(self.console)}")
         return True
 
-    def run(self, *command, check=True, given="", seconds=120):
+    def run(self, *command, check=True, given="", seconds=LATE_S):
         """What a command inside says."""
         self.alive()
         code, said = self.agent.run(command, given, seconds)
@@ -171,7 +172,7 @@ class GuestAgent:
         self.node = node
 
     @contextlib.contextmanager
-    def asking(self, seconds=120):
+    def asking(self, seconds=LATE_S):
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(seconds)
             line.connect(str(self.node.dir / "agent"))

@@ -10,9 +10,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from house import HouseError, wait_until  # noqa: E402
+from patience import AGES_S  # noqa: E402
 
 
-PATIENCE = 600  # a controller on an emulated processor may keep a caller waiting
+PATIENCE = AGES_S  # a controller on an emulated processor may keep a caller waiting
 
 
 class WattleThere:
