@@ -124,15 +124,12 @@ int run_app(int argc, char** argv) {
     return !accepted ? complain(accepted.error()) : *accepted ? 0 : 1;
   }
   if (check) {
-    for (const std::string& warning : config->warnings)
-      std::cerr << "wattle-agent: " << printable_lines(warning) << '\n';
     std::cout << config_file << ": ok\n";
     return 0;
   }
   keep_memory_private();
   const SystemClock clock;
   const Log log("wattle-agent", config->log_level, config->log_format);
-  for (const std::string& warning : config->warnings) log.warn("configuration", {{"what", warning}});
   if (auto ran = agent::run(*config, clock, log); !ran) return complain(ran.error());
   return 0;
 }

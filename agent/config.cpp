@@ -278,7 +278,6 @@ Result<AgentConfig> read(config::Document document) {
 
   if (out.node.empty()) root.mistake("node", "empty", "give the node's name");
   WATTLE_CHECK(document.finish());
-  out.warnings = document.warnings();
   return out;
 }
 }  // namespace

@@ -90,7 +90,6 @@ struct AgentConfig {
   std::vector<IpNetwork> cluster_networks;  // round trips to peers there are not the users'
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
-  std::vector<std::string> warnings;  // of former names in the file
 };
 
 inline constexpr Duration kMinTick = std::chrono::milliseconds(100);

@@ -9,25 +9,14 @@
 #include "common/config_twice.hpp"
 #include "common/config_words.hpp"
 #include "common/dir.hpp"
-#include "common/former_names.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::config {
-namespace {
-
-bool without_effect(std::string_view path) {
-  return std::any_of(kFormerKeys.begin(), kFormerKeys.end(),
-                     [&](const FormerName& each) { return each.former == path && each.now.empty(); });
-}
-
-}  // namespace
-
 struct Document::Impl {
   std::string name;
   YAML::Node yaml;
   std::vector<std::pair<int, std::string>> mistakes;  // line, text
   std::vector<Key> keys;                              // asked for
-  std::vector<std::string> warnings;
   std::shared_ptr<Section::Node> root;
 };
 
@@ -60,46 +49,16 @@ struct Section::Node {
       document->keys.push_back({std::move(name), std::string(kind), std::move(range), std::move(standing), required});
   }
 
-  // What stands under that very name.
-  std::optional<YAML::Node> written(std::string_view key) const {
+  std::optional<YAML::Node> find(std::string_view key) const {
     if (!yaml.IsMap()) return std::nullopt;
     const YAML::Node found = std::as_const(yaml)[std::string(key)];
     if (!found.IsDefined() || found.IsNull()) return std::nullopt;
     return found;
   }
 
-  // The former name of the key; empty: it has none.
-  std::string_view former(std::string_view key) const {
-    const std::string now = full(key);
-    for (const FormerName& each : kFormerKeys)
-      if (each.now == now) return each.former.substr(now.size() - key.size());
-    return {};
-  }
-
-  // What stands under the key, or under its former name.
-  std::optional<YAML::Node> find(std::string_view key) const {
-    auto found = written(key);
-    if (const std::string_view old = former(key); !found && !old.empty()) found = written(old);
-    return found;
-  }
-
   std::optional<YAML::Node> take(std::string_view key) {
-    if (!known.emplace(key).second) return find(key);
-    const std::string_view old = former(key);
-    if (old.empty() || !yaml.IsMap() || !std::as_const(yaml)[std::string(old)].IsDefined()) return find(key);
-    known.emplace(old);
-    if (const auto before = written(old)) {
-      const int at = before->Mark().line + 1;
-      if (written(key))
-        add(old, at, "is the former name of " + full(key) + ", which is there too", "keep " + full(key) + " alone");
-      else
-        warn(old, at, "is called " + full(key) + " now; this name is accepted for one minor version more");
-    }
+    known.emplace(key);
     return find(key);
-  }
-
-  void warn(std::string_view key, int line, const std::string& what) {
-    document->warnings.push_back(document->name + ":" + std::to_string(line) + ": " + full(key) + " " + what);
   }
 
   int line() const { return yaml.Mark().line + 1; }
@@ -109,10 +68,6 @@ struct Section::Node {
       for (const auto& entry : yaml) {
         const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a scalar)";
         if (known.contains(key)) continue;
-        if (without_effect(full(key))) {
-          warn(key, entry.first.Mark().line + 1, "is without effect now; take it out");
-          continue;
-        }
         std::string mend = "remove it; known here:";
         for (const auto& name : known) mend += " " + name;
         const int at = entry.first.Mark().line + 1;
@@ -348,8 +303,6 @@ Result<Document> Document::parse(const std::string& text, const std::string& nam
     return fail(Errc::malformed, name + ":" + std::to_string(error.mark.line + 1), error.msg, "mend the YAML");
   }
 }
-
-const std::vector<std::string>& Document::warnings() const { return impl_->warnings; }
 
 std::vector<Key> Document::keys() const { return impl_->keys; }
 

@@ -11,8 +11,7 @@
 //   net.read("endpoint", out.endpoint);
 //   WATTLE_CHECK(doc.finish());                              // unknown keys and every mistake so far
 //
-// A key that is absent leaves the default in `out`; `required` makes absence a mistake. A former name of a key (former_names.hpp)
-// stands for it, and is warned of; both at once are a mistake.
+// A key that is absent leaves the default in `out`; `required` makes absence a mistake.
 #pragma once
 
 #include <cstdint>
@@ -87,8 +86,6 @@ class Document {
   Section root();
   // Every mistake so far, and each key that nobody read, in one error; fine if there is none.
   Status finish();
-  // Former names that were found, each with the name it has now; after finish().
-  const std::vector<std::string>& warnings() const;
   // What was asked for so far, in this order.
   std::vector<Key> keys() const;
 

@@ -25,7 +25,6 @@ int serve(const ControllerConfig& config) {
     log.error("cannot start", {{"error", stop.error()}});
     return 1;
   }
-  for (const std::string& warning : config.warnings) log.warn("configuration", {{"what", warning}});
   const SystemClock clock;
   ServiceNotify notify;
   auto controller = Controller::start(config, clock, log, &notify);
@@ -79,7 +78,6 @@ int run_app(int argc, char** argv) {
   config->descriptor_limit = raise_descriptor_limit();
   keep_memory_private();
   if (!check) return serve(*config);
-  for (const std::string& warning : config->warnings) std::cerr << printable_lines(warning) << '\n';
   std::cout << path << ": fine\n";
   return 0;
 }

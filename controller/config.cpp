@@ -294,7 +294,6 @@ Result<ControllerConfig> read(config::Document document) {
   out.log_level = static_cast<LogLevel>(level);
   out.log_format = static_cast<LogFormat>(format);
   WATTLE_CHECK(document.finish());
-  out.warnings = document.warnings();
   out.learn.epsilon = out.decide.epsilon;
   out.learn.shortlist = out.network.shortlist;
   // The learner must not give up on outcomes that the settle window still waits for.

@@ -125,7 +125,6 @@ struct ControllerConfig {
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
-  std::vector<std::string> warnings;  // of former names in the file
 };
 
 // How long an outcome is watched: as configured, else as the preset asks for, else kSettleWindow.

@@ -78,7 +78,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_CHECK(start_watch(clock, log));
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *tasks_, networks_, trainer_.get(), store_.get(),
                                 margin_learner_.get(), traffic_.get(), saver_.get(), watch_.get(), *rollout_, allow_,
-                                *live_, std::move(knowledge), former_network_gate(log), mode_reason, clock, log},
+                                *live_, std::move(knowledge), mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
@@ -235,19 +235,6 @@ placement::ClusterModel Controller::start_knowledge(const Log& log) {
     log.info("knowledge restored", {{"applications", static_cast<std::uint64_t>(knowledge.demand().apps())}});
   }
   return knowledge;
-}
-
-// A file that cannot be read is one that says nothing: the loop refuses it.
-std::optional<std::string> Controller::former_network_gate(const Log& log) const {
-  constexpr std::size_t kMostBytes = 64 << 10;
-  const auto dir = Dir::open_(config_.data_dir);
-  if (!dir) return std::nullopt;  // told by start_knowledge()
-  const auto file = dir->open_file(std::string(kFormerNetworkGateFile));
-  auto bytes = file ? file->read_all(kMostBytes) : Result<std::string>(tl::unexpected(file.error()));
-  if (bytes) return *bytes;
-  if (bytes.error().code == Errc::not_found) return std::nullopt;
-  log.error("the network gate's file is not read", {{"error", bytes.error()}});
-  return std::string();
 }
 
 Status Controller::start_watch(const Clock& clock, const Log& log) {

@@ -45,7 +45,6 @@ class Controller {
   Status start_margins(const Clock& clock, const Log& log);
   Status start_store(const Clock& clock, const Log& log);
   placement::ClusterModel start_knowledge(const Log& log);
-  std::optional<std::string> former_network_gate(const Log& log) const;
   Status start_watch(const Clock& clock, const Log& log);
   Status start_rollout(const Clock& clock, const Log& log);
   Status lock_state(const Log& log);

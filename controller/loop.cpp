@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <span>
 #include <utility>
 
@@ -233,18 +232,13 @@ void Loop::follow_requests() {
                     {{"rows", requests_->unreadable()}});
 }
 
-void Loop::keep_monitors() {
-  if (parts_.rollout.keep(decider_.monitors()) && std::exchange(parts_.former_network_gate, {}))
-    std::remove(
-        (parts_.config.data_dir + "/" + std::string(kFormerNetworkGateFile)).c_str());  // its row has what it held
-}
+void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitors()); }
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
   for (const std::string_view name :
        {kDriftRow, kNetworkGateRow, kLearnedGateRow, kOffPolicyRow, kSavingRow, kPlanRow}) {
     const std::string* text = parts_.rollout.kept(name);
-    if (text == nullptr && name == kNetworkGateRow && parts_.former_network_gate) text = &*parts_.former_network_gate;
     if (text != nullptr) states.push_back({std::string(name), *text});
   }
   std::vector<Error> unreadable;

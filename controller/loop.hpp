@@ -74,7 +74,6 @@ struct LoopParts {
   transport::AllowFile& allow;  // whose list is in force
   http::Broadcast& live;        // who looks at the page
   placement::ClusterModel knowledge;
-  std::optional<std::string> former_network_gate;  // the network gate as 0.1 kept it, in a file of its own
   std::string mode_reason;
   const Clock& clock;
   const Log& log;

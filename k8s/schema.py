@@ -313,11 +313,6 @@ def definition(binaries, part, keys):
         section(root, path).update(rule)
     for path, most in MOST_ITEMS.get(part, {}).items():
         section(root, path)["maxItems"] = most
-    # Names of one minor version before stand for what they are now; what does nothing any more is taken as it is.
-    former = (ROOT / "common/former_names.hpp").read_text(encoding="utf-8").partition("kFormerMetrics")[0]
-    for old, now in re.findall(r'FormerName\{"([\w.]+)", "([\w.]*)"\}', former):
-        if now in rules or (not now and old.partition(".")[0] in root["properties"] and part == "agent"):
-            place(root, old, rules.get(now, {}))
     return root
 
 

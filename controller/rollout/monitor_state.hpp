@@ -21,7 +21,6 @@
 
 namespace wattle::controller {
 
-inline constexpr std::string_view kFormerNetworkGateFile = "contest";
 inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kDriftRow = "drift",
                                   kNetworkGateRow = "network_gate", kLearnedGateRow = "learned_gate",
                                   kOffPolicyRow = "off_policy", kSavingRow = "saving", kPlanRow = "plan",

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "common/former_names.hpp"
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/stats/quantile.hpp"
@@ -37,30 +36,6 @@ constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::string dump(const json& object) { return object.dump(); }
 
-// The value at a path of keys ("block/washout_s"), or null where there is none.
-const json* find_path(const json& object, std::string_view path) {
-  const auto slash = path.find('/');
-  const json* found = object.member(path.substr(0, slash));
-  return found == nullptr || slash == path.npos ? found : find_path(*found, path.substr(slash + 1));
-}
-json& path_of(json& object, std::string_view path) {
-  const auto slash = path.find('/');
-  json& found = object[path.substr(0, slash)];
-  return slash == path.npos ? found : path_of(found, path.substr(slash + 1));
-}
-
-// The document, with each field that had another name under that one too.
-std::string dump_with_former(const std::string& what, json object) {
-  for (const FormerName& each : kFormerFields) {
-    if (!each.now.starts_with(what + "/")) continue;
-    const json* now = find_path(object, each.now.substr(what.size() + 1));
-    if (now == nullptr) continue;
-    json copy = *now;
-    path_of(object, each.former.substr(what.size() + 1)) = std::move(copy);
-  }
-  return dump(object);
-}
-
 // Rollout absent: nothing is measured.
 std::optional<Calibration> calibration_of(const Sources& from) {
   return from.rollout != nullptr && from.decider.saving() != nullptr ? from.rollout->calibration() : std::nullopt;
@@ -83,43 +58,42 @@ Result<std::string> status(const Sources& from) {
   const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
   const bool explores = from.decider.policy_info().explores;
   const Decider::Heard heard = from.decider.heard();
-  return dump_with_former(
-      "status", {{"version", kVersion},
-                 {"epoch", from.epoch},
-                 {"uptime_s", uptime_s},
-                 {"mode", from.decider.spec().mode.text()},
-                 {"policy", from.decider.policy()},
-                 {"reward", placement::to_string(from.decider.options().reward.preset)},
-                 {"mode_reason", from.mode_reason},
-                 {"nodes", from.state.nodes().size()},
-                 {"nodes_connected", connected},
-                 {"workloads", workloads},
-                 {"power_w", or_null(power_w)},
-                 {"decisions", decided.decisions},
-                 {"decided_by", decided_by_json(from.decider.log())},
-                 {"placements", decided.placements},
-                 {"outcomes", decided.outcomes},
-                 {"pods_pending", from.state.pending()},
-                 {"neutral", decided.neutral},
-                 {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
-                 {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
-                 {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
-                 {"model_step", heard.network ? heard.network->step() : 0},
-                 {"model_from", text_or_null(heard.version.loaded_from)},
-                 {"network_serves", text_or_null(from.decider.serves())},
-                 {"network_gated", text_or_null(from.decider.network_gated_why())},
-                 {"gradient_steps", learned.steps},
-                 {"gradient_steps_per_s", or_null(learned.steps_per_s)},
-                 {"replay", learned.replay},
-                 {"loss", or_null(learned.loss)},
-                 {"mean_reward", or_null(decided.mean_reward())},
-                 {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
-                 {"samples", from.telemetry.figures().records},
-                 {"samples_refused", from.telemetry.figures().refused},
-                 {"asks", asks_json(from)},
-                 {"shims", shims_json(from)},
-                 {"modelled", modelled_json(from.decider.saving(), calibration_of(from))},
-                 {"withheld", withheld_json(from)}});
+  return dump({{"version", kVersion},
+               {"epoch", from.epoch},
+               {"uptime_s", uptime_s},
+               {"mode", from.decider.spec().mode.text()},
+               {"policy", from.decider.policy()},
+               {"reward", placement::to_string(from.decider.options().reward.preset)},
+               {"mode_reason", from.mode_reason},
+               {"nodes", from.state.nodes().size()},
+               {"nodes_connected", connected},
+               {"workloads", workloads},
+               {"power_w", or_null(power_w)},
+               {"decisions", decided.decisions},
+               {"decided_by", decided_by_json(from.decider.log())},
+               {"placements", decided.placements},
+               {"outcomes", decided.outcomes},
+               {"pods_pending", from.state.pending()},
+               {"neutral", decided.neutral},
+               {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
+               {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
+               {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
+               {"model_step", heard.network ? heard.network->step() : 0},
+               {"model_from", text_or_null(heard.version.loaded_from)},
+               {"network_serves", text_or_null(from.decider.serves())},
+               {"network_gated", text_or_null(from.decider.network_gated_why())},
+               {"gradient_steps", learned.steps},
+               {"gradient_steps_per_s", or_null(learned.steps_per_s)},
+               {"replay", learned.replay},
+               {"loss", or_null(learned.loss)},
+               {"mean_reward", or_null(decided.mean_reward())},
+               {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
+               {"samples", from.telemetry.figures().records},
+               {"samples_refused", from.telemetry.figures().refused},
+               {"asks", asks_json(from)},
+               {"shims", shims_json(from)},
+               {"modelled", modelled_json(from.decider.saving(), calibration_of(from))},
+               {"withheld", withheld_json(from)}});
 }
 
 Result<std::string> one_node(const Sources& from, const Arguments& arguments) {
@@ -247,7 +221,7 @@ std::string policy_text(const Sources& from) {
   policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
   policy["ranked_by"] = ranked_by(from);
   policy.update(budgets_json(from.decider.knowledge()));
-  return dump_with_former("policy", std::move(policy));
+  return dump(policy);
 }
 
 }  // namespace

@@ -36,8 +36,8 @@ class Families {
     (family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     family.metric.push_back(std::move(metric));
   }
-  // For Prometheus to read; each metric that had another name under that one too.
-  std::string text();
+  // In Prometheus' text format.
+  std::string text() const;
 
  private:
   void one(const char* name, const char* help, prometheus::MetricType type, double value) {

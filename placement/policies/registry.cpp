@@ -32,21 +32,6 @@ constexpr std::array<PolicyInfo, 18> kPolicies{{
     {"most-pods", "most pods", make_by_pods<1>},
 }};
 
-// Until the release after 0.1.
-constexpr std::array<FormerName, 11> kFormerNames{{
-    {"kube_default", "kube-default"},
-    {"most_allocated", "most-allocated"},
-    {"round_robin", "round-robin"},
-    {"model_greedy", "model-greedy"},
-    {"prior", "model-greedy"},
-    {"target_load_packing", "target-load-packing"},
-    {"fewest_pods", "fewest-pods"},
-    {"most_pods", "most-pods"},
-    {"greedy_fitted", "greedy"},
-    {"dqn_guarded", "dqn-gated"},
-    {"true_greedy", "true-greedy"},
-}};
-
 std::string names() {
   std::string text;
   for (const PolicyInfo& info : kPolicies) text += (text.empty() ? "one of " : ", ") + std::string(info.name);
@@ -56,17 +41,9 @@ std::string names() {
 }  // namespace
 
 std::span<const PolicyInfo> policies() { return kPolicies; }
-std::span<const FormerName> former_names() { return kFormerNames; }
-
-std::string_view present_name(std::string_view name) {
-  const auto found =
-      std::find_if(kFormerNames.begin(), kFormerNames.end(), [&](const auto& each) { return each.former == name; });
-  return found != kFormerNames.end() ? found->now : name;
-}
-
 Result<PolicyInfo> parse_policy(std::string_view name) {
-  const auto found = std::find_if(kPolicies.begin(), kPolicies.end(),
-                                  [&](const auto& info) { return info.name == present_name(name); });
+  const auto found =
+      std::find_if(kPolicies.begin(), kPolicies.end(), [&](const auto& info) { return info.name == name; });
   if (found != kPolicies.end()) return *found;
   return fail(Errc::not_found, "policy " + std::string(name), "is not known", names());
 }

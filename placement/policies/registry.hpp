@@ -14,15 +14,7 @@
 namespace wattle::placement {
 
 std::span<const PolicyInfo> policies();
-// Former spellings go for one release more.
 Result<PolicyInfo> parse_policy(std::string_view name);
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const NetworkOptions& options = {});
-
-// What was written otherwise before, of policies and of the simulator's contestants.
-struct FormerName {
-  std::string_view former, now;
-};
-std::span<const FormerName> former_names();
-std::string_view present_name(std::string_view name);
 
 }  // namespace wattle::placement

@@ -7,7 +7,6 @@
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
 #include "sim/report/suite.hpp"
-#include "sim/scenarios/former_names.hpp"
 
 namespace wattle::sim::commands {
 
@@ -114,7 +113,6 @@ Status run(SuiteArguments arguments) {
   suite::Options& options = arguments.options;
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
-  for (std::string& name : options.trials) name = present_scenario(name);
   if (arguments.first_seed) options.first_seed = *arguments.first_seed;
   Learned learned;
   if (!arguments.model_file.empty()) {
@@ -164,9 +162,8 @@ int bench_suite(int argc, char** argv) {
   app.add_option("--model", arguments.model_file, "safetensors file: the policy dqn takes part");
   app.add_option("--pretrained", arguments.pretrained_dir,
                  "folder with PRESET.safetensors: each takes part as dqn_PRESET, by its own reward");
-  app.add_option("--consolidation-model," + std::string(kFormerConsolidationModel), arguments.consolidation_model_file,
-                 "safetensors file of train consolidation: the policy dqn takes part there; " +
-                     std::string(kFormerConsolidationModel) + ": the former name");
+  app.add_option("--consolidation-model", arguments.consolidation_model_file,
+                 "safetensors file of train consolidation: the policy dqn takes part there");
   app.add_option("--reward", arguments.preset, "preset that the priors and the network go by")->capture_default_str();
   app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
   app.add_option("--curve", arguments.curve_files, "what train --curve wrote, for the report; may be repeated");

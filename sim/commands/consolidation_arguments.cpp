@@ -3,27 +3,23 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "sim/scenarios/former_names.hpp"
+#include "sim/report/suite.hpp"
 
 namespace wattle::sim::commands {
 
 namespace {
-constexpr std::string_view kFill = "consolidation_fill", kChurn = "consolidation_churn", kFormer = kFormerConsolidation;
+constexpr std::string_view kFill = "consolidation_fill", kChurn = "consolidation_churn";
 }
 
-bool is_consolidation(std::string_view name) {
-  return name == kConsolidation || name == kFill || name == kChurn || name == kFormer;
-}
+bool is_consolidation(std::string_view name) { return name == kConsolidation || name == kFill || name == kChurn; }
 
 void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments) {
   consolidation::Options& options = arguments.options;
   app.add_option("scenario", arguments.scenario,
-                 "pods on measured or synthetic servers that stay (_fill), or come and go (_churn); " +
-                     std::string(kFormer) + ": the former name, with --churn")
+                 "pods on measured or synthetic servers that stay (_fill), or come and go (_churn)")
       ->required()
-      ->check(CLI::IsMember({std::string(kFill), std::string(kChurn), std::string(kFormer)}));
+      ->check(CLI::IsMember({std::string(kFill), std::string(kChurn)}));
   app.add_flag("--sleep", options.sleep, "idle nodes sleep");
-  app.add_flag("--churn", options.churn, "with the former name: pods come and go; default: they come and stay");
   app.add_option("--fill", arguments.fill, "requested percent of all cores when the last pod comes")
       ->capture_default_str();
   app.add_option("--life", options.life_s, "seconds, mean; under churn")
@@ -43,7 +39,7 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
   app.add_option("--knowledge", arguments.knowledge,
                  "oracle: real curves and mean demand; production: what a controller learns in the run; for teaching, "
                  "imitated: curves, demand and lives fitted from a past that is drawn; pods: of that demand and lives")
-      ->check(CLI::IsMember({"oracle", "production", "imitated", "pods", "true"}))  // true: the former name of oracle
+      ->check(CLI::IsMember({"oracle", "production", "imitated", "pods"}))
       ->capture_default_str();
   app.add_option("--readings", options.past_readings, "of watts, of each server, that imitated begins with")
       ->check(CLI::Range(0, 100'000))
@@ -60,9 +56,7 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
 
 Status apply(ConsolidationArguments& arguments) {
   consolidation::Options& options = arguments.options;
-  if (arguments.scenario == kFill && options.churn)
-    return fail(Errc::conflict, "--churn", "is not " + arguments.scenario, std::string(kChurn));
-  if (arguments.scenario == kChurn) options.churn = true;
+  options.churn = arguments.scenario == kChurn;
   if (arguments.sizes == "openb") options.sizes = consolidation::Sizes::openb;
   double low = 0, high = 0;
   int used = 0;
@@ -73,7 +67,6 @@ Status apply(ConsolidationArguments& arguments) {
   options.fill_high = high / 100;
   for (const consolidation::ClusterModel each : consolidation::kClusterModels)
     if (arguments.knowledge == consolidation::to_string(each)) options.knowledge = each;
-  if (arguments.knowledge == "true") options.knowledge = consolidation::ClusterModel::truth;
   const bool taught = arguments.teaches && options.churn && options.knowledge == consolidation::ClusterModel::imitated;
   if (options.knowledge != consolidation::ClusterModel::production && !taught &&
       (options.crowded || arguments.sizes == "openb"))

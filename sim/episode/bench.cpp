@@ -206,8 +206,7 @@ class Bench {
     table.nodes = nodes;
     for (const std::string& name : options_.rules) {
       const std::string alone = without_requests(name);
-      table.rules.push_back(
-          {std::string(placement::present_name(alone)) + name.substr(alone.size()), {}, {}, {}, {}, {}});
+      table.rules.push_back({name, {}, {}, {}, {}, {}});
     }
     Options drawn = options_.episode;
     drawn.nodes = nodes;

@@ -100,29 +100,29 @@ std::optional<std::size_t> Chooser::alone(const placement::ClusterView& view, co
   return best[pick(ties_, best.size())];
 }
 
-Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network) {
-  const std::string present(placement::present_name(name));
-  if (present == "true-greedy") return Contestant{present, Binding::truth, {}};
-  if (present == "true-budget") {
-    Contestant made{present, Binding::truth, {}};
+Result<Contestant> contestant_named(std::string_view asked, const models::QNetwork* network) {
+  const std::string name(asked);
+  if (name == "true-greedy") return Contestant{name, Binding::truth, {}};
+  if (name == "true-budget") {
+    Contestant made{name, Binding::truth, {}};
     made.within_budget = true;
     return made;
   }
-  if (present == "pairs-oracle") return Contestant{present, Binding::pairs, "planner"};
-  if (present == "kube-default") return Contestant{present, Binding::unadvised, present};
-  const bool gated = present == "dqn-gated";
-  auto policy = placement::parse_policy(gated ? "dqn" : present);
+  if (name == "pairs-oracle") return Contestant{name, Binding::pairs, "planner"};
+  if (name == "kube-default") return Contestant{name, Binding::unadvised, name};
+  const bool gated = name == "dqn-gated";
+  auto policy = placement::parse_policy(gated ? "dqn" : name);
   if (!policy) {
     policy.error().mend += "; or dqn-gated, true-greedy, true-budget, pairs-oracle";
     return forward_error(policy);
   }
   if (policy->learns && network == nullptr)
-    return fail(Errc::not_found, "policy " + present, "has no network", "give --model FILE");
+    return fail(Errc::not_found, "policy " + name, "has no network", "give --model FILE");
   // They know no extender: each is alone in its profile.
   constexpr std::array<std::string_view, 5> kSchedulers{"target-load-packing", "lvrb", "koordinator", "fewest-pods",
                                                         "most-pods"};
   const bool scheduler = std::find(kSchedulers.begin(), kSchedulers.end(), policy->name) != kSchedulers.end();
-  Contestant made{present, scheduler ? Binding::alone : Binding::advised, std::string(policy->name)};
+  Contestant made{name, scheduler ? Binding::alone : Binding::advised, std::string(policy->name)};
   if (policy->learns) made.network = network;
   made.gate = gated;
   return made;

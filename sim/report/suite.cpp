@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "sim/report/derive.hpp"
-#include "sim/scenarios/former_names.hpp"
 
 namespace wattle::sim::suite {
 

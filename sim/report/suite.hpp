@@ -21,6 +21,12 @@
 #include "sim/episode/evaluate.hpp"
 #include "sim/episode/statistics.hpp"
 
+namespace wattle::sim {
+
+inline constexpr std::string_view kConsolidation = "consolidation";  // a name among the scenarios of `bench`
+
+}  // namespace wattle::sim
+
 namespace wattle::sim::suite {
 
 struct Column {

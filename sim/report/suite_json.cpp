@@ -5,7 +5,6 @@
 #include "common/version.hpp"
 #include "placement/features.hpp"
 #include "sim/report/suite.hpp"
-#include "sim/scenarios/former_names.hpp"
 
 namespace wattle::sim::suite {
 
@@ -77,8 +76,7 @@ json trial_json(const TrialResult& result) {
   json entries = json::array(), merits = json::array();
   for (const Entry& each : result.entries) entries.push_back(entry_json(each));
   for (const std::string_view each : result.trial.merits) merits.push_back(each);
-  return {{"id", former_scenario(result.trial.scenario)},  // for one release more
-          {"scenario", result.scenario.name},
+  return {{"scenario", result.scenario.name},
           {"help", result.scenario.help},
           {"nodes", result.scenario.nodes},
           {"placements", result.scenario.placements},
@@ -106,7 +104,6 @@ std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves)
   out[kConsolidation] = json::array();
   for (const ConsolidationResult& each : result.consolidation)
     out[kConsolidation].push_back({{"name", each.name}, {"bench", json::parse(consolidation::to_json(each.bench))}});
-  out[kFormerConsolidation] = out[kConsolidation];
   out["curves"] = json::array();
   for (const Curve& each : curves)
     out["curves"].push_back(

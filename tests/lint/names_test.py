@@ -2,7 +2,6 @@
 """names_test: names that gave way to the field's own terms do not come back.
 
 Looks at  identifiers of C++ and Python sources and of the page's scripts; comments and strings are left out
-But not   where former names are accepted for one more version (common/former_names.hpp, sim/scenarios/former_names.hpp, what is kept of 0.1)
 Usage     names_test.py [--self-test]
 Exit      0 fine, 1 a former name, each told as file:line: which, and what it is called now
 """
@@ -12,7 +11,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-KEPT = ("common/former_names.hpp", "sim/scenarios/former_names.hpp", "tests/fixtures/", "tests/lint/names_test.py")
+KEPT = ("tests/fixtures/", "tests/lint/names_test.py")
 FORMER = {
     "Mind": "PolicyInputs",
     "Twins": "PairedSimulation",

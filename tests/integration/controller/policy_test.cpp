@@ -326,51 +326,27 @@ TEST_CASE("a store that is gone is told, and at a first start none is missed") {
   CHECK(missed() == 1);
 }
 
-TEST_CASE("what a controller of 0.1 left behind is taken over: what is in force, its blocks, and the network gate") {
+TEST_CASE("the control file of an earlier schema is taken over: what is in force, and its blocks") {
   World world(1);
-  const std::filesystem::path data = world.config.data_dir,
-                              from = tests::source_dir() + "/tests/fixtures/kept/controller-0.1";
+  const std::filesystem::path data = world.config.data_dir;
   std::filesystem::create_directories(data);
-  std::filesystem::copy_file(from / "contest", data / "contest");
   {
-    std::ifstream kept(from / "control.sql");
+    std::ifstream kept(tests::source_dir() + "/tests/fixtures/kept/controller-0.1/control.sql");
     const std::string sql((std::istreambuf_iterator<char>(kept)), {});
     auto database = sqlite::Database::open_((data / "control.db").string(), {}, {});
     REQUIRE(database);
     REQUIRE((*database)->run(sql));
   }
   world.config.mode = {Mode::canary, 0.5};
-  world.config.require_evidence = false;  // by the configuration alone the network would be heard
-  const auto network_gated = [&] {
-    auto client = world.ask_client(world.reader);
-    return answer(client, "status")["network_gated"];
-  };
-  bool readable = true;
-  SUBCASE("as it is") {}
-  SUBCASE("its gate is cut off") {
-    std::filesystem::resize_file(data / "contest", 100);
-    readable = false;
-  }
-  SUBCASE("its gate is empty") {
-    std::filesystem::resize_file(data / "contest", 0);
-    readable = false;
-  }
   for (int start = 0; start < 2; ++start) {
     world.controller.reset();
     world.start();
     const json policy = policy_of(world);
-    CHECK(policy["mode"] == (readable ? "canary:50%" : "shadow"));
-    if (!readable) {
-      CHECK(guard_said(policy).find("monitor network_gate") != std::string::npos);
-      continue;
-    }
+    CHECK(policy["mode"] == "canary:50%");
     CHECK(policy["experiment"]["began_wall_ns"] == 1795401881300135974);
     const json& saving = policy["saving"];
     CHECK(saving["blocks_treated"].get<int>() + saving["blocks_control"].get<int>() +
               saving["blocks_unused"].get<int>() >=
           3);
-    CHECK(network_gated().get<std::string>().find("has not shown yet") != std::string::npos);
-    world.controller.reset();
-    CHECK_FALSE(std::filesystem::exists(data / "contest"));  // its row has it
   }
 }

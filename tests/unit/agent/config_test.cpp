@@ -58,14 +58,6 @@ log: {level: debug, format: json}
   CHECK(config->log_level == LogLevel::debug);
 }
 
-TEST_CASE(
-    "a key of 0.1 that counted waits by their length is taken for one release, without effect and with a warning") {
-  const auto config = parse_config("bpf: {enabled: false, run_queue_histogram: true}", "agent.yaml");
-  REQUIRE(config);
-  CHECK(config->warnings ==
-        std::vector<std::string>{"agent.yaml:1: bpf.run_queue_histogram is without effect now; take it out"});
-}
-
 TEST_CASE("an empty configuration is this host at one tick a second") {
   const auto config = parse_config("{}", "agent.yaml");
   REQUIRE(config.has_value());
@@ -213,14 +205,6 @@ TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS
     CAPTURE(wrong);
     CHECK_FALSE(config(wrong));
   }
-}
-
-TEST_CASE("a configuration of release 0.1 with every key that it had is taken as it is") {
-  const auto config = load_config(wattle::tests::source_dir() + "/tests/fixtures/kept/agent-0.1.yaml");
-  REQUIRE_MESSAGE(config, config.error().message());
-  CHECK(config->node == "worker-1");
-  CHECK(config->probes.size() == 3);
-  CHECK(config->estimate.curve.size() == 3);
 }
 
 TEST_CASE("an actuator is told only by ticks that it can wait for, and never to set limits of all") {

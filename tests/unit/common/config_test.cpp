@@ -5,7 +5,6 @@
 #include <set>
 
 #include "common/dir.hpp"
-#include "common/former_names.hpp"
 #include "temp_dir.hpp"
 #include "tests/places.hpp"
 
@@ -48,63 +47,6 @@ void check_mistake(const std::string& text, const std::string& mistake) {
   CHECK(status.error().what.find(mistake) != std::string::npos);
 }
 }  // namespace
-
-namespace {
-struct Canary {
-  double washout_s = 300;
-  std::vector<std::string> warnings;
-};
-Status read(const std::string& text, Canary& out) {
-  auto document = Document::parse(text, "old.yaml");
-  if (!document) return forward_error(document);
-  Section canary = document->root().section("canary");
-  canary.read("washout", out.washout_s, {.min = 0, .max = 60, .unit = Unit::seconds});
-  CHECK(canary.has("washout"));
-  const Status status = document->finish();
-  out.warnings = document->warnings();
-  return status;
-}
-}  // namespace
-
-TEST_CASE("the former name of a key stands for it, with a warning that names the present one") {
-  Canary old;
-  REQUIRE(read("canary:\n  dropped: 7s\n", old));
-  CHECK(old.washout_s == 7);
-  CHECK(old.warnings == std::vector<std::string>{
-                            "old.yaml:2: canary.dropped is called canary.washout now; this name is accepted for one "
-                            "minor version more"});
-  Canary now;
-  REQUIRE(read("canary: {washout: 7s}", now));
-  CHECK(now.warnings.empty());
-
-  const Status both = read("canary:\n  dropped: 7s\n  washout: 7s\n", now);
-  REQUIRE_FALSE(both);
-  CHECK(both.error().what.find("old.yaml:2: canary.dropped: is the former name of canary.washout, which is there too "
-                               "(keep canary.washout alone)") != std::string::npos);
-  const Status wrong = read("canary:\n  dropped: 7h\n", now);
-  REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().what.find("old.yaml:2: canary.washout: 25200 is out of range") != std::string::npos);
-}
-
-TEST_CASE("every former name has a row on its page, is former of one name alone and stays in its section") {
-  const auto page = read_file(wattle::tests::source_dir() + "/docs/reference/former-names.md");
-  REQUIRE(page);
-  std::set<std::string_view> seen;
-  const auto look = [&](const auto& names, char separator) {
-    for (const FormerName& each : names) {
-      CAPTURE(each.former);
-      CHECK(seen.insert(each.former).second);
-      const std::string now = each.now.empty() ? "nothing" : "`" + std::string(each.now) + "`";
-      CHECK(page->find("| `" + std::string(each.former) + "` | " + now + " |") != std::string::npos);
-      if (each.now.empty()) continue;
-      CHECK(each.former.substr(0, each.former.rfind(separator) + 1) ==
-            each.now.substr(0, each.now.rfind(separator) + 1));
-    }
-  };
-  look(kFormerKeys, '.');
-  look(kFormerMetrics, '.');
-  look(kFormerFields, '/');
-}
 
 TEST_CASE("what is set is read and what is absent keeps its default") {
   Options out;

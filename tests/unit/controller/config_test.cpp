@@ -265,16 +265,3 @@ TEST_CASE(
   CHECK(parsed("teacher_reward: drpc")->teacher_reward == models::provision::TeacherReward::drpc);
   CHECK_FALSE(parsed("teacher_reward: fame"));
 }
-
-TEST_CASE("a configuration of release 0.1 with every key that it had is taken as it is") {
-  const auto config = load_config(wattle::tests::source_dir() + "/tests/fixtures/kept/controller-0.1.yaml");
-  REQUIRE_MESSAGE(config, config.error().message());
-  CHECK(config->policy == "dqn");
-  CHECK(config->enrol.review.accounts == std::vector<std::string>{"wattle-agent/wattle-agent"});
-  CHECK(config->learn.n_step == 10);
-  CHECK(config->blocks.washout == std::chrono::minutes(2));
-  CHECK(config->require_evidence);
-  REQUIRE(config->warnings.size() == 2);
-  CHECK(config->warnings[0].find("canary.dropped is called canary.washout now") != std::string::npos);
-  CHECK(config->warnings[1].find("decide.prove_first is called decide.require_evidence now") != std::string::npos);
-}

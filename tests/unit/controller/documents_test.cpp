@@ -6,7 +6,6 @@
 #include <limits>
 #include <span>
 
-#include "common/former_names.hpp"
 #include "controller/web/metrics.hpp"
 #include "tests/unit/controller/live_rig.hpp"
 
@@ -185,29 +184,5 @@ TEST_CASE("metrics are Prometheus text with one sample per node") {
   CHECK(text.find("# TYPE wattle_node_power_watts gauge") != std::string::npos);
   CHECK(text.find("wattle_node_power_watts{node=\"n2\",source=\"rapl\"} 102") != std::string::npos);
   CHECK(text.find("wattle_controller_decisions_total 0") != std::string::npos);
-  // Under both names for one minor version.
   CHECK(text.find("\nwattle_controller_network_gated 0") != std::string::npos);
-  CHECK(text.find("\nwattle_controller_network_left_out 0") != std::string::npos);
-}
-
-TEST_CASE("a field that had another name is told under both") {
-  LiveRig rig;
-  const auto status = rig.get("status");
-  REQUIRE(status);
-  for (const FormerName& each : kFormerFields) {
-    if (!each.now.starts_with("status/")) continue;
-    CAPTURE(each.former);
-    const auto at = [&](std::string_view path) {
-      const json* found = &*status;
-      for (std::size_t begin = 7; begin <= path.size() && found != nullptr;) {
-        const std::size_t end = std::min(path.find('/', begin), path.size());
-        found = found->member(path.substr(begin, end - begin));
-        begin = end + 1;
-      }
-      return found;
-    };
-    REQUIRE(at(each.now) != nullptr);
-    REQUIRE(at(each.former) != nullptr);
-    CHECK(*at(each.now) == *at(each.former));
-  }
 }

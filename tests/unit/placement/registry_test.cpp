@@ -48,18 +48,7 @@ TEST_CASE("docs/reference/policies.md has exactly the policies of the registry, 
   CHECK(documented == expected);
 }
 
-TEST_CASE("former spellings mean a present name, and are no names any more") {
-  CHECK(parse_policy("kube_default")->name == "kube-default");
-  CHECK(parse_policy("prior")->name == "model-greedy");
-  CHECK(present_name("dqn_guarded") == "dqn-gated");
-  CHECK(present_name("planner") == "planner");
-  std::set<std::string_view> seen;
-  for (const FormerName& each : former_names()) {
-    CAPTURE(each.former);
-    CHECK(seen.insert(each.former).second);
-    CHECK(present_name(each.now) == each.now);
-    for (const PolicyInfo& info : policies()) CHECK(info.name != each.former);
-  }
+TEST_CASE("an unknown policy is refused with the names that there are") {
   CHECK(parse_policy("guess").error().mend.find("empty-node") != std::string::npos);
 }
 

@@ -45,10 +45,3 @@ TEST_CASE("probes and metrics have an endpoint of their own where it is named, w
   CHECK(guarded->http_port == 9462);
   CHECK(guarded->listen_address == "127.0.0.1");
 }
-
-TEST_CASE("a configuration of release 0.1 with every key that it had is taken as it is") {
-  const auto config = wattle::shim::load_config(wattle::tests::source_dir() + "/tests/fixtures/kept/shim-0.1.yaml");
-  REQUIRE_MESSAGE(config, config.error().message());
-  CHECK(config->filter);
-  CHECK(config->listen_port == 8888);
-}
