@@ -26,14 +26,14 @@ struct Document::Impl {
   std::string name;
   YAML::Node yaml;
   std::vector<std::pair<int, std::string>> mistakes;  // line, text
-  std::vector<Key> keys;                              // asked for
+  std::vector<Key> keys;                              // read so far
   std::vector<std::string> warnings;
   std::shared_ptr<Section::Node> root;
 };
 
 struct Section::Node {
   Document::Impl* document;
-  YAML::Node yaml;   // a map, or null when the section is absent
+  YAML::Node yaml;   // a map, or null if the section is missing
   std::string path;  // "controller.keys", empty at the root
   std::set<std::string, std::less<>> known;
   std::map<std::string, std::shared_ptr<Node>, std::less<>> children;
@@ -49,7 +49,7 @@ struct Section::Node {
     document->mistakes.emplace_back(line, std::move(text));
   }
 
-  // An item of a list stands for all of them.
+  // Registers a key for keys(); an item of a list stands for all items.
   void ask(std::string_view key, std::string_view kind, std::string standing, std::string range = {},
            bool required = false) {
     std::string name = full(key);
@@ -60,7 +60,7 @@ struct Section::Node {
       document->keys.push_back({std::move(name), std::string(kind), std::move(range), std::move(standing), required});
   }
 
-  // What stands under that very name.
+  // The value under exactly this name.
   std::optional<YAML::Node> written(std::string_view key) const {
     if (!yaml.IsMap()) return std::nullopt;
     const YAML::Node found = std::as_const(yaml)[std::string(key)];
@@ -68,7 +68,7 @@ struct Section::Node {
     return found;
   }
 
-  // The former name of the key; empty: it has none.
+  // The former name of the key; empty if it has none.
   std::string_view former(std::string_view key) const {
     const std::string now = full(key);
     for (const FormerName& each : kFormerKeys)
@@ -76,7 +76,7 @@ struct Section::Node {
     return {};
   }
 
-  // What stands under the key, or under its former name.
+  // The value under the key or under its former name.
   std::optional<YAML::Node> find(std::string_view key) const {
     auto found = written(key);
     if (const std::string_view old = former(key); !found && !old.empty()) found = written(old);

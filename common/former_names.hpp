@@ -1,6 +1,6 @@
-// former_names: names of the version before that are others now. A former key of a configuration is accepted with a warning, a former
-// metric or field of a document is told beside the new one; both for one minor version (docs/reference/former-names.md has them for
-// readers; tests compare).
+// former_names: names of the previous version that have changed. A former configuration key is accepted with a warning;
+// a former metric or document field is published beside the new one. Both last one minor version
+// (docs/reference/former-names.md lists them; tests compare).
 // Threads  constants
 #pragma once
 
@@ -11,17 +11,17 @@ namespace wattle {
 
 struct FormerName {
   std::string_view former;
-  std::string_view now;  // empty: it is without effect
+  std::string_view now;  // empty: the key has no effect
 };
 
-// Of configuration keys, with their path.
+// Configuration keys, each with its path.
 inline constexpr std::array kFormerKeys{
     FormerName{"bpf.run_queue_histogram", ""},
     FormerName{"canary.dropped", "canary.washout"},
     FormerName{"decide.prove_first", "decide.require_evidence"},
 };
 
-// Of metrics.
+// Names of metrics.
 inline constexpr std::array kFormerMetrics{
     FormerName{"wattle_controller_contest_blocks_total", "wattle_controller_network_gate_blocks_total"},
     FormerName{"wattle_controller_contest_difference_ratio", "wattle_controller_network_gate_difference_ratio"},
@@ -33,7 +33,7 @@ inline constexpr std::array kFormerMetrics{
     FormerName{"wattle_controller_network_left_out", "wattle_controller_network_gated"},
 };
 
-// Of documents in JSON: document and path.
+// Fields of JSON documents: document and path.
 inline constexpr std::array kFormerFields{
     FormerName{"policy/block/dropped_s", "policy/block/washout_s"},
     FormerName{"policy/guard", "policy/regression"},
