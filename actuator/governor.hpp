@@ -1,17 +1,17 @@
-// governor: the fast loop: applies the student's rule to every workload each 100 ms, and writes limits if the
-// workload's level allows.
+// governor: the fast loop: applies the student's rule to every workload each 100 ms; writes limits if the level allows.
 // Levels   off: no action; suggest: reports the limits without setting them; limits: sets them
-// Rules    a limit, memory.high included, never exceeds the original one; memory.max and memory.min are not changed
-//          orders of an agent that was silent for 10 s expire, and the limits set by them are put back at level suggest
-//          systemd is not queried; a unit's limit is lowered every 5 s at most, because each write costs systemd a file
-//          the margin follows the requests that were answered too late, if the agent reports them; otherwise a student,
+// Rules    A limit, memory.high included, never exceeds the original one. memory.max and memory.min are not changed.
+//          Orders of an agent that was silent for 10 s expire, and the limits set by them are put back.
+//          At level suggest systemd is not queried. A unit's limit is lowered every 5 s at most, because each write
+//          costs systemd a file.
+//          The margin follows the requests that were answered too late, if the agent reports them; otherwise a student,
 //          if there is one; otherwise throttling. After each minute the controller may move it by a rung
-//          (actuation::MarginStep) for one minute; if it has done so once and is then silent for 10 s, the rule takes
-//          over. The margin of memory works the same way while memory is limited a student that lets a workload be
-//          throttled too much (StudentTrial) no longer moves that workload's margin if one workload is inside another,
-//          only the outer one counts
+//          (actuation::MarginStep) for one minute. If it has done so once and is then silent for 10 s, the rule takes
+//          over. The margin of memory works the same way while memory is limited.
+//          A student that lets a workload be throttled too much (StudentTrial) no longer moves that workload's margin.
+//          If one workload is inside another, only the outer one counts.
 // Slow     while the keeper of a workload's limits (kernel or systemd) does not answer, its state is kept and the
-//          request is repeated every second for kSlowPatience; then its limits are given up, as after any other
+//          request is repeated every second for kSlowPatience. Then its limits are given up, as after any other
 //          trouble, and put back once the keeper answers
 // Errors   trouble with one workload is in its report; the loop continues
 // Threads  single owner

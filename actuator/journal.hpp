@@ -1,22 +1,19 @@
 // journal: records the original limits before the first write, so that they can be put back whatever ends the process.
 // Source   <state_dir>/originals: one line per change, "<16 hex digits of the rest's SHA-256> <rest>\n", append-only:
-//              boot BOOT_ID                              the limits below live as long as this boot, and so does the
-//              record
+//              boot BOOT_ID                              record and limits are valid only during this boot
 //              take SEAM ID KNOB ORIGINAL NAME           on disk before the knob is written for the first time
 //              write SEAM ID KNOB BEFORE NEXT ORIGINAL NAME
-//                                                        before every write: until it is settled the kernel has BEFORE
-//                                                        or NEXT
+//                                                        before every write; until settled, BEFORE or NEXT is in force
 //              done SEAM ID KNOB NAME                    the original, or a value of another writer, is in force again
 //              plant SEAM ID KNOB VALUE NAME             systemd has a drop-in of ours while it contains VALUE
 //              pull SEAM ID KNOB NAME                    the drop-in is gone, or another writer owns it
 //          A line `write` without ORIGINAL, from an earlier version, counts if its `take` does.
 //          <state_dir>/lock: "BOOT_ID BYTES\n", the minimum size of the record. It reveals a truncated or missing file,
-//          and
-//          distinguishes it from a last line that was being written when the process was killed
+//          and distinguishes it from a last line that was being written when the process was killed.
 // Rules    a kernel file changes only after its line is written: kill -9 leaves the line in the page cache, and a
-//          reboot clears the limits as well. Each `write` repeats the original: one complete line of a knob is enough A
-//          damaged line does not count; the lines after it do, and damage() reports it until the file is removed The
-//          file is rewritten when it grows large, unless it is damaged
+//          reboot clears the limits as well. Each `write` repeats the original: one complete line of a knob is enough.
+//          A damaged line does not count; the lines after it do, and damage() reports it until the file is removed.
+//          The file is rewritten when it grows large, unless it is damaged.
 // Errors   conflict: another process has held the journal for a second; io
 // Threads  single owner
 #pragma once

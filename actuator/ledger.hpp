@@ -1,10 +1,12 @@
 // ledger: the only writer of limits. Always puts back the originals, and respects what others write.
-// Rules    a knob is read before it is written: if the value is not our last one, it belongs to another writer. It
+// Rules    A knob is read before it is written: if the value is not our last one, it belongs to another writer. It
 //          stays, the other knobs of that workload are put back, and the workload is left alone for a minute; then the
-//          value is the new original quota and burst are written in the order that never makes burst exceed quota a
-//          workload that is gone has nothing to restore with a damaged record, a value that is not known to be ours
-//          stays, is reported with the original, and keeps its record systemd's drop-ins of ours are removed in
-//          restore_all, once no limit is held
+//          value is the new original.
+//          Quota and burst are written in the order that never makes burst exceed quota.
+//          A workload that is gone has nothing to restore.
+//          With a damaged record, a value that is not known to be ours stays, is reported with the original, and keeps
+//          its record.
+//          restore_all() also removes systemd's drop-ins of ours, once no limit is held.
 // Errors   those of the seam and the journal; a knob that could not be put back keeps its record, and is tried again
 // Limits   the kernel has no compare-and-swap: a write by others in the microseconds between our read and write is lost
 // Threads  single owner

@@ -4,11 +4,9 @@
 //            the current working set
 //   down     from the memory in use, by at most 5% per minute; no limit before ten minutes were seen
 //   up       at once
-//   release  at once on pressure (some task waited 1% of the time, without waits caused by its CPU quota:
-//   throttled_wait.hpp),
-//            refaults (1% of the working set's pages per second) or an allocation that memory.high delayed; then no
-//            limit for
-//            ten minutes
+//   release  at once on pressure (some task waited 1% of the time, not counting waits caused by its CPU quota:
+//            throttled_wait.hpp), on refaults (1% of the working set's pages per second) or on an allocation that
+//            memory.high delayed; then no limit for ten minutes
 //
 // Units    bytes; times of CLOCK_MONOTONIC
 // Errors   none

@@ -1,10 +1,10 @@
 // unit_helper: a separate process that talks to systemd, so that this one needs no connection to a bus.
-// Why      root's connection to the system bus can make systemd start anything. This process receives messages from the
-//          agent, so it has no such connection. It can send the helper only a unit's name, one of two properties and a
-//          number systemd may take seconds (daemon-reload); the loop waits at most kPatience, and sends no further
-//          request until the answer
-// Rules    the helper drops its rights like this process, except for AF_UNIX sockets. It ends when this process does,
-//          whatever ends it. Files that are open when it starts stay open in it: a lock is held until both have ended
+// Why      Root's connection to the system bus can make systemd start anything. This process receives messages from the
+//          agent, so it has none. It can send the helper only a unit's name, one of two properties and a number.
+//          systemd may take seconds (daemon-reload). The loop waits at most kPatience, and sends no further request
+//          until systemd has answered.
+// Rules    The helper drops its rights like this process, except for AF_UNIX sockets. It ends when this process does,
+//          whatever ends it. Files that are open when it starts stay open in it: a lock is held until both have ended.
 // Errors   those of UnitManager; timeout also while an earlier request is unanswered; unavailable once the helper is
 //          gone
 // Threads  single owner; start it while there is only one thread

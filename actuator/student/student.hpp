@@ -1,10 +1,10 @@
 // student: chooses the CPU limit of one workload every 100 ms from its usage and throttling.
 //
 //   base    mean of the last one-second usages, times 1 + margin; integral_rule.hpp moves the margin
-//   boost   grows while the workload is throttled and decays afterwards; a node limits the sum of all boosts
-//   (bound_boosts)
+//   boost   grows while the workload is throttled and decays afterwards; bound_boosts() limits the sum of all boosts
 //   burst   unused quota that may accumulate over periods; at most the quota (the kernel refuses more with EINVAL)
 //   writes  few: each one refills the quota (kernel/sched/core.c, tg_set_cfs_bandwidth) and so grants CPU time
+//
 // Each tick of a node: observe() for each workload, bound_boosts() over their wishes, decide() for each.
 // Source   usage and nr_throttled of the workload's cgroup, as differences of two readings
 // Units    cores; microseconds of CPU time per period of 100 ms, as in cpu.max and cpu.cfs_quota_us

@@ -7,7 +7,6 @@
 //          alarm with probability at most n / kRunMinutes (e-detector: Shin, Ramdas, Rinaldo 2022): 1% per week
 // Units    shares
 // Errors   none: ignores values that are not shares
-// Errors   none: what is no share is not added
 // Threads  value, single owner
 #pragma once
 
