@@ -43,7 +43,7 @@ inline constexpr Duration kSlowPatience = std::chrono::seconds(60);
 
 struct Rules {
   StudentRules student;
-  double margin_ratio = 0.15;         // of the base, at the start; integral_rule.hpp moves it every minute
+  double margin_ratio = 0.15;         // initial margin over the base; integral_rule.hpp moves it every minute
   double throttled_aim_ratio = 0.02;  // share of the periods; used if no latency is known
   double student_throttled_ratio = StudentTrial::kMostRatio;  // long-run limit while a student moves the margin
   bool memory = true;
@@ -86,9 +86,9 @@ class Governor {
     std::uint64_t minutes = 0;                                     // finished minutes
     double minute_margin = 0, rule_margin = 0;  // last finished minute: in force at its end; next value by the rule
     double minute_memory = 0;                   // memory's margin at the end of the last minute
-    bool memory_limited = false;                // by us, or by the original limit where the rule would give more
-    bool steered = false, held = false;         // this minute: a step is in force; a step is awaited
-    bool by_student = false;                    // this minute: the student's margin is in force
+    bool memory_limited = false;         // limited by us, or by the original limit where the rule would give more
+    bool steered = false, held = false;  // this minute: a step is in force; a step is awaited
+    bool by_student = false;             // this minute: the student's margin is in force
     StudentTrial trial;
     MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at, retry_at;
     std::optional<MonoTime> slow_since;  // start of a request that is not answered yet

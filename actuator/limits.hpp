@@ -27,7 +27,7 @@ inline constexpr std::int64_t kLeastQuota_us = 1000;  // minimum of the kernel
 enum class Seam : std::uint8_t { cgroup2, cgroup1, unit };
 inline constexpr std::array<const char*, 3> kSeamNames{"cgroup2", "cgroup1", "unit"};
 
-// One lifetime of a workload: the same path with another id is another workload.
+// Lifetime of a workload: the same path with another id is another workload.
 struct Target {
   Seam seam = Seam::cgroup2;
   std::string
@@ -37,7 +37,7 @@ struct Target {
   auto operator<=>(const Target&) const = default;
 };
 
-// One value per knob; unset: unknown, or not wanted.
+// Value for each knob; unset: unknown, or not wanted.
 class Values {
  public:
   std::optional<std::int64_t>& operator[](Knob knob) { return values_[static_cast<std::size_t>(knob)]; }
@@ -72,7 +72,7 @@ class Limits {
   // Resolves a conflict in which one of two places has another writer's value: replaces ours in the other by the
   // original.
   virtual Status yield(const Target&, Knob, std::int64_t /*original*/, std::int64_t /*theirs*/) { return {}; }
-  // Whether a write leaves a trace, its state relative to `value`, and its removal if it contains `value`.
+  // Reports whether a write leaves a trace, and its state relative to `value`; removes it if it contains `value`.
   virtual bool leaves_trace(const Target&, Knob) const { return false; }
   virtual Trace trace(const Target&, Knob, std::int64_t /*value*/) const { return Trace::none; }
   virtual Status erase(const Target&, Knob, std::int64_t /*value*/) { return {}; }

@@ -29,7 +29,7 @@ class MemoryRule {
   // Returns the value for memory.high; unset: the original. Call about every 5 s.
   std::optional<std::int64_t> observe(const MemoryUse& use, MonoTime now,
                                       double margin_ratio = models::provision::kRuleMemory);
-  // Whether memory was short at the last observation.
+  // Returns whether memory was short at the last observation.
   bool hurt() const { return hurt_; }
   double used_over_peak() const;  // working set over the largest of ten minutes; 1 without data
 

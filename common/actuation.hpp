@@ -58,19 +58,18 @@ struct MarginStep {
   bool operator==(const MarginStep&) const = default;
 };
 
-// One minute of memory of a workload whose memory is managed.
+// Memory figures of a minute, for a workload whose memory is managed.
 struct MinuteOfMemory {
-  std::optional<double> margin_ratio =
-      {};                           // in force at its end, over the working set; unset: no limit during the minute
-  std::uint64_t granted_bytes = 0;  // mean of memory.high, or of memory in use while no limit was set
-  std::uint64_t used_bytes = 0;     // largest working set
-  double used_over_peak = 1;        // working set at its end, over the largest of ten minutes
-  double short_ratio = 0;           // share of the samples that showed memory pressure
+  std::optional<double> margin_ratio = {};  // margin over the working set at its end; unset: no limit during the minute
+  std::uint64_t granted_bytes = 0;          // mean of memory.high, or of memory in use while no limit was set
+  std::uint64_t used_bytes = 0;             // largest working set
+  double used_over_peak = 1;                // working set at its end, over the largest of ten minutes
+  double short_ratio = 0;                   // share of the samples that showed memory pressure
 
   bool operator==(const MinuteOfMemory&) const = default;
 };
 
-// One minute of a workload whose limits are set.
+// Figures of a minute, for a workload whose limits are set.
 struct Minute {
   std::uint64_t number = 0;                        // counts the minutes of this workload since its first limit
   bool steered = false;                            // a MarginStep was in force
@@ -121,7 +120,7 @@ struct Report {
   std::optional<double> headroom_cores;
   std::uint64_t foreign = 0;  // writes to the limits by other processes
   std::vector<Grant> grants;
-  std::optional<double> core_power_w = {};  // as last sent by the agent
+  std::optional<double> core_power_w = {};  // last value from the agent
   std::uint64_t student_out = 0;            // workloads without a student because it failed its trial
 
   bool operator==(const Report&) const = default;

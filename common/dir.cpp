@@ -230,7 +230,7 @@ Status write_file_atomically(const std::string& path, std::string_view content, 
     return fail_errno(error_number, path);  // names the path that the caller knows
   };
   {
-    // Never reuses an existing file: its mode and open readers would belong to whoever created it.
+    // Never reuses an existing file: another process would have chosen its mode, and may have it open.
     ::unlink(temporary.c_str());
     Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!fd.valid()) return fail_errno(errno, path);

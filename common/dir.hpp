@@ -60,7 +60,7 @@ class File {
 struct DirEntry {
   std::string name;
   bool is_dir = false;      // follows symbolic links
-  std::uint64_t inode = 0;  // of the entry itself
+  std::uint64_t inode = 0;  // inode of the entry itself
 };
 
 // Like Dir::open_file and Dir::read_file, for a path outside a Dir.

@@ -14,7 +14,7 @@ namespace wattle {
 enum class Errc {
   not_found,     // no such file, node, pod, key
   denied,        // permission, key or role refused
-  malformed,     // it exists, but is not what it should be
+  malformed,     // exists, but has the wrong form
   out_of_range,  // well formed, but beyond a limit
   unavailable,   // no peer answers, or the peer is gone
   timeout,       // did not answer in time
@@ -29,7 +29,7 @@ std::string_view to_string(Errc code);
 struct Error {
   Errc code = Errc::io;
   std::string subject;  // file, endpoint, key, peer
-  std::string what;     // what is wrong with it
+  std::string what;     // the fault
   std::string mend;     // how to fix it; may be empty
 
   // "denied: /sys/class/powercap/intel-rapl:0/energy_uj: Permission denied (grant CAP_DAC_READ_SEARCH)"

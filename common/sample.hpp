@@ -17,7 +17,7 @@ namespace wattle {
 enum class EnergySource : std::uint8_t { none = 0, rapl = 1, perf = 2, pcm = 3, hwmon = 4, estimated = 5 };
 std::string_view to_string(EnergySource source);
 
-// One energy domain over the interval. package and psys may both be present; total_energy_uj counts neither twice.
+// Energy domain over the interval. package and psys may both be present; total_energy_uj counts neither twice.
 struct EnergyDomain {
   std::string name;  // "package-0", "dram-0", "psys", "estimated"
   std::uint64_t energy_uj = 0;
@@ -49,7 +49,7 @@ struct KernelValues {
   std::optional<std::uint64_t> run_queue_waits;   // times that a task moved from the queue to a CPU
   std::optional<double> tcp_srtt_us;              // mean smoothed round trip to peers outside the cluster networks
   std::optional<std::uint64_t> tcp_srtt_samples;  // samples in that mean
-  std::optional<std::uint64_t> block_io_us;       // from issue to completion, summed over requests
+  std::optional<std::uint64_t> block_io_us;       // time between issue and completion, summed over requests
   std::optional<std::uint64_t> block_ios;         // requests completed
   bool operator==(const KernelValues&) const = default;
 };
@@ -77,7 +77,7 @@ struct NodeValues {
 enum class WorkloadKind : std::uint8_t { pod = 0, service = 1, vm = 2, other = 3 };
 std::string_view to_string(WorkloadKind kind);
 
-// One container of a pod over the interval; only containers that used something. Their sum is at most the value of
+// Container of a pod over the interval; only containers that used something. Their sum is at most the value of
 // their root; the difference belongs to no container that was seen.
 struct ContainerValues {
   std::string id;  // first 12 digits of the runtime's id
@@ -88,14 +88,14 @@ struct ContainerValues {
 inline constexpr std::size_t kContainerIdBytes = 12;
 inline constexpr std::size_t kMaxContainers = 64;  // per root: the containers that used most
 
-// One workload root (a pod, a systemd service, a VM); nested cgroups belong to their root. Roots are disjoint.
+// Workload root (a pod, a systemd service, a VM); nested cgroups belong to their root. Roots are disjoint.
 struct WorkloadValues {
   std::uint64_t cgroup_id = 0;  // kernfs inode of the root's directory
   WorkloadKind kind = WorkloadKind::other;
   std::string name;                           // pod UID with dashes, unit name, or VM name
   bool ended = false;                         // removed during the interval; these are its last values
   std::optional<std::uint64_t> cpu_usage_us;  // over the interval
-  std::optional<std::uint64_t> energy_uj;     // its share of the node's energy over the interval
+  std::optional<std::uint64_t> energy_uj;     // share of the node's energy over the interval
   std::optional<std::uint64_t> memory_bytes;
   // Since the last record that had them, about every 5 s; unset in between.
   std::optional<std::uint64_t> io_read_bytes, io_write_bytes;
@@ -126,7 +126,7 @@ struct ProbeValues {
   std::uint64_t dns_failures = 0, refusals = 0, timeouts = 0, unreachables = 0, bad_answers = 0;  // counted in `sent`
 };
 
-// One finished minute of a service or VM whose CPU limit wattle-actuator sets (actuator/governor).
+// Finished minute of a service or VM whose CPU limit wattle-actuator sets (actuator/governor).
 struct LimitMinute {
   std::string name;                                // workload
   std::uint64_t number = 0;                        // counts the workload's minutes since its first limit
@@ -148,7 +148,7 @@ struct LimitMinute {
 };
 inline constexpr std::size_t kMaxLimitMinutes = 256;  // per record
 
-// One tick of one node.
+// Record of one tick of a node.
 struct Record {
   std::uint64_t incarnation = 0;  // rises at each agent start, persisted
   std::uint64_t seq = 0;          // rises by one within an incarnation, from 1

@@ -46,9 +46,9 @@ class StartWindow {
     std::string node;
     MonoTime until{};
   };
-  std::unordered_map<std::string, Held> held_;  // by pod UID
+  std::unordered_map<std::string, Held> held_;  // keyed by pod UID
   std::unordered_map<std::string, std::uint64_t> counts_;
-  std::set<std::pair<MonoTime, std::string>> ends_;  // one per held pod
+  std::set<std::pair<MonoTime, std::string>> ends_;  // an entry per held pod
 };
 
 }  // namespace wattle

@@ -16,7 +16,7 @@
 namespace wattle::load {
 
 enum class Spacing {
-  even,     // one whenever the sum of the rates reaches the next whole number
+  even,     // due whenever the sum of the rates reaches the next whole number
   poisson,  // like many independent users
 };
 

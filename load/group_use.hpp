@@ -29,7 +29,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text);
 
 struct GroupUse {
   double cpu_s = 0;
-  double resident_bytes = 0;  // of the largest process, so that shared memory is not counted twice
+  double resident_bytes = 0;  // largest process only, so that shared memory is not counted twice
   std::vector<pid_t> pids;
 };
 Result<GroupUse> read_group(const Dir& proc, pid_t group);
@@ -38,7 +38,7 @@ Result<GroupUse> read_group(const Dir& proc, pid_t group);
 double read_cpu_s(const Dir& proc, const std::vector<pid_t>& pids);
 
 struct Written {
-  double bytes = 0;          // with write calls
+  double bytes = 0;          // bytes passed to write calls
   double storage_bytes = 0;  // the part that went to storage, not to memory file systems
 };
 // Sums the processes that still exist.

@@ -12,7 +12,7 @@ namespace wattle::load {
 std::string http_text(const UserLoad& load, const Tally& tally);
 // docs/reference/load.md describes every field.
 std::string http_json(const UserLoad& load, const Tally& tally);
-// One line without a newline.
+// Returns one line without a newline.
 std::string progress_line(const Progress& second);
 
 }  // namespace wattle::load

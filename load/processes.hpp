@@ -52,7 +52,7 @@ class Processes {
   Fd watched_;  // closing it ends the watcher
   pid_t watcher_;
   std::vector<pid_t> groups_, alone_;
-  std::vector<Fd> alive_;  // one end of a pipe per child; closes when we end
+  std::vector<Fd> alive_;  // a pipe's end per child; closes when we end
 };
 
 }  // namespace wattle::load

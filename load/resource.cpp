@@ -131,7 +131,7 @@ Status StressRun::look(Member& member) {
     member.passed = bytes - received_before_;
     return {};
   }
-  // Its workers start one by one shortly after stress-ng itself.
+  // stress-ng starts its workers one by one shortly after itself.
   if (const bool young = clock_.mono() - start_ < kYoung; member.use.pids.size() < 2 || (young && ticks_ % 10 == 0)) {
     if (auto use = read_group(proc_, member.group)) member.use = std::move(*use);
   }
@@ -175,7 +175,7 @@ Result<ResourceUse> StressRun::measure() {
   for (Member& member : members_) {
     if (const auto code = processes_.ended(member.group)) return gone(member, *code);
     auto use = read_group(proc_, member.group);
-    if (!use) {  // it may have ended in the meantime
+    if (!use) {  // the group may have ended in the meantime
       if (const auto code = processes_.ended(member.group)) return gone(member, *code);
       return forward_error(use);
     }

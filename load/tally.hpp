@@ -46,7 +46,7 @@ struct Tally {
   std::uint64_t due = 0, answered = 0;
   std::uint64_t cut_off = 0;         // neither answered nor failed when the run was interrupted
   std::uint64_t reconnected = 0;     // kept connections that the peer had closed; the request was repeated on a new one
-  std::uint64_t body_bytes = 0;      // of answers
+  std::uint64_t body_bytes = 0;      // received with answers
   std::size_t most_connections = 0;  // at the same time
   std::map<int, std::uint64_t> by_status;
   std::array<std::uint64_t, kFailureNames.size()> failed{};

@@ -17,7 +17,7 @@ Duration Throttle::slice(double passed_by_now, Duration since_last, Duration tic
     running_s_ = kKept * running_s_ + seconds(last_);
     fast_ = kKept * fast_ + passed;
   }
-  const double wanted = allowed_ + level_ * seconds(tick) / 2;  // to be exact in the middle of the tick
+  const double wanted = allowed_ + level_ * seconds(tick) / 2;  // exact in the middle of the tick
   if (wanted <= 0)
     last_ = {};
   else if (fast_ <= 0)

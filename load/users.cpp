@@ -337,7 +337,7 @@ void UserRun::count_failure(Failure why, Duration since_due) {
   tally_.fail(why);
   ++progress_.failed;
   if (why != Failure::timeout) return;
-  // It would have taken at least the timeout.
+  // An answer would have taken at least the timeout.
   tally_.latency.add(std::max(since_due, load_.timeout));
   progress_.latency.add(std::max(since_due, load_.timeout));
 }

@@ -82,7 +82,7 @@ std::optional<BoardScores> BoardKeeper::take(const wire::Ask& ask, MonoTime now)
 
 void BoardKeeper::cap(const wire::Ask& ask, BoardScores& answer, MonoTime now) {
   given_.expire(now);
-  given_.drop(ask.pod_uid);  // the pod is asked for again, so it has not started
+  given_.drop(ask.pod_uid);  // another ask for the pod means that it has not started
   std::optional<std::size_t> best;
   std::uint64_t best_left = 0;
   for (std::size_t i = 0; i < answer.scores.size(); ++i) {

@@ -28,7 +28,7 @@ enum class BoardState { none, stale, neutral, fresh };
 std::string_view to_string(BoardState state);
 
 struct BoardScores {
-  std::vector<std::int64_t> scores;  // one per candidate
+  std::vector<std::int64_t> scores;  // a score per candidate
   std::size_t capped = 0;            // candidates that got 0 only because of their start cap
   bool all_capped() const;           // no candidate is left
 };
@@ -49,7 +49,7 @@ class BoardKeeper {
   std::optional<Duration> age(MonoTime now) const;
 
  private:
-  struct Advised {  // by the controller
+  struct Advised {  // advised by the controller
     std::uint64_t decision_id = 0;
     std::string key;
     MonoTime until{};

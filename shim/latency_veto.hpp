@@ -31,7 +31,7 @@
 namespace wattle::shim {
 
 struct Veto {
-  std::vector<std::string> passed;            // in the order of the candidates
+  std::vector<std::string> passed;            // same order as the candidates
   std::map<std::string, std::string> vetoed;  // node -> reason
   // Fixed word: "no_limit", "already_bound", "no_candidates", "off", "neutral", "judged", "promised", or the Errc with
   // which the controller failed.
@@ -70,7 +70,7 @@ class LatencyVeto {
     std::string target;
     MonoTime at{};
     bool acting = false;
-    std::unordered_map<std::string, double> p50_ms;  // by node name
+    std::unordered_map<std::string, double> p50_ms;  // keyed by node name
   };
   Result<std::shared_ptr<const Known>> known(const std::string& target);
   static Result<std::shared_ptr<const Known>> read(const std::string& target, const std::string& body, MonoTime now);

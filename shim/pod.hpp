@@ -1,6 +1,6 @@
 // pod: reads the fields of an Ask from a v1.Pod.
-// Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences}, spec.{nodeName,schedulerName,containers,initContainers,
-//          overhead,affinity,topologySpreadConstraints,tolerations}
+// Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences}, spec.{nodeName,schedulerName,containers,
+//          initContainers,overhead,affinity,topologySpreadConstraints,tolerations}
 // Units    cores, bytes, ms
 // Errors   none: unreadable values keep their default and are listed in Ask::problems
 // Threads  pure

@@ -55,7 +55,7 @@ Result<Preemption> parse_preemption_args(std::string_view text) {
     return fail(Errc::malformed, meta ? "NodeNameToMetaVictims" : "NodeNameToVictims", "is no object",
                 "send ExtenderPreemptionArgs");
   for (const RawMember& node : raw_members(map)) {
-    if (!node.value.starts_with("{")) continue;  // null: a node without victims is not a candidate
+    if (!node.value.starts_with("{")) continue;  // a node without victims (null) is not a candidate
     out.nodes.push_back(node.name);
     out.meta_victims.push_back(meta ? std::string(node.value) : meta_of(node.value));
   }

@@ -1,8 +1,8 @@
 // preemption: converts between the verb `preempt` of kube-scheduler's extender protocol v1 and an Ask and its answer.
 // Source   k8s.io/kube-scheduler/extender/v1: ExtenderPreemptionArgs {"Pod":{...},"NodeNameToVictims":null|{...},
-//          "NodeNameToMetaVictims":null|{"n1":{"Pods":[{"UID":"u1"}],"NumPDBViolations":0}}}; the reply is ExtenderPreemptionResult
-//          {"NodeNameToMetaVictims":{...}}, a subset of what was sent. kube-scheduler sends meta victims to an extender that is
-//          nodeCacheCapable, and victims with whole pods to others
+//          "NodeNameToMetaVictims":null|{"n1":{"Pods":[{"UID":"u1"}],"NumPDBViolations":0}}}; the reply is
+//          ExtenderPreemptionResult {"NodeNameToMetaVictims":{...}}, a subset of the request. kube-scheduler sends
+//          meta victims to an extender that is nodeCacheCapable, and victims with whole pods to others
 // Rules    victims and their NumPDBViolations are returned unchanged
 // Errors   malformed: not JSON, or both maps are missing; a pod that is not a valid ask is no error, and `ask` is unset
 // Threads  pure functions
@@ -20,9 +20,9 @@
 namespace wattle::shim {
 
 struct Preemption {
-  std::optional<PodAsk> ask;  // its candidates are the nodes with victims
+  std::optional<PodAsk> ask;  // candidates are the nodes with victims
   std::vector<std::string> nodes;
-  std::vector<std::string> meta_victims;  // of each node, as JSON
+  std::vector<std::string> meta_victims;  // JSON for each node
   bool whole_pods = false;                // victims were sent as whole pods
 };
 

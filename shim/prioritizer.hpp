@@ -35,7 +35,7 @@ struct Scores {
   // "start_cap" (every candidate on the board is at its cap), or, for the board, "breaker_open" or the Errc with which
   // the controller failed.
   std::string_view reason;
-  bool without_controller = false;  // it should have answered, but did not or was not asked
+  bool without_controller = false;  // the controller should have answered, but did not or was not asked
   std::string failure;              // why the controller did not answer, for the log; empty if it did or was not asked
   std::size_t capped = 0;           // candidates that the board gives 0 only because of their start cap
 };

@@ -29,8 +29,8 @@ class RecentAnswers {
  private:
   struct Answer {
     std::string pod_uid;
-    std::vector<std::string> candidates;  // in the order of the ask; a retry most likely has the same order
-    std::vector<std::int64_t> scores;     // one per candidate
+    std::vector<std::string> candidates;  // same order as in the ask; a retry most likely has it, too
+    std::vector<std::int64_t> scores;     // a score per candidate
     MonoTime until{};
   };
   void forget_old(MonoTime now);

@@ -44,7 +44,7 @@ struct Service::Impl {
         notify(n),
         deadline(config.deadline),
         certificate(config.listen_access.tls.certificate),
-        pool(context, ask, config.threads + 1),  // one more for the beat
+        pool(context, ask, config.threads + 1),  // plus one for the beat
         breaker(clock),
         answering(clock.mono()),
         prioritizer([this](wire::Ask one, std::chrono::milliseconds wait) { return pool.ask(std::move(one), wait); },

@@ -26,7 +26,7 @@ class StudentTrial {
   explicit StudentTrial(double most_ratio = 1);
   // Returns true if the network fails with this minute.
   bool add(double throttled_ratio);
-  // Whether the network has failed; permanent, until a new network gets a new trial.
+  // Returns whether the network has failed; permanent, until a new network gets a new trial.
   bool out() const { return out_; }
   std::uint64_t minutes() const { return minutes_; }
   double mean_ratio() const { return mean_ratio_; }  // over about the last hour

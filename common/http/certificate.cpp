@@ -94,7 +94,7 @@ Result<WallTime> certificates_end(std::string_view pem, const std::string& subje
     const WallTime at = wall_from_ns(0) + std::chrono::seconds(::timegm(&end));
     first = std::min(first.value_or(at), at);
   }
-  ERR_clear_error();  // of the failed read at the end
+  ERR_clear_error();  // the failed read at the end leaves an error
   if (!first) return fail(Errc::malformed, subject, "has no certificate", "a PEM file");
   return *first;
 }

@@ -25,7 +25,7 @@ Source source_of(const tcp::socket& socket) {
   if (address.is_v6() && address.to_v6().is_v4_mapped())
     address = net::ip::make_address_v4(net::ip::v4_mapped, address.to_v6());
   if (!address.is_v6() || address.is_loopback()) return {address.to_string(), !error && address.is_loopback()};
-  // One host may own a whole /64.
+  // A single host may own a whole /64.
   auto bytes = address.to_v6().to_bytes();
   std::fill(bytes.begin() + 8, bytes.end(), 0);
   return {net::ip::address_v6(bytes).to_string(), false};

@@ -46,7 +46,7 @@ struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  // in addition to the server's own
+  std::vector<std::pair<std::string, std::string>> headers;  // added to the server's own
   std::shared_ptr<Broadcast> stream;    // a GET client becomes its listener, and the body is not sent
   std::optional<Refused> refused = {};  // reason for which it is counted and logged
 };
@@ -84,7 +84,7 @@ struct ServerOptions {
   std::size_t max_connections = 256;
   std::size_t max_per_source = 0;  // maximum per address; 0: a quarter. crowd.hpp decides which one is closed
   std::chrono::milliseconds idle_timeout{120'000};    // kube-scheduler keeps idle connections for 90 s
-  std::chrono::milliseconds request_timeout{10'000};  // from first byte to last
+  std::chrono::milliseconds request_timeout{10'000};  // between first byte and last
   unsigned threads = 4;
   TlsFiles tls;            // reloaded when they change
   std::string token_file;  // empty: no token needed

@@ -151,7 +151,7 @@ void Session::on_header(std::size_t bytes) {
   const auto wrong = wrong_with(head);
   buffer_.consume(parser_->put(net::buffer(head.data(), head.size()), error));
   if (error == bhttp::error::need_more) error = {};
-  // The parser's error comes first, so that text that is not HTTP is reported as such.
+  // The parser's error comes first, so that text that is not HTTP gets the right reason.
   if (wrong && !error) return refuse(Refused::malformed, plain(400, "not an HTTP request: " + *wrong));
   on_read(error, true);
 }

@@ -42,7 +42,7 @@ struct Shared;
 // Response with one line of text.
 Response plain(int status, std::string text);
 
-// One connection: a strand, one timer and a chain of callbacks. Keeps itself alive through them.
+// Connection with a strand, one timer and a chain of callbacks, which keep it alive.
 class Session final : public Subscriber, public std::enable_shared_from_this<Session> {
  public:
   Session(Shared& shared, tcp::socket socket, TlsContext tls, Source from);
@@ -102,13 +102,13 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   Request request_;
   const Route* route_ = nullptr;
   bool shows_secret_ = false;  // the request has a token, or a body that may have one
-  std::string head_, body_;    // of the current answer
+  std::string head_, body_;    // current answer
   std::array<char, 4096> discard_{};
   std::shared_ptr<Broadcast> listens_to_;
   std::deque<Text> unsaid_;
   std::size_t unsaid_bytes_ = 0;
   std::uint64_t generation_ = 0;
-  std::atomic<std::size_t> held_bytes_ = 0;  // its part of Shared::bodies_bytes
+  std::atomic<std::size_t> held_bytes_ = 0;  // this session's part of Shared::bodies_bytes
   bool idle_ = false;
   bool first_ = true;  // no byte received yet
   bool stopping_ = false;

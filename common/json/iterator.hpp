@@ -63,7 +63,7 @@ class JsonIterator {
   Member* const* member_ = nullptr;
 };
 
-// One member of an object.
+// Member of an object.
 template <class Json, class Iterator>
 class JsonItem {
  public:

@@ -32,7 +32,7 @@ struct ScaledWorkloads {
 
 struct AutoscalerLists {
   ScaledWorkloads all;
-  ScaledWorkloads by_utilisation;  // with the resources: "HorizontalPodAutoscaler shop/web (CPU utilisation)"
+  ScaledWorkloads by_utilisation;  // names the resources: "HorizontalPodAutoscaler shop/web (CPU utilisation)"
   std::size_t autoscalers = 0;
 
   std::string of(const std::string& workload) const { return all.of(workload); }

@@ -21,7 +21,7 @@ struct MirrorClaim {
 };
 MirrorClaim read_mirror_claim(const SortedJson& pod);
 
-// Returns whether the pod's controller is the Node to which it is bound. Such a static pod is not placed by a
+// Returns whether the pod's controller is the Node to which it is bound. It is then a static pod, not placed by a
 // scheduler.
 bool is_controlled_by_its_node(const SortedJson& pod);
 

@@ -14,7 +14,7 @@ using json = SortedJson;
 
 constexpr std::size_t kMaxAppBytes = 512;  // the wire takes 4096 in one text
 constexpr std::size_t kMaxLabelsBytes = 4096;
-constexpr std::size_t kMaxShownBytes = 64;  // of a value shown in a problem
+constexpr std::size_t kMaxShownBytes = 64;  // for a value shown in a problem
 constexpr std::size_t kMaxIdsBytes = 4096;
 constexpr std::size_t kIdDigits = 12;
 constexpr double kMaxQuantity = 1e18;  // an exabyte; sums of much larger values may not be finite
@@ -199,7 +199,7 @@ PodFailure failure_of_wait(const json& waiting) {
   return reason == "CrashLoopBackOff" ? PodFailure::crash : PodFailure::failed_start;
 }
 
-// With `asked_to_end`, a container that ends now did not crash; one that ended before and was restarted did.
+// If `asked_to_end`, a container that ends now did not crash; one that ended before and was restarted did.
 PodFailure failure_of_containers(const json& statuses, bool asked_to_end) {
   PodFailure worst = PodFailure::none;
   for (const json& container : statuses) {

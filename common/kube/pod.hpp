@@ -31,7 +31,7 @@ std::string_view to_string(PodFailure failure);
 enum class PodResize : std::uint8_t {
   none,
   in_progress,
-  failing,     // in progress, and the kubelet reports an error
+  failing,     // still in progress, and the kubelet reports an error
   deferred,    // no room now; the kubelet tries again
   infeasible,  // never on this node
 };
@@ -39,7 +39,7 @@ std::string_view to_string(PodResize resize);
 
 // Value of the annotation wattle.dev/provision: a pod has its limits or its requests set, never both.
 enum class PodProvision : std::uint8_t { unsaid, off, suggest, limits, requests };
-std::string_view to_string(PodProvision level);  // empty if unset
+std::string_view to_string(PodProvision level);  // "" if unsaid
 
 // Field manager under which `wattle provision set` owns the requests of a pod.
 inline constexpr const char* kRequestsManager = "wattle-requests";
@@ -65,7 +65,7 @@ struct Pod {
   PodProvision provision = PodProvision::unsaid;
   PodResize resize = PodResize::none;
   std::string resize_message;    // message of its kubelet
-  double cpu_request_cores = 0;  // as kube-scheduler counts; while requests change, the larger of old and new
+  double cpu_request_cores = 0;  // counted like kube-scheduler does; while requests change, the larger of old and new
   double memory_request_bytes = 0;
   bool daemonset = false;      // owned by a DaemonSet, or by the Node to which it is bound
   bool ended = false;          // succeeded or failed; holds no resources
@@ -77,7 +77,7 @@ struct Pod {
   std::vector<std::string> problems;  // ignored values, with the reason
   bool operator==(const Pod&) const = default;
 };
-// Merges two such lists; `later` wins where they differ. Drops the oldest entries if the list becomes too long.
+// Merges two lists of container ids; `later` wins where they differ. Drops the oldest entries of a long list.
 std::string merge_container_ids(std::string_view earlier, std::string_view later);
 // Name of the container with this id; empty if unknown.
 std::string_view container_name(std::string_view container_ids, std::string_view id);

@@ -56,7 +56,7 @@ struct ReflectorOptions {
 struct ReflectorFigures {
   std::uint64_t lists = 0, watches = 0, events = 0, bookmarks = 0;
   std::uint64_t too_old = 0;    // 410: listed again
-  std::uint64_t failures = 0;   // of all kinds
+  std::uint64_t failures = 0;   // all kinds of failures
   std::uint64_t malformed = 0;  // lines and pages that could not be read
 };
 

@@ -62,7 +62,7 @@ ResolvedPods StaticPods::resolve(const std::vector<Change<Node>>& nodes, std::ve
   ResolvedPods out;
   std::set<std::string> concerned = learn(nodes);
   std::set<std::string> changed;         // mirror pods
-  std::map<std::string, bool> followed;  // by UID of such a mirror pod
+  std::map<std::string, bool> followed;  // keyed by UID of a changed mirror pod
   for (Change<Pod>& change : pods) {
     const std::string uid = change.key;
     const auto known = mirrors_.find(uid);

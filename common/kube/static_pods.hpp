@@ -50,11 +50,11 @@ class StaticPods {
   std::string holder(const std::string& claimed) const;  // UID of a mirror pod; empty: none
   void grant(const std::string& claimed, std::set<std::string>& changed, ResolvedPods& out);
 
-  std::unordered_map<std::string, std::string> node_uids_;                       // by name
+  std::unordered_map<std::string, std::string> node_uids_;                       // keyed by name
   std::unordered_set<std::string> given_;                                        // UIDs from the API server
   std::unordered_set<std::string> former_;                                       // UIDs of deleted pods
   std::deque<std::string> former_in_order_;                                      // the same, oldest first
-  std::map<std::string, Mirror> mirrors_;                                        // by the API server's UID
+  std::map<std::string, Mirror> mirrors_;                                        // keyed by the API server's UID
   std::map<std::string, std::set<std::pair<std::string, std::string>>> claims_;  // claimed UID -> (created, UID)
 };
 

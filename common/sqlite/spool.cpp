@@ -324,7 +324,7 @@ void Spool::refuse(const Error& error) {
   trouble_ = error;
   retry_at_ = clock_.mono() + kRetryEvery;
   if (error.code == Errc::exhausted) return;
-  // It is unknown what the system did with pages that it could not write, so the file is read again.
+  // The state of pages that the system could not write is unknown, so the file is read again.
   table_.reset();
   pages_counted_ = pages_at_checkpoint_ = 0;
 }

@@ -39,7 +39,7 @@ struct SpoolOptions {
 struct SpoolValues {
   bool durable = true;              // false: the disk fails and records wait in memory
   std::uint64_t records = 0;        // not acknowledged
-  std::uint64_t bytes = 0;          // of these records
+  std::uint64_t bytes = 0;          // size of these records
   std::uint64_t dropped = 0;        // records lost since the process started, for lack of room or by damage
   std::uint64_t gap_records = 0;    // lost records for which the controller has not received newer ones yet; survives
                                     // restarts
@@ -121,7 +121,7 @@ class Spool final : public Outbox {
   int failed_opens_ = 0;
   std::vector<Error> news_;
   std::uint64_t dropped_ = 0, commits_ = 0, written_bytes_ = 0;
-  std::uint64_t pages_counted_ = 0, pages_at_checkpoint_ = 0;  // of the open table
+  std::uint64_t pages_counted_ = 0, pages_at_checkpoint_ = 0;  // for the open table
 };
 
 }  // namespace wattle::sqlite

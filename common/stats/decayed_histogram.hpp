@@ -16,7 +16,7 @@ namespace wattle::stats {
 struct DecayOptions {
   double first = 0.01, growth = 1.05;
   double half_life_s = 86'400;
-  std::size_t buckets = 176;  // from 0.01 up to 1000
+  std::size_t buckets = 176;  // covers 0.01 to 1000
 };
 
 class DecayedHistogram {

@@ -1,5 +1,6 @@
 // distributions: quantiles of the normal distribution and of Student's t.
-// Source   Newton's method on the normal distribution function; Cornish-Fisher expansion of t (Abramowitz and Stegun 26.7.5)
+// Source   Newton's method on the normal distribution function; Cornish-Fisher expansion of t (Abramowitz and Stegun,
+//          26.7.5)
 // Errors   none; ranges are preconditions
 // Threads  pure functions
 #pragma once

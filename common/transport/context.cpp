@@ -75,7 +75,7 @@ Context::Impl::~Impl() {
 
 void Context::Impl::serve(AllowList list, const Log& log_to) {
   assert(!zap_.joinable() && "serve() is called once");
-  zmq_.set(zmq::ctxopt::io_threads, kServerThreads);  // they start with the first socket
+  zmq_.set(zmq::ctxopt::io_threads, kServerThreads);  // libzmq starts them with the first socket
   set_allow_list(std::move(list));
   log_ = &log_to;
   // Bound before any Server, so that handshakes are answered from the start.
@@ -210,7 +210,7 @@ void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& 
 
 void Context::Impl::refuse_handshake(Channel channel, Refused why, const std::string& detail) {
   refusals_.add(channel, why, std::nullopt);
-  // The peer is unknown, so all such refusals share one log line per minute.
+  // The peer is unknown, so these refusals share one log line per minute.
   const auto count = to_tell(std::string(to_string(channel)) + " " + std::string(to_string(why)));
   if (!count || log_ == nullptr) return;
   log_->warn("handshake refused",

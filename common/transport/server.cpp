@@ -77,8 +77,8 @@ Result<zmq::socket_t> open_server(Context::Impl& context, const ServerOptions& o
       socket,  //
       Setting(zmq::sockopt::backlog, "backlog", options.backlog),
       Setting(zmq::sockopt::sndhwm, "answers queue", options.answers_queue),
-      // Clients beat, and say how long their silence may last: a server that beats too keeps a timer for each of
-      // its peers, among which libzmq searches one by one. The kernel finds those that do not beat.
+      // Clients send heartbeats and announce how long they may be silent. A server that sends them too would keep a
+      // timer per peer, which libzmq searches linearly. TCP keepalive finds peers without heartbeats.
       Setting(zmq::sockopt::heartbeat_ivl, "heartbeat interval", 0),
       Setting(zmq::sockopt::tcp_keepalive, "TCP keepalive", 1),
       Setting(zmq::sockopt::tcp_keepalive_idle, "TCP keepalive idle", 30),

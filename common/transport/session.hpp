@@ -48,9 +48,9 @@ struct SessionStatus {
   bool welcomed = false;
   std::string problem;          // reason why not welcomed, for people
   bool key_refused = false;     // since the last welcome: our key is not on the list, or the server's key differs
-  std::uint64_t acked_seq = 0;  // in the current incarnation
-  std::map<std::string, std::string> pod_levels;    // from the last Ack
-  std::map<std::string, wire::MarginStep> margins;  // from the last Ack
+  std::uint64_t acked_seq = 0;  // current incarnation only
+  std::map<std::string, std::string> pod_levels;    // sent with the last Ack
+  std::map<std::string, wire::MarginStep> margins;  // sent with the last Ack
   MonoTime acked_at{};                              // arrival of the last Ack
   std::uint64_t sent_records = 0;
   std::uint64_t live = 0;  // intervals sent ahead of their turn
@@ -66,8 +66,8 @@ class AgentSession {
   void pump();
   // Time for which pump() has nothing to do: until a Ping is overdue on a quiet link, otherwise a tenth of a second.
   Duration patience() const;
-  // Whether to wake up for received messages. False while the controller can only acknowledge records, which may wait
-  // for the next sample.
+  // Returns whether to wake up for received messages. False while the controller can only acknowledge records, which
+  // may wait for the next sample.
   bool listening() const { return phase_ != Phase::welcomed || blocked_ || piled_up(); }
   void report(wire::Placement placement);
   const SessionStatus& status() const { return status_; }
@@ -110,7 +110,7 @@ class AgentSession {
   SessionStatus status_;
 
   Phase phase_ = Phase::connecting;
-  std::uint64_t times_up_ = 0;  // of the client when this conversation began
+  std::uint64_t times_up_ = 0;  // client's value when this conversation began
   MonoTime retry_at_{};
   int failures_ = 0;  // losses since the last conversation that succeeded
   MonoTime heard_at_{};

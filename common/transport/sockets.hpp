@@ -28,10 +28,10 @@ namespace wattle::transport {
 // A key that the allow list no longer gives to the same name and role.
 struct Revoked {
   std::string public_key;
-  Identity identity;  // as it was
+  Identity identity;  // former identity
 };
 
-// One I/O context; after serve() it also answers ZAP requests on its own thread. Outlives its sockets.
+// I/O context; after serve() it also answers ZAP requests on its own thread. Outlives its sockets.
 class Context {
  public:
   Context();
@@ -97,7 +97,7 @@ class Server final : public Socket {
   ~Server() override;
   std::optional<Incoming> receive();  // nullopt if none waits
   Sent send(const std::string& route, std::string_view bytes);
-  const std::string& endpoint() const;  // with the actual port
+  const std::string& endpoint() const;  // has the actual port
   void* native() const override;
 
  private:
@@ -134,7 +134,7 @@ class Client final : public Socket {
   // Waits until a message can be received or sent; returns false on timeout or if the link changes.
   bool wait_readable(std::chrono::milliseconds timeout);
   bool wait_writable(std::chrono::milliseconds timeout);
-  Link link();                       // from the socket's monitor
+  Link link();                       // state from the socket's monitor
   std::string link_problem() const;  // why it is refused or still connecting; empty when up
   std::uint64_t times_up();          // links so far; after a change, messages sent before may be lost
   Status rebuild();                  // opens a new socket; queued messages are lost

@@ -62,7 +62,7 @@ class Decoder {
  private:
   // Path of the current value, formatted only for an error.
   struct Step {
-    const char* name = nullptr;  // of a field; null: an element
+    const char* name = nullptr;  // field; null: an element
     std::uint32_t index = 0;
   };
   static constexpr std::size_t kMostSteps = 24;  // deepest nesting of fields and elements in any message

@@ -1,4 +1,4 @@
-// finite: removes NaN and infinite numbers from a record. Every peer would refuse such a record again and again, and
+// finite: removes NaN and infinite numbers from a record. Every peer would refuse the record again and again, and
 // all records after it.
 // Threads  pure function
 #pragma once

@@ -55,9 +55,9 @@ struct Hello {
   std::uint64_t memory_bytes = 0;
   std::uint64_t pod_capacity = 0;     // maximum number of pods on the node; 0: unknown
   std::uint64_t max_batch = 0;        // records that the agent wants to put into one Samples
-  std::vector<std::string> findings;  // doctor: "name: ok|lost|absent: why (mend)"
-  double link_bytes_per_s = 0;        // of all its links, one way; 0: unknown
-  double disk_bytes_per_s = 0;        // of all its disks; 0: unknown
+  std::vector<std::string> findings;  // doctor: "name: ok|lost|absent: why (fix)"
+  double link_bytes_per_s = 0;        // sum of all links, one way; 0: unknown
+  double disk_bytes_per_s = 0;        // sum of all disks; 0: unknown
 };
 
 struct Welcome {
@@ -71,8 +71,8 @@ struct Welcome {
 };
 
 struct Samples {
-  std::vector<Record> records;  // of one incarnation, ascending by seq
-  std::vector<RecordGap> gaps;  // in earlier incarnations, which no later number reveals; ascending
+  std::vector<Record> records;  // all of one incarnation, ascending by seq
+  std::vector<RecordGap> gaps;  // gaps in earlier incarnations, which no later number reveals; ascending
 };
 
 // The newest interval, sent while older records wait so that views and decisions use it now. It is not acknowledged,
@@ -151,7 +151,7 @@ struct Ask {
   std::vector<std::string> problems;    // ignored annotations, with the reason
   double deadline_ms = 0;
   double defer_ms = 0;        // longest time that the pod may be deferred, counted from its first ask; 0: place now
-  std::vector<NextPod> next;  // in order
+  std::vector<NextPod> next;  // ordered
   std::string owner;          // "namespace/ReplicaSet/web-5d9", whose replicas are spread; empty: no owner
   std::vector<std::string> prefers;    // soft preferences that the scheduler scores: "node affinity", "topology spread"
   std::int64_t score_limit = 0;        // highest score that does not outvote `prefers`, 1..10; 0: no limit
@@ -168,14 +168,14 @@ struct Suggestion {
   std::string policy;
   std::string mode;  // "off", "shadow", "canary", "live"
   std::uint64_t model_step = 0;
-  std::vector<std::int64_t> scores;  // one per candidate, 0..10, in the candidates' order
+  std::vector<std::int64_t> scores;  // 0..10 for each candidate, in the same order
   double again_ms = 0;               // deferred: when to ask again; 0: not deferred
   double defer_left_ms = 0;          // deferred: when the pod is placed at the latest
 };
 
 // ---- feed: controller (XPUB) -> shim, CLI
 
-// One node's part in a decision.
+// A node's part in a decision.
 struct Candidate {
   std::string node;
   std::string masked;      // why the node is infeasible; empty: feasible
@@ -233,7 +233,7 @@ struct BoardClass {
 struct Board {
   std::uint64_t epoch = 0;  // controller start
   std::uint64_t seq = 0;
-  double ttl_ms = 0;    // from receipt
+  double ttl_ms = 0;    // counted from receipt
   bool neutral = true;  // mode is off or shadow, or a control block
   std::string policy;
   std::uint64_t model_step = 0;

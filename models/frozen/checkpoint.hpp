@@ -68,7 +68,7 @@ class CheckpointDir {
 
  private:
   CheckpointDir(std::string path, std::size_t keep) : path_(std::move(path)), keep_(keep) {}
-  Result<std::vector<std::uint64_t>> numbers() const;  // of manifests and weights, newest first
+  Result<std::vector<std::uint64_t>> numbers() const;  // numbers of manifests and weights, newest first
   Result<std::string> write(const std::string& stem, const Weights& tensors, const Manifest& manifest) const;
   Status prune(std::uint64_t newest) const;
   std::string path_;

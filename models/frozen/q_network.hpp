@@ -19,7 +19,7 @@ inline constexpr std::size_t kNodeFeatures = 36;
 inline constexpr std::size_t kPodFeatures = 17;
 inline constexpr std::size_t kContextFeatures = 9;
 
-// One decision as input of the network. Masked nodes take no part in pooling, advantage mean or argmax.
+// A decision as input of the network. Masked nodes take no part in pooling, advantage mean or argmax.
 struct Observation {
   std::size_t nodes = 0;
   std::vector<float> node;  // [nodes x kNodeFeatures]

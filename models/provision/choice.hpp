@@ -65,7 +65,7 @@ struct Rate {
   double range_ratio = 0;                        // half the likely range of the forecast, over the forecast
 };
 
-// One minute of one service.
+// Figures of one minute of a service.
 struct ServiceMinute {
   double throttled_ratio = 0;                        // share of its periods
   double used_over_granted = 0, used_over_node = 0;  // cores

@@ -22,7 +22,7 @@ std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
 // A tensor over our memory, which must outlive it.
 at::Tensor over(float* data, at::IntArrayRef shape) { return at::from_blob(data, shape, at::kFloat); }
 
-// With matrices of this size a second thread costs more than it gains, and sums would depend on the machine.
+// A second thread costs more than it gains with matrices of this size, and sums would depend on the machine.
 void use_one_thread() {
   at::set_num_threads(1);
   // Debian's libtorch calls OpenBLAS, whose threads libtorch does not control; other BLAS libraries lack this function.
