@@ -1,4 +1,4 @@
-// doctor: checks what this machine allows the actuator to do, and what must be left to others.
+// doctor: checks what the actuator can do on this machine, and whether a kubelet owns cgroups here.
 // Threads  values
 #pragma once
 

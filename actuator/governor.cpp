@@ -77,7 +77,7 @@ void Governor::merge(MonoTime now) {
       workload->trial = StudentTrial(rules_.student_throttled_ratio);
       workload->sought_at = now - kSeekEvery;
     }
-    // At another level the limits may have another keeper, so it is found again.
+    // The new level may use another keeper (kernel or systemd), so the target is looked up again.
     if (workload->level != level) lose(*workload);
     workload->level = level;
     workload->grant.path = path;

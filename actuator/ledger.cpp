@@ -5,7 +5,7 @@
 namespace wattle::actuator {
 
 namespace {
-// Order that keeps burst at most at quota at any time: first the one that makes room for the other.
+// Order of writes in which burst never exceeds quota.
 std::array<Knob, 3> in_order(std::optional<std::int64_t> burst_now, std::optional<std::int64_t> quota_then) {
   if (burst_now && quota_then && *quota_then < *burst_now) return {Knob::burst_us, Knob::quota_us, Knob::high_bytes};
   return {Knob::quota_us, Knob::burst_us, Knob::high_bytes};

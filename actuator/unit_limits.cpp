@@ -134,7 +134,7 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
 Status UnitLimits::write_file(const Target& unit, Knob knob, std::int64_t value) {
   const auto cgroup = cgroup_of(unit);
   auto written = cgroup ? cgroups_.write(*cgroup, knob, value) : Status(tl::unexpected<Error>(cgroup.error()));
-  // A unit exists without its cgroup.
+  // The unit still exists if its cgroup is gone.
   if (!written && written.error().code == Errc::not_found) {
     forget(unit);
     return fail(Errc::unsupported, written.error().subject, written.error().what);

@@ -7,7 +7,7 @@
 //          "status 1" requests a report and changes no order
 //          COUNT/OVER: requests that the workload answered since the agent started, and how many of them took too long
 //          WATTS: power that one more busy core draws on this node, if the agent knows it; in thousandths, as are cores
-//          OUT: number of workloads without a student because it failed its trial; left out if zero
+//          OUT: number of workloads for which the student failed its trial; left out if zero
 //          STEP: MINUTE/BASE[/MEMORY]: the margins that the controller wants in force after the minute of that number;
 //          1 + margin of CPU and of memory, in billionths
 //          :MINUTE: the minute that has just ended, as ten numbers and what is known of its requests and memory
@@ -121,7 +121,7 @@ struct Report {
   std::uint64_t foreign = 0;  // writes to the limits by other processes
   std::vector<Grant> grants;
   std::optional<double> core_power_w = {};  // last value from the agent
-  std::uint64_t student_out = 0;            // workloads without a student because it failed its trial
+  std::uint64_t student_out = 0;            // workloads for which the student failed its trial
 
   bool operator==(const Report&) const = default;
 };

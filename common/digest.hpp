@@ -1,4 +1,4 @@
-// digest: SHA-256 of content, to detect changed files and to store long random tokens; not for passwords.
+// digest: SHA-256 hashes, to detect changed files and to store random tokens only as hashes; not for passwords.
 // Errors   none (aborts if out of memory)
 // Threads  any
 #pragma once

@@ -34,7 +34,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// Keeps the text of a peer on one line.
+// Escapes newlines and unprintable characters, so that a peer's text stays on one line.
 std::string one_line(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '\n' ? std::string("\\n") : std::string(1, c);

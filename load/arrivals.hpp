@@ -1,5 +1,5 @@
 // arrivals: due times of the requests of an open loop, independent of their answers.
-// Units    requests/s in, time from the start out
+// Units    rates in requests/s; times from the start of the run
 // Errors   none
 // Threads  single owner; the same seed gives the same times
 #pragma once

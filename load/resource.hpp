@@ -21,7 +21,7 @@ struct Reached {
   Resource resource = Resource::cpu;
   double wanted = 0;
   double reached = 0;              // mean since the start; for memory what is held now
-  double cpu_cores = 0;            // CPU that this needed
+  double cpu_cores = 0;            // CPU used to reach it
   double storage_bytes_per_s = 0;  // for disk: what reached storage
 };
 

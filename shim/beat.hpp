@@ -38,7 +38,7 @@ class Beat {
         pulse_(clock.mono()) {}
   ~Beat();
   void start();
-  // Does the work that is due.
+  // Reports if a second has passed, or sends the probe if the breaker wants one.
   void turn();
   const Pulse& pulse() const { return pulse_; }
 

@@ -171,7 +171,7 @@ class JsonBuilder {
   std::vector<Json*> open_;
   Member* member_ = nullptr;
   bool skip_next_ = false;
-  std::size_t skipped_ = 0;  // nested arrays and objects here that are left out
+  std::size_t skipped_ = 0;  // depth inside arrays and objects that are left out
   std::size_t built_bytes_ = 0;
   Error error_;
 };

@@ -67,7 +67,7 @@ class Copy final : public Sink {
       kept = std::move(value);
       changed_[key] = {key, kept, !listing_};
     }
-    // A list wakes the owner only when it is complete: nodes and pods that come together are cheaper.
+    // A list wakes the owner only when complete, because it is cheaper to handle its objects together.
     if (!listing_) woken_();
   }
   void end_list() override {

@@ -95,7 +95,7 @@ Request pod_request(const json& spec, const json& status, Pod& pod) {
   return total;
 }
 
-// Latency in ms from the annotation, or from the annotation of the earlier system.
+// Reads a latency in ms from the annotation `name`, or from `older`, its name in the earlier system.
 std::optional<double> latency_ms(const json& annotations, const char* name, const char* older, Pod& pod) {
   for (const char* key : {name, older}) {
     const json& value = member(annotations, key);

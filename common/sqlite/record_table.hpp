@@ -51,7 +51,7 @@ class RecordTable {
 
   Result<std::deque<StoredRecord>> list();
   Result<std::vector<Gap>> gaps();
-  // Applies the change completely or not; durable when it returns.
+  // Applies the whole change or none of it; durable when it returns.
   Status apply(const TableChange& change);
   struct Body {
     std::int64_t id = 0;

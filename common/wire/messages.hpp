@@ -61,7 +61,7 @@ struct Hello {
 };
 
 struct Welcome {
-  std::uint64_t version = kVersionMax;  // version to use from here on
+  std::uint64_t version = kVersionMax;  // version of all later messages
   std::string controller_version;
   std::uint64_t max_batch = 0;  // records per Samples
   std::uint64_t max_message_bytes = 0;

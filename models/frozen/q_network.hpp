@@ -39,7 +39,7 @@ class QNetwork {
   virtual bool on_prior() const { return true; }
 };
 
-// Returns whether all valid nodes have the same output, which does not affect the choice.
+// Returns whether all valid nodes have the same output, so that it does not affect the choice.
 inline bool is_flat(const Observation& observation, std::span<const float> said) {
   std::size_t first = observation.nodes;
   for (std::size_t i = 0; i < observation.nodes; ++i) {

@@ -129,7 +129,7 @@ Observation observe(const ServiceMinute& state, const Bounds& bounds) {
     *to++ = input(4 * (next.margin_ratio - state.rule_margin_ratio));
     *to++ = input(4 * std::log1p(next.memory_ratio));
     *to++ = input(std::log2(static_cast<double>(next.replicas)));
-    // Change of the grant if usage stays.
+    // Change of the grant if usage stays the same.
     *to++ = input(4 * (std::log1p(next.margin_ratio) - std::log1p(state.now.margin_ratio)));
     *to++ = input(4 * std::log(std::max(replicas, 0.01)));
   }
