@@ -27,7 +27,7 @@ std::optional<uid_t> uid_of(const std::string& user) {
 
 Result<AgentLink> AgentLink::open_(const std::string& path, const std::string& agent_user) {
   std::vector<uid_t> allowed{0, ::geteuid()};
-  // A host without an agent has no such user: then nobody else may.
+  // On a host without an agent the user does not exist, and only root and our own user may connect.
   if (const auto uid = uid_of(agent_user)) allowed.push_back(*uid);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -36,7 +36,7 @@ Result<AgentLink> AgentLink::open_(const std::string& path, const std::string& a
   path.copy(address.sun_path, path.size());
   Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.valid()) return fail_errno(errno, path);
-  // One that a process left which was killed; ours alone, as the journal's lock is.
+  // A killed process may have left the socket; the journal's lock guarantees that no other process uses it.
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) ::unlink(path.c_str());
   const mode_t before = ::umask(0117);
@@ -80,7 +80,7 @@ Result<std::optional<Message>> AgentLink::receive() {
 
 void AgentLink::send(const actuation::Report& report) {
   if (!peer_.valid()) return;
-  // A peer that does not read is not waited for.
+  // Does not wait for a peer that does not read.
   if (!send_packet(peer_, actuation::to_text(report))) peer_ = Fd();
 }
 

@@ -1,8 +1,9 @@
-// agent_link: the socket at which the agent tells what to do and is told what was done.
-// Source   AF_UNIX SOCK_SEQPACKET; one message each way at a time (common/actuation); the newest connection counts
-// Rules    a peer is taken by its user as the kernel tells it (SO_PEERCRED): root, our own, and the agent's
-// Errors   io, denied, not_found (no such user); a message that is none ends its connection
-// Threads  single owner; never waits
+// agent_link: socket on which the agent sends orders and gets reports.
+// Source   AF_UNIX SOCK_SEQPACKET; one message at a time in each direction (common/actuation); the newest connection
+//          replaces the old one
+// Rules    the kernel identifies a peer's user (SO_PEERCRED): accepted are root, our own user and the agent's
+// Errors   io, denied, not_found (no such user); an invalid message ends its connection
+// Threads  single owner; never blocks
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +18,7 @@
 
 namespace wattle::actuator {
 
-// What a peer said; without orders it only asks for a report.
+// Message of a peer; without orders it only asks for a report.
 struct Message {
   std::optional<actuation::Orders> orders;
 };
@@ -25,12 +26,12 @@ struct Message {
 class AgentLink {
  public:
   static Result<AgentLink> open_(const std::string& path, const std::string& agent_user);
-  // To wait on; -1: none.
+  // Descriptors to wait on; -1: none.
   int listener() const { return listener_.get(); }
   int peer() const { return peer_.get(); }
-  // Takes a new peer, if one waits. An error says who was sent away.
+  // Accepts a waiting peer. An error names the peer that was rejected.
   Status accept();
-  // What the peer said, if it said something; an error ends its connection.
+  // Returns the peer's message, if there is one; an error ends its connection.
   Result<std::optional<Message>> receive();
   void send(const actuation::Report& report);
 

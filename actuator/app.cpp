@@ -51,7 +51,7 @@ int status(const ActuatorConfig& config) {
   };
   const auto report = ask();
   if (!report) return complain(report.error());
-  // What the freed cores would draw if they were in use.
+  // Formats freed cores with the power that they would draw if busy.
   const auto freed = [&](const std::optional<double>& freed_cores) {
     if (!freed_cores || !report->core_power_w) return cores(freed_cores);
     return cores(freed_cores) + " (" + cores(*freed_cores * *report->core_power_w) + " W)";

@@ -1,5 +1,5 @@
-// app: the command line of wattle-actuator: run, restore, doctor, status.
-// Gives    exit code 0 fine, 1 something is wrong (told on stderr), 2 wrong usage
+// app: command line of wattle-actuator: run, restore, doctor, status.
+// Gives    exit code 0: success; 1: failure, printed on stderr; 2: wrong usage
 // Threads  single owner
 #pragma once
 

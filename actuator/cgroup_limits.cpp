@@ -128,7 +128,7 @@ Result<const Fd*> CgroupLimits::file(const Target& target, Knob knob) {
   Fd fd(::openat(dir.fd(), name, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) {
     const int why = errno;
-    // The cgroup is there: then it is the kernel that has no such file. Unless it went in between.
+    // The cgroup still exists, so the kernel has no such file.
     if (why == ENOENT && open_dir(target)) return fail(Errc::unsupported, dir.path() + "/" + name, "is not there");
     return fail_errno(why, dir.path() + "/" + name, why == EACCES ? "run it as the owner of the file, root" : "");
   }

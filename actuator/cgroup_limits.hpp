@@ -1,8 +1,8 @@
-// cgroup_limits: limits in the kernel's own files, of cgroup v2 or v1, whichever has the CPU controller.
-// Source   v2: cpu.max, cpu.max.burst, memory.high; v1: cpu.cfs_quota_us, cpu.cfs_burst_us (v1 has no memory.high); the period is
-//          read and never written. Mount points from <proc>/self/mountinfo
-// Errors   those of Limits; find: not_found, and unsupported where the cgroup's hierarchy has no CPU controller
-// Cost     a read 2 us, a write 4 us: descriptors are kept while a target is in use
+// cgroup_limits: reads and writes limits in the kernel's cgroup files, of v2 or v1, whichever has the CPU controller.
+// Source   v2: cpu.max, cpu.max.burst, memory.high; v1: cpu.cfs_quota_us, cpu.cfs_burst_us (v1 has no memory.high); the
+//          period is only read. Mount points from <proc>/self/mountinfo
+// Errors   those of Limits; find: not_found, and unsupported if the cgroup's hierarchy has no CPU controller
+// Cost     2 us per read, 4 us per write: descriptors stay open while a target is in use
 // Threads  single owner
 #pragma once
 
@@ -17,17 +17,17 @@
 
 namespace wattle::actuator {
 
-// Where the hierarchies are mounted; absent: not at all.
+// Mount points of the hierarchies; unset if not mounted.
 struct CgroupMounts {
   std::optional<Dir> v2, cpu, cpuacct;
 
-  // `prefix` stands before each path of the machine: a captured tree, or the host's root in a container.
+  // `prefix` precedes each path of the machine: a captured tree, or the host's root in a container.
   static Result<CgroupMounts> open_(const std::string& prefix);
 };
 
-// "max 100000\n", "50000\n", "-1\n"; absent: something else
+// Parses "max 100000\n", "50000\n" or "-1\n"; no value for any other text.
 std::optional<std::int64_t> parse_limit(std::string_view text);
-// The second number of cpu.max.
+// Returns the second number of cpu.max.
 std::optional<std::int64_t> parse_period_us(std::string_view text);
 
 class CgroupLimits final : public Limits {

@@ -1,6 +1,6 @@
-// config: what the actuator is told by its configuration file.
+// config: configuration of the actuator.
 // Source   a strict YAML file (docs/reference/configuration.md has every key); every key has a default
-// Errors   malformed, all mistakes at once, each with file, line, key and mend
+// Errors   malformed, all mistakes at once, each with file, line, key and fix
 // Threads  values
 #pragma once
 
@@ -16,19 +16,19 @@
 namespace wattle::actuator {
 
 struct ActuatorConfig {
-  std::string state_dir = "/run/wattle-actuator";      // as long as the boot, as the limits are
-  std::string socket = "/run/wattle-actuator/socket";  // empty: nobody tells it anything
-  std::string agent_user = "wattle-agent";             // who may; besides root and its own user
+  std::string state_dir = "/run/wattle-actuator";      // cleared at boot, as limits are
+  std::string socket = "/run/wattle-actuator/socket";  // empty: no socket, so no orders from an agent
+  std::string agent_user = "wattle-agent";             // may connect, besides root and the actuator's own user
   std::vector<actuation::Order> workloads;
   Rules rules;
-  std::string student_file;  // of a network that moves margins; empty: none
+  std::string student_file;  // network that moves margins; empty: none
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };
 
 Result<ActuatorConfig> load_config(const std::string& path);
 Result<ActuatorConfig> parse_config(const std::string& text, const std::string& name);
-// Every key with what holds without it, for docs/reference/configuration.md.
+// All keys with their defaults, for docs/reference/configuration.md.
 std::vector<config::Key> config_keys();
 
 }  // namespace wattle::actuator

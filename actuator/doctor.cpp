@@ -37,7 +37,7 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
   return {"kubernetes", true, false, "no kubelet owns cgroups here"};
 }
 
-// -.slice is there wherever systemd is.
+// Queries -.slice, which exists wherever systemd runs.
 Finding systemd_finding(const Machine& machine, UnitManager& systemd) {
   if (!machine.has_systemd())
     return {"systemd", true, false, "does not run this machine: limits are written to the cgroups' own files"};

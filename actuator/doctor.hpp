@@ -1,4 +1,4 @@
-// doctor: what this machine lets the actuator do, and what it must not be used for.
+// doctor: checks what the actuator can do on this machine, and whether a kubelet owns cgroups here.
 // Threads  values
 #pragma once
 
@@ -13,7 +13,7 @@ namespace wattle::actuator {
 struct Finding {
   std::string subject;
   bool ok = false;
-  bool needed = false;  // nothing can be set without it
+  bool needed = false;  // limits cannot be set without it
   std::string text;
 };
 

@@ -13,8 +13,8 @@ namespace {
 constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr Duration kMemoryEvery = std::chrono::seconds(5);
 constexpr Duration kSeekEvery = std::chrono::seconds(1);
-constexpr Duration kUnitEvery = std::chrono::seconds(5);  // systemd is looked at, and a unit's limit lowered
-constexpr std::uint64_t kUsageEvery = 5;                  // ticks; throttling is read at each
+constexpr Duration kUnitEvery = std::chrono::seconds(5);  // interval of reading systemd, and of lowering a unit's limit
+constexpr std::uint64_t kUsageEvery = 5;                  // ticks; throttling is read at every tick
 constexpr double kPeriod = static_cast<double>(kPeriodUs);
 
 bool inside(const std::string& path, const std::string& outer) {
@@ -25,7 +25,7 @@ bool same_workload(const actuation::Order& one, const actuation::Order& other) {
   return one.level == other.level && one.path == other.path;
 }
 
-// A path that has no normal form stays as it is: it is reported when it is looked for.
+// Keeps a path that cannot be normalised; seek() reports it.
 std::string plain(const std::string& path) { return normal_cgroup_path(path).value_or(path); }
 }  // namespace
 
@@ -44,7 +44,7 @@ void Governor::order(actuation::Orders orders, MonoTime now) {
   told_at_ = now;
 }
 
-// Whom to look after: what the configuration says goes before what the agent says.
+// Merges the workloads of both sources; the configuration takes precedence over the agent.
 void Governor::merge(MonoTime now) {
   if (told_ && now - told_at_ > kSilence) {
     told_.reset();
@@ -77,7 +77,7 @@ void Governor::merge(MonoTime now) {
       workload->trial = StudentTrial(rules_.student_throttled_ratio);
       workload->sought_at = now - kSeekEvery;
     }
-    // Who keeps its limits is asked anew.
+    // The new level may use another keeper (kernel or systemd), so the target is looked up again.
     if (workload->level != level) lose(*workload);
     workload->level = level;
     workload->grant.path = path;
@@ -85,7 +85,7 @@ void Governor::merge(MonoTime now) {
   }
 }
 
-// Whoever is not told of has no latency that is known.
+// Copies latencies and steps from the orders; workloads without an order have none.
 void Governor::hear_requests() {
   if (!heard_) return;
   heard_ = false;
@@ -101,7 +101,7 @@ void Governor::hear_requests() {
     }
 }
 
-// What was there is put back; it is looked for anew, should it still be asked for.
+// Puts back the original limits and forgets the target; a workload that is still ordered is found again.
 void Governor::lose(Workload& workload) {
   if (workload.target) {
     for (const Error& error : ledger_.restore(*workload.target).failed) trouble(workload, error);
@@ -124,7 +124,7 @@ void Governor::trouble(Workload& workload, const Error& error) {
   workload.grant.state = State::trouble;
 }
 
-// True: it may answer yet, and what it was asked come into force. It is asked again when it is time.
+// Returns true if the keeper may still answer, and schedules the next try.
 bool Governor::waits(Workload& workload, const Error& error, MonoTime now) {
   if (error.code != Errc::timeout && error.code != Errc::unavailable) return false;
   if (!workload.slow_since) workload.slow_since = now;
@@ -224,7 +224,7 @@ void Governor::observe_memory(Workload& workload, MonoTime now) {
   if (high) high = std::min(*high, *original);
   workload.looks.add(**use, high, workload.memory.hurt());
   workload.memory_limited = high.has_value();
-  if (!high) workload.memory_ratio = models::provision::kRuleMemory;  // where it begins once it is limited again
+  if (!high) workload.memory_ratio = models::provision::kRuleMemory;  // initial value for the next limit
   if (high && *high == *original) high.reset();
   if (high == workload.high_bytes) return;
   workload.high_bytes = high;
@@ -253,7 +253,7 @@ void Governor::apply(Workload& workload, MonoTime now) {
     workload.grant.state = State::set;
     return;
   }
-  // Somebody else's limits are in force: they are what was there before, once the minute is over.
+  // Limits of another writer are in force; after kHandsOff they become the originals.
   lose(workload);
   if (*outcome == Outcome::hands_off) {
     workload.grant.state = State::hands_off;
@@ -280,12 +280,12 @@ void Governor::act(Workload& workload, const Wish& allowed, MonoTime now) {
     workload.grant.state = State::suggested;
     return;
   }
-  if (workload.slow_since) return;  // with what is wanted then, when it is asked again
+  if (workload.slow_since) return;  // the next retry applies it
   ++workload.grant.refills;
   apply(workload, now);
 }
 
-// Targets whose limits could not be put back when they were given up: once more.
+// Tries again to put back limits that could not be put back before, and checks the limits in force.
 void Governor::put_back_strays(MonoTime now) {
   if (ledger_.held() == 0) return;
   for (const Target& target : ledger_.targets()) {

@@ -1,17 +1,19 @@
-// governor: the fast loop: each 100 ms the student's rule on every workload, written where that workload's level says so.
-// Levels   off: nothing; suggest: what would be set is told and not set; limits: it is set
-// Rules    a limit is never above what was there before; memory.high likewise, and memory.max and memory.min are not touched
-//          orders of somebody who was silent for 10 s are void, and what they set is put back
-//          at level suggest nothing is asked of systemd; a unit's limit is lowered every 5 s at most, as each costs systemd a file
-//          the margin follows the requests that were answered too late, where the agent knows of them, else a student, where there is
-//          one, else throttling; after that minute the controller may have moved it by a rung (actuation::MarginStep), which counts
-//          until the next one; from who said so once and is silent for 10 s the rule takes over. So it is with memory's margin, while
-//          memory is limited
-//          a student under which a workload is throttled more than it may be (StudentTrial) is not asked about that workload again
-//          of two workloads of which one is inside the other the outer one counts
-// Slow     while who keeps a workload's limits does not answer, all that is known of it stays: what is wanted is asked again each
-//          second, for kSlowPatience; then its limits are given up, as after any other trouble, to be put back once it answers
-// Errors   a workload's own trouble is in its report; the loop goes on
+// governor: the fast loop: applies the student's rule to every workload each 100 ms; writes limits if the level allows.
+// Levels   off: no action; suggest: reports the limits without setting them; limits: sets them
+// Rules    A limit, memory.high included, never exceeds the original one. memory.max and memory.min are not changed.
+//          Orders of an agent that was silent for 10 s expire, and the limits set by them are put back.
+//          At level suggest systemd is not queried. A unit's limit is lowered every 5 s at most, because each write
+//          costs systemd a file.
+//          The margin follows the requests that were answered too late, if the agent reports them; otherwise a student,
+//          if there is one; otherwise throttling. After each minute the controller may move it by a rung
+//          (actuation::MarginStep) for one minute. If it has done so once and is then silent for 10 s, the rule takes
+//          over. The margin of memory works the same way while memory is limited.
+//          A student that lets a workload be throttled too much (StudentTrial) no longer moves that workload's margin.
+//          If one workload is inside another, only the outer one counts.
+// Slow     while the keeper of a workload's limits (kernel or systemd) does not answer, its state is kept and the
+//          request is repeated every second for kSlowPatience. Then its limits are given up, as after any other
+//          trouble, and put back once the keeper answers
+// Errors   trouble with one workload is in its report; the loop continues
 // Threads  single owner
 #pragma once
 
@@ -41,29 +43,29 @@ inline constexpr Duration kSlowPatience = std::chrono::seconds(60);
 
 struct Rules {
   StudentRules student;
-  double margin_ratio = 0.15;  // of the base, at the beginning: minutes later it is where integral_rule.hpp moves it
-  double throttled_aim_ratio = 0.02;                          // of the periods, where no latency is known
-  double student_throttled_ratio = StudentTrial::kMostRatio;  // in the long run, where a student moves the margin
+  double margin_ratio = 0.15;         // initial margin over the base; integral_rule.hpp moves it every minute
+  double throttled_aim_ratio = 0.02;  // share of the periods; used if no latency is known
+  double student_throttled_ratio = StudentTrial::kMostRatio;  // long-run limit while a student moves the margin
   bool memory = true;
 };
 
 class Governor {
  public:
-  // `limits`: what the ledger writes to; `cgroups`: where use is read.
+  // `limits`: where the ledger writes; `cgroups`: where usage is read.
   Governor(CgroupLimits& cgroups, Limits& limits, Ledger& ledger, NodeLoad load, Rules rules);
-  // By the configuration: stands as long as the process.
+  // Orders from the configuration; they never expire.
   void own(std::vector<actuation::Order> orders);
-  // None: without a student. Each one begins its trial anew.
+  // Sets the student; null: none. Each new student starts with a new trial.
   void steer_by(models::provision::Network student);
-  // By the agent, each second.
+  // Orders from the agent, sent every second.
   void order(actuation::Orders orders, MonoTime now);
   void tick(MonoTime now);
   actuation::Report report() const;
-  // Workloads about which the student is not asked any more.
+  // Number of workloads whose margin the student may no longer move.
   std::size_t student_out() const;
-  // Of a workload that is watched.
+  // Margin of a workload; unset if it is not watched.
   std::optional<double> margin_ratio(const std::string& path) const;
-  // What a log should say since the last call.
+  // Errors to log since the last call.
   std::vector<Error> take_troubles();
 
  private:
@@ -74,25 +76,25 @@ class Governor {
     std::optional<Meter> meter;
     Student student;
     MemoryRule memory;
-    MemoryLooks looks;  // of the minute
+    MemoryLooks looks;  // this minute's
     double margin_ratio = 0, memory_ratio = models::provision::kRuleMemory;
     std::uint64_t ticks = 0, watched_refills = 0;
-    models::provision::MinuteWatch watch;  // of the minute, as a student sees it
-    std::optional<CpuUse> use, minute;     // at the last tick, and at the beginning of the minute
-    std::optional<actuation::Requests> requests, minute_requests;  // likewise
-    std::optional<actuation::MarginStep> step;                     // as the agent said last
-    std::uint64_t minutes = 0;                                     // that have ended
-    double minute_margin = 0, rule_margin = 0;  // of the last that ended: in force at its end, and the rule's next
-    double minute_memory = 0;                   // memory's, in force at its end
-    bool memory_limited = false;                // by us, or by what was there where the rule would give more
-    bool steered = false, held = false;         // in the one under way: a step counts; one is waited for
-    bool by_student = false;                    // likewise: the student's margin counts
+    models::provision::MinuteWatch watch;                          // this minute, as a student sees it
+    std::optional<CpuUse> use, minute;                             // at the last tick; at the start of the minute
+    std::optional<actuation::Requests> requests, minute_requests;  // at the last tick; at the start of the minute
+    std::optional<actuation::MarginStep> step;                     // last one from the agent
+    std::uint64_t minutes = 0;                                     // finished minutes
+    double minute_margin = 0, rule_margin = 0;  // last finished minute: in force at its end; next value by the rule
+    double minute_memory = 0;                   // memory's margin at the end of the last minute
+    bool memory_limited = false;         // limited by us, or by the original limit where the rule would give more
+    bool steered = false, held = false;  // this minute: a step is in force; a step is awaited
+    bool by_student = false;             // this minute: the student's margin is in force
     StudentTrial trial;
     MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at, retry_at;
-    std::optional<MonoTime> slow_since;  // what it was asked has no answer yet
+    std::optional<MonoTime> slow_since;  // start of a request that is not answered yet
     Wish wish;
     bool wishes = false;
-    std::optional<CpuLimit> set;  // what is in force by us, or would be
+    std::optional<CpuLimit> set;  // set by us, or suggested
     std::optional<std::int64_t> high_bytes;
     Values originals;
     actuation::Grant grant;
@@ -125,7 +127,7 @@ class Governor {
   std::optional<actuation::Orders> told_;
   MonoTime told_at_, second_at_;
   bool changed_ = true, heard_ = false, begun_ = false;
-  std::uint64_t throttled_us_ = 0;  // of all, while they were watched
+  std::uint64_t throttled_us_ = 0;  // sum over all workloads while they were watched
   std::map<std::string, std::unique_ptr<Workload>> workloads_;
   std::vector<Workload*> wishing_;
   std::vector<Wish> wishes_;

@@ -1,4 +1,4 @@
-// How the margin of a workload moves, once a minute: by requests that were late, by a student, by throttling; and that of its memory.
+// Moves a workload's CPU margin every minute, by late requests, a student or throttling; and its memory margin.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,7 +10,7 @@ namespace wattle::actuator {
 namespace {
 constexpr Duration kMinute = std::chrono::minutes(1);
 
-// Absent: the source began anew in between, or one of the two is not known.
+// No value if the counters were reset in between, or one of the two is unknown.
 std::optional<MinuteOfRequests> between(const std::optional<actuation::Requests>& from,
                                         const std::optional<actuation::Requests>& to) {
   if (!from || !to || to->count < from->count || to->over < from->over) return std::nullopt;
@@ -33,7 +33,7 @@ std::size_t Governor::student_out() const {
       std::ranges::count_if(workloads_, [](const auto& entry) { return entry.second->trial.out(); }));
 }
 
-// Of a minute that was its own.
+// Adds a minute in which the student set the margin.
 void Governor::try_student(Workload& workload, double throttled_ratio) {
   if (!workload.trial.add(throttled_ratio)) return;
   const auto percent = [](double ratio) { return std::to_string(std::lround(100 * ratio)) + "%"; };
@@ -49,7 +49,7 @@ std::optional<double> Governor::margin_ratio(const std::string& path) const {
   return found == workloads_.end() ? std::nullopt : std::optional(found->second->margin_ratio);
 }
 
-// The same decision as sim/provision/steered makes for the same readings.
+// Must decide like sim/provision/steered for the same readings.
 std::optional<double> Governor::by_student(const Workload& workload, const models::provision::ServiceMinute& state,
                                            const MinuteOfRequests& ticks) {
   if (!student_ || workload.trial.out()) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<double> Governor::by_student(const Workload& workload, const model
   return std::nullopt;
 }
 
-// Where the node's own rule goes, and what the minute was like for whoever sees more.
+// Computes the rule's next margin, and reports the minute to the controller.
 void Governor::end_minute(Workload& workload, MonoTime now) {
   actuation::Minute told;
   const MinuteOfRequests ticks{workload.watch.ticks(), workload.watch.throttled()};
@@ -102,7 +102,7 @@ void Governor::end_minute(Workload& workload, MonoTime now) {
   told.student_out = workload.trial.out();
   workload.minute_memory = workload.memory_ratio;
   workload.grant.minute = told;
-  // A step is waited for, but not with less than the rule would give.
+  // Waits for a step only if the rule would not give more.
   workload.held = workload.steered && workload.rule_margin <= workload.minute_margin;
   workload.steered = false;
   if (!workload.held) workload.margin_ratio = workload.rule_margin;
@@ -113,7 +113,7 @@ void Governor::end_minute(Workload& workload, MonoTime now) {
 void Governor::take_step(Workload& workload, MonoTime now) {
   const bool over = now - workload.minute_at >= kSilence;
   if (over) workload.grant.minute.reset();
-  // Who steers has fallen silent.
+  // The controller no longer steers.
   if ((over && std::exchange(workload.held, false)) || (!workload.step && std::exchange(workload.steered, false)))
     workload.margin_ratio = workload.rule_margin;
   if (over && !workload.steered) workload.memory_ratio = models::provision::kRuleMemory;
@@ -128,7 +128,7 @@ void Governor::take_step(Workload& workload, MonoTime now) {
         *workload.step->memory_ratio, workload.minute_memory, models::provision::bounds_on_a_node(true));
 }
 
-// Without limits of ours neither latency nor throttling says anything of the margin.
+// Runs only while our limits are in force: otherwise latency and throttling do not depend on the margin.
 void Governor::move_margin(Workload& workload, MonoTime now) {
   if (workload.grant.state != actuation::State::set) {
     workload.minute.reset();

@@ -39,7 +39,7 @@ std::optional<Enum> named(const std::array<const char*, N>& names, std::string_v
   return std::nullopt;
 }
 
-// Who was killed has it for a moment yet: until the process that speaks to systemd for it has ended too.
+// After a kill, the lock is held for a moment longer, until the helper process for systemd has ended too.
 bool locked(int fd) {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i) {
@@ -49,7 +49,7 @@ bool locked(int fd) {
   return false;
 }
 
-// What <state_dir>/lock says of the record.
+// Size of the record according to <state_dir>/lock.
 struct NotedSize {
   std::string boot;
   std::uint64_t bytes = 0;
@@ -66,7 +66,8 @@ std::optional<NotedSize> read_noted(const std::string& lock_path) {
   return noted;
 }
 
-// A record whose first line is damaged counts as of this boot unless the note says otherwise: a target that is gone is not written to.
+// A record whose first line is damaged counts as of this boot unless the note disagrees; targets that no longer exist
+// are not written to.
 bool of_this_boot(const JournalText& parsed, const std::optional<NotedSize>& noted, const std::string& boot) {
   if (!parsed.boot.empty()) return parsed.boot == boot;
   return noted ? noted->boot == boot : parsed.damaged > 0;
@@ -76,7 +77,7 @@ std::optional<Error> damage_of(const JournalText& parsed, std::size_t size, cons
                                const std::string& path, const std::string& boot) {
   if (!of_this_boot(parsed, noted, boot)) return std::nullopt;
   const bool noted_now = noted && noted->boot == boot;
-  // The process was killed while it wrote: the kernel's file was to come after that line.
+  // The process was killed while writing the last line, and so before it wrote the kernel's file.
   const bool killed = noted_now && parsed.unfinished > 0 && size - parsed.unfinished >= noted->bytes;
   std::string what;
   if (killed && parsed.damaged == 1 && !parsed.boot.empty())
@@ -96,7 +97,7 @@ std::optional<Error> damage_of(const JournalText& parsed, std::size_t size, cons
           path + " and " + folder + "/lock"};
 }
 
-// False: the digest is right, and yet it is no line of ours.
+// Returns false if the digest is correct but the line is not valid.
 bool take_line(std::string_view body, JournalText& out) {
   const auto verb = take_word(body);
   if (verb == "boot") {
@@ -134,7 +135,7 @@ bool take_line(std::string_view body, JournalText& out) {
   } else {
     auto& record = out.records.at(target, *knob);
     if (!record && !original) {
-      out.records.drop(target, *knob);  // what at() made
+      out.records.drop(target, *knob);  // removes the entry that at() created
       return false;
     }
     record = Record{original ? *original : record->original, numbers[0], numbers[1]};
@@ -176,7 +177,7 @@ Journal::Journal(Fd lock, Fd file, std::string path, std::string boot, Os& os)
 Result<Journal> Journal::open_(const std::string& state_dir, const std::string& boot, Os& os) {
   WATTLE_CHECK(make_dirs(state_dir, 0750));
   const std::string path = state_dir + "/originals", lock_path = state_dir + "/lock";
-  // A file of its own: the journal's is replaced when it grows large.
+  // A separate file, because the journal's own is replaced when it grows large.
   Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.valid()) return fail_errno(errno, lock_path);
   if (!locked(lock.get()))
@@ -223,7 +224,7 @@ std::optional<Error> Journal::damage_at(const std::string& state_dir, const std:
 }
 
 Status Journal::note_size(std::size_t bytes) {
-  // Of one length, so that a shorter number leaves no digit of a longer one.
+  // Fixed width, so that a shorter number overwrites all digits of a longer one.
   std::string number = std::to_string(bytes);
   number.insert(0, kSizeDigits - std::min(kSizeDigits, number.size()), '0');
   const std::string line = boot_ + " " + number + "\n";
@@ -234,14 +235,14 @@ Status Journal::note_size(std::size_t bytes) {
 }
 
 Status Journal::append(const std::string& body, bool durable) {
-  // A damaged file stays as it is, to be looked at.
+  // A damaged file is kept unchanged for inspection.
   if (bytes_ > kCompactBytes && !damage_) WATTLE_CHECK(compact());
   const std::string line = (ragged_ ? "\n" : "") + line_of(body);
   const ssize_t n = os_->append(file_.get(), line);
   if (n < 0) return fail_errno(static_cast<int>(-n), path_, "make room: without its record no limit is written");
   bytes_ += static_cast<std::size_t>(n);
   if (static_cast<std::size_t>(n) != line.size()) {
-    // What is left of it would look like damage later.
+    // The rest of a partial line would look like damage later.
     if (::ftruncate(file_.get(), static_cast<off_t>(bytes_ - static_cast<std::size_t>(n))) == 0)
       bytes_ -= static_cast<std::size_t>(n);
     else
@@ -266,7 +267,7 @@ Status Journal::compact() {
       }
   for (const auto& [where, value] : planted_)
     text += line_of("plant" + key_of(where.first, where.second) + std::to_string(value) + " " + where.first.name);
-  // Before: the larger file there is until then has this size too.
+  // Written first: the larger old file satisfies this size, too.
   WATTLE_CHECK(note_size(text.size()));
   WATTLE_CHECK(os_->replace(path_, text));
   Fd file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));

@@ -1,19 +1,19 @@
-// Records the limits that were in force before the first write, so that they can be put back whatever ends the process.
-// Source   <state_dir>/originals: one line per change, "<16 hex digits of the rest's SHA-256> <rest>\n", only appended to:
-//              boot BOOT_ID                              the limits below live as long as this boot, and so does the record
+// journal: records the original limits before the first write, so that they can be put back whatever ends the process.
+// Source   <state_dir>/originals: one line per change, "<16 hex digits of the rest's SHA-256> <rest>\n", append-only:
+//              boot BOOT_ID                              record and limits are valid only during this boot
 //              take SEAM ID KNOB ORIGINAL NAME           on disk before the knob is written for the first time
 //              write SEAM ID KNOB BEFORE NEXT ORIGINAL NAME
-//                                                        before every write: until it is settled the kernel has BEFORE or NEXT
+//                                                        before every write; until settled, BEFORE or NEXT is in force
 //              done SEAM ID KNOB NAME                    the original, or a value of another writer, is in force again
-//              plant SEAM ID KNOB VALUE NAME             systemd keeps a drop-in of ours while it says VALUE
-//              pull SEAM ID KNOB NAME                    it does not any more, or another writer owns it
-//          A line `write` without ORIGINAL, as earlier versions wrote it, counts where its `take` does.
-//          <state_dir>/lock: "BOOT_ID BYTES\n", the least size that the record has, so that a cut or missing file is noticed,
-//          and is told apart from a last line that was being written when the process was killed
-// Rules    a kernel file changes only after its line is written: kill -9 leaves the line in the page cache, and a machine that
-//          goes down takes the limits with it. Each `write` repeats the original: one whole line of a knob is enough
-//          A damaged line does not count; the lines after it do, and damage() reports it until the file is removed
-//          The file is rewritten when it grows large, unless it is damaged
+//              plant SEAM ID KNOB VALUE NAME             systemd has a drop-in of ours while it contains VALUE
+//              pull SEAM ID KNOB NAME                    the drop-in is gone, or another writer owns it
+//          A line `write` without ORIGINAL, from an earlier version, counts if its `take` does.
+//          <state_dir>/lock: "BOOT_ID BYTES\n", the minimum size of the record. It reveals a truncated or missing file,
+//          and distinguishes it from a last line that was being written when the process was killed.
+// Rules    a kernel file changes only after its line is written: kill -9 leaves the line in the page cache, and a
+//          reboot clears the limits as well. Each `write` repeats the original: one complete line of a knob is enough.
+//          A damaged line does not count; the lines after it do, and damage() reports it until the file is removed.
+//          The file is rewritten when it grows large, unless it is damaged.
 // Errors   conflict: another process has held the journal for a second; io
 // Threads  single owner
 #pragma once
@@ -33,7 +33,7 @@ namespace wattle::actuator {
 
 struct Record {
   std::int64_t original = 0;
-  std::int64_t before = 0, next = 0;  // ours; the same once a write is settled
+  std::int64_t before = 0, next = 0;  // written by us; equal once a write is settled
 
   bool ours(std::int64_t value) const { return value == before || value == next; }
   bool operator==(const Record&) const = default;
@@ -52,39 +52,39 @@ class Records {
   Map map_;
 };
 
-// The drop-ins that are there because of us, and what they say once we are done.
+// Drop-ins that exist because of us, and the value that each keeps after we are done.
 using Planted = std::map<std::pair<Target, Knob>, std::int64_t>;
 
 struct JournalText {
   std::string boot;
   Records records;
   Planted planted;
-  std::size_t damaged = 0;     // lines that did not count, an unfinished last one among them
-  std::size_t unfinished = 0;  // bytes of a last line that does not count and has no end
+  std::size_t damaged = 0;     // lines that did not count, including an unfinished last one
+  std::size_t unfinished = 0;  // bytes of a last line that does not count and has no newline
 };
-// Pure; any bytes.
+// Pure; accepts any bytes.
 JournalText parse_journal(std::string_view text);
 
 class Journal {
  public:
-  // Makes the folder and the file where they are missing. A record of another boot is void.
+  // Creates the folder and the file if they are missing. Discards a record of another boot.
   static Result<Journal> open_(const std::string& state_dir, const std::string& boot, Os& os);
 
-  // The damage of a record that is only looked at; no value: it is whole, absent or of another boot. Takes no lock.
+  // Checks a record for damage without taking the lock; no value if it is intact, missing or of another boot.
   static std::optional<Error> damage_at(const std::string& state_dir, const std::string& boot);
 
   const Records& records() const { return records_; }
-  // Set: some originals are not known, and a limit in force may be ours though no record says so.
+  // If set, some originals are unknown, and a limit in force may be ours although no record says so.
   const std::optional<Error>& damage() const { return damage_; }
 
   Status take(const Target& target, Knob knob, std::int64_t original);
-  // `current` is there now.
+  // Records that the knob will change from `current` to `next`.
   Status intend(const Target& target, Knob knob, std::int64_t current, std::int64_t next);
-  // How the write that was intended went; not called where nobody knows yet.
+  // Records the result of the intended write; do not call while the result is unknown.
   void settle(const Target& target, Knob knob, bool written);
   Status done(const Target& target, Knob knob);
   const Planted& planted() const { return planted_; }
-  // On its way to the disk: `take` brings it there.
+  // Not synced: the next `take` syncs it.
   Status plant(const Target& target, Knob knob, std::int64_t value);
   Status pull(const Target& target, Knob knob);
 
@@ -92,7 +92,7 @@ class Journal {
   Journal(Fd lock, Fd file, std::string path, std::string boot, Os& os);
   Status append(const std::string& body, bool durable);
   Status compact();
-  // Notes in the lock's file that the record has at least this size.
+  // Writes to the lock's file that the record has at least this size.
   Status note_size(std::size_t bytes);
 
   Fd lock_, file_;
@@ -102,7 +102,7 @@ class Journal {
   Planted planted_;
   std::optional<Error> damage_;
   std::size_t bytes_ = 0;
-  bool ragged_ = false;  // the last line has no end
+  bool ragged_ = false;  // the last line has no newline
 };
 
 }  // namespace wattle::actuator

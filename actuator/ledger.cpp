@@ -5,7 +5,7 @@
 namespace wattle::actuator {
 
 namespace {
-// Burst is at most quota at any time: the one first that goes out of the other's way.
+// Order of writes in which burst never exceeds quota.
 std::array<Knob, 3> in_order(std::optional<std::int64_t> burst_now, std::optional<std::int64_t> quota_then) {
   if (burst_now && quota_then && *quota_then < *burst_now) return {Knob::burst_us, Knob::quota_us, Knob::high_bytes};
   return {Knob::quota_us, Knob::burst_us, Knob::high_bytes};
@@ -48,7 +48,7 @@ Result<Outcome> Ledger::check(const Target& target, MonoTime now, Values* curren
   return Outcome::done;
 }
 
-// Somebody else wrote: his stays, ours go.
+// Another writer changed a limit: keeps it, and puts ours back.
 Status Ledger::leave(const Target& target, const Values& seen, MonoTime now) {
   ++foreign_;
   off_until_[target] = now + kHandsOff;
@@ -58,7 +58,7 @@ Status Ledger::leave(const Target& target, const Values& seen, MonoTime now) {
   return {};
 }
 
-// Before the first write of a knob: will it leave something that is not there yet?
+// Before the first write of a knob: records whether it will create a drop-in.
 Status Ledger::note_trace(const Target& target, Knob knob, std::int64_t current) {
   if (!limits_.leaves_trace(target, knob)) return {};
   const auto planted = journal_.planted().find({target, knob});
@@ -74,7 +74,7 @@ Status Ledger::note_trace(const Target& target, Knob knob, std::int64_t current)
   return {};
 }
 
-// Somebody else's value is in force.
+// Ends our record of a knob that has another writer's value.
 Status Ledger::let_go(const Target& target, Knob knob, const Record& record, std::int64_t theirs) {
   WATTLE_CHECK(limits_.yield(target, knob, record.original, theirs));
   const auto planted = journal_.planted().find({target, knob});
@@ -105,7 +105,7 @@ Status Ledger::write(const Target& target, Knob knob, std::int64_t current, std:
     WATTLE_CHECK(journal_.take(target, knob, current));
   }
   WATTLE_CHECK(journal_.intend(target, knob, current, value));
-  // To the disk is a long way: somebody may have written meanwhile.
+  // Syncing takes long enough for another writer to change the value.
   const auto still = limits_.read(target, knob, current);
   if (still && *still != current) {
     journal_.settle(target, knob, false);
@@ -142,11 +142,11 @@ Result<Outcome> Ledger::set(const Target& target, Values wanted, MonoTime now) {
     auto& value = wanted[knob];
     const Record* record = journal_.records().find(target, knob);
     if (!value && record != nullptr) value = record->original;
-    // Rounded up it may be more than what was there.
+    // Rounding up must not exceed the original.
     const std::int64_t original = record != nullptr ? record->original : current[knob].value_or(0);
     if (value && current[knob] && *value != original)
       value = std::min(limits_.fitted(target, knob, *value), std::max(*value, original));
-    if (!current[knob]) value.reset();  // there is no such knob
+    if (!current[knob]) value.reset();  // the knob does not exist
   }
   auto& burst = wanted[Knob::burst_us];
   const auto& quota = wanted[Knob::quota_us];
@@ -169,7 +169,7 @@ Result<Outcome> Ledger::set(const Target& target, Values wanted, MonoTime now) {
       }
       if (!written) return forward_error(written);
     }
-    // What was there is there again.
+    // The original value is in force again.
     const Record* record = journal_.records().find(target, knob);
     if (record != nullptr && record->original == *wanted[knob]) WATTLE_CHECK(journal_.done(target, knob));
   }
@@ -179,7 +179,7 @@ Result<Outcome> Ledger::set(const Target& target, Values wanted, MonoTime now) {
 // `current` has every knob that has a record and could be read.
 void Ledger::put_back(const Target& target, const Values& current, Restored& out) {
   const auto finish = [&](Knob knob) {
-    // Without this line the next start finds the original, and leaves it.
+    // Without this line, the next start finds the original and keeps it.
     if (auto done = journal_.done(target, knob); !done) out.failed.push_back(done.error());
   };
   Values back, theirs;
@@ -201,7 +201,7 @@ void Ledger::put_back(const Target& target, const Values& current, Restored& out
     }
   }
   auto& burst = back[Knob::burst_us];
-  // Somebody else's quota may be below the burst that was there.
+  // Another writer's quota may be below the original burst.
   const auto quota = back[Knob::quota_us] ? back[Knob::quota_us] : current[Knob::quota_us];
   if (burst && quota) burst = std::min(*burst, *quota);
   for (const Knob knob : in_order(current[Knob::burst_us], back[Knob::quota_us])) {
@@ -221,7 +221,7 @@ void Ledger::put_back(const Target& target, const Values& current, Restored& out
     ++(written ? out.put_back : out.gone);
     finish(knob);
   }
-  // Last: our burst may have been in the way of what systemd was told.
+  // Last, because our burst may have kept systemd's new value from taking effect.
   for (const Knob knob : kKnobs) {
     if (!theirs[knob]) continue;
     const Record record = *journal_.records().find(target, knob);

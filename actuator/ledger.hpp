@@ -1,12 +1,14 @@
-// ledger: the only writer of limits. What was there is put back whatever happens; what others write is theirs.
-// Rules    before a knob is written its value is read: one that is not what we wrote last is somebody else's. It stays, the other
-//          knobs of that workload are put back, and it is left alone for a minute; after that minute it is the new original
-//          Of quota and burst the one is written first that never lets burst be above quota
-//          A workload that is gone has nothing to restore
-//          With a damaged record a value that is not known to be ours stays, is reported with the original, and keeps its record
-//          What systemd keeps since we came goes once nothing is held, in restore_all
-// Errors   of the seam and the journal; a knob that could not be put back keeps its record, and is tried again
-// Limits   the kernel has no compare-and-swap: what somebody writes in the microseconds between our read and our write is lost
+// ledger: the only writer of limits. Always puts back the originals, and respects what others write.
+// Rules    A knob is read before it is written: if the value is not our last one, it belongs to another writer. It
+//          stays, the other knobs of that workload are put back, and the workload is left alone for a minute; then the
+//          value is the new original.
+//          Quota and burst are written in the order that never makes burst exceed quota.
+//          A workload that is gone has nothing to restore.
+//          With a damaged record, a value that is not known to be ours stays, is reported with the original, and keeps
+//          its record.
+//          restore_all() also removes systemd's drop-ins of ours, once no limit is held.
+// Errors   those of the seam and the journal; a knob that could not be put back keeps its record, and is tried again
+// Limits   the kernel has no compare-and-swap: a write by others in the microseconds between our read and write is lost
 // Threads  single owner
 #pragma once
 
@@ -27,21 +29,21 @@ enum class Outcome { done, hands_off, gone };
 
 struct Restored {
   std::uint64_t put_back = 0, foreign = 0, gone = 0;
-  std::uint64_t waiting = 0;  // bursts above a quota that somebody else lowered: put back once it allows them
+  std::uint64_t waiting = 0;  // bursts above a quota that another writer lowered: put back once it allows them
   std::vector<Error> failed;
-  std::optional<Error> damage;  // of the record: what it does not say cannot be put back
-  std::vector<Error> traces;    // drop-ins of systemd that are ours and could not be taken away
+  std::optional<Error> damage;  // damage of the record: limits that it lacks cannot be put back
+  std::vector<Error> traces;    // drop-ins of ours that could not be removed
 };
 
 class Ledger {
  public:
   Ledger(Journal journal, Limits& limits) : journal_(std::move(journal)), limits_(limits) {}
 
-  // What others gave the workload: our originals where we wrote, else what is there now.
+  // Limits given by others: our recorded originals where we wrote, otherwise the current values.
   Result<Values> originals(const Target& target);
-  // Writes what is wanted and differs; a knob that is not wanted (any more) is put back.
+  // Writes the wanted values that differ; puts back knobs that are not wanted or no longer wanted.
   Result<Outcome> set(const Target& target, Values wanted, MonoTime now);
-  // Only looks whether somebody else wrote.
+  // Only checks whether another writer changed a limit.
   Result<Outcome> look(const Target& target, MonoTime now) { return check(target, now, nullptr); }
   Restored restore(const Target& target);
   Restored restore_all();

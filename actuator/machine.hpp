@@ -1,4 +1,4 @@
-// machine: where on this machine is what the actuator works on.
+// machine: paths of this machine that the actuator uses.
 // Threads  values
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace wattle::actuator {
 
-// `prefix` stands before each path of the machine's own: "" on it.
+// `prefix` precedes each path; it is "" on the machine itself.
 struct Machine {
   std::string prefix;
   std::string proc() const { return prefix + "/proc"; }
-  // As sd_booted(3) has it.
+  // Same check as sd_booted(3).
   bool has_systemd() const { return ::access((prefix + "/run/systemd/system").c_str(), F_OK) == 0; }
   std::string bus_socket() const { return prefix + "/run/dbus/system_bus_socket"; }
   std::string control_dir() const { return prefix + "/run/systemd/system.control"; }

@@ -9,8 +9,8 @@
 namespace wattle::actuator {
 
 namespace {
-constexpr std::size_t kSamples = 720;      // an hour of one each 5 s
-constexpr std::size_t kPeakSamples = 120;  // of those, ten minutes
+constexpr std::size_t kSamples = 720;      // an hour, one sample every 5 s
+constexpr std::size_t kPeakSamples = 120;  // ten minutes of them
 constexpr double kQuantile = 0.95, kStep = 0.05;
 constexpr double kStallRatio = 0.01, kRefaultRatio = 0.01;
 constexpr double kPageBytes = 4096;

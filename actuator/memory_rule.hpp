@@ -1,11 +1,12 @@
-// memory_rule: the memory.high of one workload, from its working set; let go at the first sign that it hurts.
+// memory_rule: computes memory.high of one workload from its working set; releases it at the first sign of harm.
 //
-//   target   the 95th percentile of the working sets of an hour, and a margin over it: 15%, or what the controller has chosen. Never below
-//            what is worked on now
-//   down     from what is used, by at most 5% a minute; nothing is limited before ten minutes were seen
+//   target   the 95th percentile of an hour's working sets plus a margin: 15%, or the controller's choice. Never below
+//            the current working set
+//   down     from the memory in use, by at most 5% per minute; no limit before ten minutes were seen
 //   up       at once
-//   release  at once for pressure (some task waited 1% of the time, without what its CPU quota held it up: throttled_wait.hpp), refaults (1% of the working set's pages in a second) or an
-//            allocation that memory.high held up; then nothing is limited for ten minutes
+//   release  at once on pressure (some task waited 1% of the time, not counting waits caused by its CPU quota:
+//            throttled_wait.hpp), on refaults (1% of the working set's pages per second) or on an allocation that
+//            memory.high delayed; then no limit for ten minutes
 //
 // Units    bytes; times of CLOCK_MONOTONIC
 // Errors   none
@@ -25,18 +26,18 @@ namespace wattle::actuator {
 
 class MemoryRule {
  public:
-  // What memory.high should be; absent: what was there before us. Called about each 5 s.
+  // Returns the value for memory.high; unset: the original. Call about every 5 s.
   std::optional<std::int64_t> observe(const MemoryUse& use, MonoTime now,
                                       double margin_ratio = models::provision::kRuleMemory);
-  // At the last look.
+  // Returns whether memory was short at the last observation.
   bool hurt() const { return hurt_; }
-  double used_over_peak() const;  // over the most of ten minutes; 1 where nothing was seen
+  double used_over_peak() const;  // working set over the largest of ten minutes; 1 without data
 
  private:
   bool hurts(const MemoryUse& use, MonoTime now) const;
   std::int64_t target_bytes(double margin_ratio) const;
 
-  std::vector<std::uint64_t> working_sets_;  // a ring
+  std::vector<std::uint64_t> working_sets_;  // ring buffer
   std::size_t next_ = 0;
   std::optional<MemoryUse> last_;
   MonoTime last_at_, begun_at_, stepped_at_;
@@ -44,12 +45,12 @@ class MemoryRule {
   bool hurt_ = false;
 };
 
-// What is told of a minute's memory.
+// Summarises one minute of a workload's memory.
 class MemoryLooks {
  public:
-  // `high_bytes`: absent: nothing is limited.
+  // `high_bytes` is unset while no limit is in force.
   void add(const MemoryUse& use, std::optional<std::int64_t> high_bytes, bool hurt);
-  // The next minute begins. Absent: it was not looked at.
+  // Ends the minute; no value if it had no samples.
   std::optional<actuation::MinuteOfMemory> end_minute(double used_over_peak);
 
  private:

@@ -18,7 +18,7 @@ Error no_numbers(const Dir& dir, const char* file) {
 
 std::optional<CpuUse> parse_cpu_stat(std::string_view text) {
   CpuUse use;
-  // v1 has no usage here; a cgroup of v2 without the controller has nothing else.
+  // v1 has no usage here; a v2 cgroup without the controller has only the usage.
   const auto usage = parse::keyed_u64(text, "usage_usec");
   const auto periods = parse::keyed_u64(text, "nr_periods"), throttled = parse::keyed_u64(text, "nr_throttled");
   if (!usage && !throttled) return std::nullopt;
@@ -61,7 +61,7 @@ Result<Meter> Meter::open_(const CgroupLimits& limits, const Target& target) {
     meter.usage_ = std::move(*usage);
     return meter;
   }
-  // All four or none: memory is judged by them together.
+  // All files or none, because the memory rule needs them together.
   auto current = meter.dir_.open_fd("memory.current"), stat = meter.dir_.open_fd("memory.stat"),
        events = meter.dir_.open_fd("memory.events");
   if (current && stat && events) {

@@ -1,7 +1,7 @@
-// meter: what one workload uses, and how its limits hurt it.
-// Source   v2: cpu.stat, memory.{current,stat,events,pressure}; v1: cpu.stat and cpuacct.usage (or cpu.stat of the same path in a
-//          hybrid v2 tree); memory is v2 only. Descriptors are kept
-// Units    us, bytes, counts; cumulative but the bytes
+// meter: usage of one workload, and the effect of its limits on it.
+// Source   v2: cpu.stat, memory.{current,stat,events,pressure}; v1: cpu.stat and cpuacct.usage (or cpu.stat of the same
+//          path in a hybrid v2 tree); memory only in v2. Descriptors stay open
+// Units    us, bytes, counts; cumulative except for bytes
 // Errors   not_found: the cgroup is gone; malformed
 // Cost     1 pread for CPU (v1: 2), 4 for memory;  Threads  single owner
 #pragma once
@@ -17,34 +17,34 @@ namespace wattle::actuator {
 
 struct CpuUse {
   std::uint64_t used_us = 0, periods = 0, throttled = 0;
-  std::uint64_t throttled_us = 0;  // sum over CPUs; told when it ends
+  std::uint64_t throttled_us = 0;  // sum over CPUs; counted when the throttling ends
 };
 
 struct MemoryUse {
   std::uint64_t current_bytes = 0;
-  std::uint64_t working_set_bytes = 0;          // without file pages that nobody asked for lately
-  std::uint64_t refaults = 0;                   // pages that came back soon after they were taken away
-  std::uint64_t high_events = 0;                // allocations that were held up by memory.high
-  std::optional<std::uint64_t> stall_us;        // in which some task waited for memory, throttled or not
-  std::uint64_t used_us = 0, throttled_us = 0;  // of CPU, as CpuUse has them: by who reads that
+  std::uint64_t working_set_bytes = 0;          // without file pages that were not used recently
+  std::uint64_t refaults = 0;                   // pages read again soon after they were reclaimed
+  std::uint64_t high_events = 0;                // allocations that memory.high delayed
+  std::optional<std::uint64_t> stall_us;        // time in which some task waited for memory, throttled or not
+  std::uint64_t used_us = 0, throttled_us = 0;  // CPU time as in CpuUse; filled in by the caller
 };
 
-// Absent: a line that must be there is not.
+// No value if a required line is missing.
 std::optional<CpuUse> parse_cpu_stat(std::string_view text);
 std::optional<MemoryUse> parse_memory(std::string_view current, std::string_view stat, std::string_view events);
 
 class Meter {
  public:
   static Result<Meter> open_(const CgroupLimits& limits, const Target& target);
-  // v1 has the usage in a file of its own, which is read where it is `wanted`; else it is the last one.
+  // v1 has the usage in a separate file, which is read only if `wanted`; otherwise the last value is used.
   Result<CpuUse> cpu(bool wanted = true);
-  // Absent: this cgroup has no memory controller of v2.
+  // No value if the cgroup has no v2 memory controller.
   Result<std::optional<MemoryUse>> memory() const;
 
  private:
   explicit Meter(Dir dir) : dir_(std::move(dir)) {}
   Dir dir_;
-  Fd cpu_stat_, usage_;  // usage_: of v1
+  Fd cpu_stat_, usage_;  // usage_: only v1
   bool usage_is_v2_ = false;
   std::uint64_t used_us_ = 0;
   Fd current_, stat_, events_, pressure_;

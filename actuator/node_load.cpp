@@ -14,7 +14,7 @@ std::optional<CpuTimes> parse_proc_stat(std::string_view text) {
   const auto words = parse::fields(text.substr(0, text.find('\n')));
   if (words.size() < 6 || words[0] != "cpu") return std::nullopt;
   CpuTimes times;
-  // user nice system idle iowait irq softirq steal; guests are in user already
+  // Fields: user nice system idle iowait irq softirq steal; user includes guests.
   for (std::size_t i = 1; i < std::min<std::size_t>(words.size(), 9); ++i) {
     const auto ticks = parse::u64(words[i]);
     if (!ticks) return std::nullopt;

@@ -1,7 +1,8 @@
-// node_load: what the node could still give: idle time and pressure of its CPUs. Waiting for a workload's own quota is no pressure.
+// node_load: CPU headroom of the node, from idle time and pressure. Waiting for a workload's own quota does not count
+// as pressure.
 // Source   /proc/stat (first line), /proc/pressure/cpu
 // Units    cores; ratios of the time between two readings
-// Errors   not_found, malformed; without pressure files idle time alone counts
+// Errors   not_found, malformed; without pressure files only idle time counts
 // Cost     2 preads, once a second;  Threads  single owner
 #pragma once
 
@@ -15,15 +16,15 @@
 namespace wattle::actuator {
 
 struct CpuTimes {
-  std::uint64_t idle = 0, all = 0;  // ticks of the kernel, summed over CPUs
+  std::uint64_t idle = 0, all = 0;  // kernel ticks, summed over CPUs
 };
 std::optional<CpuTimes> parse_proc_stat(std::string_view text);
 
 class NodeLoad {
  public:
-  // `proc` as in /proc.
+  // `proc`: a directory like /proc.
   static Result<NodeLoad> open_(const std::string& proc, double cores);
-  // Reads; after the second reading the headroom is known. `throttled_us`: of all workloads that are watched, cumulative.
+  // Reads; the headroom is known after the second call. `throttled_us`: cumulative sum over all watched workloads.
   Status read(MonoTime now, std::uint64_t throttled_us);
   std::optional<double> headroom_cores() const { return headroom_cores_; }
   double cores() const { return cores_; }

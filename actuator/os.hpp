@@ -1,5 +1,6 @@
-// os: the system calls by which limits and their record are changed, in one place: a test ends the process between any two.
-// Errors   as the calls: -errno
+// os: system calls that change limits and their record, in one place, so that a test can end the process between any
+// two.
+// Errors   as in the calls: -errno
 // Threads  any
 #pragma once
 
@@ -18,12 +19,12 @@ class Os {
   Os(const Os&) = delete;
   Os& operator=(const Os&) = delete;
   virtual ~Os() = default;
-  // At the end of a file that was opened to append.
+  // Appends to a file opened with O_APPEND.
   virtual ssize_t append(int fd, std::string_view text);
   virtual int sync(int fd);
-  // At the start of a kernel file, in one call.
+  // Writes at the start of a kernel file, in one call.
   virtual ssize_t put(int fd, std::string_view text);
-  // Either the old or the new content exists.
+  // Replaces the file atomically: either the old or the new content exists.
   virtual Status replace(const std::string& path, std::string_view text);
 };
 

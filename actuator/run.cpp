@@ -47,7 +47,7 @@ void tell(const Restored& restored, std::string_view event, const Log& log) {
                      {"foreign", restored.foreign},
                      {"gone", restored.gone},
                      {"waiting", restored.waiting}});
-  // Where it runs confined it may not write there: `restore` does, which its unit runs after it.
+  // A confined process may not write there; its unit then runs `restore`, which does.
   for (const Error& error : restored.traces) log.info("restore.left", {{"error", error}});
   for (const Error& error : restored.failed) log.error("restore.failed", {{"error", error}});
   if (restored.damage) log.error("record.damaged", {{"error", *restored.damage}});
@@ -80,7 +80,7 @@ void listen(AgentLink& link, Governor& governor, MonoTime now, MonoTime& complai
   link.send(governor.report());
 }
 
-// Absent: margins are moved without a student.
+// Returns no value if no student is configured.
 Result<std::optional<StudentWatch>> open_student(const ActuatorConfig& config, Governor& governor, const Log& log) {
   if (config.student_file.empty()) return std::optional<StudentWatch>();
   WATTLE_TRY(auto student, StudentWatch::open_(config.student_file));
@@ -122,7 +122,8 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   WATTLE_TRY(CgroupMounts mounts, CgroupMounts::open_(machine.prefix));
   CgroupLimits cgroups(std::move(mounts), os);
   WATTLE_TRY(Journal journal, open_journal(config, machine, os));
-  // After the journal: its lock is held until the helper is gone too. Before all that the helper need not have.
+  // After the journal, whose lock is held until the helper has ended too. Before everything that the helper does not
+  // need.
   std::unique_ptr<UnitHelper> helper;
   if (machine.has_systemd()) {
     const std::string bus = bus_address(machine.bus_socket());
@@ -132,7 +133,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   Ledger ledger(std::move(journal), limits);
   const Restored left = ledger.restore_all();
   tell(left, "restored.left", log);
-  // A limit in force may be ours: it must not be taken for the original.
+  // A limit in force may be ours, and must not be taken for the original.
   if (left.damage) return tl::unexpected<Error>(*left.damage);
   WATTLE_TRY(NodeLoad load,
              NodeLoad::open_(machine.proc(), static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))));
@@ -159,7 +160,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
       if (student) look(*student, config.student_file, governor, now, log);
       governor.tick(now);
       for (const Error& error : governor.take_troubles()) log.warn("workload.trouble", {{"error", error}});
-      // After a pause (a machine that slept) there is nothing to catch up on.
+      // After a pause (the machine slept), missed ticks are skipped.
       next = std::max(next + kTick, now);
     }
     wait(link, stop.fd(), next - clock.mono());

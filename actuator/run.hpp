@@ -1,6 +1,7 @@
-// run: the actuator at work: puts back what a process before it left, ticks each 100 ms, puts back all at its end.
-// Errors   a damaged record (what it says is put back first); state directory, socket or cgroups that are not as they should be; at the end, limits that could not be put back
-// Threads  one, and one of a helper that speaks to systemd (unit_helper.hpp)
+// run: runs the actuator: puts back what an earlier process left, ticks every 100 ms, puts back all limits at its end.
+// Errors   a damaged record (after putting back what it contains); an unusable state directory, socket or cgroup tree;
+//          at the end, limits that could not be put back
+// Threads  one, and one in the helper process that talks to systemd (unit_helper.hpp)
 #pragma once
 
 #include <optional>
@@ -16,9 +17,9 @@
 namespace wattle::actuator {
 
 Status run(const ActuatorConfig& config, const Machine& machine, const Clock& clock, const Log& log);
-// What a process left that is no more; conflict while one runs.
+// Puts back what an ended process left; conflict while one runs.
 Result<Restored> restore(const ActuatorConfig& config, const Machine& machine);
-// The damage of the record in config.state_dir; no value: none, or no boot id is known.
+// Damage of the record in config.state_dir; no value if there is none or the boot id is unknown.
 std::optional<Error> record_damage(const ActuatorConfig& config, const Machine& machine);
 
 }  // namespace wattle::actuator

@@ -20,7 +20,7 @@ struct Release {
   void operator()(void* filter) const { ::seccomp_release(filter); }
 };
 
-// Files, the socket that listens and the one to systemd, time, memory, signals. No new socket, no program, no other process.
+// Files, the listening socket and the one to systemd, time, memory, signals. No new socket, program or process.
 constexpr std::array kCalls{SCMP_SYS(read),
                             SCMP_SYS(pread64),
                             SCMP_SYS(readv),
@@ -87,11 +87,11 @@ constexpr std::array kCalls{SCMP_SYS(read),
                             SCMP_SYS(sched_yield),
                             SCMP_SYS(exit),
 #ifdef WATTLE_SANITIZED
-                            SCMP_SYS(pipe2),  // UBSan of clang asks a pipe whether memory can be read
+                            SCMP_SYS(pipe2),  // clang's UBSan uses a pipe to check whether memory is readable
 #endif
                             SCMP_SYS(exit_group)};
 
-// A client of D-Bus that connects anew when its bus was away.
+// Calls of a D-Bus client that reconnects after the bus was away.
 constexpr std::array kBusCalls{SCMP_SYS(connect),     SCMP_SYS(setsockopt), SCMP_SYS(getsockname),
                                SCMP_SYS(getpeername), SCMP_SYS(getuid),     SCMP_SYS(getgid),
                                SCMP_SYS(getegid),     SCMP_SYS(uname),      SCMP_SYS(prctl)};

@@ -1,8 +1,9 @@
-// sandbox: what the process gives up once all is open: every capability, and every system call that its loop does not need.
-//          The helper that speaks to systemd may make AF_UNIX sockets besides
-// Source   capabilities(7), seccomp(2) by libseccomp; it writes cgroup files as their owner, for which no capability is asked
-// Errors   denied, unsupported; a call that is not on the list fails with EPERM
-// Threads  those of the process: to be called while there is one
+// sandbox: drops the rights that the process no longer needs once everything is open: all capabilities, and all system
+//          calls outside its loop. The helper for systemd may also create AF_UNIX sockets
+// Source   capabilities(7), seccomp(2) by libseccomp; cgroup files are written as their owner, which needs no
+//          capability
+// Errors   denied, unsupported; a forbidden call fails with EPERM
+// Threads  affects the whole process: call while it has one thread
 #pragma once
 
 #include "common/result.hpp"

@@ -1,7 +1,9 @@
-// student_watch: the file of the network that moves margins (rules.student), read again when another is put in its place.
-// Rules    at the start it must be right; later one that is not is told once, and there is no network until it is right again
+// student_watch: loads the file of the network that moves margins (rules.student), and loads it again when it is
+// replaced.
+// Rules    at the start the file must be valid; an invalid file later is reported once, and there is no network until
+//          it is valid again
 // Errors   those of models/provision/student_file
-// Cost     a stat each 10 s;  Threads  single owner
+// Cost     one stat every 10 s;  Threads  single owner
 #pragma once
 
 #include <sys/types.h>
@@ -18,13 +20,13 @@ namespace wattle::actuator {
 class StudentWatch {
  public:
   static Result<StudentWatch> open_(const std::string& path);
-  // None: the rule serves.
+  // Current network; null: the rule moves the margins.
   const models::provision::Network& network() const { return network_; }
-  // True: network() is another; an error: it is none, and why.
+  // Returns true if network() has changed; an error if the file is invalid, and why.
   Result<bool> look(MonoTime now);
 
  private:
-  // Of the file as it was read last; all 0: there was none.
+  // Version of the file as last read; all 0: no file.
   struct Version {
     std::uint64_t device = 0, inode = 0, bytes = 0;
     std::int64_t changed_ns = 0;

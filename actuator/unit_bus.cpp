@@ -29,14 +29,14 @@ struct BusError {
   BusError(const BusError&) = delete;
   BusError& operator=(const BusError&) = delete;
   ~BusError() { sd_bus_error_free(&error); }
-  sd_bus_error error{nullptr, nullptr, 0};  // SD_BUS_ERROR_NULL is C
+  sd_bus_error error{nullptr, nullptr, 0};  // SD_BUS_ERROR_NULL is a C compound literal
 };
 
-// By what systemd and the bus say, of org.freedesktop.DBus.Error. and org.freedesktop.systemd1.
+// Maps error names of systemd and the bus: org.freedesktop.DBus.Error. and org.freedesktop.systemd1.
 Errc bus_code(int failed, std::string_view name, bool writes) {
   const auto ends = [&](std::string_view end) { return name.ends_with(end); };
   if (ends(".ServiceUnknown") || ends(".NameHasNoOwner") || ends(".Spawn.ChildExited")) return Errc::unavailable;
-  // It was asked, and nobody knows what became of it.
+  // The request was sent, and its result is unknown.
   if (ends(".NoReply") || ends(".Timeout") || failed == -ETIMEDOUT) return Errc::timeout;
   if (failed == -ECONNRESET || failed == -ENOTCONN || failed == -EPIPE || ends(".Disconnected"))
     return writes ? Errc::timeout : Errc::unavailable;
@@ -90,13 +90,14 @@ UnitBus::~UnitBus() = default;
 tl::unexpected<Error> UnitBus::refused(int failed, const char* name, const char* text, std::string subject,
                                        bool writes) {
   const Errc code = bus_code(failed, name != nullptr ? name : "", writes);
-  // Anew at the next call; after a call that may be under way too, so that its answer is not taken for another's.
+  // Reconnects at the next call; also after a call that may still be answered, so that its answer is not taken for
+  // another's.
   if (sd_bus_is_open(bus_.get()) <= 0) bus_.reset();
   const std::string what = text != nullptr ? text : std::string(to_string(code));
   return fail(code, std::move(subject), what, bus_mend(code));
 }
 
-// A connection, and what systemd calls the unit.
+// Opens a connection if needed, and finds the object path and interface of the unit.
 Result<UnitBus::Sought> UnitBus::seek(const std::string& unit) {
   if (!is_unit_name(unit)) return fail(Errc::malformed, unit, "is no name of a service, scope or slice");
   if (bus_ && sd_bus_is_open(bus_.get()) <= 0) bus_.reset();

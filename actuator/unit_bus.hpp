@@ -1,7 +1,8 @@
-// unit_bus: systemd, spoken to over D-Bus. The only home of libsystemd.
-// Source   Properties.Get and Manager.SetUnitProperties(runtime) at a bus's address; connects when it is asked, and anew after a loss
+// unit_bus: client of systemd over D-Bus. Only this file uses libsystemd.
+// Source   Properties.Get and Manager.SetUnitProperties(runtime) on a bus address; connects on first use, and again
+//          after a loss
 // Errors   those of UnitManager; each names unit and property
-// Threads  single owner; waits for the answer
+// Threads  single owner; blocks until the answer
 #pragma once
 
 #include <chrono>
@@ -14,12 +15,12 @@ struct sd_bus;
 
 namespace wattle::actuator {
 
-// The address of a bus that listens at this path, "/run/dbus/system_bus_socket".
+// Address of a bus that listens at this path, "/run/dbus/system_bus_socket".
 std::string bus_address(const std::string& socket_path);
 
 class UnitBus final : public UnitManager {
  public:
-  // Zero patience: as long as it takes.
+  // Zero patience waits without limit.
   explicit UnitBus(std::string address, std::chrono::microseconds patience = {});
   ~UnitBus() override;
   Result<std::string> cgroup_of(const std::string& unit) override;

@@ -26,7 +26,7 @@ void put_text(std::array<char, N>& where, std::string_view text) {
   where[n] = '\0';
 }
 
-// Whatever is in it: up to its end at most.
+// Text in a buffer of untrusted content; at most the whole buffer.
 template <std::size_t N>
 std::string text_in(const std::array<char, N>& where) {
   return {where.data(), ::strnlen(where.data(), N)};
@@ -45,9 +45,9 @@ struct UnitHelper::Question {
 
 struct UnitHelper::Answer {
   std::uint32_t number = 0;
-  std::int32_t failed = -1;  // else an Errc
+  std::int32_t failed = -1;  // otherwise an Errc
   std::uint64_t value = 0;
-  std::array<char, 4096> text{};  // the cgroup, or what is wrong
+  std::array<char, 4096> text{};  // the cgroup, or the error
   std::array<char, 512> subject{}, mend{};
 };
 
@@ -62,7 +62,8 @@ Result<std::unique_ptr<UnitHelper>> UnitHelper::start(const Make& make, std::chr
   if (child > 0) return std::unique_ptr<UnitHelper>(new UnitHelper(std::move(mine), patience));
 
   mine = Fd();
-  // systemd signals all processes of a unit: this one goes after the one it works for, which puts back what was there first.
+  // systemd signals all processes of a unit; the helper ignores this and ends after its parent, which first puts back
+  // the originals.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != self) ::_exit(0);
@@ -124,7 +125,7 @@ UnitHelper::Answer UnitHelper::answer(const Question& question, UnitManager& man
   return out;
 }
 
-// False: none within this time, or never.
+// Returns false if no answer arrives within the timeout, or the helper has ended.
 bool UnitHelper::receive(std::chrono::milliseconds timeout, Answer& answer) {
   pollfd waiting{peer_.get(), POLLIN, 0};
   timespec span{};
@@ -143,7 +144,7 @@ bool UnitHelper::receive(std::chrono::milliseconds timeout, Answer& answer) {
 Result<UnitHelper::Answer> UnitHelper::ask(Question question, const std::string& unit) {
   if (!is_unit_name(unit)) return fail(Errc::malformed, unit, "is no name of a service, scope or slice");
   const auto lost = [&](bool sent) {
-    // Of a question that was on its way nobody knows.
+    // The result of a request that was sent is unknown.
     const Errc code = sent && question.what == Question::What::write ? Errc::timeout : Errc::unavailable;
     return fail(code, unit, "the process that speaks to systemd has ended", "start wattle-actuator anew");
   };

@@ -1,11 +1,12 @@
-// unit_helper: a process of its own that speaks to systemd for this one, which so needs no connection to a bus.
-// Why      who has root's connection to the system bus can have systemd start anything. This process listens to the agent: it holds
-//          no such connection. What it can say to the helper is a unit's name, one of two properties and a number
-//          systemd may take seconds (daemon-reload); the loop waits for kPatience at most, and asks nothing more until it has answered
-// Rules    the helper gives up its rights as this process does, but for AF_UNIX sockets; it ends when this process does, however
-//          that ends, and what this process had open when it began is open in it: a lock is held until both are gone
-// Errors   those of UnitManager; timeout also while an earlier question is not answered; unavailable once the helper is gone
-// Threads  single owner; to be started while there is one
+// unit_helper: a separate process that talks to systemd, so that this one needs no connection to a bus.
+// Why      Root's connection to the system bus can make systemd start anything. This process receives messages from the
+//          agent, so it has none. It can send the helper only a unit's name, one of two properties and a number.
+//          systemd may take seconds (daemon-reload). The loop waits at most kPatience, and sends no further request
+//          until systemd has answered.
+// Rules    The helper drops its rights like this process, except for AF_UNIX sockets. It ends when this process does,
+//          whatever ends it. Files that are open when it starts stay open in it: a lock is held until both have ended.
+// Errors   those of UnitManager; timeout also while an earlier request is unanswered; unavailable without a helper
+// Threads  single owner; start it while there is only one thread
 #pragma once
 
 #include <chrono>
@@ -27,7 +28,7 @@ class UnitHelper final : public UnitManager {
   Result<std::string> cgroup_of(const std::string& unit) override;
   Result<std::uint64_t> read(const std::string& unit, UnitProperty property) override;
   Status write(const std::string& unit, UnitProperty property, std::uint64_t value) override;
-  // It ended, and nothing will be answered any more.
+  // The helper has ended; no request will be answered any more.
   bool gone() const { return gone_; }
 
  private:

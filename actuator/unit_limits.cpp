@@ -15,7 +15,7 @@ namespace wattle::actuator {
 namespace {
 constexpr std::int64_t kPeriodsPerSecond = 1'000'000 / kPeriodUs;
 constexpr std::int64_t kPercentUs =
-    kPeriodUs / 100;  // a whole percent of a core: systemd's drop-ins have no finer word
+    kPeriodUs / 100;  // a whole percent of a core: the finest step of systemd's drop-ins
 
 UnitProperty property_of(Knob knob) { return knob == Knob::quota_us ? UnitProperty::quota : UnitProperty::high; }
 const char* setting_of(Knob knob) { return knob == Knob::quota_us ? "CPUQuota" : "MemoryHigh"; }
@@ -31,14 +31,14 @@ std::int64_t from_systemd(Knob knob, std::uint64_t value) {
   return knob == Knob::quota_us ? number / kPeriodsPerSecond : number;
 }
 
-// What a drop-in says of it.
+// Value as a drop-in stores it.
 std::int64_t cut(Knob knob, std::int64_t value) {
   return knob == Knob::quota_us && value != kUnlimited ? value / kPercentUs * kPercentUs : value;
 }
 
 std::string unit_of(const Target& target) { return target.name.substr(target.name.rfind('/') + 1); }
 
-// What a drop-in of systemd's says; absent: something else, so somebody else's.
+// Value in a drop-in of systemd; no value if it contains anything else, and so belongs to another writer.
 std::optional<std::int64_t> parse_drop_in(std::string_view text, Knob knob) {
   std::optional<std::int64_t> value;
   bool plain = true;
@@ -67,7 +67,7 @@ Result<Target> UnitLimits::find(const std::string& path) {
   if (manager_ == nullptr || !is_unit_name(unit)) return cgroup;
   const auto where = manager_->cgroup_of(unit);
   if (!where && where.error().code != Errc::not_found) return tl::unexpected<Error>(where.error());
-  // A user's own systemd, or a container's, has units of its own in a subtree that was delegated to it.
+  // A user's or container's own systemd has units of its own in a delegated subtree.
   if (!where || *where != cgroup.name) return cgroup;
   return Target{Seam::unit, cgroup.name, 0};
 }
@@ -88,7 +88,7 @@ void UnitLimits::forget(const Target& target) {
 }
 
 Result<std::optional<std::int64_t>> UnitLimits::in_force(const Target& unit, Knob knob) {
-  // A unit that was started anew has another cgroup of the same path.
+  // A restarted unit has a new cgroup with the same path.
   for (const bool again : {false, true}) {
     if (again) forget(unit);
     const auto cgroup = cgroup_of(unit);
@@ -120,7 +120,7 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
     return tl::unexpected<Error>(file.error());
   const bool runs = file && file->has_value();
   if (!runs && !ours) return fail(Errc::unsupported, target.name, "has no limits while it does not run");
-  // With the cgroup its burst is gone.
+  // A unit that does not run has no burst.
   if (knob == Knob::burst_us) return runs ? **file : 0;
   WATTLE_TRY(const std::int64_t said, told(target, knob));
   if (!runs || made_of(target, knob, said) == **file) return said;
@@ -134,7 +134,7 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
 Status UnitLimits::write_file(const Target& unit, Knob knob, std::int64_t value) {
   const auto cgroup = cgroup_of(unit);
   auto written = cgroup ? cgroups_.write(*cgroup, knob, value) : Status(tl::unexpected<Error>(cgroup.error()));
-  // The unit is not gone when its cgroup is.
+  // The unit still exists if its cgroup is gone.
   if (!written && written.error().code == Errc::not_found) {
     forget(unit);
     return fail(Errc::unsupported, written.error().subject, written.error().what);
@@ -147,7 +147,7 @@ Status UnitLimits::write(const Target& target, Knob knob, std::int64_t value) {
   if (knob == Knob::burst_us) return write_file(target, knob, value);
   WATTLE_TRY(const std::int64_t before, told(target, knob));
   WATTLE_CHECK(manager_->write(unit_of(target), property_of(knob), to_systemd(knob, value)));
-  // What did it make of it? It answers this after it has brought that into force.
+  // Checks the result. systemd answers this only after it has applied the change.
   const auto said = told(target, knob);
   const auto file = in_force(target, knob);
   const auto still = told(target, knob);
@@ -158,7 +158,7 @@ Status UnitLimits::write(const Target& target, Knob knob, std::int64_t value) {
   const bool runs = file && file->has_value();
   if (*still == value && (!runs || **file == made_of(target, knob, value))) return {};
   const std::string subject = target.name + " " + setting_of(knob);
-  // systemd rounds at most; anything else is somebody's who came after us.
+  // systemd changes a value only by rounding; any other change comes from a later writer.
   if (*still - kPercentUs >= value || *still + kPercentUs <= value)
     return fail(Errc::conflict, subject, "was changed by somebody else");
   if (const auto back = manager_->write(unit_of(target), property_of(knob), to_systemd(knob, before)); !back)
@@ -178,7 +178,7 @@ Status UnitLimits::yield(const Target& target, Knob knob, std::int64_t original,
   if (target.seam != Seam::unit || knob == Knob::burst_us) return {};
   WATTLE_TRY(const std::int64_t said, told(target, knob));
   if (said != theirs) WATTLE_CHECK(manager_->write(unit_of(target), property_of(knob), to_systemd(knob, original)));
-  // Also what systemd was told and could not write while our burst was above it.
+  // Includes a value that systemd could not write while our burst was above it.
   WATTLE_CHECK(told(target, knob));
   const auto file = in_force(target, knob);
   if (!file || !file->has_value()) return {};
@@ -200,13 +200,13 @@ Trace UnitLimits::trace(const Target& target, Knob knob, std::int64_t value) con
 }
 
 Status UnitLimits::erase(const Target& target, Knob knob, std::int64_t value) {
-  // A daemon-reload has made of the original what the drop-in says of it.
+  // A daemon-reload may have replaced the original by the rounded value of the drop-in.
   if (const auto said = told(target, knob); said && *said != value && *said == cut(knob, value))
     WATTLE_CHECK(manager_->write(unit_of(target), property_of(knob), to_systemd(knob, value)));
   const std::string folder = drop_ins(target), file = folder + "/50-" + setting_of(knob) + ".conf";
   if (::unlink(file.c_str()) != 0 && errno != ENOENT)
     return fail_errno(errno, file, "run it as root where it may write there: wattle-actuator restore");
-  // Only if nothing else is in it.
+  // Succeeds only if the folder is empty.
   ::unlinkat(AT_FDCWD, folder.c_str(), AT_REMOVEDIR);
   return {};
 }

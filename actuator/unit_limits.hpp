@@ -1,10 +1,9 @@
-// unit_limits: limits of systemd's units, told to systemd; those of any other cgroup are left to the kernel's files.
-// Source   CPUQuotaPerSecUSec and MemoryHigh by UnitManager, beside cpu.max and memory.high that systemd writes by them;
-//          cpu.max.burst, of which systemd knows nothing, in its file
-// Rules    systemd keeps a drop-in of each property, with whole percents of a core: only those are written, so that a daemon-reload
-//          makes the same of it. What systemd says and what the kernel has must be the same before anything is written, and after
-//          The period is read and never written
-// Errors   those of Limits; conflict: systemd and the kernel say different things, so that somebody writes past systemd
+// unit_limits: limits of systemd's units, set through systemd; those of other cgroups are set in the kernel's files.
+// Source   CPUQuotaPerSecUSec and MemoryHigh by UnitManager, and the cpu.max and memory.high that systemd writes for
+//          them; cpu.max.burst, which systemd does not know, in its file
+// Rules    systemd's drop-ins store whole percents of a core, so only those are written: a daemon-reload then keeps the
+//          value. systemd and the kernel must agree before a write and after it. The period is only read.
+// Errors   those of Limits; conflict: systemd and the kernel differ, so another writer bypasses systemd
 // Threads  single owner
 #pragma once
 
@@ -20,7 +19,8 @@ namespace wattle::actuator {
 
 class UnitLimits final : public Limits {
  public:
-  // Without a manager all cgroups are the kernel's. `control_dir`: where systemd keeps drop-ins, /run/systemd/system.control.
+  // Without a manager, all limits are in the kernel's files. `control_dir`: systemd's drop-ins,
+  // /run/systemd/system.control.
   UnitLimits(CgroupLimits& cgroups, UnitManager* manager, std::string control_dir)
       : cgroups_(cgroups), manager_(manager), control_dir_(std::move(control_dir)) {}
 
@@ -36,11 +36,11 @@ class UnitLimits final : public Limits {
 
  private:
   Result<Target> cgroup_of(const Target& unit);
-  // What the kernel has; absent: the unit does not run.
+  // Value in the kernel; unset if the unit does not run.
   Result<std::optional<std::int64_t>> in_force(const Target& unit, Knob knob);
   Status write_file(const Target& unit, Knob knob, std::int64_t value);
   Result<std::int64_t> told(const Target& unit, Knob knob);
-  // What the kernel has once systemd did what it was told.
+  // Value that the kernel has after systemd applied `value`.
   std::int64_t made_of(const Target& unit, Knob knob, std::int64_t value) const;
   std::string drop_ins(const Target& unit) const;
 

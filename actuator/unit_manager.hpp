@@ -1,8 +1,8 @@
-// unit_manager: what systemd is asked about a unit, and what it is told.
+// unit_manager: reads and writes limits of a systemd unit.
 // Source   org.freedesktop.systemd1 (org.freedesktop.systemd1(5))
-// Units    CPUQuotaPerSecUSec: us of CPU a second; MemoryHigh: bytes; kNoLimit: none
-// Errors   not_found: it knows no such unit; denied, out_of_range, unsupported: refused; unavailable: nobody is there, and nothing
-//          was changed; timeout: no answer yet, and a write may or may not be done
+// Units    CPUQuotaPerSecUSec: us of CPU per second; MemoryHigh: bytes; kNoLimit: none
+// Errors   not_found: unknown unit; denied, out_of_range, unsupported: refused; unavailable: no answer, and nothing
+//          was changed; timeout: no answer yet, and a write may or may not take effect
 // Threads  single owner
 #pragma once
 
@@ -26,14 +26,14 @@ class UnitManager {
   UnitManager(const UnitManager&) = delete;
   UnitManager& operator=(const UnitManager&) = delete;
   virtual ~UnitManager() = default;
-  // Where the unit runs, "/system.slice/a.service"; empty: it does not.
+  // Cgroup of the unit, "/system.slice/a.service"; empty if it does not run.
   virtual Result<std::string> cgroup_of(const std::string& unit) = 0;
   virtual Result<std::uint64_t> read(const std::string& unit, UnitProperty property) = 0;
-  // Until the machine goes down.
+  // Stays in force until reboot.
   virtual Status write(const std::string& unit, UnitProperty property, std::uint64_t value) = 0;
 };
 
-// A service, scope or slice by its name: what has limits.
+// Accepts the name of a service, scope or slice; only these have limits.
 bool is_unit_name(std::string_view name);
 
 }  // namespace wattle::actuator

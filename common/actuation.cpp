@@ -9,14 +9,14 @@ namespace wattle::actuation {
 
 namespace {
 constexpr double kMostValue = 1e6;
-constexpr std::string_view kReadsMemory = "+memory";  // no path: those begin with a slash
+constexpr std::string_view kReadsMemory = "+memory";  // paths begin with a slash, so this is none
 
 std::string milli_text(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value)) return "-";
   return std::to_string(std::llround(std::clamp(*value, 0.0, kMostValue) * 1000));
 }
 
-// What an older one of the two need not know is told only where it is known.
+// Optional last word of a header line; left out if unset, because older versions do not expect it.
 std::string last_word(const std::optional<double>& value) { return value ? " " + milli_text(value) : ""; }
 
 std::string bytes_text(const std::optional<std::int64_t>& bytes) { return bytes ? std::to_string(*bytes) : "-"; }
@@ -42,7 +42,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-// False: the word is neither "-" nor a number in range.
+// Returns false if the word is neither "-" nor a number in range.
 bool take_milli(std::string_view& line, std::optional<double>& out) {
   const auto word = take_word(line);
   if (word == "-") return true;
@@ -130,8 +130,8 @@ bool take_memory(std::string_view& word, MinuteOfMemory& out) {
   return take_billionths(take_part(word), out.used_over_peak) && take_billionths(take_part(word), out.short_ratio);
 }
 
-// NUMBER/STEERED/BASE/RULE/THROTTLED/USED/GRANTED/DEVIATION/PEAK[/COUNT/OVER][/m/BASE/GRANTED/USED/OF_PEAK/SHORT][/o], STEERED 0 or 1;
-// behind m memory, its BASE "-" where nothing is limited; o: a student is out.
+// NUMBER/STEERED/BASE/RULE/THROTTLED/USED/GRANTED/DEVIATION/PEAK[/COUNT/OVER][/m/BASE/GRANTED/USED/OF_PEAK/SHORT][/o]
+// STEERED is 0 or 1. Memory follows "m"; its BASE is "-" without a limit. "o" means that a student failed its trial.
 std::string minute_text(const std::optional<Minute>& minute) {
   if (!minute) return "";
   std::string text = ":" + std::to_string(minute->number) + (minute->steered ? "/1" : "/0");
@@ -213,7 +213,7 @@ tl::unexpected<Error> refuse(Errc code, std::string_view kind, std::string what)
   return fail(code, std::string(kind), std::move(what), "run wattle-agent and wattle-actuator of one version");
 }
 
-// The words behind "KIND 1 " of the first line; every other line into `items`.
+// Returns the words after "KIND 1 " of the first line, and parses every other line into `items`.
 template <class Item>
 Result<std::string_view> take_message(std::string_view text, std::string_view kind, std::vector<Item>& items) {
   if (text.size() > kMaxMessageBytes)

@@ -1,19 +1,21 @@
-// actuation: what wattle-agent and wattle-actuator say to each other over their socket: orders one way, a report the other.
-// Source   datagrams of AF_UNIX SOCK_SEQPACKET, text, one line a workload:
-//              orders 1 HEADROOM [WATTS]                              report 1 HEADROOM FOREIGN [WATTS [OUT]]
-//              LEVEL[:COUNT/OVER][@STEP] PATH                         LEVEL STATE USED GRANTED FREED HIGH REFILLS[:MINUTE] PATH
-//          "status 1" asks for a report and orders nothing
-//          COUNT/OVER: requests that the workload answered since the agent's start, and how many of them too late
-//          WATTS: what a core more in use draws on this node, where the agent knows; in thousandths, as are cores
-//          OUT: workloads about which a student is not asked any more; told where there are some
-//          STEP: MINUTE/BASE[/MEMORY], what the controller would have in force after the minute of that number: 1 + margin of CPU,
-//          and of memory, in billionths
-//          :MINUTE: the minute that has just ended, ten numbers and what is known of its requests and memory (actuation.cpp), in
-//          billionths
-//          "off +memory" among the orders: the agent reads what a minute tells of memory and students; an older one would take the
-//          report for none
-//          memory in bytes, "-" where a value is not known; a path is the rest of its line
-// Errors   malformed, out_of_range; a message is taken whole or not at all
+// actuation: messages between wattle-agent (orders) and wattle-actuator (reports) on their socket.
+// Source   datagrams of AF_UNIX SOCK_SEQPACKET; text, one line per workload:
+//              orders 1 HEADROOM [WATTS]
+//              LEVEL[:COUNT/OVER][@STEP] PATH
+//              report 1 HEADROOM FOREIGN [WATTS [OUT]]
+//              LEVEL STATE USED GRANTED FREED HIGH REFILLS[:MINUTE] PATH
+//          "status 1" requests a report and changes no order
+//          COUNT/OVER: requests that the workload answered since the agent started, and how many of them took too long
+//          WATTS: power that one more busy core draws on this node, if the agent knows it; in thousandths, as are cores
+//          OUT: number of workloads for which the student failed its trial; left out if zero
+//          STEP: MINUTE/BASE[/MEMORY]: the margins that the controller wants in force after the minute of that number;
+//          1 + margin of CPU and of memory, in billionths
+//          :MINUTE: the minute that has just ended, as ten numbers and what is known of its requests and memory
+//          (actuation.cpp); in billionths
+//          "off +memory" among the orders: the agent reads the memory and student fields of a minute. An older agent
+//          would reject a report that has them
+//          memory is in bytes; "-" is an unknown value; a path is the rest of its line
+// Errors   malformed, out_of_range; a message is accepted whole or rejected
 // Threads  pure
 #pragma once
 
@@ -35,68 +37,67 @@ inline constexpr std::size_t kMaxPathBytes = 4096;
 enum class Level : std::uint8_t { off, suggest, limits };
 inline constexpr std::array<std::string_view, 3> kLevelNames{"off", "suggest", "limits"};
 
-// unseen: there is no such cgroup; learning: too little was seen; hands_off: somebody else wrote its limits a moment ago
+// unseen: no such cgroup; learning: too few samples; hands_off: another process wrote its limits recently
 enum class State : std::uint8_t { unseen, learning, suggested, set, hands_off, trouble };
 inline constexpr std::array<std::string_view, 6> kStateNames{"unseen", "learning",  "suggested",
                                                              "set",    "hands_off", "trouble"};
 
-// Of requests since some moment, how many took longer than their target; over <= count.
+// Requests since a given moment, and how many took longer than their target; over <= count.
 struct Requests {
   std::uint64_t count = 0, over = 0;
 
   bool operator==(const Requests&) const = default;
 };
 
-// What somebody who sees more than the node would have in force from the end of that minute on.
+// Margins that the controller wants in force from the end of that minute on.
 struct MarginStep {
   std::uint64_t minute = 0;
   double margin_ratio = 0;                  // above -1
-  std::optional<double> memory_ratio = {};  // likewise, of memory; absent: the rule's
+  std::optional<double> memory_ratio = {};  // unset: the node's own rule decides
 
   bool operator==(const MarginStep&) const = default;
 };
 
-// Memory in one minute of a workload whose memory is looked after.
+// Memory figures of a minute, for a workload whose memory is managed.
 struct MinuteOfMemory {
-  std::optional<double> margin_ratio =
-      {};                           // in force at its end, over what was worked on; absent: nothing was limited then
-  std::uint64_t granted_bytes = 0;  // mean of memory.high, or of what was there while nothing was limited
-  std::uint64_t used_bytes = 0;     // the most that was worked on
-  double used_over_peak = 1;        // worked on at its end, over the most of ten minutes
-  double short_ratio = 0;           // of the times that it was looked at: it hurt
+  std::optional<double> margin_ratio = {};  // margin over the working set at its end; unset: no limit during the minute
+  std::uint64_t granted_bytes = 0;          // mean of memory.high, or of memory in use while no limit was set
+  std::uint64_t used_bytes = 0;             // largest working set
+  double used_over_peak = 1;                // working set at its end, over the largest of ten minutes
+  double short_ratio = 0;                   // share of the samples that showed memory pressure
 
   bool operator==(const MinuteOfMemory&) const = default;
 };
 
-// One minute of a workload whose limits are set.
+// Figures of a minute, for a workload whose limits are set.
 struct Minute {
-  std::uint64_t number = 0;                        // of those of this workload, since its limits were set first
+  std::uint64_t number = 0;                        // counts the minutes of this workload since its first limit
   bool steered = false;                            // a MarginStep was in force
-  double margin_ratio = 0, rule_margin_ratio = 0;  // at its end, and where the node's own rule goes next
+  double margin_ratio = 0, rule_margin_ratio = 0;  // at its end; the node's own rule would set rule_margin_ratio next
   double throttled_ratio = 0;
   double used_cores = 0, granted_cores = 0;
-  double deviation_ratio = 0, peak_ratio = 1;  // of one-second usages over their mean
-  std::optional<Requests> requests = {};       // of this minute
-  std::optional<MinuteOfMemory> memory = {};   // absent: it is left alone
+  double deviation_ratio = 0, peak_ratio = 1;  // one-second usage over its mean
+  std::optional<Requests> requests = {};       // during this minute
+  std::optional<MinuteOfMemory> memory = {};   // unset: memory is not managed
   bool student_out = false;                    // a student failed its trial with this workload
 
   bool operator==(const Minute&) const = default;
 };
 
 struct Order {
-  std::string path;  // of the cgroup below its mount
+  std::string path;  // cgroup, relative to its mount
   Level level = Level::suggest;
-  std::optional<Requests> requests = {};  // absent: nobody knows its latency
-  std::optional<MarginStep> step = {};    // of a workload at level limits
+  std::optional<Requests> requests = {};  // unset: latency unknown
+  std::optional<MarginStep> step = {};    // only at level limits
 
   bool operator==(const Order&) const = default;
 };
 
 struct Orders {
-  std::optional<double> headroom_cores;  // that the node may give away at most
+  std::optional<double> headroom_cores;  // most that the node may grant
   std::vector<Order> orders;
-  std::optional<double> core_power_w = {};  // that a core more in use draws
-  bool memory = false;                      // who orders reads of memory and students in a minute
+  std::optional<double> core_power_w = {};  // drawn by one more busy core
+  bool memory = false;                      // the sender reads memory and student fields of a minute
 
   bool operator==(const Orders&) const = default;
 };
@@ -106,21 +107,21 @@ struct Grant {
   Level level = Level::suggest;
   State state = State::unseen;
   double used_cores = 0;
-  std::optional<double> granted_cores;  // absent: what was there before
-  std::optional<double> freed_cores;    // of a limit that was there before
+  std::optional<double> granted_cores;  // unset: limit unchanged
+  std::optional<double> freed_cores;    // difference to a limit that existed before
   std::optional<std::int64_t> high_bytes;
-  std::uint64_t refills = 0;          // quotas written, each of which gave a period's quota anew
-  std::optional<Minute> minute = {};  // that ended in the last seconds
+  std::uint64_t refills = 0;          // quota writes; each gives the cgroup a full quota for its current period
+  std::optional<Minute> minute = {};  // the last one, if it ended in the last few seconds
 
   bool operator==(const Grant&) const = default;
 };
 
 struct Report {
   std::optional<double> headroom_cores;
-  std::uint64_t foreign = 0;  // writes by others that were found
+  std::uint64_t foreign = 0;  // writes to the limits by other processes
   std::vector<Grant> grants;
-  std::optional<double> core_power_w = {};  // as the agent said last
-  std::uint64_t student_out = 0;            // workloads about which a student is not asked any more
+  std::optional<double> core_power_w = {};  // last value from the agent
+  std::uint64_t student_out = 0;            // workloads for which the student failed its trial
 
   bool operator==(const Report&) const = default;
 };
@@ -129,7 +130,7 @@ inline constexpr std::string_view kStatus = "status 1\n";
 
 std::optional<Level> parse_level(std::string_view word);
 
-// Workloads beyond kMaxWorkloads or kMaxMessageBytes, or with a path that is no line, are left out.
+// Leaves out workloads beyond kMaxWorkloads or kMaxMessageBytes, and those whose path does not fit on a line.
 std::string to_text(const Orders& orders);
 std::string to_text(const Report& report);
 Result<Orders> parse_orders(std::string_view text);

@@ -37,7 +37,7 @@ std::optional<std::string> base64_decode(std::string_view text) {
     held -= 8;
     out += static_cast<char>(bits >> held & 0xFFU);
   }
-  // What is left over is padding and must be nothing.
+  // The remaining bits are padding and must be zero.
   if ((bits & ((1U << held) - 1U)) != 0) return std::nullopt;
   return out;
 }

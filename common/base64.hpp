@@ -1,5 +1,5 @@
-// base64: text of RFC 4648, section 4, as Kubernetes writes the values of Secrets and what kubeconfigs hold.
-// Errors   absent: a character that does not belong, or a length that cannot be
+// base64: encodes and decodes base64 (RFC 4648, section 4), as in Kubernetes Secrets and kubeconfigs.
+// Errors   no value for a character outside the alphabet or an impossible length
 // Threads  pure
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace wattle {
 
-// With its padding, and without line breaks.
+// Padded, without line breaks.
 std::optional<std::string> base64_decode(std::string_view text);
 std::string base64_encode(std::string_view bytes);
 

@@ -1,6 +1,7 @@
-// Normalises the path of a cgroup below its mount, so that one cgroup has one name wherever it is configured, ordered or counted.
-// Gives    "/a/b" for "/a/b/", "//a///b", "/a/./b" and "a/b"; "/" for the root
-//          no value for an empty path, for one with ".." and for one with a NUL or an end of line
+// cgroup_path: normalises the path of a cgroup relative to its mount, so that configuration, orders and counts use one
+// name.
+// Gives    "/a/b" for "/a/b/", "//a///b", "/a/./b" and "a/b"; "/" for the root;
+//          no value for an empty path and for one that contains "..", a NUL or a newline
 // Threads  pure
 #pragma once
 

@@ -1,5 +1,5 @@
-// clock: the only place that asks what time it is.
-// Source   CLOCK_MONOTONIC and CLOCK_REALTIME, or a manual clock that tests and the simulator turn by hand
+// clock: the only source of time in the program.
+// Source   CLOCK_MONOTONIC and CLOCK_REALTIME, or a manual clock that tests and the simulator advance
 // Units    std::chrono inside, nanoseconds on the wire
 // Errors   none
 // Threads  SystemClock from any; ManualClock single owner
@@ -14,9 +14,9 @@ using Duration = std::chrono::nanoseconds;
 
 struct MonoTag {};
 struct WallTag {};
-// Time since an arbitrary start of this machine (the simulator: of the run); never jumps.
+// Time since an arbitrary start of this machine (in the simulator, of the run). Never jumps.
 using MonoTime = std::chrono::time_point<MonoTag, Duration>;
-// Time since the Unix epoch, UTC; may jump; for people and logs only.
+// Time since the Unix epoch, UTC. May jump; use it only for people and logs.
 using WallTime = std::chrono::time_point<WallTag, Duration>;
 
 class Clock {
@@ -44,7 +44,7 @@ class ManualClock final : public Clock {
   void advance_to(MonoTime when) {
     if (when > mono_) advance(when - mono_);
   }
-  // The wall clock jumps (NTP, an operator); the monotonic one does not.
+  // Moves the wall clock only, as NTP or an operator does; the monotonic clock does not jump.
   void step_wall(Duration by) { wall_ += by; }
 
  private:

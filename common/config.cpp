@@ -16,13 +16,13 @@ struct Document::Impl {
   std::string name;
   YAML::Node yaml;
   std::vector<std::pair<int, std::string>> mistakes;  // line, text
-  std::vector<Key> keys;                              // asked for
+  std::vector<Key> keys;                              // read so far
   std::shared_ptr<Section::Node> root;
 };
 
 struct Section::Node {
   Document::Impl* document;
-  YAML::Node yaml;   // a map, or null when the section is absent
+  YAML::Node yaml;   // a map, or null if the section is missing
   std::string path;  // "controller.keys", empty at the root
   std::set<std::string, std::less<>> known;
   std::map<std::string, std::shared_ptr<Node>, std::less<>> children;
@@ -38,7 +38,7 @@ struct Section::Node {
     document->mistakes.emplace_back(line, std::move(text));
   }
 
-  // An item of a list stands for all of them.
+  // Registers a key for keys(); an item of a list stands for all items.
   void ask(std::string_view key, std::string_view kind, std::string standing, std::string range = {},
            bool required = false) {
     std::string name = full(key);

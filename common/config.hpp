@@ -1,7 +1,7 @@
-// config: strict YAML configuration. Unknown keys, keys that are there twice, wrong types, spans of time without a unit and
-// values out of range are errors; all are told at once.
-// Source   a YAML file; yaml-cpp's only home is config.cpp and config_twice.cpp
-// Errors   malformed, with one line "file:line: key: what (mend)" per mistake in Error::what
+// config: reads strict YAML configuration. Unknown or duplicate keys, wrong types, durations without a unit and values
+// out of range are errors; all errors are reported at once.
+// Source   a YAML file; only config.cpp and config_twice.cpp include yaml-cpp
+// Errors   malformed, with one line "file:line: key: what (fix)" per mistake in Error::what
 // Threads  single owner
 //
 //   config::Document doc = *config::Document::load(path);   // or Document::parse(text, name)
@@ -11,7 +11,7 @@
 //   net.read("endpoint", out.endpoint);
 //   WATTLE_CHECK(doc.finish());                              // unknown keys and every mistake so far
 //
-// A key that is absent leaves the default in `out`; `required` makes absence a mistake.
+// A missing key leaves the default in `out`; with `required` it is a mistake.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace wattle::config {
 
-enum class Unit { none, seconds };  // seconds: as in "250ms", "1s", "2m"; only 0 needs no unit
+enum class Unit { none, seconds };  // seconds: written as "250ms", "1s" or "2m"; only 0 needs no unit
 
 struct Bounds {
   double min = -std::numeric_limits<double>::infinity();
@@ -37,13 +37,12 @@ struct Bounds {
   bool required = false;
 };
 
-// A key that a program asks for, for its reference.
+// A key that a program reads; the reference of the configuration lists them.
 struct Key {
-  std::string path;  // "controller.endpoint"; of items of a list "probes[].name"
-  std::string
-      kind;  // "text", "boolean", "number", "whole number", "time", "list of texts", ..., or the choices, "a, b"
+  std::string path;  // "controller.endpoint"; for items of a list "probes[].name"
+  std::string kind;  // "text", "boolean", "number", "whole number", "time", "list of texts", ..., or the choices "a, b"
   std::string range;     // "1 to 10", "at least 0"; empty: any
-  std::string standing;  // what holds without it; empty: nothing, or what the program finds out
+  std::string standing;  // the default; empty: none, or found at run time
   bool required = false;
 };
 
@@ -60,9 +59,9 @@ class Section {
   void read(std::string_view key, std::vector<double>& out, Bounds bounds = {});
   void read(std::string_view key, std::map<std::string, std::string>& out);
   void read(std::string_view key, std::map<std::string, double>& out, Bounds bounds = {});
-  // One of the names; `out` gets its index.
+  // Reads one of the names; `out` becomes its index.
   void read_choice(std::string_view key, std::size_t& out, const std::vector<std::string_view>& names);
-  // The map under the key; an empty section if it is absent.
+  // The map under the key; an empty section if the key is missing.
   Section section(std::string_view key);
   // The maps in the list under the key.
   std::vector<Section> sections(std::string_view key);
@@ -79,14 +78,14 @@ class Section {
 
 class Document {
  public:
-  // A file that does not exist or is no YAML is an error here.
+  // Fails if the file does not exist or is not YAML.
   static Result<Document> load(const std::string& path);
-  // `name` stands for the file in messages.
+  // Parses text; `name` stands for the file in messages.
   static Result<Document> parse(const std::string& text, const std::string& name);
   Section root();
-  // Every mistake so far, and each key that nobody read, in one error; fine if there is none.
+  // Returns all mistakes so far, including unknown keys, in one error; OK if there is none.
   Status finish();
-  // What was asked for so far, in this order.
+  // Keys read so far, in order.
   std::vector<Key> keys() const;
 
  private:

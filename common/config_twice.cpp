@@ -9,8 +9,7 @@
 namespace wattle::config {
 namespace {
 
-// Read from the parser's events, in which an alias is a
-// word, however often it would be followed.
+// Works on the parser's events, where an alias is a single scalar, so that nested aliases do not expand.
 class Twice final : public YAML::EventHandler {
  public:
   Twice(const std::string& name, std::vector<std::pair<int, std::string>>& into) : name_(name), into_(into) {}
@@ -33,14 +32,14 @@ class Twice final : public YAML::EventHandler {
  private:
   struct Level {
     bool map = false;
-    std::string path;  // of what stands here
-    std::string key;   // that the next value is of; in a map, and only while key_said
+    std::string path;  // path of this list or map
+    std::string key;   // key of the next value; only in a map and while key_said
     bool key_said = false;
     std::size_t index = 0;
     std::map<std::string, int> line_of;
   };
 
-  // Of what begins now; for a key the name of its map.
+  // Path of the value that begins now; for a key, the path of its map.
   std::string here() const {
     if (open_.empty()) return {};
     const Level& level = open_.back();

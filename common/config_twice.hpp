@@ -1,5 +1,5 @@
-// config_twice: keys that a map of a YAML text has twice, of which yaml-cpp keeps both and answers with the first.
-// Errors   what is no YAML throws as yaml-cpp does; its only callers are config.cpp's
+// config_twice: finds duplicate keys in the maps of a YAML text. yaml-cpp keeps both and returns the first.
+// Errors   text that is not YAML throws as in yaml-cpp; only config.cpp calls this
 // Threads  any
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace wattle::config {
 
-// Adds line and text of each mistake; `name` stands for the file.
+// Appends line and text of each mistake; `name` stands for the file.
 void find_twice(const std::string& text, const std::string& name, std::vector<std::pair<int, std::string>>& into);
 
 }  // namespace wattle::config

@@ -1,4 +1,4 @@
-// config_words: how numbers, bounds and defaults of a configuration are told, in its mistakes and in its reference.
+// config_words: texts for numbers, bounds and defaults, for error messages and the reference of the configuration.
 // Threads  pure
 #pragma once
 
@@ -27,7 +27,7 @@ inline std::string range_text(const Bounds& bounds) {
   return number_text(bounds.min) + " to " + number_text(bounds.max) + unit;
 }
 
-// Of a reference: a default out of its own range stands for none.
+// Default for the reference; empty if it is out of its own range, which means "none".
 inline std::string standing_text(double value, const Bounds& bounds) {
   if (value < bounds.min || value > bounds.max) return {};
   return number_text(value) + (bounds.unit == Unit::seconds && value != 0 ? "s" : "");

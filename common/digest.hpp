@@ -1,5 +1,5 @@
-// digest: fingerprints of content, to notice that a file changed, and of long random words; not for passwords.
-// Errors   none (running out of memory aborts)
+// digest: SHA-256 hashes, to detect changed files and to store random tokens only as hashes; not for passwords.
+// Errors   none (aborts if out of memory)
 // Threads  any
 #pragma once
 
@@ -14,12 +14,12 @@ namespace wattle {
 // SHA-256 as 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::string_view content);
 
-// Of content that comes in parts.
+// Hashes content that arrives in parts.
 class Sha256 {
  public:
   Sha256();
   void add(std::string_view part);
-  std::string hex();  // once
+  std::string hex();  // call once
 
  private:
   struct Free {
@@ -28,7 +28,7 @@ class Sha256 {
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
-// No early end: the time tells nothing of how many characters were right.
+// Compares in constant time, so that timing does not reveal how many characters match.
 bool same_secret(std::string_view shown, std::string_view secret);
 
 }  // namespace wattle

@@ -32,7 +32,7 @@ std::string join(const std::string& base, const std::string& relative) {
   return relative.empty() ? base : base + (base.ends_with('/') ? "" : "/") + relative;
 }
 
-// openat takes an absolute path as it is, which would leave the root.
+// Strips leading slashes: openat would follow an absolute path out of the root.
 const char* below(const char* path) {
   while (*path == '/') ++path;
   return *path == '\0' ? "." : path;
@@ -56,7 +56,7 @@ Error no_file(mode_t mode, std::string path) {
   return {Errc::malformed, std::move(path), std::string(kind_of(mode)), "move it away, or name a file"};
 }
 
-// O_NONBLOCK: a FIFO would be waited for until somebody writes to it. `path` is called for the text of an error only.
+// O_NONBLOCK keeps open() from blocking on a FIFO without a writer. `path` is called only for the text of an error.
 template <class Path>
 Result<Fd> open_regular(int at, const char* relative, const Path& path) {
   Fd fd(::openat(at, relative, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -69,7 +69,7 @@ Result<Fd> open_regular(int at, const char* relative, const Path& path) {
   return fd;
 }
 
-// `path` is called for the text of an error only.
+// `path` is called only for the text of an error.
 template <class Path>
 Result<std::string_view> read_whole(int fd, std::span<char> buffer, const Path& path) {
   std::size_t used = 0;
@@ -172,7 +172,7 @@ Result<std::string> Dir::read_file(const std::string& relative, std::size_t max_
 }
 
 Result<std::vector<DirEntry>> Dir::list() const {
-  // fdopendir takes the descriptor and its position, so give it one of its own.
+  // fdopendir takes over the descriptor and its position, so it gets one of its own.
   Fd own(::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!own.valid()) return fail_errno(errno, path_);
   std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own.get()), ::closedir);
@@ -227,10 +227,10 @@ Status write_file_atomically(const std::string& path, std::string_view content, 
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
   const auto give_up = [&](int error_number) {
     ::unlink(temporary.c_str());
-    return fail_errno(error_number, path);  // as whoever asked knows it
+    return fail_errno(error_number, path);  // names the path that the caller knows
   };
   {
-    // Never one that somebody else has made: its mode and its readers would be theirs.
+    // Never reuses an existing file: another process would have chosen its mode, and may have it open.
     ::unlink(temporary.c_str());
     Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!fd.valid()) return fail_errno(errno, path);

@@ -1,7 +1,7 @@
 // dir: directories and files under an injected root, through owned handles.
 // Source   any directory tree: the host's /sys or /proc, a mount of it, or a captured tree in a test
-// Errors   not_found, denied, malformed (a directory, a FIFO, a device where a file is wanted: none is waited for), io; each
-//          names the path as the caller would write it
+// Errors   not_found, denied, malformed (a directory, FIFO or device in place of a file; opening never blocks), io;
+//          each names the path as the caller would write it
 // Threads  single owner; pread is safe from several
 #pragma once
 
@@ -38,16 +38,16 @@ class Fd {
   int fd_ = -1;
 };
 
-// A file kept open and read again and again from its start, as kernel files are.
+// A file that stays open and is read repeatedly from its start, like kernel files.
 class File {
  public:
   File(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   // Reads at most buffer.size() bytes from offset 0; the view points into buffer.
   Result<std::string_view> read_into(std::span<char> buffer) const;
-  // One pread: for kernel files that are rendered in one go (sysfs, cgroup, pressure). Saves rendering them a second
-  // time only to see the end.
+  // Reads with a single pread, for kernel files that are rendered in one go (sysfs, cgroup, pressure). A second read
+  // that only finds the end would render them again.
   Result<std::string_view> read_once_into(std::span<char> buffer) const;
-  // Reads all, at most max_bytes.
+  // Reads the whole file, at most max_bytes.
   Result<std::string> read_all(std::size_t max_bytes = 1 << 20) const;
   const std::string& path() const { return path_; }
   int fd() const { return fd_.get(); }
@@ -59,14 +59,14 @@ class File {
 
 struct DirEntry {
   std::string name;
-  bool is_dir = false;      // of what it points at, when it is a symbolic link
-  std::uint64_t inode = 0;  // its own
+  bool is_dir = false;      // follows symbolic links
+  std::uint64_t inode = 0;  // inode of the entry itself
 };
 
-// As Dir::open_file and Dir::read_file, of a path by itself.
+// Like Dir::open_file and Dir::read_file, for a path outside a Dir.
 Result<File> open_file(const std::string& path);
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes = 1 << 20);
-// A library opens it by name: what is there must be a file, or nothing.
+// Checks that the path is a regular file or does not exist, before a library opens it by name.
 Status check_regular(const std::string& path);
 
 class Dir {
@@ -74,22 +74,22 @@ class Dir {
   static Result<Dir> open_(const std::string& path);
   Result<Dir> open_dir(const std::string& relative) const;
   Result<File> open_file(const std::string& relative) const;
-  // For who keeps many: a descriptor alone. The name is told again with each reading, for the text of its error.
+  // Opens a bare descriptor, for callers that keep many. Each read passes the name again, for its error text.
   Result<Fd> open_fd(const char* relative) const;
   Result<std::string_view> read_into(const Fd& file, const char* relative, std::span<char> buffer) const;
   Result<std::string_view> read_once_into(const Fd& file, const char* relative, std::span<char> buffer) const;
-  // open, read all, close
+  // Opens, reads all and closes.
   Result<std::string> read_file(const std::string& relative, std::size_t max_bytes = 1 << 20) const;
-  // Sorted by name, "." and ".." left out.
+  // Sorted by name, without "." and "..".
   Result<std::vector<DirEntry>> list() const;
   bool exists(const std::string& relative) const;
-  // What the symbolic link points at.
+  // Target of the symbolic link.
   Result<std::string> read_link(const std::string& relative) const;
   // Inode number; for a cgroup directory this is the 64-bit cgroup id.
   Result<std::uint64_t> inode() const;
-  // The same of an entry below, without opening it.
+  // Inode number of an entry below, without opening it.
   Result<std::uint64_t> inode_of(const std::string& relative) const;
-  // Hard links; for a cgroup directory two more than it has children.
+  // Hard-link count; for a cgroup directory, the number of children plus two.
   Result<std::uint64_t> link_count() const;
   const std::string& path() const { return path_; }
   int fd() const { return fd_.get(); }
@@ -101,10 +101,10 @@ class Dir {
 };
 
 // Writes beside the target, fsyncs, renames over it and fsyncs the directory: either the old or the new content exists.
-// The mode is exactly `mode`; root leaves the owner as it was.
+// The mode is exactly `mode`. Root keeps the owner of the old file.
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode = 0644);
 
-// mkdir -p
+// Like mkdir -p.
 Status make_dirs(const std::string& path, unsigned mode = 0755);
 
 }  // namespace wattle

@@ -51,7 +51,7 @@ bool read_line(const std::vector<std::string_view>& words, EnrolToken& token) {
   return true;
 }
 
-// Each line of the text but that token's.
+// Calls each(line, is_token) for every line of the text.
 template <class Each>
 void others(std::string_view text, std::string_view hash, const Each& each) {
   parse::for_each_line(text, [&](std::string_view line) {

@@ -34,7 +34,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// One line, whatever a peer has put into it.
+// Escapes newlines and unprintable characters, so that a peer's text stays on one line.
 std::string one_line(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '\n' ? std::string("\\n") : std::string(1, c);
@@ -73,8 +73,8 @@ std::string as_json(std::string_view program, LogLevel level, std::string_view e
   line["event"] = event;
   for (const auto& field : fields)
     std::visit([&](const auto& value) { line[std::string(field.key)] = value; }, field.value);
-  // A peer's bytes may be no UTF-8 (replace rather than throw), and what is not ASCII is escaped: nobody's text turns that of a
-  // log that is looked at on a terminal.
+  // Replaces invalid UTF-8 of a peer instead of throwing, and escapes everything outside ASCII, so that a peer's text
+  // cannot change the reading direction of a log on a terminal.
   std::string text = line.dump(-1, JsonText::ascii);
   return text.substr(1);  // the pattern has already opened the object with the time
 }

@@ -1,9 +1,9 @@
-// log: events with named fields; text on a terminal, one JSON object a line otherwise.
-// Source   spdlog; its only home is log.cpp
-// Errors   none: a log that cannot be written is dropped
+// log: writes events with named fields: text on a terminal, otherwise one JSON object per line.
+// Source   spdlog; only log.cpp includes it
+// Errors   none: a line that cannot be written is dropped
 // Threads  any
 //
-// STYLE: nobody logs and returns an error; whoever stops an error's way logs it.
+// A function logs an error or returns it, never both (STYLE, rule 6).
 #pragma once
 
 #include <concepts>
@@ -38,7 +38,7 @@ class Log {
  public:
   // Writes to stderr. `program` names the process in every JSON line.
   Log(std::string program, LogLevel level, LogFormat format);
-  // Says nothing; for tests.
+  // Discards everything; for tests.
   static Log silent();
   Log(Log&&) noexcept;
   Log& operator=(Log&&) noexcept;

@@ -1,5 +1,5 @@
-// log_throttle: lets each peer's trouble into the log once an interval, however often it comes.
-// Bounds   `capacity` peers are remembered; while all of them are recent, further ones are counted and not told
+// log_throttle: limits the log to one line per peer and interval.
+// Bounds   remembers `capacity` peers; while all of them are recent, further peers are counted and not logged
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -17,7 +17,7 @@ namespace wattle {
 class LogThrottle {
  public:
   explicit LogThrottle(Duration interval, std::size_t capacity = 1000) : interval_(interval), capacity_(capacity) {}
-  // How often it came since it was last told, if it is to be told now.
+  // Returns the number of events since the last log line if one is due now.
   std::optional<std::uint64_t> note(const std::string& peer, MonoTime now);
   std::size_t size() const { return peers_.size(); }
 

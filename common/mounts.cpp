@@ -7,7 +7,7 @@
 namespace wattle {
 
 namespace {
-// Blank, tab, newline and backslash are written as \040 and so on.
+// Blank, tab, newline and backslash are escaped as \040 and so on.
 std::string unescape_octal(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,6 +1,6 @@
-// mounts: what is mounted where, of the kernel's table.
+// mounts: finds mounts in the kernel's mount table.
 // Source   <proc>/PID/mountinfo, proc_pid_mountinfo(5)
-// Errors   lines that are none are left out
+// Errors   skips malformed lines
 // Threads  pure
 #pragma once
 
@@ -12,14 +12,14 @@ namespace wattle {
 
 struct Mount {
   std::string point;
-  std::string root;     // what of the file system is at the mount point; "/" when all of it
+  std::string root;     // directory of the file system that is mounted; "/" for all of it
   std::string type;     // "cgroup2"
-  std::string options;  // of the file system itself: for "cgroup" its controllers, "rw,cpu,cpuacct"
+  std::string options;  // super options; for "cgroup" its controllers, "rw,cpu,cpuacct"
 
   bool operator==(const Mount&) const = default;
 };
 
-// Those of this type; those that show the whole file system first.
+// Returns the mounts of this type; those that show the whole file system come first.
 std::vector<Mount> parse_mountinfo(std::string_view text, std::string_view type);
 
 }  // namespace wattle

@@ -19,7 +19,7 @@ int look_up(const std::string& host, std::uint16_t port, int flags, std::vector<
   addrinfo hints{}, *list = nullptr;
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  // Without AI_ADDRCONFIG: it hides addresses of a family that only loopback has.
+  // AI_ADDRCONFIG is left out: it hides addresses of a family that only loopback has.
   hints.ai_flags = AI_NUMERICSERV | flags;
   const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (error != 0) return error;

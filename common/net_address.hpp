@@ -1,5 +1,6 @@
-// net_address: the addresses of a host, for a program that connects to it.
-// Source   getaddrinfo(3): the hosts file, DNS, all that nsswitch.conf names; it may block as long as resolv.conf says
+// net_address: resolves the addresses of a host, for a program that connects to it.
+// Source   getaddrinfo(3): the hosts file, DNS and everything else in nsswitch.conf; may block as long as resolv.conf
+//          allows
 // Gives    every address of both families, in the system's order of preference (RFC 6724), each once
 // Errors   not_found (the name has no address), unavailable (no name server answers); the error names the host
 // Threads  any
@@ -22,13 +23,13 @@ struct NetAddress {
   socklen_t length = 0;
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   bool ipv6() const { return storage.ss_family == AF_INET6; }
-  std::string host() const;      // in digits: "192.0.2.1", "2001:db8::1", "fe80::1%eth0"
-  std::uint16_t port() const;    // 0: none
+  std::string host() const;      // numeric: "192.0.2.1", "2001:db8::1", "fe80::1%eth0"
+  std::uint16_t port() const;    // 0: unset
   std::string endpoint() const;  // "tcp://192.0.2.1:7460", "tcp://[2001:db8::1]:7460"
   bool operator==(const NetAddress& other) const;
 };
 
-// An address in digits; absent if the host is a name.
+// Parses a numeric address; no value if the host is a name.
 std::optional<NetAddress> numeric_address(const std::string& host, std::uint16_t port);
 
 Result<std::vector<NetAddress>> resolve_host(const std::string& host, std::uint16_t port);
@@ -39,7 +40,7 @@ struct HostPort {
   auto operator<=>(const HostPort&) const = default;
 };
 
-// Parses "tcp://HOST:PORT"; an IPv6 address stands in brackets, which are dropped. Absent for anything else.
+// Parses "tcp://HOST:PORT" and drops the brackets of an IPv6 address. No value for anything else.
 std::optional<HostPort> parse_tcp_endpoint(std::string_view endpoint);
 
 }  // namespace wattle

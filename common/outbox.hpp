@@ -1,6 +1,6 @@
-// outbox: where an agent's records wait until the controller has acknowledged them.
-// Gives    encoded records in order of (incarnation, seq); peek does not remove, ack does
-// Bytes    a record is encoded once, when it is pushed, and goes out as it was stored (wire::encode_samples)
+// outbox: keeps an agent's records until the controller has acknowledged them.
+// Gives    encoded records in order of (incarnation, seq); peek keeps them, ack removes them
+// Bytes    a record is encoded once, when it is pushed, and sent as stored (wire::encode_samples)
 // Threads  single owner
 #pragma once
 
@@ -26,30 +26,31 @@ struct RecordMark {
 struct EncodedRecord {
   RecordMark mark;
   std::string bytes;
-  std::uint64_t part = 0;  // of its interval; 0 where that was not kept
+  std::uint64_t part = 0;  // part of its interval; 0 if unknown
 };
 
 class Outbox {
  public:
   virtual ~Outbox() = default;
   virtual Status push(const Record& record) = 0;
-  // Up to `count` records of one incarnation from the oldest that is behind the mark. Who takes them may send them.
+  // Returns up to `count` records of one incarnation, starting with the oldest after the mark. The caller may send
+  // them.
   virtual Result<std::vector<EncodedRecord>> peek_after(const RecordMark& mark, std::size_t count) = 0;
-  // Forgets everything up to and including the mark.
+  // Removes all records up to and including the mark.
   virtual Status ack(const RecordMark& mark) = 0;
-  // What was lost of incarnations before this one, behind the mark: no later number tells of it.
+  // Gaps in incarnations before this one, after the mark. No later sequence number reveals them.
   virtual std::vector<RecordGap> gaps_before(std::uint64_t incarnation, const RecordMark& mark) const {
     static_cast<void>(incarnation);
     static_cast<void>(mark);
     return {};
   }
-  // The records of the newest interval, as far as they may be sent; none if its first part is not at hand.
+  // Records of the newest interval that may be sent; none if its first part is missing.
   virtual std::vector<EncodedRecord> newest() const = 0;
   virtual std::size_t size() const = 0;
-  virtual std::uint64_t dropped() const = 0;  // lost because the bound was reached
+  virtual std::uint64_t dropped() const = 0;  // lost to the size limit
 };
 
-// The last interval of records that were pushed in order.
+// Returns the last interval of records that were pushed in order.
 template <class Records>
 std::vector<EncodedRecord> newest_interval(const Records& records) {
   if (records.empty() || records.back().part >= records.size()) return {};

@@ -13,7 +13,7 @@
 namespace wattle {
 
 Status overwrite_in_place(const std::string& path, std::string_view content) {
-  constexpr std::int64_t kBlock = 512;  // of st_blocks
+  constexpr std::int64_t kBlock = 512;  // unit of st_blocks
   const Fd fd(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return fail_errno(errno, path);

@@ -1,6 +1,6 @@
-// overwrite: writes over a file where it is, for what has to be changed while the disk is full.
-// Limits   no new file and no new block: the content may not need more room than the file has. A crash meanwhile may leave it half written,
-//          so call it only where write_file_atomically() is `exhausted`
+// overwrite: overwrites a file in place, for changes that must succeed while the disk is full.
+// Limits   creates no file and allocates no block, so the content must fit into the file's blocks. A crash may leave
+//          the file half written: call it only after write_file_atomically() fails with `exhausted`
 // Errors   not_found, denied, exhausted, io
 // Threads  any
 #pragma once

@@ -12,7 +12,7 @@ std::string_view without_suffix(std::string_view name, std::string_view alphabet
 }  // namespace
 
 std::string_view lasting_owner(std::string_view owner) {
-  // Hashes of Kubernetes have no vowels, so that they spell no words.
+  // Kubernetes builds its hashes from an alphabet without vowels.
   if (owner.starts_with("ReplicaSet/")) return without_suffix(owner, "bcdfghjklmnpqrstvwxz2456789");
   if (owner.starts_with("Job/")) return without_suffix(owner, "0123456789");
   return owner;

@@ -1,4 +1,4 @@
-// owner_name: the name by which the pods of one application are counted together.
+// owner_name: the name under which the pods of one application are grouped.
 // Threads  pure
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace wattle {
 
-// "ReplicaSet/web-5d9f8c7b4" -> "ReplicaSet/web", "Job/backup-28123456" -> "Job/backup": what a rollout or a schedule appends to the name is
-// left out. Others stay.
+// Drops the suffix that a rollout or a schedule appends: "ReplicaSet/web-5d9f8c7b4" -> "ReplicaSet/web",
+// "Job/backup-28123456" -> "Job/backup". Returns other names unchanged.
 std::string_view lasting_owner(std::string_view owner);
 
 }  // namespace wattle

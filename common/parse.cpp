@@ -70,7 +70,7 @@ std::optional<double> with_suffix(std::string_view text,
 }  // namespace
 
 std::optional<double> quantity(std::string_view text) {
-  if (const auto plain = real(text); plain && *plain >= 0) return plain;  // also 1e3
+  if (const auto plain = real(text); plain && *plain >= 0) return plain;  // accepts 1e3, too
   static constexpr std::array<std::pair<std::string_view, double>, 14> kUnits{{{"", 1},
                                                                                {"n", 1e-9},
                                                                                {"u", 1e-6},

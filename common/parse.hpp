@@ -1,4 +1,5 @@
-// parse: text to values, for kernel files and options. Pure; never throws; absent is std::nullopt.
+// parse: text to values, for kernel files and options. Pure, never throws; returns std::nullopt for text that does not
+// parse.
 // Threads  any
 #pragma once
 
@@ -10,7 +11,7 @@
 
 namespace wattle::parse {
 
-// The whole text must be the number.
+// Parses an integer; the text must contain nothing else.
 template <class Integer>
 std::optional<Integer> integer(std::string_view text, int base = 10) {
   Integer value{};
@@ -20,7 +21,7 @@ std::optional<Integer> integer(std::string_view text, int base = 10) {
 }
 inline std::optional<std::uint64_t> u64(std::string_view text) { return integer<std::uint64_t>(text); }
 
-// A finite decimal number; the whole text.
+// Parses a finite decimal number; the text must contain nothing else.
 std::optional<double> real(std::string_view text);
 
 std::string_view trim(std::string_view text);
@@ -31,7 +32,7 @@ std::vector<std::string_view> fields(std::string_view text);
 // Splits at a character; keeps empty fields.
 std::vector<std::string_view> split(std::string_view text, char at);
 
-// Calls f(line) for each line, without its end.
+// Calls f(line) for each line, without its newline.
 template <class F>
 void for_each_line(std::string_view text, F&& f) {
   while (!text.empty()) {
@@ -42,16 +43,17 @@ void for_each_line(std::string_view text, F&& f) {
   }
 }
 
-// The number behind "key " at the start of a line, as in cpu.stat and memory.stat.
+// The number after "key " at the start of a line, as in cpu.stat and memory.stat.
 std::optional<std::uint64_t> keyed_u64(std::string_view text, std::string_view key);
 
-// A Kubernetes quantity as cores or bytes: "250m", "1.5", "64Mi", "1G". Negative and unknown suffixes are refused.
+// Parses a Kubernetes quantity as cores or bytes: "250m", "1.5", "64Mi", "1G". Rejects negative values and unknown
+// suffixes.
 std::optional<double> quantity(std::string_view text);
 
-// A span of time: "250ms", "1s", "1.5s", "2m", "1h" in seconds. Only 0 needs no unit.
+// Parses a duration in seconds: "250ms", "1s", "1.5s", "2m", "1h". Only 0 needs no unit.
 std::optional<double> duration_s(std::string_view text);
 
-// Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+// Checks for well-formed UTF-8: no overlong forms, no surrogates, no code point above U+10FFFF.
 bool is_utf8(std::string_view text);
 
 }  // namespace wattle::parse

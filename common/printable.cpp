@@ -16,13 +16,13 @@ constexpr std::array<Range, 32> kUnfit{{
     {0x8E2, 0x8E2},     {0x115F, 0x1160},   {0x1680, 0x1680},  // fillers of Hangul, blanks
     {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x2000, 0x200F},  // blanks, zero width, marks of direction
     {0x2028, 0x202F},   {0x205F, 0x206F},   {0x2800, 0x2800},  // lines, embeddings, overrides, isolates
-    {0x3000, 0x3000},   {0x3164, 0x3164},   {0xFDD0, 0xFDEF},  // blanks, fillers, what is no character
+    {0x3000, 0x3000},   {0x3164, 0x3164},   {0xFDD0, 0xFDEF},  // blanks, fillers, noncharacters
     {0xFE00, 0xFE0F},                                          // variation selectors
     {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFC},  // byte order mark, annotations
     {0xFFFE, 0xFFFF},   {0x110BD, 0x110BD}, {0x110CD, 0x110CD},  {0x13430, 0x1343F},
-    {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0x10FFFF},  // tags, private use: nobody knows what they look like
+    {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0x10FFFF},  // tags, private use: no defined appearance
 }};
-// East Asian Width W and F, and emoji, to the block.
+// East Asian Width W and F, and emoji, in whole blocks.
 constexpr std::array<Range, 7> kWide{{{0x1100, 0x115F},
                                       {0x2E80, 0xA4CF},
                                       {0xAC00, 0xD7A3},

@@ -1,7 +1,8 @@
-// private_memory: a process that holds keys leaves none behind: no core file, and no other process of its user looks into it.
+// private_memory: protects the memory of a process that holds keys: no core file, and no access by other processes of
+// its user.
 // Source   setrlimit(2) RLIMIT_CORE, prctl(2) PR_SET_DUMPABLE
-// Errors   none: who may not (a filter of system calls) is in a unit that forbids core files itself
-// Threads  before the first key is read
+// Errors   none: a system call filter that denies these calls belongs to a unit that forbids core files itself
+// Threads  call before the first key is read
 #pragma once
 
 namespace wattle {

@@ -1,7 +1,7 @@
-// psi: one file of pressure stall information.
+// psi: parses one file of pressure stall information.
 // Source   /proc/pressure/*, <cgroup>/*.pressure
 // Units    us, cumulative
-// Errors   what the file does not say is absent
+// Errors   no value for what the file does not contain
 // Threads  pure
 #pragma once
 
@@ -18,9 +18,9 @@ struct PsiTotals {
 
 PsiTotals parse_psi(std::string_view text);
 
-// Share of time that somebody waited for a CPU, of what PSI tells as "cpu some": the kernel counts as waiting that a limit (cpu.max) keeps
-// tasks from running, too, and who is kept by his own limit waits for nobody. Throttled time over time is summed over CPUs, PSI is a mean
-// over those that there is work on: so it is divided by the CPUs on which tasks run or are throttled, by 1 at least. 0..1.
+// Estimates the share of time that tasks waited for a CPU, 0..1, from PSI's "cpu some". The kernel also counts tasks
+// that a limit (cpu.max) throttles, which wait for no CPU. Throttled time is a sum over CPUs and PSI is a mean over
+// busy CPUs, so throttled time is divided by the number of CPUs on which tasks run or are throttled, at least 1.
 double waiting_share(double some_ratio, double throttled_cores, double used_cores);
 
 }  // namespace wattle

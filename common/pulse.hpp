@@ -1,6 +1,6 @@
-// pulse: when a loop last turned, for whoever asks from another thread whether it still does.
+// pulse: the time of a loop's last iteration, so that other threads can see whether it still runs.
 // Errors   none
-// Threads  beat() the loop's, age() any
+// Threads  beat() only by the loop, age() by any
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace wattle {
 
 class Pulse {
  public:
-  // A loop that has not turned yet is as old as this.
+  // `born` counts as the first iteration.
   explicit Pulse(MonoTime born) : last_ns_(to_ns(born)) {}
   void beat(MonoTime now) { last_ns_.store(to_ns(now), std::memory_order_relaxed); }
   Duration age(MonoTime now) const { return now - mono_from_ns(last_ns_.load(std::memory_order_relaxed)); }

@@ -1,5 +1,5 @@
-// rate_trace: requests a second, second by second, as a file tells them.
-// Source   text with one number a line, from the first second on
+// rate_trace: requests per second over time, read from a file.
+// Source   text with one number per line, starting with the first second
 // Units    requests/s
 // Errors   malformed, out_of_range, naming file and line
 // Threads  values
@@ -16,7 +16,7 @@ namespace wattle {
 
 struct RateTrace {
   std::string name;
-  std::vector<double> rates_rps;  // not empty, none below 0
+  std::vector<double> rates_rps;  // not empty, not negative
 };
 
 inline constexpr std::size_t kMostTraceSeconds = 7 * 86'400;

@@ -1,5 +1,5 @@
-// result: what a function returns when the world may fail.
-// Gives    Result<T> (a tl::expected) and Status; Error names the file, endpoint, key or peer, and the mend
+// result: return type of a function that depends on its environment and may fail.
+// Gives    Result<T> (a tl::expected) and Status; Error names the file, endpoint, key or peer, and the fix
 // Errors   our own bugs are asserts, never an Error
 // Threads  values; no shared state
 #pragma once
@@ -14,13 +14,13 @@ namespace wattle {
 enum class Errc {
   not_found,     // no such file, node, pod, key
   denied,        // permission, key or role refused
-  malformed,     // it exists, but is not what it should be
+  malformed,     // exists, but has the wrong form
   out_of_range,  // well formed, but beyond a limit
-  unavailable,   // nobody answers, or gone
+  unavailable,   // no peer answers, or the peer is gone
   timeout,       // did not answer in time
   unsupported,   // this kernel, peer or build cannot
-  conflict,      // two claims to one thing
-  exhausted,     // a bound is reached
+  conflict,      // two claims to one resource
+  exhausted,     // a limit is reached
   io,            // the operating system refused
 };
 
@@ -29,8 +29,8 @@ std::string_view to_string(Errc code);
 struct Error {
   Errc code = Errc::io;
   std::string subject;  // file, endpoint, key, peer
-  std::string what;     // what is wrong with it
-  std::string mend;     // what to do; may be empty
+  std::string what;     // the fault
+  std::string mend;     // how to fix it; may be empty
 
   // "denied: /sys/class/powercap/intel-rapl:0/energy_uj: Permission denied (grant CAP_DAC_READ_SEARCH)"
   std::string message() const;
@@ -48,8 +48,7 @@ inline tl::unexpected<Error> fail(Errc code, std::string subject, std::string wh
   return tl::unexpected<Error>(Error{code, std::move(subject), std::move(what), std::move(mend)});
 }
 
-// Error for the current errno: ENOENT and ENODEV are not_found, EACCES and EPERM denied, EOPNOTSUPP unsupported, else
-// io.
+// Returns the error for an errno with the code that matches it (result.cpp), or io if none does.
 tl::unexpected<Error> fail_errno(int error_number, std::string subject, std::string mend = {});
 
 template <class T>

@@ -43,7 +43,7 @@ WorkloadValues at_rest(WorkloadValues values) {
        pressure.io_some_ratio, pressure.io_full_ratio);
   stop(kernel.on_cpu_us, kernel.cpu_cycles, kernel.run_queue_us, kernel.run_queue_waits, kernel.tcp_srtt_samples,
        kernel.block_io_us, kernel.block_ios);
-  kernel.tcp_srtt_us.reset();  // a mean of nothing
+  kernel.tcp_srtt_us.reset();  // no mean without samples
   values.containers.clear();
   for (auto* now_and_then :
        {&values.io_read_bytes, &values.io_write_bytes, &values.memory_high_events, &values.memory_oom_kills})

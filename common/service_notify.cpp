@@ -22,7 +22,7 @@ std::string_view variable(const char* name) {
   return value != nullptr ? value : std::string_view();
 }
 
-// A third of what the manager waits, which may not be for us.
+// A third of the watchdog's timeout; zero if the watchdog is meant for another process.
 Duration span_of_watchdog() {
   const auto span_us = parse::u64(variable("WATCHDOG_USEC"));
   const std::string_view of = variable("WATCHDOG_PID");
@@ -35,7 +35,7 @@ Duration span_of_watchdog() {
 }  // namespace
 
 ServiceNotify::ServiceNotify() : manager_(variable("NOTIFY_SOCKET")), told_ns_(kNever) {
-  // A path, or "@" and a name without one.
+  // A path, or "@" and an abstract name.
   const bool usable = manager_.size() > 1 && manager_.size() < sizeof(sockaddr_un::sun_path) &&
                       (manager_.front() == '/' || manager_.front() == '@');
   if (usable) socket_ = Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -61,7 +61,7 @@ void ServiceNotify::stopping() const { send("STOPPING=1", false); }
 void ServiceNotify::alive(MonoTime now) {
   if (every_ == Duration(0)) return;
   std::int64_t told = told_ns_.load(std::memory_order_relaxed);
-  // Half of it, so that calls that come a little early are not all held back to the next.
+  // Half the period, so that a call that comes a little early still counts.
   if (told != kNever && to_ns(now) - told < every_.count() / 2) return;
   if (told_ns_.compare_exchange_strong(told, to_ns(now), std::memory_order_relaxed)) send("WATCHDOG=1", false);
 }

@@ -1,9 +1,10 @@
-// service_notify: tells systemd that a program serves, is alive and stops (Type=notify, WatchdogSec=).
-// Source   the protocol of sd_notify(3): datagrams of VARIABLE=VALUE to $NOTIFY_SOCKET; $WATCHDOG_USEC and $WATCHDOG_PID. Not by libsystemd:
-//          its sd_notify() waits while the manager's queue is full, and a loop must not hang because PID 1 does
-// Rules    alive() is called by the loop that does the work, never by a thread made for it: a loop that hangs is to be seen.
-//          Of its calls a few in WatchdogSec are passed on
-// Errors   none: a program that systemd did not start says nothing
+// service_notify: reports to systemd that a program is ready, alive and stopping (Type=notify, WatchdogSec=).
+// Source   the protocol of sd_notify(3): datagrams of VARIABLE=VALUE to $NOTIFY_SOCKET; $WATCHDOG_USEC and
+//          $WATCHDOG_PID. Does not use libsystemd: its sd_notify() blocks while the manager's queue is full, and a loop
+//          must not hang because PID 1 does
+// Rules    alive() is called by the loop that does the work, never by a thread of its own, so that the watchdog detects
+//          a hung loop. It passes on only a few calls per WatchdogSec
+// Errors   none; does nothing unless systemd started the program
 // Threads  any
 #pragma once
 
@@ -17,19 +18,19 @@ namespace wattle {
 
 class ServiceNotify {
  public:
-  // What the environment asks for.
+  // Reads the environment.
   ServiceNotify();
-  // It can be used now; `status` is what `systemctl status` shows. Waits for a manager that is busy.
+  // Reports that the program can be used; `systemctl status` shows `status`. Blocks while the manager is busy.
   void ready(const std::string& status) const;
   void alive(MonoTime now);
   void stopping() const;
-  // How often alive() must be called at least; zero: nobody waits for it.
+  // Maximum time between calls of alive(); zero: no watchdog.
   Duration every() const { return every_; }
 
  private:
   void send(const std::string& message, bool wait) const;
 
-  std::string manager_;  // the socket's address; empty: there is none
+  std::string manager_;  // address of the socket; empty: none
   Fd socket_;
   Duration every_{0};
   std::atomic<std::int64_t> told_ns_;

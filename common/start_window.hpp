@@ -1,6 +1,8 @@
-// start_window: how many pods each node was given of late, so that no node is given more in a window than its cap. Telemetry tells what a
-//          started pod uses only after some seconds; a burst that is placed meanwhile must not pile up where room is seen.
-// Rules    a pod counts on one node at a time, until a time that its holder names; held again it counts anew, elsewhere it moves
+// start_window: counts recent pod starts per node, so that no node gets more in a window than its cap. Telemetry shows
+//          the usage of a started pod only after some seconds; without a cap, a burst would pile up on the node that
+//          looks empty.
+// Rules    a pod counts on one node at a time, until a time that the caller gives; holding it again restarts or moves
+//          it
 // Cost     logarithmic in the pods held
 // Errors   none
 // Threads  single owner
@@ -18,23 +20,23 @@
 
 namespace wattle {
 
-// Starts that a node may be given within any window.
+// Maximum number of starts on a node within any window.
 struct StartCap {
-  double per_core = 1;      // of what the node allocates
-  std::uint64_t least = 8;  // of a node however small, and of one of unknown size
+  double per_core = 1;      // per allocatable core
+  std::uint64_t least = 8;  // minimum for small nodes and nodes of unknown size
   Duration window = std::chrono::seconds(10);
   std::uint64_t of(double cpu_cores) const;
 };
 
 class StartWindow {
  public:
-  // The node that it counted on before; empty: it did not count.
+  // Counts the pod on the node. Returns the node on which it counted before; empty: none.
   std::string hold(const std::string& pod_uid, const std::string& node, MonoTime until);
-  // It counts no more. The node that it counted on; empty: it did not count.
+  // Stops counting the pod. Returns the node on which it counted; empty: none.
   std::string drop(const std::string& pod_uid);
-  // The same, unless it was held anew since it was held until then.
+  // Drops the pod only if `until` is still its end, that is, unless it was held again.
   std::string drop(const std::string& pod_uid, MonoTime until);
-  // Drops what counted until now or before; the nodes that it counted on, some perhaps several times.
+  // Drops the pods that count until `now` or earlier. Returns their nodes, with repetitions.
   std::vector<std::string> expire(MonoTime now);
   std::uint64_t count(const std::string& node) const;
   std::size_t size() const { return held_.size(); }
@@ -44,9 +46,9 @@ class StartWindow {
     std::string node;
     MonoTime until{};
   };
-  std::unordered_map<std::string, Held> held_;  // by pod UID
+  std::unordered_map<std::string, Held> held_;  // keyed by pod UID
   std::unordered_map<std::string, std::uint64_t> counts_;
-  std::set<std::pair<MonoTime, std::string>> ends_;  // of each that is held
+  std::set<std::pair<MonoTime, std::string>> ends_;  // an entry per held pod
 };
 
 }  // namespace wattle

@@ -9,10 +9,10 @@ namespace wattle {
 
 Result<StateLock> StateLock::take(const std::string& folder) {
   std::string path = folder + "/lock";
-  // Whoever owns it may be root, who restored: reading is enough for the lock.
+  // Opens read-only, which is enough for the lock: after a restore by root the file may belong to root.
   Fd fd(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
   if (!fd.valid()) return fail_errno(errno, path);
-  // Not one of fcntl(): such a lock ends as soon as the process closes any descriptor of the file.
+  // Uses flock(), because a lock of fcntl() ends when the process closes any descriptor of the file.
   int done = 0;
   while ((done = ::flock(fd.get(), LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) {
   }

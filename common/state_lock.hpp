@@ -1,6 +1,8 @@
-// state_lock: one process at a time has what a controller keeps: the controller while it runs, or `wattle restore` while it replaces it.
-// Source   the file `lock` of the folder, empty, which stays; the kernel's lock on it ends with who holds it, however that ends
-// Errors   conflict: another has it; those of the folder and the file
+// state_lock: exclusive access to a controller's state folder: for the controller while it runs, or for `wattle
+// restore`.
+// Source   the empty file `lock` in the folder, which stays there; the kernel drops its lock when the holder exits,
+//          however it exits
+// Errors   conflict: another process holds it; errors of the folder and the file
 // Threads  single owner
 #pragma once
 
@@ -13,7 +15,7 @@ namespace wattle {
 
 class StateLock {
  public:
-  // Of this folder, which is there. Does not wait.
+  // Locks an existing folder. Does not block.
   static Result<StateLock> take(const std::string& folder);
   const std::string& path() const { return path_; }
   int fd() const { return fd_.get(); }

@@ -13,8 +13,8 @@ namespace wattle {
 
 namespace {
 
-// A math library may have started threads before main, which have the signals unblocked: one that gets a signal passes it on
-// to the main thread, where it waits for signalfd. Only async-signal-safe calls.
+// Forwards a signal to the main thread, where signalfd waits for it. A math library may start threads before main that
+// do not block the signals. Makes only async-signal-safe calls.
 void pass_to_main_thread(int number) {
   const int saved = errno;
   const pid_t process = getpid();

@@ -1,8 +1,8 @@
 // stop_signal: SIGINT, SIGTERM and SIGHUP as a descriptor that a loop can wait on; no handler, no global.
-// Source   signalfd; the signals stay blocked in every thread started after open_()
+// Source   signalfd; the signals stay blocked in every thread that starts after open_()
 // Errors   io
-// Threads  the main thread's: open before starting others, wait and ask there; threads that libraries started before main
-//          pass their signals on to it
+// Threads  main thread only: open before starting other threads, wait and poll there; threads that libraries start
+//          before main forward their signals to it
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,9 @@ class StopSignal {
  public:
   static Result<StopSignal> open_();
   int fd() const { return fd_.get(); }
-  // True once a signal has come; keeps being true.
+  // True once a signal has arrived, and from then on.
   bool pending();
-  // Waits for a signal at most that long; true if one has come.
+  // Waits for a signal for at most `timeout`; true if one has arrived.
   bool wait(std::chrono::nanoseconds timeout);
 
  private:

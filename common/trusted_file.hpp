@@ -1,5 +1,5 @@
-// trusted_file: checks of owner and mode for every file that decides who may do something, or that holds a secret.
-// Source   struct stat of the file that is open, so that the checked file is the one that is read
+// trusted_file: checks owner and mode of files that grant access or hold a secret.
+// Source   struct stat of the open file, so that the file that is checked is the file that is read
 // Errors   denied: names the file, the reason and the fix
 // Threads  pure; check_authority(path) reads the file system
 #pragma once
@@ -12,16 +12,18 @@
 
 namespace wattle {
 
-// A file whose text grants access: an allow list or enrolment tokens. Only root and this process's user may change it.
+// Checks a file that grants access, such as an allow list or enrolment tokens. Only root and this process's user may
+// change it.
 Status check_authority(const std::string& path, const struct stat& info);
-// The same by name. A file that does not exist passes.
+// Checks a file by name. Passes if the file does not exist.
 Status check_authority(const std::string& path);
 
-// The same for a file that names a peer to believe. A process of root accepts any owner: it also runs commands on folders of users.
+// Checks a file that names a trusted peer. A process of root accepts any owner, because it also runs commands on users'
+// folders.
 Status check_trust_anchor(const std::string& path, const struct stat& info);
 
-// A file with a secret key or token. Only its owner may read it; the owner is root or this process's user. Root reads every service's
-// secrets, so a process of root accepts any owner.
+// Checks a file with a secret key or token. Only its owner may read it; the owner is root or this process's user. A
+// process of root accepts any owner, because root reads the secrets of every service.
 Status check_secret(const std::string& path, const struct stat& info);
 
 }  // namespace wattle

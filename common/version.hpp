@@ -1,4 +1,4 @@
-// version: what this build calls itself.
+// version: version of this build.
 #pragma once
 
 #include <string_view>

@@ -40,7 +40,7 @@ class Reader {
   Result<Json> read(const YAML::Node& node, std::size_t depth) {
     if (depth > kMaxDepth) return fail(Errc::out_of_range, at(node), "is nested too deep");
     if (++values_ > kMaxValues) return fail(Errc::out_of_range, at(node), "has too many values");
-    // An escape may stand for half of a character.
+    // An escape can encode half of a surrogate pair.
     if (node.IsScalar() && !parse::is_utf8(node.Scalar())) return fail(Errc::malformed, at(node), "is no UTF-8 text");
     if (node.IsScalar()) return node.Tag() == "?" || node.Tag().empty() ? plain(node.Scalar()) : Json(node.Scalar());
     if (node.IsSequence()) return list(node, depth);
@@ -77,7 +77,7 @@ class Reader {
   std::size_t values_ = 0;
 };
 
-// Split at their markers, for yaml-cpp's LoadAll does not end where it can make nothing of a text (",a1").
+// Splits at document markers, because yaml-cpp's LoadAll does not terminate on some malformed texts (",a1").
 std::vector<std::string> documents_of(std::string_view text) {
   std::vector<std::string> out(1);
   parse::for_each_line(text, [&](std::string_view line) {
@@ -91,7 +91,7 @@ std::vector<std::string> documents_of(std::string_view text) {
 }  // namespace
 
 Result<std::vector<Json>> parse_yaml(const std::string& text, const std::string& name) {
-  // With a zero byte yaml-cpp would take it for UTF-16.
+  // yaml-cpp would take a text with a zero byte for UTF-16.
   if (!parse::is_utf8(text) || text.find('\0') != std::string::npos)
     return fail(Errc::malformed, name, "is no UTF-8 text");
   try {

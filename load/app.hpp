@@ -1,5 +1,5 @@
-// app: what is typed: `wattle-load http URL`, `wattle-load resource`.
-// Errors   exit 1: nothing was answered, or the world refused; exit 2: usage; each is told on standard error with its mend
+// app: command line of wattle-load: `wattle-load http URL`, `wattle-load resource`.
+// Errors   printed on stderr with a fix; exit 1: no answer, or an environment error; 2: usage
 // Threads  main thread
 #pragma once
 

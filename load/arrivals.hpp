@@ -1,5 +1,5 @@
-// arrivals: when requests of an open loop are due, whatever becomes of those before.
-// Units    requests/s in, time from the start out
+// arrivals: due times of the requests of an open loop, independent of their answers.
+// Units    rates in requests/s; times from the start of the run
 // Errors   none
 // Threads  single owner; the same seed gives the same times
 #pragma once
@@ -16,32 +16,32 @@
 namespace wattle::load {
 
 enum class Spacing {
-  even,     // one exactly when the rates so far sum to another whole request
-  poisson,  // as of many users that know nothing of each other
+  even,     // due whenever the sum of the rates reaches the next whole number
+  poisson,  // like many independent users
 };
 
 class Arrivals {
  public:
-  // rate_rps > 0
+  // Requires rate_rps > 0.
   static Arrivals constant(double rate_rps, Duration length, Spacing spacing, std::uint64_t seed);
-  // Each second of the trace lasts 1/speed s, and brings its requests in that time.
+  // Each second of the trace takes 1/speed s and has the same number of requests.
   static Arrivals of_trace(const RateTrace& trace, double speed, Spacing spacing, std::uint64_t seed);
-  // Nothing is due from there on.
+  // Ends the arrivals at `length`.
   void cut(Duration length) { length_ = std::min(length_, length); }
   Duration length() const { return length_; }
-  // Never falls; absent: there are no more.
+  // Due time of the next request, never earlier than the last; no value after the end.
   std::optional<Duration> next();
 
  private:
   Arrivals(std::vector<double> requests, double step_s, Spacing spacing, std::uint64_t seed);
-  std::vector<double> requests_;  // of each step
+  std::vector<double> requests_;  // per step
   double step_s_;
   Spacing spacing_;
   stats::Random random_;
   Duration length_;
   std::size_t step_ = 0;
-  double before_ = 0;  // requests of the steps before
-  double wanted_;      // sum of requests at which the next is due
+  double before_ = 0;  // requests of all earlier steps
+  double wanted_;      // sum of requests at which the next one is due
 };
 
 }  // namespace wattle::load

@@ -9,7 +9,7 @@
 namespace wattle::load {
 
 namespace {
-// Fields of PID/stat behind the name, from 0: proc(5) counts the state as field 3.
+// Fields of PID/stat after the name, from 0; proc(5) counts the state as field 3.
 constexpr std::size_t kState = 0, kGroup = 2, kUserTicks = 11, kLastTicks = 14, kResident = 21;
 
 double ticks_per_s() {
@@ -19,7 +19,7 @@ double ticks_per_s() {
 }  // namespace
 
 std::optional<ProcessStat> parse_stat(std::string_view text) {
-  // The name may have blanks and brackets of its own.
+  // The name may contain blanks and parentheses.
   const std::size_t end = text.rfind(')');
   if (end == std::string_view::npos) return std::nullopt;
   const auto fields = parse::fields(text.substr(end + 1));
@@ -57,7 +57,7 @@ Result<GroupUse> read_group(const Dir& proc, pid_t group) {
     const auto pid = parse::integer<pid_t>(entry.name);
     if (!pid) continue;
     const auto text = proc.read_file(entry.name + "/stat");
-    const auto stat = text ? parse_stat(*text) : std::nullopt;  // it may have ended meanwhile
+    const auto stat = text ? parse_stat(*text) : std::nullopt;  // the process may have ended since the listing
     if (!stat || stat->group != group || stat->state == 'Z') continue;
     out.cpu_s += static_cast<double>(stat->ticks) / ticks_per_s();
     out.resident_bytes = std::max(out.resident_bytes, static_cast<double>(stat->resident_pages) * kPage);

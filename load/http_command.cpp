@@ -1,4 +1,4 @@
-// `wattle-load http URL`: users of an HTTP service.
+// Command `wattle-load http URL`: simulates users of an HTTP service.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -66,7 +66,7 @@ Result<UserLoad> user_load_of(const HttpArguments& arguments) {
   return load;
 }
 
-// What can be told of a run in which nothing was answered.
+// Error of a run without answers.
 Error nothing_answered(const HttpArguments& arguments, const Tally& tally) {
   if (tally.due == 0)
     return {Errc::not_found, arguments.url, "no request was due", "a longer --for, a higher --rate or --scale"};

@@ -39,7 +39,7 @@ OrderedJson spread_json(const Spread& spread) {
   return out;
 }
 
-// By Little's law: how many requests were due and without an answer, on average.
+// Mean number of due requests without an answer, by Little's law.
 double mean_open(const Tally& tally) {
   const double lasted_s = seconds(tally.lasted);
   return lasted_s > 0 ? tally.latency.mean_ms() * static_cast<double>(tally.latency.count()) / 1e3 / lasted_s : 0;

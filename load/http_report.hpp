@@ -1,4 +1,4 @@
-// http_report: what became of requests, for people and for programs.
+// http_report: results of a run of requests, as text for people and JSON for programs.
 // Errors   none
 // Threads  pure
 #pragma once
@@ -10,9 +10,9 @@
 namespace wattle::load {
 
 std::string http_text(const UserLoad& load, const Tally& tally);
-// docs/reference/load.md has every field.
+// docs/reference/load.md describes every field.
 std::string http_json(const UserLoad& load, const Tally& tally);
-// One line, without its end.
+// Returns one line without a newline.
 std::string progress_line(const Progress& second);
 
 }  // namespace wattle::load

@@ -14,16 +14,16 @@ std::vector<Stressor> stressors_of(const Levels& levels, Duration length, const 
     out.push_back({resource, level, std::move(words)});
   };
   if (levels.cpu_cores) {
-    // Not --cpu-load: it keeps its share of the time that it is given, which is less where others run.
+    // Avoids --cpu-load, which keeps its share of the time it gets; beside other processes that is less than the level.
     const long workers = std::max(1L, std::lround(std::ceil(*levels.cpu_cores)));
     add(Resource::cpu, *levels.cpu_cores, {"--cpu", std::to_string(workers), "--cpu-method", "int64"});
   }
-  // --vm-hang 0: written once, and held.
+  // --vm-hang 0 writes the memory once and holds it.
   if (levels.memory_bytes)
     add(Resource::memory, *levels.memory_bytes,
         {"--vm", "1", "--vm-bytes", std::to_string(std::llround(*levels.memory_bytes)), "--vm-hang", "0", "--vm-method",
          "write64"});
-  // dsync: each write is on the storage before the next, so that what is paused writes nothing more.
+  // dsync: each write is on the storage before the next, so a paused process writes nothing more.
   if (levels.disk_bytes_per_s)
     add(Resource::disk, *levels.disk_bytes_per_s,
         {"--hdd", "1", "--hdd-bytes", "64M", "--hdd-write-size", "64K", "--hdd-opts", "wr-seq,dsync"});

@@ -1,4 +1,4 @@
-// levels: how much of a machine is to be used, and the words by which stress-ng does it.
+// levels: target use of a machine's resources, and the arguments with which stress-ng produces it.
 // Units    cores, bytes, bytes/s
 // Errors   none
 // Threads  pure
@@ -24,14 +24,16 @@ struct Levels {
   bool none() const { return !cpu_cores && !memory_bytes && !disk_bytes_per_s && !network_bytes_per_s; }
 };
 
-// One stress-ng. It holds memory by itself; of all else it takes what it gets, and we pause it (throttle.hpp).
+// Describes a stress-ng process. It holds memory by itself; for other resources it runs at full speed, and we pause it
+// (throttle.hpp).
 struct Stressor {
   Resource resource = Resource::cpu;
   double level = 0;
-  std::vector<std::string> words;  // behind "stress-ng"
+  std::vector<std::string> words;  // arguments of stress-ng
 };
 
-// `folder` is written to; `port` of the loopback is listened at. stress-ng ends by itself after `length`, should nobody end it before.
+// Writes into `folder`; listens on loopback at `port`. stress-ng ends by itself after `length`, in case we do not end
+// it before.
 std::vector<Stressor> stressors_of(const Levels& levels, Duration length, const std::string& folder,
                                    std::uint16_t port);
 

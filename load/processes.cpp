@@ -21,23 +21,23 @@ namespace wattle::load {
 namespace {
 
 constexpr useconds_t kLookAgainUs = 10'000;
-constexpr int kLooks = 300;  // until what was killed is gone: 3 s
+constexpr int kLooks = 300;  // wait for killed processes: 3 s
 
 void remove_folder(const std::string& folder) {
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
 }
 
-// Reads groups until the pipe ends, which it does with whoever writes to it, and kills those.
+// Reads groups until the pipe closes, which happens when its writer ends, and then kills them.
 [[noreturn]] void watch(int pipe_end, const std::string& folder) {
-  setsid();  // so that what kills our group, as a shell does, leaves it
+  setsid();  // keeps a signal to our group, for example from a shell, away from it
   std::vector<pid_t> groups;
   for (pid_t group = 0;;) {
     const ssize_t got = read(pipe_end, &group, sizeof group);
     if (got < 0 && errno == EINTR) continue;
     if (got != static_cast<ssize_t>(sizeof group)) break;
     if (group == 0)
-      groups.clear();  // they were ended in good order: their numbers may be another's by now
+      groups.clear();  // all have ended in good order, and their ids may be reused
     else
       groups.push_back(group);
   }
@@ -48,15 +48,15 @@ void remove_folder(const std::string& folder) {
   _exit(0);
 }
 
-// Of a process that holds the other end of `alive`, and is the only one.
+// Returns whether the only process that holds the other end of `alive` has ended.
 bool is_gone(int alive) {
   pollfd end{alive, POLLIN, 0};
   return poll(&end, 1, 0) != 0;
 }
 
-// The first process of a namespace: what others of it leave behind is its to bury, and when it ends, they do.
+// First process of a namespace: reaps orphans in it, and ends the namespace when `first` ends.
 [[noreturn]] void bury_until_ended(pid_t first) {
-  close_range(3, ~0U, 0);  // the watcher waits until nobody else has the other end of its pipe
+  close_range(3, ~0U, 0);  // the watcher waits until all other copies of its pipe's end are closed
   for (int status = 0;;) {
     const pid_t gone = waitpid(-1, &status, 0);
     if (gone < 0 && errno == EINTR) continue;
@@ -65,13 +65,13 @@ bool is_gone(int alive) {
   }
 }
 
-// As fork(); where it may be, the child is the first process of a PID namespace.
+// Like fork(); if permitted, the child is the first process of a new PID namespace.
 Result<pid_t> fork_alone(bool& alone) {
   const Fd ours(open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
   alone = ours.valid() && unshare(CLONE_NEWPID) == 0;
   const pid_t child = fork();
   const int why = errno;
-  // Our next children are to be here again.
+  // Later children must be in our own namespace again.
   if (child != 0 && alone && setns(ours.get(), CLONE_NEWPID) != 0) {
     const int lost = errno;
     if (child > 0) kill(child, SIGKILL);
@@ -86,9 +86,10 @@ Result<pid_t> fork_alone(bool& alone) {
                          int alive, bool alone) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (is_gone(alive)) _exit(127);  // it died before we asked to be told
+  if (is_gone(alive)) _exit(127);  // the parent ended before PR_SET_PDEATHSIG was set
   if (alone) {
-    // What is asked of the group reaches the program too; here, who is first in a namespace is deaf to all but SIGKILL and SIGSTOP.
+    // Forks again, because the first process of a namespace ignores all signals but SIGKILL and SIGSTOP; the program
+    // gets those sent to the group.
     const pid_t first = fork();
     if (first < 0) _exit(127);
     if (first > 0) bury_until_ended(first);
@@ -122,7 +123,7 @@ Result<Processes> Processes::open_(std::string folder) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
   Fd read_end(ends[0]), write_end(ends[1]);
-  signal(SIGPIPE, SIG_IGN);  // somebody may end the watcher
+  signal(SIGPIPE, SIG_IGN);  // the watcher may be killed by another process
   const pid_t watcher = fork();
   if (watcher < 0) return fail_errno(errno, "fork");
   if (watcher == 0) {
@@ -145,7 +146,7 @@ Result<pid_t> Processes::start(const std::string& program, const std::vector<std
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
   const Fd alive(ends[0]);
-  Fd held(ends[1]);  // by us until the child knows that it will be told of our end
+  Fd held(ends[1]);  // held until the child has set PR_SET_PDEATHSIG
   bool alone = false;
   pid_t group = -1;
   if (where == Where::alone) {
@@ -157,10 +158,10 @@ Result<pid_t> Processes::start(const std::string& program, const std::vector<std
     held = Fd();
     become(program, words, said, alive.get(), alone);
   }
-  setpgid(group, group);  // here too: whoever signals it next must find the group
+  setpgid(group, group);  // also set here: the caller may signal the group at once
   groups_.push_back(group);
   if (alone) alone_.push_back(group);
-  // Open until we are no more, or it has become the program: it may look at any moment.
+  // Open until we end or the child has become the program; the child may check it at any moment.
   alive_.push_back(std::move(held));
   if (write(watched_.get(), &group, sizeof group) != static_cast<ssize_t>(sizeof group))
     return fail_errno(errno, "pipe to the watcher");
@@ -172,13 +173,14 @@ std::optional<int> Processes::ended(pid_t group) {
   if (waitpid(group, &status, WNOHANG) != group) return std::nullopt;
   std::erase(groups_, group);
   std::erase(alone_, group);
-  kill(-group, SIGKILL);  // what it may have left
+  kill(-group, SIGKILL);  // kills what it may have left
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 void Processes::pause(pid_t group) {
   kill(-group, SIGSTOP);
-  // Who is first in a namespace has nothing to do but to see that the program ends: stopped, it would not, for as long as the pause is.
+  // The first process of a namespace only waits for the program's end. If it were stopped, the end would go unnoticed
+  // during the pause.
   if (std::find(alone_.begin(), alone_.end(), group) != alone_.end()) kill(group, SIGCONT);
 }
 void Processes::resume(pid_t group) { kill(-group, SIGCONT); }
@@ -198,7 +200,9 @@ void Processes::end(std::chrono::milliseconds patience) {
   groups_.clear();
   alone_.clear();
   constexpr pid_t kNone = 0;
-  if (write(watched_.get(), &kNone, sizeof kNone) < 0) return;  // there is no watcher any more, and nothing to watch
+  if (write(watched_.get(), &kNone, sizeof kNone) < 0)
+    return;  // the watcher is gone, and there is nothing left to
+             // watch
 }
 
 }  // namespace wattle::load

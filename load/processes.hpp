@@ -1,10 +1,10 @@
-// processes: programs that are started, each as a process group of its own, and are gone when we are, whatever ends us alone.
-// How      PR_SET_PDEATHSIG on each; and a watcher in a session of its own, which reads a pipe until we are no more and then kills the
-//          groups: children of children are of the group, but the kernel's signal is for children alone
-//          One that is to be alone is below the first process of a PID namespace of its own, where we may make one: with that process,
-//          which is our child, the kernel ends all others of the namespace
-// Bounds   who may make no namespace (CAP_SYS_ADMIN): whoever kills us and the watcher at once, with SIGKILL, may leave children of
-//          children behind
+// processes: starts programs, each in its own process group, and ends them when this process ends, whatever ends it.
+// How      PR_SET_PDEATHSIG on each child; and a watcher in its own session that kills the groups when its pipe to us
+//          closes, because the kernel's signal reaches only children, not their children. With Where::alone, the
+//          program runs below the first process of its own PID namespace, if we may create one: when that process, our
+//          child, ends, the kernel ends all others in the namespace
+// Bounds   without the right to create namespaces (CAP_SYS_ADMIN), a SIGKILL to us and the watcher at once may leave
+//          children of children running
 // Errors   not_found (no such program), io
 // Threads  single owner; start before any thread: it forks
 #pragma once
@@ -21,27 +21,27 @@
 
 namespace wattle::load {
 
-// The first file of that name in the folders of `path` ($PATH) that may be run.
+// Returns the first executable file of that name in the folders of `path` ($PATH).
 Result<std::string> find_program(const std::string& name, const std::string& path);
 
 enum class Where { with_us, alone };
 
 class Processes {
  public:
-  // `folder` is ours: removed with all that is in it at the end.
+  // `folder` belongs to this object, and is removed with its content at the end.
   static Result<Processes> open_(std::string folder);
   Processes(Processes&&) noexcept = default;
   Processes& operator=(Processes&&) = delete;
   ~Processes();
-  // Gives the group. Its words are on standard error and output of `said_in`, a file in the folder.
+  // Returns the process group. The program's stdout and stderr go to `said_in`, a file in the folder.
   Result<pid_t> start(const std::string& program, const std::vector<std::string>& words, const std::string& said_in,
                       Where where = Where::with_us);
-  // Whether it has ended by itself; absent: it runs.
+  // Exit code if the program has ended by itself; no value while it runs.
   std::optional<int> ended(pid_t group);
-  // One that is alone and ends meanwhile is still seen to have ended.
+  // Stops the group. The end of a program started with Where::alone is still noticed during the pause.
   void pause(pid_t group);
   void resume(pid_t group);
-  // All of them: asked to, and killed after `patience`.
+  // Asks all groups to end, and kills them after `patience`.
   void end(std::chrono::milliseconds patience = std::chrono::seconds(2));
   const std::string& folder() const { return folder_; }
 
@@ -49,10 +49,10 @@ class Processes {
   Processes(std::string folder, Fd watched, pid_t watcher)
       : folder_(std::move(folder)), watched_(std::move(watched)), watcher_(watcher) {}
   std::string folder_;
-  Fd watched_;  // its end ends the watcher
+  Fd watched_;  // closing it ends the watcher
   pid_t watcher_;
   std::vector<pid_t> groups_, alone_;
-  std::vector<Fd> alive_;  // an end of a pipe for each that was started: shut with us
+  std::vector<Fd> alive_;  // a pipe's end per child; closes when we end
 };
 
 }  // namespace wattle::load

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kOurHeaders{"host", "content-length", "connection", "transfer-encoding",
                                                       "user-agent"};
 
-// RFC 9110, 5.6.2
+// RFC 9110, 5.6.2.
 bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 ||

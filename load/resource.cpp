@@ -22,7 +22,7 @@ namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(10), kSecond = std::chrono::seconds(1),
                    kYoung = std::chrono::seconds(2);
-// stress-ng ends by itself that long after we should have ended it.
+// If we fail to end stress-ng, it ends by itself after this much longer.
 constexpr Duration kGrace = std::chrono::seconds(60);
 constexpr std::size_t kMostSaid = 400;
 const char* const kProgram = "stress-ng";
@@ -37,7 +37,7 @@ struct Member {
   Duration slice{};
 };
 
-// One that nobody listens at now.
+// Finds a port without a listener.
 Result<std::uint16_t> free_port() {
   const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in at{};
@@ -73,7 +73,7 @@ class StressRun {
   StressRun(Dir proc, const Clock& clock, Processes processes)
       : proc_(std::move(proc)), clock_(clock), processes_(std::move(processes)) {}
   Status start(const std::string& program, std::vector<Stressor> stressors);
-  // One tick; false: the signal came.
+  // Runs one tick; returns false if the signal came.
   Result<bool> tick(StopSignal& stop);
   Result<ResourceUse> measure();
 
@@ -131,7 +131,7 @@ Status StressRun::look(Member& member) {
     member.passed = bytes - received_before_;
     return {};
   }
-  // Its workers are there a moment after itself, one after the other.
+  // stress-ng starts its workers one by one shortly after itself.
   if (const bool young = clock_.mono() - start_ < kYoung; member.use.pids.size() < 2 || (young && ticks_ % 10 == 0)) {
     if (auto use = read_group(proc_, member.group)) member.use = std::move(*use);
   }
@@ -175,7 +175,7 @@ Result<ResourceUse> StressRun::measure() {
   for (Member& member : members_) {
     if (const auto code = processes_.ended(member.group)) return gone(member, *code);
     auto use = read_group(proc_, member.group);
-    if (!use) {  // it may have ended since that was asked
+    if (!use) {  // the group may have ended in the meantime
       if (const auto code = processes_.ended(member.group)) return gone(member, *code);
       return forward_error(use);
     }

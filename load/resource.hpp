@@ -1,8 +1,9 @@
-// resource: stress-ng at levels of CPU, memory, disk and network for a time, and what was really used.
+// resource: runs stress-ng at levels of CPU, memory, disk and network for a time, and measures what was really used.
 // Source   stress-ng, proc(5) below an injected root
 // Units    as levels.hpp
-// Errors   not_found (no stress-ng), out_of_range (more than the machine has), unavailable (one ended by itself, with its last words)
-// Threads  one; before any other: it forks
+// Errors   not_found (no stress-ng), out_of_range (more than the machine has), unavailable (a process ended by itself;
+//          has its last output)
+// Threads  main thread, before any other starts: it forks
 #pragma once
 
 #include <functional>
@@ -19,9 +20,9 @@ namespace wattle::load {
 struct Reached {
   Resource resource = Resource::cpu;
   double wanted = 0;
-  double reached = 0;              // mean since the start; of memory what is held now
-  double cpu_cores = 0;            // that doing so took
-  double storage_bytes_per_s = 0;  // of disk: what went to storage
+  double reached = 0;              // mean since the start; for memory what is held now
+  double cpu_cores = 0;            // CPU used to reach it
+  double storage_bytes_per_s = 0;  // for disk: what reached storage
 };
 
 struct ResourceUse {
@@ -32,15 +33,15 @@ struct ResourceUse {
 struct ResourceLoad {
   Levels levels;
   Duration length{};
-  std::string directory;  // in which a folder for what is written is made
-  std::string path;       // where stress-ng is looked for: $PATH
+  std::string directory;  // parent of the folder for written files
+  std::string path;       // $PATH, to find stress-ng
   std::string proc = "/proc";
 };
 
-// Of levels that this machine cannot hold.
+// Fails for levels that this machine cannot provide.
 Status check_levels(const Levels& levels, double cores, double free_memory_bytes);
 
-// Until the time is over or the signal comes; nothing of it runs any more then. `told` is called each second; may be empty.
+// Runs until the time is over or the signal comes, then ends all processes. Calls `told` every second if it is set.
 Result<ResourceUse> apply_resources(const ResourceLoad& load, const Clock& clock, StopSignal& stop,
                                     const std::function<void(const ResourceUse&)>& told);
 

@@ -1,4 +1,4 @@
-// `wattle-load resource`: stress-ng at levels.
+// Command `wattle-load resource`: runs stress-ng at levels.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

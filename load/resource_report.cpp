@@ -1,4 +1,4 @@
-// What resources were used, for people and for programs.
+// Reports the used resources, as text for people and JSON for programs.
 #include <array>
 #include <cstdio>
 

@@ -1,7 +1,7 @@
-// tally: what became of the requests of a run.
+// tally: results of the requests of a run.
 // Units    ms; a percentile is at most 1% above the true one
 // Errors   none
-// Threads  values; of a fixed size, however many requests there are
+// Threads  values; fixed size, regardless of the number of requests
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 
 namespace wattle::load {
 
-// Why a request was not answered.
+// Reason why a request was not answered.
 enum class Failure { refused, unreachable, closed, malformed, timeout, unsent };
 inline constexpr std::array<std::string_view, 6> kFailureNames{"refused",   "unreachable", "closed",
                                                                "malformed", "timeout",     "unsent"};
 
-// How long something took, over all requests.
+// Distribution of a duration over all requests.
 class Spread {
  public:
   void add(Duration took) {
@@ -44,18 +44,18 @@ class Spread {
 
 struct Tally {
   std::uint64_t due = 0, answered = 0;
-  std::uint64_t cut_off = 0;         // neither answered nor failed when somebody ended the run
-  std::uint64_t reconnected = 0;     // kept connections that the peer had closed; the request went over a new one
-  std::uint64_t body_bytes = 0;      // of answers
-  std::size_t most_connections = 0;  // at one time
+  std::uint64_t cut_off = 0;         // neither answered nor failed when the run was interrupted
+  std::uint64_t reconnected = 0;     // kept connections that the peer had closed; the request was repeated on a new one
+  std::uint64_t body_bytes = 0;      // received with answers
+  std::size_t most_connections = 0;  // at the same time
   std::map<int, std::uint64_t> by_status;
   std::array<std::uint64_t, kFailureNames.size()> failed{};
-  // From when it was due to its answer. A time-out counts as the time-out; other failures do not count.
+  // Time from due to answered. A timeout counts with its length; other failures do not count.
   Spread latency;
-  // From when it was due until it went to an open connection (or timed out before), and from there to the answer.
+  // Time from due until sent on an open connection (or timed out before), and from sent to answered.
   Spread waited, answering;
-  Duration offered{};  // how long requests were due
-  Duration lasted{};   // until the last was answered, failed or cut off
+  Duration offered{};  // time during which requests were due
+  Duration lasted{};   // time until the last request was answered, failed or cut off
 
   void fail(Failure why) { ++failed[static_cast<std::size_t>(why)]; }
   std::uint64_t failures() const {

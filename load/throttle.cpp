@@ -6,7 +6,7 @@ namespace wattle::load {
 
 namespace {
 constexpr Duration kFirst = std::chrono::milliseconds(2), kLeast = std::chrono::microseconds(200);
-constexpr double kKept = 0.9;  // of what was seen before, each tick it runs
+constexpr double kKept = 0.9;  // weight of earlier ticks, per tick in which it runs
 }  // namespace
 
 Duration Throttle::slice(double passed_by_now, Duration since_last, Duration tick) {
@@ -17,7 +17,7 @@ Duration Throttle::slice(double passed_by_now, Duration since_last, Duration tic
     running_s_ = kKept * running_s_ + seconds(last_);
     fast_ = kKept * fast_ + passed;
   }
-  const double wanted = allowed_ + level_ * seconds(tick) / 2;  // in the middle of the tick it is where it should be
+  const double wanted = allowed_ + level_ * seconds(tick) / 2;  // exact in the middle of the tick
   if (wanted <= 0)
     last_ = {};
   else if (fast_ <= 0)

@@ -1,5 +1,6 @@
-// throttle: for how much of each tick something may run that computes, writes or sends as fast as it can, so that it keeps a level.
-// Units    of what passes, CPU seconds or bytes, and those a second; tick and slice are time
+// throttle: computes for how much of each tick an unlimited process may run to keep a given level of CPU, disk or
+// network use.
+// Units    CPU seconds or bytes, and those per second; tick and slice are durations
 // Errors   none
 // Threads  pure; single owner
 #pragma once
@@ -10,18 +11,18 @@ namespace wattle::load {
 
 class Throttle {
  public:
-  // level_per_s > 0
+  // Requires level_per_s > 0.
   explicit Throttle(double level_per_s) : level_(level_per_s) {}
-  // `passed` since the start, and `since_last` since the call before; gives how long it may run until the next call.
-  // What could not be passed in a second is not made up for later.
+  // Takes the amount used since the start and the time since the last call; returns how long the process may run until
+  // the next call. A deficit of more than a second is not made up for.
   Duration slice(double passed, Duration since_last, Duration tick);
 
  private:
   double level_;
-  double allowed_ = 0;               // what may still pass; below 0 where too many did
-  double passed_ = 0;                // at the call before
-  double running_s_ = 0, fast_ = 0;  // of late: for how long it ran, and how much passed then
-  Duration last_{};                  // the slice before
+  double allowed_ = 0;               // amount still allowed; negative after too much use
+  double passed_ = 0;                // at the last call
+  double running_s_ = 0, fast_ = 0;  // recent: time that it ran, and amount used then
+  Duration last_{};                  // last slice
 };
 
 }  // namespace wattle::load

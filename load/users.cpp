@@ -26,7 +26,7 @@ constexpr Duration kFirstConnection = std::chrono::seconds(5);
 constexpr Duration kPauseAfterFailure = std::chrono::milliseconds(100);
 constexpr rlim_t kOtherFiles = 64;
 
-// A body that is counted and let go.
+// Body that is counted and discarded.
 struct Discarded {
   struct value_type {
     std::uint64_t bytes = 0;
@@ -51,7 +51,7 @@ struct Discarded {
 };
 using Parser = bhttp::response_parser<Discarded>;
 
-// One connection; of a closed loop one user.
+// A connection; in a closed loop also a user.
 struct Link {
   explicit Link(asio::io_context& io) : pause(io) {}
   std::optional<beast::tcp_stream> stream;
@@ -90,7 +90,7 @@ class UserRun {
   UserRun(const UserLoad& load, const Clock& clock, const std::function<void(const Progress&)>& told)
       : load_(load), clock_(clock), told_(told), arrivals_(load.arrivals), random_(load.seed) {}
 
-  // Resolves the name, and connects once, so that a wrong address is told at once.
+  // Resolves the name and connects once, so that a wrong address fails at once.
   Status reach();
   Result<Tally> run(StopSignal& stop);
 
@@ -117,19 +117,19 @@ class UserRun {
   const Clock& clock_;
   const std::function<void(const Progress&)>& told_;
   std::optional<Arrivals> arrivals_;
-  std::optional<Duration> next_;  // due
+  std::optional<Duration> next_;  // due time of the next request
   stats::Random random_;
   asio::io_context io_{1};
   tcp::resolver::results_type peer_;
   Timer arrival_{io_}, second_{io_};
   asio::posix::stream_descriptor signal_{io_};
   std::vector<std::unique_ptr<Link>> links_;
-  std::vector<Link*> idle_;       // the one that was used last is taken first
-  std::deque<MonoTime> waiting_;  // due, and without a connection
+  std::vector<Link*> idle_;       // the most recently used is taken first
+  std::deque<MonoTime> waiting_;  // due times of requests without a connection
   std::size_t busy_ = 0;
   MonoTime start_;
-  std::size_t gone_ = 0;  // users who have asked their last
-  bool over_ = false;     // nothing is due any more
+  std::size_t gone_ = 0;  // users that have sent their last request
+  bool over_ = false;     // no more requests become due
   bool stopped_ = false;
   Tally tally_;
   Progress progress_;
@@ -143,7 +143,7 @@ Status UserRun::reach() {
   if (error)
     return fail(Errc::not_found, url, "its name is not known: " + error.message(), "write a host that resolves");
   Link& link = new_link();
-  // The first address that takes the connection serves for all that follow.
+  // Later connections all use the first address that accepts one.
   for (const auto& entry : found) {
     link.stream.emplace(io_);
     link.stream->expires_after(std::min(load_.timeout, kFirstConnection));
@@ -207,7 +207,7 @@ void UserRun::arrive() {
   });
 }
 
-// Gives connections to who has waited longest.
+// Gives free connections to the requests that have waited longest.
 void UserRun::serve() {
   while (!waiting_.empty()) {
     if (const Duration waited = clock_.mono() - waiting_.front(); waited >= load_.timeout) {
@@ -236,7 +236,7 @@ void UserRun::think(Link& link, MonoTime since, Duration pause) {
       closed.spacing == Spacing::even ? closed.think : from_seconds(stats::exponential(random_, seconds(closed.think)));
   link.due = since + thought + pause;
   if (link.due - start_ >= closed.length) {
-    // Whoever is done lingers until the end: the run lasts as long as it was told to.
+    // A finished user waits until the end, because the run lasts for its full length.
     link.pause.expires_after(closed.length - since_start());
     link.pause.async_wait([this](error_code) {
       if (++gone_ == links_.size()) io_.stop();
@@ -287,7 +287,7 @@ void UserRun::receive(Link& link) {
   link.parser->skip(load_.bodiless);
   bhttp::async_read(*link.stream, link.buffer, *link.parser, [this, &link](error_code error, std::size_t) {
     if (error) return failed(link, error, false);
-    // 100 Continue and its like: the answer comes after it.
+    // The answer follows 100 Continue and other 1xx responses.
     if (const unsigned status = link.parser->get().result_int(); status >= 100 && status < 200 && status != 101) {
       link.parser.emplace();
       return receive(link);
@@ -307,7 +307,7 @@ void UserRun::answered(Link& link) {
   tally_.answering.add(now - link.sent);
   progress_.latency.add(now - link.due);
   link.kept = true;
-  // What comes without being asked for belongs to no request.
+  // Unrequested bytes belong to no request, so the connection is dropped.
   if (!link.parser->keep_alive() || link.buffer.size() > 0) link.stream.reset();
   free(link, now, {});
 }
@@ -315,7 +315,7 @@ void UserRun::answered(Link& link) {
 void UserRun::failed(Link& link, error_code error, bool connecting) {
   const bool silent = link.buffer.size() == 0 && !(link.parser && link.parser->got_some());
   link.stream.reset();
-  // The peer had closed the kept connection before it saw this request: once more, on a new one.
+  // Retries once on a new connection if the peer closed the kept one before it saw this request.
   if (link.kept && silent && error != beast::error::timeout && clock_.mono() - link.due < load_.timeout) {
     ++tally_.reconnected;
     --busy_;
@@ -337,7 +337,7 @@ void UserRun::count_failure(Failure why, Duration since_due) {
   tally_.fail(why);
   ++progress_.failed;
   if (why != Failure::timeout) return;
-  // It would have taken at least that long.
+  // An answer would have taken at least the timeout.
   tally_.latency.add(std::max(since_due, load_.timeout));
   progress_.latency.add(std::max(since_due, load_.timeout));
 }

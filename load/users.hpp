@@ -1,10 +1,10 @@
-// users: requests as users make them, over kept HTTP/1.1 connections, and what became of each.
-// Open     a request is due by the clock and counts from then, whether or not a connection is free to send it: what a server
-//          that stalls does to those who come meanwhile is in the figures (no coordinated omission)
-// Closed   each of N users waits for an answer, thinks, and asks again: due when it has thought
-// Source   Boost.Asio and Boost.Beast, in users.cpp alone
-// Bounds   connections, requests that wait for one (16 bytes each), no answer is kept
-// Errors   not_found (the name), unavailable (nobody answers there when it begins), exhausted (open files)
+// users: sends requests like users, over kept HTTP/1.1 connections, and measures each.
+// Open     a request is due by the clock and counts from then, even if no connection is free to send it: the figures
+//          include what a stalled server does to later requests (no coordinated omission)
+// Closed   each of N users waits for an answer, thinks, and sends the next request, which is due after thinking
+// Source   Boost.Asio and Boost.Beast, only in users.cpp
+// Bounds   connections; requests that wait for one (16 bytes each); answers are not kept
+// Errors   not_found (the name), unavailable (no answer at the start), exhausted (open files)
 // Threads  one; the caller's
 #pragma once
 
@@ -26,37 +26,38 @@ namespace wattle::load {
 
 struct ClosedLoop {
   std::size_t users = 1;
-  Duration think{};  // mean; exponential where spacing is poisson, else always this
+  Duration think{};  // mean; exponential if spacing is poisson, otherwise constant
   Spacing spacing = Spacing::poisson;
   Duration length{};
 };
 
 struct UserLoad {
-  http::Origin origin;               // plain
-  std::string request;               // its bytes
+  http::Origin origin;               // without TLS
+  std::string request;               // complete bytes of the request
   bool bodiless = false;             // answers have no body: HEAD
-  std::optional<Arrivals> arrivals;  // absent: a closed loop
+  std::optional<Arrivals> arrivals;  // unset: a closed loop
   ClosedLoop closed;
-  Duration timeout = std::chrono::seconds(10);  // from when a request is due
-  std::size_t most_connections = 256;           // of an open loop
-  std::size_t most_waiting = 100'000;           // of an open loop; beyond it a request is unsent
+  Duration timeout = std::chrono::seconds(10);  // counted from when a request is due
+  std::size_t most_connections = 256;           // only in an open loop
+  std::size_t most_waiting = 100'000;           // only in an open loop; requests beyond it are unsent
   std::uint64_t seed = 1;
 };
 
-// Of the last second.
+// Figures of the last second.
 struct Progress {
   Duration since_start{};
   std::uint64_t due = 0, answered = 0, failed = 0;
-  std::size_t under_way = 0, waiting = 0;  // now
+  std::size_t under_way = 0, waiting = 0;  // current
   Spread latency;
 };
 
-// Until all that is due has been answered or has failed, or the signal comes. `told` is called each second; may be empty.
+// Runs until all due requests have been answered or have failed, or the signal comes. Calls `told` every second if it
+// is set.
 Result<Tally> apply_users(const UserLoad& load, const Clock& clock, StopSignal& stop,
                           const std::function<void(const Progress&)>& told);
 
-// "GET /path HTTP/1.1" and what follows; of `headers` each is "Name: value".
-// Errors   malformed: a header that is no header, or one that is set already (Host, Content-Length, ...)
+// Returns the request from "GET /path HTTP/1.1" on; each of `headers` is "Name: value".
+// Errors   malformed: an invalid header, or one that we set ourselves (Host, Content-Length, ...)
 Result<std::string> request_bytes(const http::Origin& origin, const std::string& method, const std::string& target,
                                   const std::vector<std::string>& headers, const std::string& body);
 

@@ -42,7 +42,7 @@ int run_app(int argc, char** argv) {
 
   keep_memory_private();
   raise_descriptor_limit();
-  // Blocked before any thread starts, so that only sigwait below sees them.
+  // Blocked before any thread starts, so that only the sigwait below receives them.
   sigset_t ending;
   sigemptyset(&ending);
   sigaddset(&ending, SIGTERM);

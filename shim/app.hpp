@@ -1,5 +1,5 @@
-// app: the command line of wattle-shim.
-// Errors   told on stderr; exit 0 stopped by a signal or configuration fine, 1 the world failed, 2 usage
+// app: command line of wattle-shim.
+// Errors   printed on stderr; exit 0: stopped by a signal, or configuration valid; 1: environment error; 2: usage
 #pragma once
 
 namespace wattle::shim {

@@ -5,7 +5,7 @@
 namespace wattle::shim {
 
 namespace {
-constexpr std::chrono::milliseconds kLookWhilePaused{20};  // how soon a pause that is over is seen
+constexpr std::chrono::milliseconds kLookWhilePaused{20};  // delay until the end of a pause is noticed
 }  // namespace
 
 Beat::~Beat() {
@@ -43,7 +43,7 @@ void Beat::turn() {
   tell_changes();
 }
 
-// One line when it opens and one when it closes; one that flaps has a line a minute.
+// Logs once when the breaker opens and once when it closes, at most one line per minute.
 void Beat::tell_changes() {
   const bool open = !breaker_.may_ask();
   if (open == open_logged_) return;

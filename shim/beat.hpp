@@ -1,8 +1,8 @@
-// beat: tells the controller each second that this shim is here and how it fares; while the breaker is open the same message
-// is the probe that closes it.
+// beat: reports to the controller every second that this shim runs, and its figures. While the breaker is open, the
+// same message is the probe that can close it.
 // Source   Query `shim` of the ask socket (docs/reference/api.md, "What a shim tells")
-// Errors   none: who does not answer is the breaker's business
-// Threads  start() makes one of its own, joined by the destructor; without it turn() is the caller's
+// Errors   none: the breaker handles a controller that does not answer
+// Threads  start() creates one, joined by the destructor; without start() the caller runs turn()
 #pragma once
 
 #include <condition_variable>
@@ -27,8 +27,8 @@ using Facts = std::map<std::string, std::string>;
 
 class Beat {
  public:
-  using Tell = std::function<Status(Facts facts)>;  // gives up after the deadline of an ask
-  // What it refers to must outlive it.
+  using Tell = std::function<Status(Facts facts)>;  // must return by the deadline of an ask
+  // The referenced objects must outlive it.
   Beat(Tell tell, std::function<Facts()> facts, Breaker& breaker, const Clock& clock, const Log& log)
       : tell_(std::move(tell)),
         facts_(std::move(facts)),
@@ -38,7 +38,7 @@ class Beat {
         pulse_(clock.mono()) {}
   ~Beat();
   void start();
-  // Does what is due.
+  // Reports if a second has passed, or sends the probe if the breaker wants one.
   void turn();
   const Pulse& pulse() const { return pulse_; }
 

@@ -31,7 +31,9 @@ void BoardKeeper::receive(wire::Board board, MonoTime now) {
   const std::lock_guard lock(mutex_);
   const bool same_start = board_ && board_->epoch == board.epoch;
   if (same_start && board.seq <= board_->seq) return;
-  if (!same_start) advised_.clear();  // another controller's numbers; what was given counts until its window is over
+  if (!same_start)
+    advised_.clear();  // decision ids of another controller; starts still count until their window is
+                       // over
   given_.expire(now);
   std::erase_if(advised_, [&](const Advised& one) {
     const bool known = one.decision_id <= board.last_decision;
@@ -80,7 +82,7 @@ std::optional<BoardScores> BoardKeeper::take(const wire::Ask& ask, MonoTime now)
 
 void BoardKeeper::cap(const wire::Ask& ask, BoardScores& answer, MonoTime now) {
   given_.expire(now);
-  given_.drop(ask.pod_uid);  // it is asked for again: it has started nowhere
+  given_.drop(ask.pod_uid);  // another ask for the pod means that it has not started
   std::optional<std::size_t> best;
   std::uint64_t best_left = 0;
   for (std::size_t i = 0; i < answer.scores.size(); ++i) {
@@ -116,7 +118,7 @@ void BoardKeeper::given(const std::string& pod_uid, const std::string& node, std
   advised_.push_back({decision_id, key, hold(key, node, now)});
 }
 
-// A pod without a UID counts each time that it is asked for.
+// A pod without a UID counts again at each ask.
 std::string BoardKeeper::key_of(const std::string& pod_uid) {
   return pod_uid.empty() ? "#" + std::to_string(++nameless_) : pod_uid;
 }

@@ -1,8 +1,10 @@
-// board: the last board that the controller published, what it says about a pod, and what this shim has given out since.
-// Rules    valid for its ttl_ms from receipt; of one epoch only a higher seq replaces; the class is the first whose upper
-//          end holds the pod's CPU request, else the last; a node that the class does not name gets 0.
-//          So does one at its start cap: the board tells how many pods each node may still be given, and what was given out here
-//          and it knows nothing of counts against that. The best of the others gets 10, so that it is known where the pod goes
+// board: scores pods from the last board that the controller published, and counts the pods that this shim has sent to
+// each node since.
+// Rules    a board is valid for its ttl_ms from receipt; within one epoch only a higher seq replaces it. A pod's class
+//          is the first whose upper end holds its CPU request, otherwise the last; a node that the class does not list
+//          gets 0. A node at its start cap gets 0, too: the board has the remaining starts per node, from which the
+//          starts that this shim has given since are subtracted. The best of the others gets 10, so that it is known
+//          where the pod goes
 // Units    scores 0..10
 // Threads  any
 #pragma once
@@ -26,26 +28,28 @@ enum class BoardState { none, stale, neutral, fresh };
 std::string_view to_string(BoardState state);
 
 struct BoardScores {
-  std::vector<std::int64_t> scores;  // one per candidate
-  std::size_t capped = 0;            // candidates that got 0 for their start cap alone
-  bool all_capped() const;           // none is left
+  std::vector<std::int64_t> scores;  // a score per candidate
+  std::size_t capped = 0;            // candidates that got 0 only because of their start cap
+  bool all_capped() const;           // no candidate is left
 };
 
 class BoardKeeper {
  public:
   void receive(wire::Board board, MonoTime now);
   BoardState state(MonoTime now) const;
-  // While state() is fresh, else nothing. The pod counts on the node that got the most.
+  // Scores the candidates while state() is fresh; otherwise no value. Counts the pod on the node with the highest
+  // score.
   std::optional<BoardScores> take(const wire::Ask& ask, MonoTime now);
-  // An answer of the controller says that nothing acts: the board that is here scores nothing more, and the next one is awaited.
+  // Makes the current board neutral until the next one arrives, after the controller answered that its mode is off or
+  // shadow.
   void stop();
-  // The controller's answer, of that decision, sends the pod there.
+  // Counts a pod that a decision of the controller sends to a node.
   void given(const std::string& pod_uid, const std::string& node, std::uint64_t decision_id, MonoTime now);
-  // Since the last board came.
+  // Time since the last board arrived.
   std::optional<Duration> age(MonoTime now) const;
 
  private:
-  struct Advised {  // by the controller
+  struct Advised {  // advised by the controller
     std::uint64_t decision_id = 0;
     std::string key;
     MonoTime until{};
@@ -55,11 +59,11 @@ class BoardKeeper {
   void cap(const wire::Ask& ask, BoardScores& answer, MonoTime now);
   std::string key_of(const std::string& pod_uid);
   MonoTime hold(const std::string& key, const std::string& node, MonoTime now);
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards everything below
   std::optional<wire::Board> board_;
   MonoTime received_{};
-  StartWindow given_;            // that the board does not know of
-  std::deque<Advised> advised_;  // in order of time
+  StartWindow given_;            // starts that the board does not include
+  std::deque<Advised> advised_;  // ordered by time
   std::uint64_t nameless_ = 0;
 };
 

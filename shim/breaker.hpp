@@ -1,7 +1,7 @@
-// breaker: stops asking a controller that does not answer, so that its silence costs a few pods their deadline and no more.
-// Rules    closed: ask; as many failures in a row as `misses`: open: nobody asks. After a pause one probe in the background
-//          (half open) shows whether it answers again: then closed, else another pause. Pauses double up to `longest_pause`,
-//          also when it opens anew before any ask was answered; an answered ask makes them short again
+// breaker: stops requests to a controller that does not answer, so that an outage costs only a few pods their deadline.
+// Rules    closed: requests are sent; after `misses` failures in a row: open: none are sent. After a pause, one
+//          background probe (half open) decides: closed if it is answered, otherwise another pause. Pauses double up to
+//          `longest_pause`, also if it opens again before any ask was answered; an answered ask resets them
 // Errors   none
 // Threads  any
 #pragma once
@@ -27,12 +27,12 @@ class Breaker {
  public:
   // The clock must outlive it.
   explicit Breaker(const Clock& clock, BreakerOptions options = {}) : clock_(clock), options_(options) {}
-  // Otherwise answer without the controller.
+  // If false, answer without the controller.
   bool may_ask() const { return state() == BreakerState::closed; }
-  // How something that was sent while closed ended; what comes later says nothing.
+  // Report the result of a request that was sent while closed; ignored in other states.
   void answered();
   void missed();
-  // True for one caller, who then sends a probe and says how it ended.
+  // Returns true for one caller, which then sends a probe and calls end_probe().
   bool begin_probe();
   void end_probe(bool was_answered);
 
@@ -43,10 +43,10 @@ class Breaker {
   void open();
   const Clock& clock_;
   const BreakerOptions options_;
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards everything below
   BreakerState state_ = BreakerState::closed;
-  unsigned missed_ = 0;  // in a row
-  Duration pause_{0};    // zero: an ask was answered since it opened last
+  unsigned missed_ = 0;  // failures in a row
+  Duration pause_{0};    // zero: an ask was answered since it last opened
   MonoTime opened_at_{};
   std::uint64_t times_opened_ = 0;
 };

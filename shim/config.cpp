@@ -68,7 +68,7 @@ Result<ShimConfig> parse_config(const std::string& text, const std::string& name
 }
 
 std::vector<config::Key> config_keys() {
-  // Sections that are asked for their keys only where they are there.
+  // An empty document lists all keys, except those of sections that are read only if present.
   auto document = config::Document::parse("{}", "keys");
   static_cast<void>(read(*document));
   return document->keys();

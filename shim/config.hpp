@@ -1,6 +1,6 @@
-// config: what a shim is told by its configuration file.
+// config: configuration of a shim.
 // Source   a strict YAML file (systemd/etc/shim.yaml shows every key)
-// Errors   malformed, all mistakes at once, each with file, line, key and mend
+// Errors   malformed, all mistakes at once, each with file, line, key and fix
 // Threads  values
 #pragma once
 
@@ -19,19 +19,21 @@ namespace wattle::shim {
 struct ShimConfig {
   std::string listen_address = "127.0.0.1";
   std::uint16_t listen_port = 8888;
-  http::Access listen_access;  // a token guards /metrics alone: kube-scheduler shows none
-  unsigned threads = 4;        // requests answered at the same time
-  // A second endpoint, for probes and metrics alone: where kube-scheduler is asked on loopback, and others come by the network.
+  http::Access listen_access;  // a token protects only /metrics, because kube-scheduler sends none
+  unsigned threads = 4;        // requests answered in parallel
+  // Second endpoint, only for probes and metrics: for example if kube-scheduler uses loopback and probes use the
+  // network.
   std::string http_address = "127.0.0.1";
-  std::optional<std::uint16_t> http_port;  // absent: none
+  std::optional<std::uint16_t> http_port;  // unset: none
   http::Access http_access;
   std::string ask_endpoint = "tcp://127.0.0.1:7462";
   std::string feed_endpoint = "tcp://127.0.0.1:7461";
   std::string key_file;                    // the shim's own key pair
   std::string server_key_file;             // the controller's public key
   std::chrono::milliseconds deadline{20};  // for the controller's answer
-  bool filter = false;                     // verb filter vetoes by hard latency limits; false: all pass
-  // Scores of pods with soft preferences are at most kBoundedScore; false: the scheduler's profile weighs preferences above the scores.
+  bool filter = false;                     // verb filter vetoes by hard latency limits; false: all nodes pass
+  // Limits scores of pods with soft preferences to kBoundedScore. Set to false if the scheduler's profile gives
+  // preferences more weight than the scores.
   bool bound_scores = true;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
@@ -39,7 +41,7 @@ struct ShimConfig {
 
 Result<ShimConfig> load_config(const std::string& path);
 Result<ShimConfig> parse_config(const std::string& text, const std::string& name);
-// Every key with what holds without it, for docs/reference/configuration.md.
+// All keys with their defaults, for docs/reference/configuration.md.
 std::vector<config::Key> config_keys();
 
 }  // namespace wattle::shim

@@ -10,7 +10,7 @@ namespace {
 
 using json = SortedJson;
 
-// The names of a v1.NodeList.
+// Reads the names of a v1.NodeList.
 Status read_nodes(const json& nodes, std::vector<std::string>& names) {
   const auto items = nodes.is_object() ? nodes.find("items") : nodes.end();
   if (!nodes.is_object() || items == nodes.end() || !(items->is_array() || items->is_null()))
@@ -41,14 +41,15 @@ Status read_node_names(const json& list, std::vector<std::string>& names) {
 }
 
 constexpr std::size_t kLargeBytes = 1 << 20;  // longer than the names of any cluster
-// A pod is some 15 deep and takes some 100 KB; 5,000 names take 500 KB.
+// A pod is about 15 levels deep and needs about 100 KB; 5,000 names need 500 KB.
 constexpr JsonLimits kLimits{.text_bytes = 32 << 20, .built_bytes = 24 << 20, .depth = 64};
-constexpr std::size_t kBytesPerScore = 48;  // of a reply, to begin with
+constexpr std::size_t kBytesPerScore = 48;  // initial size of a reply
 
-// Text that stands in JSON as it is.
+// Returns whether JSON shows the character unescaped.
 bool is_plain(char letter) { return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\'; }
 
-// A list of plain texts, as kube-scheduler writes names, read without a tree of values; absent: it is something else.
+// Reads a list of plain strings, as kube-scheduler writes names, without building values; no value if it has another
+// form.
 std::optional<std::vector<std::string>> plain_list(std::string_view list) {
   if (list.size() < 2 || list.front() != '[' || list.back() != ']') return std::nullopt;
   std::vector<std::string> texts;
@@ -66,7 +67,7 @@ std::optional<std::vector<std::string>> plain_list(std::string_view list) {
   }
 }
 
-// Whole nodes are some 4 KB each; only their names are kept.
+// Keeps only the names of whole nodes, which have about 4 KB each.
 bool keeps(std::size_t depth, std::string_view key, bool& in_nodes) {
   if (depth == 1) in_nodes = key == "Nodes";
   if (depth == 1 || !in_nodes) return true;
@@ -101,7 +102,7 @@ Result<PodAsk> parse_all(std::string_view text) {
 }  // namespace
 
 Result<PodAsk> parse_extender_args(std::string_view text) {
-  // Names are most of a request, and most of what a tree of its values would cost.
+  // Names are most of a request, and parsing them would be most of its cost.
   const auto list = text.size() > kLargeBytes ? std::nullopt : raw_member(text, "NodeNames");
   auto plain = list ? plain_list(*list) : std::nullopt;
   if (plain && !plain->empty()) {
@@ -109,7 +110,7 @@ Result<PodAsk> parse_extender_args(std::string_view text) {
     rest += "[]";
     rest += text.substr(static_cast<std::size_t>(list->data() + list->size() - text.data()));
     auto ask = parse_all(rest);
-    if (!ask) return parse_all(text);  // its error tells places in the text as it came
+    if (!ask) return parse_all(text);  // parses the original text, to which positions in the error refer
     ask->candidates = std::move(*plain);
     return ask;
   }
@@ -131,14 +132,14 @@ std::size_t past_space(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Just behind the text that begins here.
+// Position after the string that begins here.
 std::size_t past_text(std::string_view text, std::size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at)
     if (text[at] == '\\') ++at;
   return std::min(at + 1, text.size());
 }
 
-// Just behind the value that begins here.
+// Position after the value that begins here.
 std::size_t past_value(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   while (at < text.size()) {
@@ -159,7 +160,7 @@ std::size_t past_value(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// Between its quotes, escapes and all.
+// Compares a quoted name, which may have escapes, with a key.
 bool is_name(std::string_view quoted, std::string_view key) {
   if (quoted.find('\\') == quoted.npos) return quoted.size() == key.size() + 2 && quoted.substr(1, key.size()) == key;
   return json::read(quoted, kLimits) == key;
@@ -199,7 +200,7 @@ std::string unquoted(std::string_view quoted) {
 std::optional<std::string_view> raw_member(std::string_view text, std::string_view key) {
   std::optional<std::string_view> found;
   visit_members(text, [&](std::string_view name, std::string_view value) {
-    // The last of several counts, as everywhere.
+    // The last of duplicate members counts, as everywhere.
     if (is_name(name, key)) found = value;
     if (found && found->starts_with("null")) found.reset();
   });

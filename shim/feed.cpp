@@ -8,7 +8,7 @@
 namespace wattle::shim {
 
 namespace {
-constexpr std::chrono::milliseconds kLookForStop{100};  // how soon a stop is seen
+constexpr std::chrono::milliseconds kLookForStop{100};  // delay until a stop is noticed
 constexpr Duration kRebuildEvery = std::chrono::seconds(1);
 constexpr std::size_t kMaxBoardBytes = 16 << 20;
 }  // namespace

@@ -1,5 +1,5 @@
-// feed: listens to the controller's feed on a thread of its own and keeps the board up to date.
-// Errors   at start: malformed endpoint or key; later the subscriber reconnects for ever, a refused one is rebuilt
+// feed: follows the controller's feed on its own thread and keeps the board up to date.
+// Errors   at start: malformed endpoint or key; later the subscriber reconnects forever, and a refused one is rebuilt
 // Threads  its own, joined by the destructor
 #pragma once
 
@@ -17,7 +17,7 @@ namespace wattle::shim {
 
 class Feed {
  public:
-  // What it refers to must outlive it.
+  // The referenced objects must outlive it.
   static Result<std::unique_ptr<Feed>> start(transport::Context& context, const transport::ClientOptions& options,
                                              BoardKeeper& board, const Clock& clock, const Log& log);
   ~Feed();

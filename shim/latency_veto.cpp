@@ -11,7 +11,7 @@ namespace wattle::shim {
 namespace {
 
 using json = SortedJson;
-constexpr Duration kKeptFor = std::chrono::seconds(1);  // a pod's filter and its retries, a burst of pods
+constexpr Duration kKeptFor = std::chrono::seconds(1);  // covers a pod's filter and its retries, and a burst of pods
 constexpr std::size_t kTargetsKept = 16;
 
 std::string ms_text(double value) {

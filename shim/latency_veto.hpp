@@ -1,9 +1,11 @@
-// latency_veto: which of a pod's candidates its hard latency limit rules out.
-// Source   the controller's document "latency" for the pod's target: p50 per node with fresh telemetry, and whether it may act now
-// Rules    a node that is known to be above the limit is vetoed; one of which nothing is known is vetoed only while another is known to be
-//          within. No limit, a bound pod, a controller that is away, neutral, or says what makes no sense: all pass.
-//          Preemption is judged by the same rule. A node that it accepted for a pod stays accepted for that pod for kPromisedFor while
-//          it is the only candidate, as a nominated node is: its victims are gone, and a refusal would repeat the eviction
+// latency_veto: vetoes a pod's candidates that exceed its hard latency limit.
+// Source   the controller's document "latency" for the pod's target: p50 per node with fresh telemetry, and whether it
+//          may act now
+// Rules    a node known to be above the limit is vetoed; a node without data is vetoed only while another is known to
+//          be within the limit. All nodes pass without a limit, for a bound pod, and if the controller is unavailable,
+//          neutral or malformed. Preemption uses the same rule. If it has accepted a node for a pod, the node passes
+//          for kPromisedFor while it is the pod's only candidate, as a nominated node is: its victims are gone, and a
+//          veto would repeat the eviction
 // Units    milliseconds
 // Errors   none
 // Threads  any
@@ -29,21 +31,21 @@
 namespace wattle::shim {
 
 struct Veto {
-  std::vector<std::string> passed;            // in the order asked
-  std::map<std::string, std::string> vetoed;  // node -> why
-  // One of few fixed words: "no_limit", "already_bound", "no_candidates", "off", "neutral", "judged", "promised", or what the
-  // controller failed with.
+  std::vector<std::string> passed;            // same order as the candidates
+  std::map<std::string, std::string> vetoed;  // node -> reason
+  // Fixed word: "no_limit", "already_bound", "no_candidates", "off", "neutral", "judged", "promised", or the Errc with
+  // which the controller failed.
   std::string_view reason;
-  std::string failure;  // why the controller did not answer; empty when it did or was not asked
+  std::string failure;  // why the controller did not answer; empty if it did or was not asked
 };
 
 Veto pass_all(const std::vector<std::string>& candidates, std::string_view reason);
 
-// Longer than victims take to end gracefully.
+// Longer than victims need to terminate gracefully.
 inline constexpr Duration kPromisedFor = std::chrono::minutes(10);
-inline constexpr std::size_t kPromisesKept = 1024;  // pods; the oldest goes first
+inline constexpr std::size_t kPromisesKept = 1024;  // pods; drops the oldest first
 
-// The body of the document "latency" of a target.
+// Returns the body of the document "latency" for a target.
 using LatencyAsker = std::function<Result<std::string>(const std::string& target, std::chrono::milliseconds deadline)>;
 
 class LatencyVeto {
@@ -51,9 +53,9 @@ class LatencyVeto {
   // The clock must outlive it.
   LatencyVeto(LatencyAsker asker, const Clock& clock, std::chrono::milliseconds deadline)
       : asker_(std::move(asker)), clock_(clock), deadline_(deadline) {}
-  // For the verb filter.
+  // Judges a request of the verb filter.
   Veto judge(const wire::Ask& ask);
-  // For the verb preempt: the candidates are nodes from which pods would be evicted.
+  // Judges a request of the verb preempt: the candidates are nodes from which pods would be evicted.
   Veto judge_preemption(const wire::Ask& ask);
 
  private:
@@ -68,7 +70,7 @@ class LatencyVeto {
     std::string target;
     MonoTime at{};
     bool acting = false;
-    std::unordered_map<std::string, double> p50_ms;  // by node
+    std::unordered_map<std::string, double> p50_ms;  // keyed by node name
   };
   Result<std::shared_ptr<const Known>> known(const std::string& target);
   static Result<std::shared_ptr<const Known>> read(const std::string& target, const std::string& body, MonoTime now);

@@ -53,7 +53,7 @@ struct Metrics::Impl {
                                                           .Name("wattle_shim_refused_total")
                                                           .Help("Connections and requests refused, by reason")
                                                           .Register(registry);
-  std::mutex refused_mutex;  // of two pages at a time
+  std::mutex refused_mutex;  // serialises concurrent pages
   prometheus::Family<prometheus::Gauge>& breaker_states =
       prometheus::BuildGauge()
           .Name("wattle_shim_breaker_state")

@@ -1,4 +1,4 @@
-// metrics: the shim's counters for Prometheus (docs/reference/metrics.md lists them).
+// metrics: counters of the shim for Prometheus (docs/reference/metrics.md lists them).
 // Source   prometheus-cpp core; served by common/http
 // Units    base units: seconds
 // Threads  any
@@ -21,7 +21,7 @@ class Metrics {
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
-  // One request of a verb, answered with an HTTP status.
+  // Counts a request of a verb, answered with an HTTP status.
   void request(std::string_view verb, int status, Duration took);
   void answer(const Scores& answer, std::size_t candidates, std::size_t problems);
   void filtered(const Veto& veto, std::size_t candidates, std::size_t problems);
@@ -29,7 +29,7 @@ class Metrics {
   void refused(const http::RefusalCounts& counts);
   void breaker(BreakerState state, std::uint64_t times_opened);
   void board(BoardState state, std::optional<Duration> age);
-  // Text exposition format 0.0.4
+  // Text exposition format 0.0.4.
   std::string page() const;
 
  private:

@@ -1,8 +1,8 @@
-// pod: what an Ask tells of a pod, from its v1.Pod.
-// Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences}, spec.{nodeName,schedulerName,containers,initContainers,
-//          overhead,affinity,topologySpreadConstraints,tolerations}
+// pod: reads the fields of an Ask from a v1.Pod.
+// Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences}, spec.{nodeName,schedulerName,containers,
+//          initContainers,overhead,affinity,topologySpreadConstraints,tolerations}
 // Units    cores, bytes, ms
-// Errors   none: what cannot be read is told in Ask::problems and left at its default
+// Errors   none: unreadable values keep their default and are listed in Ask::problems
 // Threads  pure
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace wattle::shim {
 
-// Gives the scheduler that it names.
+// Fills `into` and returns the name of the pod's scheduler.
 std::string read_pod(const SortedJson& pod, wire::Ask& into);
 
 }  // namespace wattle::shim

@@ -24,7 +24,7 @@ std::string meta_of(std::string_view victims) {
   return out + "}";
 }
 
-// The same question as for the verb filter.
+// Builds the same ask as for the verb filter.
 std::optional<PodAsk> ask_of(std::string_view pod, std::span<const std::string> nodes) {
   std::string args = "{\"Pod\":";
   args += pod;
@@ -41,7 +41,7 @@ std::optional<PodAsk> ask_of(std::string_view pod, std::span<const std::string> 
 }  // namespace
 
 Result<Preemption> parse_preemption_args(std::string_view text) {
-  // Checks the text and builds none of it.
+  // Checks the syntax without building values.
   const auto nothing = [](std::size_t, std::string_view) { return false; };
   if (SortedJson::read(text, {.text_bytes = 32 << 20, .built_bytes = 1 << 20}, nothing).is_discarded())
     return fail(Errc::malformed, "request body", "is no JSON", "send ExtenderPreemptionArgs");
@@ -55,7 +55,7 @@ Result<Preemption> parse_preemption_args(std::string_view text) {
     return fail(Errc::malformed, meta ? "NodeNameToMetaVictims" : "NodeNameToVictims", "is no object",
                 "send ExtenderPreemptionArgs");
   for (const RawMember& node : raw_members(map)) {
-    if (!node.value.starts_with("{")) continue;  // null: a node without victims is no candidate
+    if (!node.value.starts_with("{")) continue;  // a node without victims (null) is not a candidate
     out.nodes.push_back(node.name);
     out.meta_victims.push_back(meta ? std::string(node.value) : meta_of(node.value));
   }

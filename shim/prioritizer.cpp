@@ -9,7 +9,7 @@
 namespace wattle::shim {
 namespace {
 
-// kube-scheduler names each node once: to see that costs less than to sort out who is named twice.
+// Detects duplicates without sorting; kube-scheduler names each node only once.
 bool all_differ(const std::vector<std::string>& names) {
   std::vector<const std::string*> slots(std::bit_ceil(2 * names.size() + 1));
   const std::size_t mask = slots.size() - 1;
@@ -54,7 +54,7 @@ void note(Breaker& breaker, const Error* error) {
     breaker.missed();
 }
 
-// Asks with each candidate once, and gives one valid score per candidate of `ask`.
+// Asks with each candidate once, and returns one valid score per candidate of `ask`.
 Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const {
   wire::Ask once = ask;
   once.deadline_ms = static_cast<double>(deadline_.count());
@@ -78,7 +78,7 @@ Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const
       suggestion.scores.size() == asked && std::all_of(suggestion.scores.begin(), suggestion.scores.end(),
                                                        [](std::int64_t score) { return score >= 0 && score <= 10; });
   if (!valid) return fail(Errc::malformed, "suggestion.scores", "are not one integer 0..10 per candidate");
-  if (bounded) bound_to(kBoundedScore, suggestion.scores);  // a controller of an older version knows no limit
+  if (bounded) bound_to(kBoundedScore, suggestion.scores);  // an older controller ignores the limit
   if (!twins) return suggestion;
   std::vector<std::int64_t> scores;
   scores.reserve(ask.candidates.size());
@@ -94,7 +94,7 @@ Scores Prioritizer::scores(const wire::Ask& ask) {
   if (ask.candidates.empty()) return neutral("no_candidates");
   if (!ask.node_name.empty()) return neutral("already_bound");
   if (auto again = recent_.find(ask, clock_.mono())) {
-    // What was advised before an order to stop is not said again after it.
+    // Does not repeat advice after the controller has changed to off or shadow.
     const bool advises = std::any_of(again->begin(), again->end(), [](std::int64_t score) { return score != 0; });
     if (!advises || board_.state(clock_.mono()) != BoardState::neutral)
       return {std::move(*again), Source::repeated, "scored", false, {}, 0};

@@ -1,9 +1,10 @@
-// prioritizer: which scores a pod's candidates get, whatever has failed behind us.
-// Rules    already bound -> neutral; the same pod and candidates within 2 s -> the same answer; the controller within the
-//          deadline, unless the breaker is open; else the board while it is fresh; else neutral (all 0).
-//          With bound_scores a pod with soft preferences gets at most kBoundedScore: its node that, all others 0. The board knows
-//          neither owners nor taints, so from it every pod that has preferences or an owner is bounded, whatever bound_scores says
-// Errors   none: there is always one integer 0..10 per candidate
+// prioritizer: scores a pod's candidates, even if the controller fails.
+// Rules    bound pod: neutral; same pod and candidates within 2 s: the same answer; otherwise the controller within the
+//          deadline unless the breaker is open; otherwise the board while it is fresh; otherwise neutral (all 0). With
+//          bound_scores, a pod with soft preferences gets at most kBoundedScore: its best node that, all others 0. The
+//          board knows neither owners nor taints, so its scores are always bounded for a pod with preferences or an
+//          owner
+// Errors   none: always returns one integer 0..10 per candidate
 // Threads  any
 #pragma once
 
@@ -30,21 +31,21 @@ std::string_view to_string(Source source);
 struct Scores {
   std::vector<std::int64_t> scores;
   Source source = Source::neutral;
-  // One of few fixed words: "scored", "neutral" (the controller means it), "already_bound", "no_candidates", a BoardState,
-  // "start_cap" (every candidate that the board names is at its cap), or for the board "breaker_open" or the Errc that the
-  // controller failed with.
+  // Fixed word: "scored", "neutral" (the controller's answer), "already_bound", "no_candidates", a BoardState,
+  // "start_cap" (every candidate on the board is at its cap), or, for the board, "breaker_open" or the Errc with which
+  // the controller failed.
   std::string_view reason;
-  bool without_controller = false;  // it should have answered, and did not or was not asked
-  std::string failure;     // why the controller did not answer, for the log; empty when it did or was not asked
-  std::size_t capped = 0;  // candidates that the board gives 0 for their start cap alone
+  bool without_controller = false;  // the controller should have answered, but did not or was not asked
+  std::string failure;              // why the controller did not answer, for the log; empty if it did or was not asked
+  std::size_t capped = 0;           // candidates that the board gives 0 only because of their start cap
 };
 
-// One point is the least that kube-scheduler can add: 10 times the extender's weight.
+// Smallest score that kube-scheduler can add: 10 times the extender's weight.
 inline constexpr std::int64_t kBoundedScore = 1;
-// The best of them gets the limit, all others 0.
+// Gives the limit to the best candidate and 0 to all others.
 void bound_to(std::int64_t limit, std::vector<std::int64_t>& scores);
 
-// Whether the controller let somebody wait: an answer that makes no sense came in time all the same.
+// Reports to the breaker whether the controller answered in time; a malformed answer counts as answered.
 void note(Breaker& breaker, const Error* error);
 
 using Asker = std::function<Result<wire::Suggestion>(wire::Ask, std::chrono::milliseconds deadline)>;

@@ -9,7 +9,7 @@
 namespace wattle::shim {
 namespace {
 
-// Of each node what was said first; nothing when one of them was not in it, or one of the others is not asked for.
+// Reorders the scores for `wanted`; no value if the sets of nodes differ. The first of duplicate candidates counts.
 std::optional<std::vector<std::int64_t>> in_order_of(const std::vector<std::string>& wanted,
                                                      const std::vector<std::string>& candidates,
                                                      const std::vector<std::int64_t>& scores) {

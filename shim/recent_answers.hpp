@@ -1,5 +1,5 @@
-// recent_answers: the controller's answers of the last two seconds, so that a retry of the same pod over the same
-// candidates gets the same answer. Bounded; the oldest goes first.
+// recent_answers: keeps the controller's answers of the last two seconds, so that a retry with the same pod and
+// candidates gets the same answer. Bounded; drops the oldest first.
 // Threads  any
 #pragma once
 
@@ -21,16 +21,16 @@ inline constexpr std::size_t kAnswersKept = 256;
 
 class RecentAnswers {
  public:
-  // Nothing for a pod without a UID, for other candidates (their order does not matter), and after kAnswerLife.
+  // No value for a pod without a UID, for other candidates (their order does not matter), and after kAnswerLife.
   std::optional<std::vector<std::int64_t>> find(const wire::Ask& ask, MonoTime now);
-  // One score per candidate of the ask.
+  // Stores one score per candidate of the ask.
   void keep(const wire::Ask& ask, const std::vector<std::int64_t>& scores, MonoTime now);
 
  private:
   struct Answer {
     std::string pod_uid;
-    std::vector<std::string> candidates;  // as they were asked for: a retry most likely has them in the same order
-    std::vector<std::int64_t> scores;     // of each
+    std::vector<std::string> candidates;  // same order as in the ask; a retry most likely has it, too
+    std::vector<std::int64_t> scores;     // a score per candidate
     MonoTime until{};
   };
   void forget_old(MonoTime now);

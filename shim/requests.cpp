@@ -7,7 +7,7 @@ void Requests::note(const std::string& scheduler, bool without_controller, MonoT
   ++asked_;
   if (without_controller) ++without_controller_;
   asked_at_ = now;
-  // A name of Kubernetes has no comma.
+  // Names in Kubernetes have no comma.
   if (!scheduler.empty() && schedulers_.size() < kSchedulersKept && scheduler.find(',') == std::string::npos)
     schedulers_.insert(scheduler);
 }

@@ -1,5 +1,6 @@
-// requests: who asked this shim, how often, when last, and how many answers had to do without the controller.
-// Bounds   kSchedulersKept names of schedulers; further ones are counted and not named
+// requests: counts requests to this shim: their schedulers, how many, when last, and how many were answered without
+// the controller.
+// Bounds   names of kSchedulersKept schedulers; further ones are counted without their name
 // Errors   none
 // Threads  any
 #pragma once
@@ -20,11 +21,11 @@ inline constexpr std::size_t kSchedulersKept = 8;
 class Requests {
  public:
   void note(const std::string& scheduler, bool without_controller, MonoTime now);
-  // For the beat: asked, asked_ago_ms (absent before the first), without_controller, schedulers ("a,b").
+  // Facts for the beat: asked, asked_ago_ms (missing before the first request), without_controller, schedulers ("a,b").
   std::map<std::string, std::string> facts(MonoTime now) const;
 
  private:
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards everything below
   std::uint64_t asked_ = 0, without_controller_ = 0;
   std::optional<MonoTime> asked_at_;
   std::set<std::string> schedulers_;

@@ -26,10 +26,11 @@
 namespace wattle::shim {
 
 namespace {
-// Whole nodes instead of names are 22 MB at 5,000. Two of those are read and answered at a time: the unit gives us 256 MiB.
+// A request with 5,000 whole nodes has 22 MB. Only two of those are handled at a time, because the unit limits memory
+// to 256 MiB.
 constexpr std::size_t kMaxBodyBytes = 32 << 20;
 constexpr std::size_t kMaxBodiesBytes = 64 << 20;
-// A thread that has not turned for that long hangs.
+// A thread without an iteration for this long counts as hung.
 constexpr Duration kHangs = std::chrono::seconds(5);
 constexpr Duration kCertificateEvery = std::chrono::minutes(1);
 constexpr unsigned kPageThreads = 2;
@@ -43,7 +44,7 @@ struct Service::Impl {
         notify(n),
         deadline(config.deadline),
         certificate(config.listen_access.tls.certificate),
-        pool(context, ask, config.threads + 1),  // the beat's too
+        pool(context, ask, config.threads + 1),  // plus one for the beat
         breaker(clock),
         answering(clock.mono()),
         prioritizer([this](wire::Ask one, std::chrono::milliseconds wait) { return pool.ask(std::move(one), wait); },
@@ -61,7 +62,7 @@ struct Service::Impl {
   Result<std::string> latency(const std::string& target, std::chrono::milliseconds wait);
   Status tell(Facts facts);
   Facts facts();
-  // The threads that hang, a line each; empty: none.
+  // Names of the hung threads, one per line; empty: none.
   std::string hanging() const;
   void tell_change(const std::string& failure, std::string_view from);
 
@@ -70,13 +71,13 @@ struct Service::Impl {
   ServiceNotify& notify;
   const std::chrono::milliseconds deadline;
   const std::string certificate;
-  std::string certificate_end;  // seconds since 1970; this and the next are the beat's
+  std::string certificate_end;  // seconds since 1970; used only by the beat's thread, like the next
   MonoTime certificate_read{};
   transport::Context context;
   transport::AskPool pool;
   BoardKeeper board;
   Breaker breaker;
-  Pulse answering;  // of the workers that answer kube-scheduler
+  Pulse answering;  // last beat of the workers that answer kube-scheduler
   Requests requests;
   Metrics metrics;
   std::shared_ptr<http::RefusalCounts> refusals = std::make_shared<http::RefusalCounts>();
@@ -86,7 +87,7 @@ struct Service::Impl {
   LatencyVeto veto;
   std::atomic<bool> without_controller = false;
   std::unique_ptr<Feed> feed;
-  std::optional<http::Server> server, web;  // go first: their handlers use all the rest
+  std::optional<http::Server> server, web;  // destroyed first: their handlers use all other members
 };
 
 http::Response Service::Impl::prioritize(const http::Request& request) {
@@ -98,7 +99,7 @@ http::Response Service::Impl::prioritize(const http::Request& request) {
     response.body = format_scores(ask->candidates, answer.scores);
     metrics.answer(answer, ask->candidates.size(), ask->problems.size());
     requests.note(ask->scheduler, answer.without_controller, start);
-    // Otherwise it was not asked.
+    // Otherwise the controller was not asked.
     if (!answer.failure.empty() || answer.source == Source::controller)
       tell_change(answer.failure, to_string(answer.source));
   } else {
@@ -134,7 +135,7 @@ Facts Service::Impl::facts() {
   out["version"] = std::string(kVersion);
   out["breaker_opened"] = std::to_string(breaker.times_opened());
   out["wrong_paths"] = std::to_string(refusals->get(http::Refused::path));
-  // It is replaced while we run: looked at now and then.
+  // The certificate may be replaced while the shim runs, so it is read again regularly.
   if (!certificate.empty() && clock.mono() - certificate_read >= kCertificateEvery) {
     certificate_read = clock.mono();
     const auto end = http::certificate_file_end(certificate);
@@ -182,7 +183,7 @@ http::Response Service::Impl::preempt(const http::Request& request) {
   if (preemption) {
     const auto& ask = preemption->ask;
     Veto answer = pass_all(preemption->nodes, ask ? "off" : "malformed");
-    // As the filter does, which lets whole nodes pass.
+    // Whole nodes pass, as in filter_nodes().
     if (ask && filter && preemption->whole_pods) answer.reason = "whole_nodes";
     if (ask && filter && !preemption->whole_pods) answer = veto.judge_preemption(*ask);
     response.body = format_preemption(*preemption, answer.passed);
@@ -195,7 +196,7 @@ http::Response Service::Impl::preempt(const http::Request& request) {
   return response;
 }
 
-// What both endpoints show.
+// Routes of both endpoints.
 Service::Impl::Routes Service::Impl::page_routes() {
   Routes routes;
   routes["GET /metrics"] = [this](const http::Request&) {
@@ -220,7 +221,7 @@ Service::Impl::Routes Service::Impl::page_routes() {
   return routes;
 }
 
-// One line when the controller goes and one when it is back, not one per pod.
+// Logs one line when the controller fails and one when it answers again, not one per pod.
 void Service::Impl::tell_change(const std::string& failure, std::string_view from) {
   const bool failed = !failure.empty();
   if (without_controller.exchange(failed) == failed) return;
@@ -269,7 +270,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   options.open_paths.insert("/filter");
   options.open_paths.insert("/preempt");
   options.refusals = impl->refusals;
-  // From the workers that answer kube-scheduler: when none of them is free any more, systemd hears nothing.
+  // Runs on the workers that answer kube-scheduler: if none is free, systemd's watchdog gets no sign of life.
   options.turns = [self] {
     self->answering.beat(self->clock.mono());
     if (self->hanging().empty()) self->notify.alive(self->clock.mono());

@@ -1,11 +1,11 @@
-// service: a running shim: the HTTP server in front, the ask pool and the feed behind; where it is told to, a second one for probes
-//          and metrics alone.
-// Rules    POST /prioritize and /filter answer every well-formed request with 200; a malformed one with 400 that names the mistake, but
-//          filter passes the nodes of one whose names can be read: an error there would fail the pod.
-//          POST /preempt keeps the nodes that /filter would accept, so that no pod is evicted for a pod that /filter refuses.
-//          /livez is 200 while its threads turn; /readyz as soon as it listens, since it can always answer: its body tells how
+// service: a running shim: HTTP server, ask pool and feed; optionally a second HTTP server for probes and metrics.
+// Rules    POST /prioritize and /filter answer every well-formed request with 200, a malformed one with 400 and the
+//          mistake. If the node names of a malformed request are readable, filter passes them, because an error would
+//          fail the pod. POST /preempt keeps the nodes that /filter would accept, so that no pod is evicted for a pod
+//          that /filter refuses. /livez is 200 while its threads run; /readyz as soon as it listens, because it can
+//          always answer; its body describes the state
 // Errors   at start: key files, endpoints, listen address
-// Threads  the HTTP workers, the feed's, the beat's, ZeroMQ's; all end in the destructor
+// Threads  HTTP workers, feed, beat, ZeroMQ; all end in the destructor
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ namespace wattle::shim {
 
 class Service {
  public:
-  // Clock, log and notify, which hears of every half second in which it works, must outlive it.
+  // Clock, log and notify must outlive it. Calls notify.alive() every half second while no thread hangs.
   static Result<Service> start(const ShimConfig& config, const Clock& clock, const Log& log, ServiceNotify& notify);
   Service(Service&&) noexcept;
   ~Service();
   std::uint16_t port() const;
-  std::optional<std::uint16_t> http_port() const;  // of the second endpoint, where the configuration names one
+  std::optional<std::uint16_t> http_port() const;  // port of the second endpoint, if configured
 
  private:
   struct Impl;

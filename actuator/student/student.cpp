@@ -7,8 +7,8 @@ namespace wattle::actuator {
 namespace {
 
 constexpr double kMostPressure = 0.1;
-constexpr std::int64_t kQuotaStepUs = 100;    // finer is noise
-constexpr std::int64_t kLeastQuotaUs = 1000;  // the kernel's
+constexpr std::int64_t kQuotaStepUs = 100;    // finer steps are noise
+constexpr std::int64_t kLeastQuotaUs = 1000;  // minimum of the kernel
 
 std::int64_t quota_us(double cores) {
   const double steps = std::ceil(cores * static_cast<double>(kPeriodUs) / static_cast<double>(kQuotaStepUs) - 1e-9);
@@ -41,7 +41,7 @@ std::optional<Wish> Student::observe(const StudentReading& reading, double margi
   if (sane) {
     second_s_ += reading.elapsed_s;
     second_used_s_ += reading.used_s;
-    // Ticks are a little early or late: a second is over when less than half a tick of it is left.
+    // Ticks are slightly early or late: a second ends when less than half a tick of it is left.
     if (second_s_ >= 0.95) {
       usage_cores_[next_] = second_used_s_ / second_s_;
       next_ = (next_ + 1) % rules_.window_s;
@@ -70,7 +70,7 @@ std::optional<CpuLimit> Student::decide(const Wish& allowed, const std::optional
   CpuLimit next{quota_us(cores), 0};
   const auto wanted_us =
       static_cast<std::int64_t>(rules_.burst_ratio * static_cast<double>(quota_us(allowed.base_cores)));
-  // Another burst is another write: what is set stays while it is allowed and near enough.
+  // A new burst costs another write, so the current one stays while it is allowed and near enough.
   const bool near =
       set && set->burst_us <= next.quota_us && 2 * set->burst_us >= wanted_us && set->burst_us <= 2 * wanted_us;
   next.burst_us = std::min(near ? set->burst_us : wanted_us, next.quota_us);

@@ -6,7 +6,7 @@
 namespace wattle::actuator {
 
 namespace {
-constexpr double kStake = 0.25;  // of the largest that cannot lose all in one minute
+constexpr double kStake = 0.25;  // share of the largest stake that cannot lose everything in one minute
 constexpr double kMemoryMinutes = 60;
 }  // namespace
 

@@ -1,12 +1,12 @@
-// student_trial: does the network that moves a workload's margin let it be throttled more than it may? Decided minute after minute, at any
-// time, with a stated rate of false alarms.
-// Input    of each minute in which the network had its way, the share of periods that were throttled
-// Method   betting against "at most `most_ratio` on average": capital grows by log(1 + stake x (share - most_ratio)), never below 0 (a CUSUM
-//          of a test martingale). Whatever the shares' distribution, and however they depend on earlier ones, as long as each is at
-//          most that on average given the past, n minutes have a false alarm with a probability of at most n / kRunMinutes (e-detector: Shin,
-//          Ramdas, Rinaldo 2022): a week 1%
+// student_trial: tests, minute by minute, whether a network that moves a workload's margin lets it be throttled too
+// much. May be checked at any time, with a known rate of false alarms.
+// Input    the share of throttled periods in each minute in which the network set the margin
+// Method   betting against "at most `most_ratio` on average": capital grows by log(1 + stake x (share - most_ratio)),
+//          never below 0 (a CUSUM of a test martingale). For any distribution of the shares, and any dependence on
+//          earlier ones, as long as each is at most `most_ratio` on average given the past, n minutes have a false
+//          alarm with probability at most n / kRunMinutes (e-detector: Shin, Ramdas, Rinaldo 2022): 1% per week
 // Units    shares
-// Errors   none: what is no share is not added
+// Errors   none: ignores values that are not shares
 // Threads  value, single owner
 #pragma once
 
@@ -19,20 +19,21 @@ namespace wattle::actuator {
 class StudentTrial {
  public:
   static constexpr double kRunMinutes = 1e6;
-  // Of a margin that keeps a 99th percentile of latency: simulated, up to 0.18 of periods are throttled on average.
+  // Matches a margin that keeps a 99th percentile of latency: simulated, up to 0.18 of periods are throttled on
+  // average.
   static constexpr double kMostRatio = 0.2;
 
   explicit StudentTrial(double most_ratio = 1);
-  // True: with this minute it is out.
+  // Returns true if the network fails with this minute.
   bool add(double throttled_ratio);
-  // For good: another network begins anew.
+  // Returns whether the network has failed; permanent, until a new network gets a new trial.
   bool out() const { return out_; }
   std::uint64_t minutes() const { return minutes_; }
-  double mean_ratio() const { return mean_ratio_; }  // of the last hour or so
+  double mean_ratio() const { return mean_ratio_; }  // over about the last hour
 
  private:
   double most_ratio_;
-  stats::Cusum capital_;  // log
+  stats::Cusum capital_;  // logarithm
   bool out_ = false;
   std::uint64_t minutes_ = 0;
   double mean_ratio_ = 0;

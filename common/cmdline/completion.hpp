@@ -1,4 +1,4 @@
-// completion: scripts by which shells complete a command line, made from what its program declares.
+// completion: generates shell completion scripts from the command line that a program declares.
 // Errors   none
 // Threads  any
 #pragma once
@@ -26,9 +26,9 @@ struct Shell {
 inline constexpr std::array kShells{Shell{"bash", bash_completion}, Shell{"zsh", zsh_completion},
                                     Shell{"fish", fish_completion}};
 
-// The operand SHELL of a command `completion`: one of kShells' names.
+// Declares the operand SHELL of a command `completion`: one of kShells' names.
 void declare_shell(CLI::App& command, std::string& shell);
-// For one of kShells' names.
+// Returns the script for one of kShells' names.
 std::string completion_script(std::string_view shell, const Outline& program);
 
 }  // namespace wattle::cmdline

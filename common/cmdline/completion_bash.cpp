@@ -1,4 +1,5 @@
-// bash: tables of what may follow which words, and one function that looks there. COMP_WORDS is not used: bash breaks words at ':' and '='.
+// bash: tables of the words that may follow, and a function that looks them up. Does not use COMP_WORDS, because bash
+// breaks words at ':' and '='.
 #include "common/cmdline/completion.hpp"
 #include "common/cmdline/completion_places.hpp"
 
@@ -12,7 +13,7 @@ std::string bash_values(const Parameter& each) {
   return ":";
 }
 
-// The names that take a value, or all names, of options.
+// Names of the options; only of those that take a value if `with_value`.
 std::string bash_names(const std::vector<Parameter>& options, bool with_value) {
   std::vector<std::string> names;
   for (const Parameter& each : options)
@@ -20,7 +21,7 @@ std::string bash_names(const std::vector<Parameter>& options, bool with_value) {
   return spaced(names);
 }
 
-// Lines of a case by "PATH OPTION" and "PATH #NTH": what the value may be.
+// Case lines for "PATH OPTION" and "PATH #NTH" that list the possible values.
 std::string bash_value_lines(const Place& place) {
   std::string out;
   const std::string everywhere = place.path.empty() ? "*" : "";
@@ -48,7 +49,7 @@ std::string bash_completion(const Outline& program) {
     places += "    " + quoted(place.path) + ") commands=" + quoted(spaced(commands)) +
               " options=" + quoted(bash_names(place.at->options, false)) +
               " valued=" + quoted(bash_names(place.at->options, true)) + " ;;\n";
-    // What is so everywhere comes last: a command may have an option of that name.
+    // Global options come last: a command may have an option of the same name.
     if (place.path.empty()) globals = bash_value_lines(place);
     if (!place.path.empty()) values += bash_value_lines(place);
   }

@@ -1,11 +1,11 @@
-// fish: a function that tells which command the line is at, and a `complete` for each thing that may stand there.
+// fish: a function that finds the current command, and one `complete` line per possible word.
 #include "common/cmdline/completion.hpp"
 #include "common/cmdline/completion_places.hpp"
 
 namespace wattle::cmdline {
 
 namespace {
-// As one word of fish, where a backslash counts within quotes.
+// Quotes the text as one fish word; fish interprets backslashes inside quotes.
 std::string fish_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);

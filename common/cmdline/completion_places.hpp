@@ -1,4 +1,4 @@
-// completion_places: the commands of a program as the words that lead there, for shells that want tables.
+// completion_places: the commands of a program by the words that lead to them, for shells that need tables.
 // Errors   none
 // Threads  any
 #pragma once
@@ -11,7 +11,7 @@
 namespace wattle::cmdline {
 
 struct Place {
-  std::string path;  // " keys new"; of the program itself empty
+  std::string path;  // " keys new"; empty for the program itself
   const Outline* at;
 };
 
@@ -26,7 +26,7 @@ inline std::vector<Place> places_of(const Outline& program) {
   return out;
 }
 
-// The operand that is the nth word (from 0) behind the command; null: there is none.
+// Returns the operand that takes the nth word (from 0) after the command; null if there is none.
 inline const Parameter* operand_at(const Outline& command, std::size_t nth) {
   for (const Parameter& each : command.operands) {
     if (each.endless || nth < each.most) return &each;
@@ -35,7 +35,7 @@ inline const Parameter* operand_at(const Outline& command, std::size_t nth) {
   return nullptr;
 }
 
-// Words until the last operand is full; of one without end the first that it takes.
+// Number of words until the last operand is full; an endless operand counts as one.
 inline std::size_t operand_words(const Outline& command) {
   std::size_t out = 0;
   for (const Parameter& each : command.operands) out += each.endless ? 1 : each.most;
@@ -48,7 +48,7 @@ inline std::string spaced(const std::vector<std::string>& words) {
   return out;
 }
 
-// As one word of a shell.
+// Quotes the text as one shell word.
 inline std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -1,4 +1,4 @@
-// zsh: one function a command, by its own _arguments.
+// zsh: one function per command, based on _arguments.
 #include <algorithm>
 
 #include "common/cmdline/completion.hpp"
@@ -7,7 +7,7 @@
 namespace wattle::cmdline {
 
 namespace {
-// Text where _arguments and _describe look for ':' and brackets.
+// Escapes ':' and brackets for _arguments and _describe.
 std::string zsh_text(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -25,7 +25,7 @@ std::string zsh_values(const Parameter& each) {
   return out + " ";
 }
 
-// "(-o --output)-o+[what]:TEXT:(a b)": a name with its value in this word or the next, once.
+// "(-o --output)-o+[what]:TEXT:(a b)": accepts the option once, with its value in the same word or the next.
 std::string zsh_option(const Parameter& each, const std::string& name) {
   const bool is_long = name.rfind("--", 0) == 0, valued = each.most > 0;
   return quoted("(" + spaced(each.names) + ")" + name +
@@ -76,7 +76,7 @@ std::string zsh_completion(const Outline& program) {
       if (c == ' ') c = '_';
     out += zsh_function(function, *place.at, place.path.empty() ? std::vector<Parameter>() : program.options);
   }
-  // Taken from $fpath it is called; sourced it says for whom it is.
+  // Run from $fpath, the function completes; sourced, the script registers it.
   return out + "if [[ ${funcstack[1]} == " + name + " ]]; then\n  " + name + " \"$@\"\nelse\n  compdef " + name + " " +
          program.name + "\nfi\n";
 }

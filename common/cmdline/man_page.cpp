@@ -8,7 +8,7 @@
 namespace wattle::cmdline {
 
 namespace {
-// Text as roff takes it for text: no escapes, no requests, no hyphens that are dashes.
+// Escapes text for roff: escapes, requests and hyphens that roff would print as dashes.
 std::string roff(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -28,7 +28,7 @@ std::string roff(std::string_view text) {
       out += "\\(aq";
     else
       out += c;
-    // A list without blanks may go on in the next line.
+    // Allows a line break inside a list without blanks.
     if ((c == ',' || c == '|') && i + 1 < text.size() && text[i + 1] != ' ') out += "\\:";
   }
   return out;
@@ -109,7 +109,7 @@ std::string man_command(const Outline& command, const std::string& full_name) {
   std::string out = ".SS " + synopsis(command, full_name) + "\n" + roff(command.about) + ".\n";
   out += paragraphs(command.operands);
   for (const Parameter& each : command.options)
-    if (!is_help(each)) out += paragraph(each);  // each command has it, with the same words
+    if (!is_help(each)) out += paragraph(each);  // shown once: every command has the same --help
   for (const Outline& each : command.commands) out += man_command(each, full_name + " " + each.name);
   return out;
 }

@@ -5,7 +5,7 @@
 namespace wattle::cmdline {
 
 namespace {
-// More than anybody types; CLI11 says "any number" by a large one.
+// More values than a user types; CLI11 represents "any number" as a large number.
 constexpr int kEndless = 1000;
 
 // "{a,b}"
@@ -29,7 +29,7 @@ Parameter parameter_of(const CLI::Option& option) {
   const int most = option.get_items_expected_max();
   out.endless = most >= kEndless && out.names.empty();
   out.most = static_cast<std::size_t>(std::clamp(most, 0, kEndless));
-  // "TEXT", and what it is checked for: ":{a,b}", ":INT in [1 - 5]"
+  // "TEXT" and its check: ":{a,b}", ":INT in [1 - 5]".
   const std::string type = option.get_type_name();
   const std::size_t colon = type.find(':');
   if (colon != std::string::npos) {

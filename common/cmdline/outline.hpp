@@ -1,6 +1,6 @@
-// outline: a command line as values: commands, options, operands, as its program declares them to CLI11.
-// Why      completion scripts and manual pages are made of it, so that neither can say what the program does not
-// Source   a CLI::App with all that was declared to it; what is hidden from its help (group "") is left out
+// outline: a command line as values: the commands, options and operands that a program declares to CLI11.
+// Why      completion scripts and manual pages are generated from it, so that they always match the program
+// Source   a fully declared CLI::App; leaves out everything hidden from its help (group "")
 // Errors   none
 // Threads  any
 #pragma once
@@ -16,15 +16,15 @@ class App;
 namespace wattle::cmdline {
 
 struct Parameter {
-  std::vector<std::string> names;    // "-o", "--output"; none: an operand
-  std::string type;                  // of its value: FILE, DIR, TEXT; empty: a flag
-  std::string label;                 // what the value is called: the type; of an operand its name
-  std::vector<std::string> choices;  // the only values; none: any
-  std::string range;                 // which values, in words: "INT in [1 - 1000]"
-  std::string text, standard;        // what it means; its default
-  std::size_t most = 1;              // values that it takes at once
+  std::vector<std::string> names;    // "-o", "--output"; empty: an operand
+  std::string type;                  // type of its value: FILE, DIR, TEXT; empty: a flag
+  std::string label;                 // name of the value: its type; for an operand its name
+  std::vector<std::string> choices;  // the only values; empty: any
+  std::string range;                 // allowed values in words: "INT in [1 - 1000]"
+  std::string text, standard;        // description; default
+  std::size_t most = 1;              // number of values per use
   bool required = false;
-  bool endless = false;  // it takes as many values as there are
+  bool endless = false;  // takes any number of values
 
   bool is_file() const { return type == "FILE"; }
   bool is_folder() const { return type == "DIR"; }

@@ -1,5 +1,5 @@
-// parse: what was typed, taken by a program or a command; all that ends it before it has begun is here.
-// Errors   none: CLI11's are told where they belong, and become exit codes
+// parse: parses the command line of a program or command and handles everything that ends the program early.
+// Errors   none: prints CLI11's errors and turns them into exit codes
 // Threads  main thread
 #pragma once
 
@@ -13,7 +13,8 @@ namespace wattle::cmdline {
 
 using AskedPage = std::optional<std::string> (*)(const CLI::App& app, const std::vector<std::string>& words);
 
-// The exit code where nothing is left to do: 0 for help, the version or a manual page, which are printed; 2 for wrong usage, which is told.
+// Returns the exit code if the program is to end: 0 after printing help, the version or a manual page; 2 after
+// reporting wrong usage.
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, AskedPage asked = asked_man_page);
 
 }  // namespace wattle::cmdline

@@ -1,10 +1,10 @@
-// access: who may use an HTTP endpoint: TLS, clients' certificates, a bearer token; and what was refused.
-// Source   PEM files; keys of a configuration's section: tls {certificate, key, client_ca}, token_file, hosts, insecure
-// Errors   mistakes of the section
+// access: access rules of an HTTP endpoint (TLS, client certificates, bearer token), and counts of refused requests.
+// Source   PEM files; keys of a configuration section: tls {certificate, key, client_ca}, token_file, hosts, insecure
+// Errors   mistakes in the section
 // Threads  values; RefusalCounts any
 //
-// An endpoint that others can reach and that has neither TLS nor a token is a mistake, unless `insecure: true` says that
-// something else keeps strangers out.
+// An endpoint reachable from other machines needs TLS or a token, unless `insecure: true` states that something else
+// protects it.
 #pragma once
 
 #include <array>
@@ -20,33 +20,33 @@
 namespace wattle::http {
 
 struct TlsFiles {
-  std::string certificate;  // PEM, the chain from the server's own on; empty: plain HTTP
-  std::string key;          // PEM, which its owner alone may read
-  std::string client_ca;    // PEM; clients must show a certificate that one of these signed; empty: any client
+  std::string certificate;  // PEM, the chain that starts with the server's own; empty: plain HTTP
+  std::string key;          // PEM; only its owner may read it
+  std::string client_ca;    // PEM; clients must present a certificate signed by one of these; empty: any client
 };
 
 struct Access {
   TlsFiles tls;
-  std::string token_file;          // one word; empty: none is asked for
-  std::vector<std::string> hosts;  // names beside those of hosts.hpp
+  std::string token_file;          // contains one word; empty: no token needed
+  std::vector<std::string> hosts;  // names in addition to those of hosts.hpp
   bool insecure = false;
 };
 
-// Both names of a loopback address, and all of 127.0.0.0/8.
+// Accepts 127.0.0.0/8 and ::1.
 bool is_loopback(std::string_view address);
-// `token_guards_all`: the token guards everything that the endpoint tells or does, so that it may stand in for TLS.
+// `token_guards_all`: the token protects all reads and changes of the endpoint, so that it can replace TLS.
 void read_access(config::Section& section, std::string_view address, bool token_guards_all, Access& out);
 
 enum class Refused : std::uint8_t {
-  tls,        // the handshake failed: no certificate, an expired or foreign one, or no TLS at all
-  token,      // none, or a wrong one
-  malformed,  // no HTTP
+  tls,        // handshake failed: no certificate, an expired or untrusted one, or no TLS
+  token,      // missing or wrong
+  malformed,  // not HTTP
   too_large,  // header or body
   too_slow,   // the request did not arrive in time
   too_many,   // connections, or bytes of bodies at once
-  path,       // nothing is there, or not for this method
+  path,       // no such path, or wrong method
   foreign,    // a change that does not come from the page's own script
-  host,       // asked under a name that is not the server's
+  host,       // Host is not one of the server's names
 };
 inline constexpr std::array<std::string_view, 9> kRefusedNames{
     "tls", "token", "malformed", "too_large", "too_slow", "too_many", "path", "foreign", "host"};

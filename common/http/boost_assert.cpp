@@ -1,6 +1,7 @@
-// boost_assert: what becomes of Boost's own assertions in this folder. All end the process as ours do, but one that is wrong:
-// Boost 1.81's parser claims that five bytes of a last chunk have come, when a body of chunks is empty and three have. A peer
-// that sends "0\r\n" by itself would end us; without that claim the parser waits for the rest, as it should.
+// boost_assert: handles Boost's assertions in this folder. All of them abort the process, like ours, except a wrong
+// one: Boost 1.81's parser asserts that five bytes of the last chunk have arrived when an empty chunked body has only
+// three. A peer that sends "0\r\n" by itself would abort us. Without the assertion the parser waits for the rest, as it
+// should.
 #include <boost/assert.hpp>
 #include <cstdio>
 #include <cstdlib>

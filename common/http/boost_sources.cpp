@@ -1,4 +1,4 @@
-// The separately compiled parts of Asio, Asio's TLS and Beast: once for all programs instead of once in each file that includes them.
+// Separately compiled parts of Asio, Asio's TLS and Beast, built once for all programs.
 // Every file that includes Boost.Asio or Boost.Beast is compiled with BOOST_ASIO_SEPARATE_COMPILATION and
 // BOOST_BEAST_SEPARATE_COMPILATION (wattle_asio in cmake/dependencies.cmake).
 #include <utility>  // before Asio, which uses std::exchange and does not include it

@@ -9,7 +9,7 @@ void Broadcast::publish(std::string_view event, std::string_view data) {
   auto text = std::make_shared<std::string>();
   text->reserve(event.size() + data.size() + 16);
   text->append("event: ").append(event).append("\ndata: ").append(data).append("\n\n");
-  std::vector<std::shared_ptr<Subscriber>> all;  // let go outside the lock, which the last owner's destructor takes
+  std::vector<std::shared_ptr<Subscriber>> all;  // released outside the lock, because a Session's destructor takes it
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, seat] : seats_)

@@ -1,9 +1,9 @@
-// broadcast: server-sent events: one text for everybody who listens, made once however many they are.
+// broadcast: server-sent events. Builds each text once and sends it to all listeners.
 // Source   HTML, 9.2 (text/event-stream)
-// Bounds   listeners in all and of one address (loopback has the first alone); what one of them has not read yet. Who is beyond the last is
-//          let go and counted; a browser comes back by itself
+// Bounds   number of listeners in total and per address (loopback counts only towards the total), and unread bytes per
+//          listener. A listener that exceeds the last is dropped and counted; a browser reconnects by itself
 // Errors   none
-// Threads  any; a Subscriber hears on the thread that publishes, and must only pass it on
+// Threads  any; Subscriber::hear() runs on the publishing thread and must only hand the text on
 #pragma once
 
 #include <chrono>
@@ -28,10 +28,10 @@ class Subscriber {
 struct BroadcastOptions {
   std::size_t listeners = 64;
   std::size_t per_source = 16;
-  std::size_t unread_bytes = 1 << 20;  // of one, beyond what the kernel holds for it
+  std::size_t unread_bytes = 1 << 20;  // per listener, beyond the kernel's buffer
   std::size_t send_buffer_bytes = 128 << 10;
   std::chrono::milliseconds heartbeat{
-      15'000};  // nothing was said for so long: a comment is, so that a dead connection is found
+      15'000};  // sends a comment after so long without an event, so that a dead connection is detected
 };
 
 class Broadcast {
@@ -39,13 +39,13 @@ class Broadcast {
   explicit Broadcast(BroadcastOptions options = {}) : options_(options) {}
   const BroadcastOptions& options() const { return options_; }
 
-  // An event of that name; `data` is one line.
+  // Publishes an event of that name; `data` is one line.
   void publish(std::string_view event, std::string_view data);
   std::size_t listeners() const;
-  std::uint64_t joined() const;   // so far: who shows new ones everything sees them by it
-  std::uint64_t dropped() const;  // who did not read
+  std::uint64_t joined() const;   // total so far; publishers compare it to send new listeners the whole state
+  std::uint64_t dropped() const;  // listeners that did not read
 
-  // False: there are as many as may be.
+  // Returns false if the number of listeners is at its limit.
   bool join(const std::shared_ptr<Subscriber>& who, const Source& from);
   void leave(const Subscriber* who, bool dropped);
 

@@ -42,7 +42,7 @@ bool number_and_name(X509* certificate, const std::string& name) {
   std::uint64_t serial = 0;
   if (RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof serial) != 1) return false;
   X509_NAME* subject = X509_get_subject_name(certificate);
-  // 64 characters are all that a common name may have; the names that count are the alternative ones.
+  // A common name has at most 64 characters; clients check the alternative names.
   return ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1U | 1U) == 1 &&
          X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
                                     reinterpret_cast<const unsigned char*>(name.substr(0, 64).c_str()), -1, -1,
@@ -94,7 +94,7 @@ Result<WallTime> certificates_end(std::string_view pem, const std::string& subje
     const WallTime at = wall_from_ns(0) + std::chrono::seconds(::timegm(&end));
     first = std::min(first.value_or(at), at);
   }
-  ERR_clear_error();  // that there is no further one
+  ERR_clear_error();  // the failed read at the end leaves an error
   if (!first) return fail(Errc::malformed, subject, "has no certificate", "a PEM file");
   return *first;
 }

@@ -22,7 +22,7 @@ using boost::system::error_code;
 struct Client::Impl {
   Impl(Origin origin, std::size_t limit) : max_body_bytes(limit), connection(std::move(origin)) {}
 
-  // One exchange on the open stream; `silent` tells that the peer sent nothing before it failed.
+  // Runs one exchange on the open stream; sets `silent` if it failed before the peer sent anything.
   Result<Answer> exchange(const std::string& method, const std::string& target, const std::string& body,
                           std::chrono::milliseconds timeout, bool& silent, error_code& failed) {
     std::string request = method + " " + target + " HTTP/1.1\r\nHost: " + authority(connection.origin()) + "\r\n";
@@ -53,7 +53,7 @@ struct Client::Impl {
     for (;;) {
       error_code error;
       if (buffer.size() > 0) {
-        // An eager parser goes on past the error of a header that announces too long a body.
+        // An eager parser would ignore the error of a header that announces too long a body.
         const bool in_body = parser.is_header_done();
         parser.eager(in_body);
         buffer.consume(parser.put(buffer.data(), error));
@@ -108,7 +108,7 @@ Result<Answer> Client::request(const std::string& method, const std::string& tar
       error_code failed;
       auto answer = impl.exchange(method, target, body, timeout, silent, failed);
       if (!failed) return answer;
-      // The peer had closed the kept connection before it saw this request: once more on a new one.
+      // Retries once on a new connection if the peer closed the kept one before it saw this request.
       if (kept && silent && failed != beast::error::timeout) continue;
       return impl.connection.failure(failed, target);
     }

@@ -1,6 +1,6 @@
-// client: a small blocking HTTP/1.1 client, over TLS where its origin says so, that keeps its connection.
-// Errors   unavailable (refused, unreachable), denied (TLS: a certificate that is not believed), timeout, malformed (not
-//          HTTP, or larger than max_body_bytes)
+// client: a small blocking HTTP/1.1 client that keeps its connection; uses TLS if its origin has it.
+// Errors   unavailable (refused, unreachable), denied (TLS: untrusted certificate), timeout, malformed (not HTTP, or
+//          larger than max_body_bytes)
 // Threads  single owner; stop() from any
 #pragma once
 
@@ -23,19 +23,19 @@ struct Answer {
 class Client {
  public:
   explicit Client(Origin origin, std::size_t max_body_bytes = 64 << 20);
-  // Plain HTTP. Connects at the first request, and again when the peer has closed the connection.
+  // Uses plain HTTP. Connects at the first request, and again when the peer has closed the connection.
   Client(std::string host, std::uint16_t port, std::size_t max_body_bytes = 64 << 20);
   Client(Client&&) noexcept;
   ~Client();
-  // The media type that is asked for; none: any.
+  // Sets the media type to request; empty: any.
   void accept(std::string type);
-  // Of bodies that are sent from now on; application/json until then.
+  // Sets the media type of bodies sent from now on; the default is application/json.
   void content_type(std::string type);
-  // Shown as "Authorization: Bearer" with every request.
+  // Sends the token as "Authorization: Bearer" with every request.
   void bearer(std::string token);
   Result<Answer> request(const std::string& method, const std::string& target, const std::string& body,
                          std::chrono::milliseconds timeout);
-  // From any thread: what is under way fails, and so does everything after.
+  // Fails the current request and all later ones. Call from any thread.
   void stop();
 
  private:

@@ -45,7 +45,7 @@ Status fill(SSL_CTX* context, const Trust& trust) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   ERR_clear_error();
-  // OpenSSL would wait for a FIFO's writer.
+  // Checked first, because OpenSSL would block on a FIFO.
   for (const std::string* file : {&trust.ca_file, &trust.certificate, &trust.key})
     if (!file->empty()) WATTLE_CHECK(check_regular(*file));
   if (trust.ca_file.empty()) {
@@ -176,7 +176,7 @@ error_code Connection::Impl::reach(std::chrono::milliseconds timeout) {
       return beast::error::timeout;
     }
     if (result) return result;
-    // An address that does not answer takes its share of the time, so that some is left for the others.
+    // Each address gets a share of the time, so that one that does not answer leaves some for the others.
     const SystemClock clock;
     const MonoTime until = clock.mono() + timeout;
     auto others = static_cast<int>(found.size());
@@ -205,10 +205,10 @@ Status Connection::Impl::shake_hands(const std::string& target, std::chrono::mil
   SSL* session = tls->native_handle();
   error_code numeric;
   net::ip::make_address(origin.host, numeric);
-  // The name of a host is told so that a server of several shows the right certificate; addresses have no place there.
+  // SNI lets a server with several names choose the right certificate; it has no place for addresses.
   if (std::string name = origin.host; numeric)
     SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
-  const auto other = std::make_shared<bool>(false);  // a failed handshake leaves no certificate to look at
+  const auto other = std::make_shared<bool>(false);  // a failed handshake leaves no certificate to inspect
   if (const std::string& pinned = origin.tls->fingerprint; !pinned.empty()) {
     tls->set_verify_callback([&pinned, other](bool, ssl::verify_context& checked) {
       X509_STORE_CTX* const store = checked.native_handle();

@@ -1,5 +1,6 @@
-// connection: a client's side of one TCP connection, plain or TLS. Each call blocks and ends in time; private to this folder.
-// Source   Boost.Asio and Beast's tcp_stream, in connection.cpp alone; OpenSSL
+// connection: client side of one TCP connection, plain or TLS. Each call blocks for a limited time; private to this
+// folder.
+// Source   Boost.Asio and Beast's tcp_stream, only in connection.cpp; OpenSSL
 // Errors   error_code of the call; failure() names the target and, for TLS, the reason
 // Threads  single owner; stop() from any
 #pragma once
@@ -15,10 +16,10 @@
 
 namespace wattle::http {
 
-// The room for one read.
+// Buffer size of one read.
 inline constexpr std::size_t kReadBytes = 64 << 10;
 
-// "host:port" as the header Host and URLs have it; IPv6 in brackets.
+// "host:port" as used in the Host header and in URLs; IPv6 in brackets.
 std::string authority(const Origin& origin);
 
 class Connection {
@@ -29,17 +30,17 @@ class Connection {
   const Origin& origin() const;
   bool open() const;
   void close();
-  // To the peer, and through the handshake, each within `timeout`.
+  // Connects and does the TLS handshake, each within `timeout`.
   Status connect(const std::string& target, std::chrono::milliseconds timeout);
-  // The error of a request for `target`.
+  // Turns the code into the error of a request for `target`.
   tl::unexpected<Error> failure(boost::system::error_code error, const std::string& target) const;
   // Ends every call in progress and every later one.
   void stop();
 
-  // The limit of all calls that follow, together.
+  // Sets one time limit for all following calls together.
   void expires_after(std::chrono::milliseconds limit);
   boost::system::error_code write(std::string_view bytes);
-  // At least one byte, and at most `room`; `count` says how many.
+  // Reads at least one byte and at most `room`; sets `count`.
   boost::system::error_code read_some(void* into, std::size_t room, std::size_t& count);
 
  private:

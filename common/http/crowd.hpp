@@ -1,8 +1,10 @@
-// crowd: decides who gets a connection when there are more than the server allows, so that no peer owns a port by holding connections.
-// Full     the connection that has waited longest for its peer is closed: one whose header or body dribbles in, one that is idle, one
-//          whose answer is not read. An honest request takes milliseconds, so what is old dribbles. A request whose handler runs stays
-// Source   an address (of IPv6 its /64) has at most a share of all connections; above it, its own give way. Loopback has no share: probes,
-//          proxies and operators of this machine are on it. Its connections give way to one another alone, and some are kept for it
+// crowd: decides which connection is closed when the server is full, so that no peer can occupy all connections.
+// Full     closes the connection that has waited longest for its peer: a slow header or body, an idle connection, or an
+//          unread answer. Honest requests take milliseconds, so an old one is slow. A request whose handler runs is
+//          kept
+// Source   each address (for IPv6, each /64) has at most a share of the connections; above it, one of its own is
+//          closed. Loopback has no share limit, because probes, proxies and local operators use it. A loopback
+//          connection is closed only for another loopback connection, and some connections are reserved for loopback
 // Threads  pure
 #pragma once
 
@@ -15,20 +17,20 @@
 namespace wattle::http {
 
 enum class Turn : std::uint8_t {
-  peer,  // the peer's: to send a request, or to read its answer
-  work,  // ours: the handler runs
-  gone,  // has given way, and is not closed yet
+  peer,  // the peer must send a request or read its answer
+  work,  // the handler runs
+  gone,  // has given way and is about to close
 };
 
 struct Source {
-  std::string network;  // the address, or of IPv6 its first 64 bits
+  std::string network;  // address; for IPv6 its first 64 bits
   bool loopback = false;
 };
 
 struct Seat {
   const Source* from = nullptr;
   Turn turn = Turn::peer;
-  std::uint64_t since = 0;  // rises: when the peer was last waited for from the start
+  std::uint64_t since = 0;  // rises with each turn; the lowest has waited longest for its peer
 };
 
 struct CrowdBounds {
@@ -38,7 +40,7 @@ inline constexpr std::size_t kKeptForLoopback = 8;
 
 struct Verdict {
   bool admitted = false;
-  std::optional<std::size_t> gives_way;  // index of the seat
+  std::optional<std::size_t> gives_way;  // index of the seat to close
 };
 Verdict judge(std::span<const Seat> seats, const Source& newcomer, const CrowdBounds& bounds);
 

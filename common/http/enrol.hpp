@@ -1,7 +1,8 @@
-// enrol: the request by which a machine has its public key allowed by a controller.
+// enrol: asks a controller to allow this machine's public key.
 // Source   docs/reference/api.md, "Enrolment"
-// Errors   denied and conflict (the controller refuses, with its reason), malformed (no controller answers there), those of the client
-// Threads  as its client
+// Errors   denied and conflict (the controller refuses, with its reason), malformed (the peer is not a controller), the
+//          client's errors
+// Threads  same as the client
 #pragma once
 
 #include <string>
@@ -12,11 +13,12 @@
 namespace wattle::http {
 
 struct Enrolled {
-  std::string node;                      // whom the controller takes us for
-  std::vector<std::string> server_keys;  // its present public key and, while it is rotated, the next
+  std::string node;                      // node name that the controller assigned
+  std::vector<std::string> server_keys;  // the controller's public key and, during a rotation, the next one
 };
 
-// The client shows the token. `node` counts where the token leaves the name open; empty: it is not told.
+// Sends the token that the client has set as bearer. `node` is the wanted name if the token leaves it open; empty: not
+// sent.
 Result<Enrolled> enrol(Client& client, const std::string& url, const std::string& path, const std::string& public_key,
                        const std::string& node);
 

@@ -1,6 +1,6 @@
-// fingerprint: what names one certificate; private to this folder.
+// fingerprint: SHA-256 of a certificate; private to this folder.
 // Source   OpenSSL's X509
-// Errors   empty: no certificate
+// Errors   empty if there is no certificate
 // Threads  any
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace wattle::http {
 
-// SHA-256 in lower-case hexadecimal digits.
+// Returns lower-case hexadecimal digits.
 std::string fingerprint_of(const X509* certificate);
 
 }  // namespace wattle::http

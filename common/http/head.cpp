@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kEnd = "\r\n\r\n";
 
-// Every carriage return stands before a line feed, and the reverse.
+// Checks that carriage returns and line feeds occur only in pairs.
 bool has_sound_lines(std::string_view head) {
   for (std::size_t i = 0; i < head.size(); ++i) {
     if (head[i] == '\0') return false;
@@ -47,7 +47,7 @@ std::optional<std::string> wrong_with(std::string_view head) {
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 2);
     const auto colon = line.find(':');
-    if (colon == std::string_view::npos) continue;  // what that is, the parser tells
+    if (colon == std::string_view::npos) continue;  // the parser reports it
     const std::string name = lower_case(line.substr(0, colon)), value = lower_case(parse::trim(line.substr(colon + 1)));
     hosts += name == "host" ? 1 : 0;
     lengths = lengths || name == "content-length";

@@ -1,7 +1,7 @@
-// head: what of a request's header is refused before anybody reads it as a request: where two readers may differ on where a message
-// ends, a second one can be hidden in the first.
+// head: rejects request headers that two parsers could read differently. If they disagree on where a message ends, a
+// second request can be smuggled inside the first.
 // Source   RFC 9112: 2.2 (lines), 3.2 (Host), 5.2 (folded fields), 6.1 (Transfer-Encoding); RFC 9110: 10.1.4 (TE)
-// Errors   none: what is wrong, as a text; absent: nothing is
+// Errors   none: returns the fault as text, or no value if there is none
 // Threads  pure
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace wattle::http {
 
-// Bytes of the header that `bytes` begins with, its empty line included; absent: it is not all there.
+// Size of the header at the start of `bytes`, including its empty line; no value if it is incomplete.
 std::optional<std::size_t> head_bytes(std::string_view bytes);
 
-// ASCII letters alone.
+// Converts ASCII letters only.
 std::string lower_case(std::string_view text);
 
-// Of a whole header, as it came.
+// Checks a whole header as received.
 std::optional<std::string> wrong_with(std::string_view head);
 
 }  // namespace wattle::http

@@ -1,7 +1,9 @@
-// hosts: the names under which a server may be asked, so that no site can point its own name at it and read answers (DNS rebinding).
-// Source   RFC 9110, 7.2 (Host); names of a configuration's key `hosts`, and the machine's own name
-// Accepts  addresses; `localhost` and names without a dot, which no public DNS has; a cluster's services (.svc, .svc.cluster.local); the
-//          machine's name; each configured name, and all names below one that begins with a dot
+// hosts: names that a request may use for the server. Refusing others stops DNS rebinding, where a site points its own
+// name at the server to read its answers.
+// Source   RFC 9110, 7.2 (Host); the configuration key `hosts`, and the machine's own name
+// Accepts  addresses; `localhost` and names without a dot, which public DNS does not have; cluster services (.svc,
+//          .svc.cluster.local); the machine's name; each configured name, and all names below one that begins with a
+//          dot
 // Errors   none
 // Threads  pure
 #pragma once
@@ -15,14 +17,14 @@ namespace wattle::http {
 class Hosts {
  public:
   Hosts(std::vector<std::string> configured, std::string_view machine);
-  // Takes the value of a header "Host: name:port".
+  // Checks the value of a Host header, "name:port".
   bool admit(std::string_view host) const;
 
  private:
-  std::vector<std::string> names_;  // in lower case; ".example.org": all below
+  std::vector<std::string> names_;  // lower case; ".example.org" accepts all names below it
 };
 
-// A name of the key `hosts`: a DNS name, perhaps with a dot in front; without a port.
+// Checks a name of the key `hosts`: a DNS name, optionally with a leading dot, without a port.
 bool is_host_name(std::string_view name);
 
 }  // namespace wattle::http

@@ -19,7 +19,7 @@ namespace beast = boost::beast;
 namespace bhttp = beast::http;
 using boost::system::error_code;
 
-// Whole lines out of pieces.
+// Assembles whole lines from pieces.
 class Lines {
  public:
   explicit Lines(std::size_t max_bytes) : max_bytes_(max_bytes) {}
@@ -63,7 +63,7 @@ struct LineStream::Impl {
     return connection.write(request + "\r\n");
   }
 
-  // Parses what has come, and waits for more where that is nothing.
+  // Parses the buffered bytes; reads more first if there are none.
   error_code advance(Parser& parser) {
     error_code error;
     if (buffer.size() > 0) {
@@ -81,7 +81,7 @@ struct LineStream::Impl {
     return error;
   }
 
-  // The next bytes of the body; none: it has ended.
+  // Returns the next bytes of the body; empty at its end.
   Result<std::string_view> read(Parser& parser, const std::string& target) {
     std::size_t got = 0;
     while (got == 0 && !parser.is_done()) {
@@ -98,7 +98,7 @@ struct LineStream::Impl {
     WATTLE_CHECK(connection.connect(target, options.connect_within));
     error_code failed = send(target);
     Parser parser;
-    parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // "none" refuses every Content-Length
+    parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // boost::none would refuse every Content-Length
     while (!failed && !parser.is_header_done()) failed = advance(parser);
     if (failed) return connection.failure(failed, target);
     Answer answer;

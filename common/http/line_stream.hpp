@@ -1,5 +1,5 @@
-// line_stream: a GET whose answer goes on for as long as the peer likes, taken line by line.
-// Errors   as client.hpp; timeout: nothing came for `silence`; malformed: a line beyond max_line_bytes
+// line_stream: a GET request with an endless answer, read line by line.
+// Errors   as client.hpp; timeout: no byte for `silence`; malformed: a line longer than max_line_bytes
 // Threads  single owner; stop() from any
 #pragma once
 
@@ -18,7 +18,7 @@ struct LineStreamOptions {
   std::chrono::milliseconds connect_within{10'000};
   std::chrono::milliseconds silence{60'000};  // longest time without a byte
   std::size_t max_line_bytes = 16 << 20;
-  std::size_t max_refusal_bytes = 64 << 10;  // kept of the body of another status than 200
+  std::size_t max_refusal_bytes = 64 << 10;  // kept from the body of a status other than 200
 };
 
 class LineStream {
@@ -26,10 +26,10 @@ class LineStream {
   LineStream(Origin origin, LineStreamOptions options);
   ~LineStream();
   void bearer(std::string token);
-  // Gives each whole line, without its end, until the peer ends or `line` says false. Any other status than 200 comes back with
-  // its body instead. Each call has a connection of its own.
+  // Passes each whole line, without its newline, to `line` until the peer closes or `line` returns false. For a status
+  // other than 200, returns the body instead. Each call opens its own connection.
   Result<Answer> get(const std::string& target, const std::function<bool(std::string_view)>& line);
-  // Ends a get() that is under way, and every later one.
+  // Ends the current get() and all later ones.
   void stop();
 
  private:

@@ -1,4 +1,4 @@
-// origin: where a client connects to, and what it demands of the peer there.
+// origin: address of a server and what a client requires of it.
 // Source   configuration
 // Threads  values
 #pragma once
@@ -9,19 +9,20 @@
 
 namespace wattle::http {
 
-// Whom a client believes, and what it shows of itself. All files are PEM and are read at each new connection, so that
-// renewed ones are taken without a restart.
+// Trust of a client and its own identity. All files are PEM and are read for each new connection, so that renewed files
+// take effect without a restart.
 struct Trust {
-  std::string ca_file;           // authorities of the peer's certificate; empty: those of the system
-  std::string certificate, key;  // shown to a peer that asks; empty: none
-  // SHA-256 of the peer's own certificate, in lower-case hexadecimal digits: that one is believed, whatever name it has, and no other
+  std::string ca_file;           // authorities of the peer's certificate; empty: the system's
+  std::string certificate, key;  // presented to a peer that requests it; empty: none
+  // SHA-256 of the peer's own certificate in lower-case hexadecimal digits: trusts exactly that one, regardless of its
+  // name.
   std::string fingerprint = {};
 };
 
 struct Origin {
   std::string host;
   std::uint16_t port = 0;
-  std::optional<Trust> tls;  // absent: plain HTTP
+  std::optional<Trust> tls;  // unset: plain HTTP
 
   // "https://host:port"
   std::string url() const;

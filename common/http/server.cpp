@@ -14,7 +14,7 @@
 namespace wattle::http {
 namespace {
 
-// How long the destructor waits for open answers.
+// Maximum time that the destructor waits for open answers.
 constexpr std::chrono::milliseconds kStopPatience{2000};
 constexpr std::chrono::milliseconds kTurnEvery{500};
 
@@ -25,7 +25,7 @@ Source source_of(const tcp::socket& socket) {
   if (address.is_v6() && address.to_v6().is_v4_mapped())
     address = net::ip::make_address_v4(net::ip::v4_mapped, address.to_v6());
   if (!address.is_v6() || address.is_loopback()) return {address.to_string(), !error && address.is_loopback()};
-  // A host has a whole /64 to choose from.
+  // A single host may own a whole /64.
   auto bytes = address.to_v6().to_bytes();
   std::fill(bytes.begin() + 8, bytes.end(), 0);
   return {net::ip::address_v6(bytes).to_string(), false};
@@ -36,7 +36,7 @@ std::string machine_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// "/" alone is itself and no folder.
+// "/" matches only itself, it is not a folder.
 bool is_below(std::string_view path, std::string_view folder) {
   return folder.size() > 1 && folder.ends_with('/') && path.starts_with(folder);
 }
@@ -63,10 +63,11 @@ Shared::Admission Shared::admit(const Source& newcomer) const {
   Admission admission;
   admission.admitted = sessions.size() < std::min(bounds.connections, bounds.per_source);
   if (admission.admitted) return admission;
-  // Not by a pointer to const: weak_from_this() of one is converted, which owns the session for a moment, here under the lock.
+  // Uses non-const pointers: weak_from_this() of a const object converts, which owns the session for a moment, here
+  // under the lock.
   for (Session* session : sessions)
     if (auto alive = session->weak_from_this().lock()) admission.looked_at.push_back(std::move(alive));
-  // Who is at work when it is its turn was heard meanwhile: then the next one.
+  // A session that started to work in the meantime cannot give way; tries the next one.
   for (std::size_t tries = 0; tries <= admission.looked_at.size(); ++tries) {
     std::vector<Seat> seats;
     for (const auto& session : admission.looked_at) seats.push_back(session->seat());
@@ -95,7 +96,7 @@ void Shared::accept() {
 void Shared::on_accept(error_code error, tcp::socket socket) {
   if (stopping || error == net::error::operation_aborted) return;
   if (error) {
-    // Out of descriptors, most likely: trying again at once would only burn the processor.
+    // Most likely out of descriptors; an immediate retry would only use up the CPU.
     tell("http accept failed", "accept", error.message());
     retry.expires_after(std::chrono::milliseconds(100));
     retry.async_wait([this](error_code stopped) {
@@ -201,9 +202,10 @@ const Route* Shared::find(const std::string& method, const std::string& path, st
 }
 
 bool Shared::hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since) {
-  const std::lock_guard one_at_a_time(room_mutex);  // or two would see each other's bytes, and neither find room
+  const std::lock_guard one_at_a_time(room_mutex);  // otherwise two callers would count each other's bytes and both
+                                                    // fail
   while (bodies_bytes + bytes > options.max_bodies_bytes) {
-    std::vector<std::shared_ptr<Session>> looked_at;  // as in Admission
+    std::vector<std::shared_ptr<Session>> looked_at;  // see Admission
     {
       const std::lock_guard lock(mutex);
       for (Session* session : sessions)
@@ -246,7 +248,7 @@ struct Server::Impl {
         if (auto alive = session->weak_from_this().lock()) open.push_back(std::move(alive));
     }
     for (const auto& session : open) session->stop();
-    open.clear();  // outside the lock: the last owner's destructor takes it
+    open.clear();  // outside the lock, because the last owner's destructor takes it
     {
       std::unique_lock lock(shared.mutex);
       shared.emptied.wait_for(lock, kStopPatience, [this] { return shared.sessions.empty(); });
@@ -283,7 +285,7 @@ Result<Server> Server::start(const ServerOptions& options, Routes routes, const 
   auto& acceptor = impl->shared.acceptor;
   tcp::endpoint endpoint(address, options.port);
   acceptor.open(endpoint.protocol(), error);
-  // `::` is every address of both families, and of IPv4 alone where the kernel has no IPv6.
+  // `::` accepts both families, or only IPv4 if the kernel has no IPv6.
   const bool any = address == net::ip::address_v6::any();
   if (any && error == net::error::address_family_not_supported) {
     endpoint = tcp::endpoint(tcp::v4(), options.port);

@@ -1,14 +1,16 @@
 // server: an HTTP/1.1 server for a few endpoints.
-// Source   Boost.Beast; Beast's and OpenSSL's only home is this folder
+// Source   Boost.Beast; only this folder uses Beast and OpenSSL
 // Errors   conflict (address in use), malformed (address), those of tls.hpp and token.hpp
-// Threads  handlers run on `threads` worker threads, several at once; they must be thread safe and may block for
-// milliseconds
+// Threads  handlers run on `threads` worker threads, several at once; they must be thread-safe and may block for
+//          milliseconds
 //
-// Connections  stay open for `idle_timeout`, before the first request for `request_timeout`; crowd.hpp says which one is closed when full
-// Refusals     400, 401, 404, 405, 408, 413, 421, 431, 500 and 503, each with one line that names the reason, and counted. The header alone
-//              decides Host, token, path, method, length and a route's own check: a body is read only of a request that passes
-// Answers      have a Content-Length; a stream has none and ends with its connection. A 401 asks for a bearer token, a handler's too, and
-//              comes later with each wrong token (guess_delay.hpp)
+// Connections  stay open for `idle_timeout`, before the first request for `request_timeout`; crowd.hpp chooses which
+//              one is closed when full
+// Refusals     400, 401, 404, 405, 408, 413, 421, 431, 500 and 503, each with a one-line reason; all are counted. Host,
+//              token, path, method, length and a route's own check are decided by the header alone; the body is read
+//              only if they pass
+// Answers      have a Content-Length; a stream has none and ends with its connection. A 401, a handler's too, asks for
+//              a bearer token and is delayed more with each wrong token (guess_delay.hpp)
 #pragma once
 
 #include <chrono>
@@ -35,28 +37,28 @@ struct Request {
   std::string path;    // decoded, without the query: "/api/v1/nodes"
   std::map<std::string, std::string> query;
   std::string body;
-  std::string authorization;                   // that header as it came; empty without
-  std::map<std::string, std::string> headers;  // the others, by their names in lower case; the last of equal ones
-  std::string from = {};                       // the peer's address, or of IPv6 its first 64 bits
+  std::string authorization;                   // the header as received; empty: none
+  std::map<std::string, std::string> headers;  // other headers by lower-case name; the last of duplicates
+  std::string from = {};                       // address of the peer; for IPv6 its first 64 bits
 };
 
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  // beside those that the server sets
-  std::shared_ptr<Broadcast> stream;    // whoever asked by GET becomes its listener; the body is not sent then
-  std::optional<Refused> refused = {};  // counted and logged as that
+  std::vector<std::pair<std::string, std::string>> headers;  // added to the server's own
+  std::shared_ptr<Broadcast> stream;    // a GET client becomes its listener, and the body is not sent
+  std::optional<Refused> refused = {};  // reason for which it is counted and logged
 };
 
 using Handler = std::function<Response(const Request&)>;
 
-// The longest body of a route that declares none.
+// Maximum body of a route that declares none.
 inline constexpr std::size_t kSmallestBodyBytes = 512;
 
-// A path's handler, and the limits of what reaches it.
+// Handler of a path with the limits of its requests.
 struct Route {
-  // Answers a request by its header, before its body is read; nullopt lets it pass.
+  // Answers a request from its header, before its body is read; nullopt lets it pass.
   using Check = std::function<std::optional<Response>(const Request&)>;
 
   Route() = default;
@@ -67,30 +69,30 @@ struct Route {
   Handler handler;
   std::size_t max_body_bytes = kSmallestBodyBytes;
   Check check;
-  bool any_host = false;  // for probes of other machines, which use any name; its answer holds no data
+  bool any_host = false;  // for probes by other machines, which use any name; the answer holds no data
 };
-// "METHOD /path"; a path that ends in "/" matches everything below it, but "/" itself alone. GET routes answer HEAD too.
+// "METHOD /path"; a path that ends in "/" matches everything below it, except "/" itself. GET routes answer HEAD, too.
 using Routes = std::map<std::string, Route>;
 
 struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;  // 0 picks one
   std::size_t max_header_bytes = 16 << 10;
-  // Of all requests that are being read or answered, without those of at most 64 KiB, as they arrive. When it is full, the body that has
-  // been arriving longest gives way; a request that finds only bodies at work gets a 503.
+  // Total size of the bodies being received or handled, without those of at most 64 KiB. When it is full, the body that
+  // has been arriving longest gives way; if all bodies are being handled, the request gets a 503.
   std::size_t max_bodies_bytes = 64 << 20;
   std::size_t max_connections = 256;
-  std::size_t max_per_source = 0;  // of them from one address; 0: a quarter. crowd.hpp says who gives way
+  std::size_t max_per_source = 0;  // maximum per address; 0: a quarter. crowd.hpp decides which one is closed
   std::chrono::milliseconds idle_timeout{120'000};    // kube-scheduler keeps idle connections for 90 s
-  std::chrono::milliseconds request_timeout{10'000};  // from first byte to last
+  std::chrono::milliseconds request_timeout{10'000};  // between first byte and last
   unsigned threads = 4;
-  TlsFiles tls;            // read again when they change
-  std::string token_file;  // empty: no token is needed
-  // Names besides those of hosts.hpp, without TLS: with it, a browser compares the certificate's.
+  TlsFiles tls;            // reloaded when they change
+  std::string token_file;  // empty: no token needed
+  // Names in addition to those of hosts.hpp. Not checked with TLS, where a browser checks the certificate's name.
   std::vector<std::string> hosts;
-  std::set<std::string> open_paths{"/livez", "/readyz"};  // that ask for no token; with a "/" at its end all below
-  std::shared_ptr<RefusalCounts> refusals;                // null: nobody looks
-  std::function<void()> turns;  // called each half second by a worker that is free; empty: nobody looks
+  std::set<std::string> open_paths{"/livez", "/readyz"};  // need no token; one that ends in "/" covers everything below
+  std::shared_ptr<RefusalCounts> refusals;                // optional
+  std::function<void()> turns;                            // called every half second by a free worker; optional
 };
 
 class Server {
@@ -98,7 +100,7 @@ class Server {
   static Result<Server> start(const ServerOptions& options, Routes routes, const Log& log);
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;
-  ~Server();  // stops accepting, lets handlers end, joins
+  ~Server();  // stops accepting, waits for handlers, joins threads
   std::uint16_t port() const;
 
  private:

@@ -81,13 +81,13 @@ bool Session::take(Turn next) {
   return true;
 }
 
-// Ends the read or write that is under way when the span is over.
+// Cancels the current read or write after `span`.
 void Session::limit(std::chrono::milliseconds span) {
   timed_out_ = false;
   timer_.expires_after(span);
   timer_.async_wait([weak = weak_from_this(), generation = ++generation_](error_code error) {
     if (error) return;
-    // A wait that had ended before it was replaced or cancelled is still delivered: the generation tells.
+    // A wait that ended before it was replaced or cancelled is still delivered; the generation detects it.
     if (const auto self = weak.lock(); self && self->generation_ == generation) {
       self->timed_out_ = true;
       error_code ignored;
@@ -105,12 +105,12 @@ void Session::await_request() {
   parser_.emplace();
   give_room();
   parser_->header_limit(static_cast<std::uint32_t>(shared_.options.max_header_bytes));
-  parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // its route's, once that is known
+  parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // the route's limit applies once the route is known
   if (buffer_.size() > 0) return read_header();
   if (stopping_ || shared_.stopping) return close();
   if (!first_ && !take(Turn::peer)) return close();
   idle_ = true;
-  // Whoever connects has something to say: connections that only wait would keep others out.
+  // A client that connects is expected to send: idle new connections would keep others out.
   const auto& options = shared_.options;
   limit(first_ ? std::min(options.request_timeout, options.idle_timeout) : options.idle_timeout);
   stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](error_code error, std::size_t count) {
@@ -124,7 +124,7 @@ void Session::await_request() {
   });
 }
 
-// Not by Beast: what it makes of a header does not show how that was written.
+// Reads the header itself, because Beast's parser does not show how it was written.
 void Session::read_header() {
   if (!take(Turn::peer)) return close();
   limit(shared_.options.request_timeout);
@@ -151,7 +151,7 @@ void Session::on_header(std::size_t bytes) {
   const auto wrong = wrong_with(head);
   buffer_.consume(parser_->put(net::buffer(head.data(), head.size()), error));
   if (error == bhttp::error::need_more) error = {};
-  // The parser first: of what is no HTTP at all, that is what is told.
+  // The parser's error comes first, so that text that is not HTTP gets the right reason.
   if (wrong && !error) return refuse(Refused::malformed, plain(400, "not an HTTP request: " + *wrong));
   on_read(error, true);
 }
@@ -179,7 +179,7 @@ void Session::read_more_body() {
       });
 }
 
-// For a client that waits for leave to send its body.
+// Answers a client that waits for "100 Continue" before it sends its body.
 void Session::invite_body() {
   static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
   stream_.async_write(kContinue, {}, [self = shared_from_this()](error_code error, std::size_t) {
@@ -207,7 +207,7 @@ void Session::on_read(error_code error, bool header) {
   on_request();
 }
 
-// All that the header decides, before any of the body is read.
+// Decides everything that the header alone decides, before any of the body is read.
 void Session::on_request() {
   const auto& message = parser_->get();
   auto target = parse_target(std::string_view(message.target().data(), message.target().size()));
@@ -233,7 +233,7 @@ void Session::on_request() {
   read_body();
 }
 
-// Room for what has arrived and for the next read: a length that is only announced holds none.
+// Reserves room for what has arrived and for the next read; an announced length alone reserves none.
 bool Session::hold_room(std::size_t bytes) {
   const std::size_t needed = bytes <= kSmallBody ? 0 : bytes + kReadBytes;
   const std::size_t held = held_bytes_.load();

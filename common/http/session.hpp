@@ -1,5 +1,5 @@
-// session: the server's inner parts: one connection, and what all of them share; private to this folder.
-// Threads  a Session's functions on its strand, start() and stop() from any; Shared's as they say
+// session: internals of the server: one connection, and the state that connections share; private to this folder.
+// Threads  a Session's functions run on its strand, start() and stop() on any thread; Shared's as noted
 #pragma once
 
 #include <utility>  // before Asio, which uses std::exchange and does not include it
@@ -39,18 +39,18 @@ using boost::system::error_code;
 
 struct Shared;
 
-// One line of text.
+// Response with one line of text.
 Response plain(int status, std::string text);
 
-// One connection: a strand, one timer and a chain of callbacks. Keeps itself alive through them.
+// Connection with a strand, one timer and a chain of callbacks, which keep it alive.
 class Session final : public Subscriber, public std::enable_shared_from_this<Session> {
  public:
   Session(Shared& shared, tcp::socket socket, TlsContext tls, Source from);
   ~Session() override;
   void start();
-  void stop();  // ends now when idle, else after the answer that is under way
+  void stop();  // now if idle, otherwise after the current answer
   Seat seat() const { return {&from_, turn_.load(), since_.load()}; }
-  // False: it is at work meanwhile. Ends else, for another one's sake.
+  // Closes the connection to make room for another. Returns false if its handler has started in the meantime.
   bool give_way();
   std::size_t held_bytes() const { return held_bytes_.load(); }
   void hear(Text text) override;
@@ -59,7 +59,7 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void run_start();
   void shake_hands();
   void await_request();
-  // False: it gave way to another one and is to close.
+  // Sets the turn. Returns false if the session has given way and must close.
   bool take(Turn next);
   bool has_given_way() const { return turn_.load() == Turn::gone; }
   void read_header();
@@ -101,16 +101,16 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   std::optional<bhttp::request_parser<bhttp::string_body>> parser_;
   Request request_;
   const Route* route_ = nullptr;
-  bool shows_secret_ = false;  // the request holds a token, or a body that may
-  std::string head_, body_;    // of the answer that is under way
+  bool shows_secret_ = false;  // the request has a token, or a body that may have one
+  std::string head_, body_;    // current answer
   std::array<char, 4096> discard_{};
   std::shared_ptr<Broadcast> listens_to_;
   std::deque<Text> unsaid_;
   std::size_t unsaid_bytes_ = 0;
   std::uint64_t generation_ = 0;
-  std::atomic<std::size_t> held_bytes_ = 0;  // of Shared's room for bodies
+  std::atomic<std::size_t> held_bytes_ = 0;  // this session's part of Shared::bodies_bytes
   bool idle_ = false;
-  bool first_ = true;  // nothing has come yet
+  bool first_ = true;  // no byte received yet
   bool stopping_ = false;
   bool timed_out_ = false;
   bool keep_ = true;
@@ -131,7 +131,7 @@ struct Shared {
   const ServerOptions options;
   const Routes routes;
   const Hosts hosts;
-  std::optional<TlsSource> tls;  // the acceptor's
+  std::optional<TlsSource> tls;  // used only by the acceptor
   const std::optional<Token> token;
   const Log& log;
 
@@ -139,43 +139,45 @@ struct Shared {
   std::condition_variable emptied;
   std::set<Session*> sessions;
   std::atomic<bool> stopping = false;
-  std::mutex room_mutex;  // of hold(); taken before `mutex`
+  std::mutex room_mutex;  // for hold(); taken before `mutex`
   std::atomic<std::size_t> bodies_bytes = 0;
-  std::atomic<std::uint64_t> turns = 0;  // of all sessions, so that the oldest is known
+  std::atomic<std::uint64_t> turns = 0;  // counts turns of all sessions, to find the oldest
   std::mutex told_mutex;
   LogThrottle told{std::chrono::seconds(60)};
   SystemClock clock;
   GuessDelay guesses;
 
-  // Behind what sessions use: handlers that are left when it is destroyed still own sessions.
+  // Declared after what sessions use: handlers left at its destruction still own sessions.
   net::io_context io;
   tcp::acceptor acceptor;
   net::steady_timer retry;
   net::steady_timer turned;
 
-  // Counts, and logs once a minute per reason.
+  // Counts the refusal, and logs once per minute and reason.
   void refused(Refused why, const std::string& what);
 
   void turn();
   void accept();
   void on_accept(error_code error, tcp::socket socket);
-  // Under the lock: whether there is room, and who has to make it.
+  // Decides under the lock whether there is room, and asks one connection to give way if needed.
   struct Admission {
     bool admitted = false, gave_way = false;
     std::vector<std::shared_ptr<Session>> looked_at;  // outlives the lock, which the last owner's destructor takes
   };
   Admission admit(const Source& newcomer) const;
-  // Adds to the room that a body holds, at the cost of bodies that have been arriving longer than since `since`; false: there is none.
+  // Reserves room for a body; bodies that have been arriving for longer than since `since` give way. Returns false if
+  // there is no room.
   bool hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since);
-  // Logs it once a minute.
+  // Logs at most once per minute and reason.
   void tell(std::string_view event, const std::string& reason, const std::string& what);
-  // The answer that a request's header decides; nullopt: `route` handles it. `length`: what it announces of its body.
+  // Returns the answer that the header decides, or nullopt if `route` handles the request. `length` is the announced
+  // size of the body.
   std::optional<Response> refusal(const Request& request, std::uint64_t length, const Route*& route);
-  // Counts and logs the refusal of a handler or a check.
+  // Counts and logs a refusal by a handler or a check.
   void count(const Request& request, const Response& response);
   bool open(const std::string& path) const;
   bool admits(const Request& request) const;
-  // The route of a method and path; else `allow` gets the methods that the path has.
+  // Finds the route of a method and path; otherwise sets `allow` to the methods of the path.
   const Route* find(const std::string& method, const std::string& path, std::string& allow) const;
 };
 

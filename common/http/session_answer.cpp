@@ -1,4 +1,4 @@
-// A session's answers, and its end.
+// Answers of a session, and its end.
 #include <boost/beast/http/status.hpp>
 
 #include "common/http/session.hpp"
@@ -6,7 +6,7 @@
 namespace wattle::http {
 namespace {
 
-// How long a closing connection may still send what we do not read, so that our answer is not lost to a reset.
+// Time for which a closing connection discards further input, so that a reset does not destroy our answer.
 constexpr std::chrono::milliseconds kLinger{5000};
 
 }  // namespace
@@ -16,7 +16,7 @@ void Session::send(Response response, bool keep) {
   const bool got_header = parser_->is_header_done();
   const bool old = got_header && message.version() == 10;
   keep_ = keep && message.keep_alive() && !stopping_ && !shared_.stopping;
-  parser_->get().body() = std::string();  // drops the part of a refused request's body that has arrived
+  parser_->get().body() = std::string();  // drops the received part of a refused request's body
   give_room();
   if (!take(Turn::peer)) return close();
   const auto status = static_cast<unsigned>(response.status);
@@ -36,7 +36,7 @@ void Session::send(Response response, bool keep) {
                          ? shared_.guesses.wrong(from_.network, shared_.clock.mono())
                          : std::chrono::milliseconds(0);
   if (delay.count() == 0) return write_answer();
-  idle_ = true;  // stop() does not wait for it
+  idle_ = true;  // lets stop() close at once
   unlimit();
   timer_.expires_after(delay);
   timer_.async_wait([self = shared_from_this()](error_code error) {

@@ -1,10 +1,10 @@
-// A session that has become a listener: it says what is published until either side has enough.
+// Listening sessions: send published events until either side ends.
 #include "common/http/session.hpp"
 
 namespace wattle::http {
 namespace {
 
-// No length: the answer ends with the connection.
+// Sends no length, because the answer ends with the connection.
 std::string stream_head(const Response& response) {
   std::string head =
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n";
@@ -18,7 +18,7 @@ void Session::listen(const Response& response) {
   if (!response.stream->join(shared_from_this(), from_))
     return refuse(Refused::too_many, {503, "text/plain; charset=utf-8", "as many listen as may; try again later\n"});
   listens_to_ = response.stream;
-  idle_ = true;  // stop() may end it at any time
+  idle_ = true;  // lets stop() close at any time
   if (stopping_ || shared_.stopping) return end_listening(false);
   error_code ignored;
   const auto bytes = static_cast<int>(listens_to_->options().send_buffer_bytes);
@@ -60,7 +60,7 @@ void Session::await_heartbeat() {
   });
 }
 
-// Who listens has nothing more to say; that he went is read.
+// A listener sends nothing more; the read detects that it disconnects.
 void Session::await_leaving() {
   stream_.async_read_some(net::buffer(discard_), [self = shared_from_this()](error_code error, std::size_t) {
     self->end_listening(error && self->timed_out_);

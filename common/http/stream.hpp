@@ -1,7 +1,7 @@
-// stream: the server's side of one TCP connection, plain or TLS; private to this folder.
-// Source   Boost.Asio; handlers are std::function, so that every operation is compiled once, in stream.cpp
+// stream: server side of one TCP connection, plain or TLS; private to this folder.
+// Source   Boost.Asio; handlers are std::function, so that every operation is compiled only once, in stream.cpp
 // Errors   error_code of the operation
-// Threads  single owner: the strand of its socket
+// Threads  single owner: the socket's strand
 #pragma once
 
 #include <utility>  // before Asio, which uses std::exchange and does not include it
@@ -29,10 +29,10 @@ class Stream {
   bool secure() const { return tls_ != nullptr; }
 
   void async_handshake(Ended done);
-  // Ends TLS, of a secure stream alone.
+  // Ends TLS; only for a secure stream.
   void async_shutdown(Ended done);
   void async_read_some(boost::asio::mutable_buffer into, Moved done);
-  // Writes both texts whole; they stay valid until `done` runs.
+  // Writes both texts completely; they must stay valid until `done` runs.
   void async_write(std::string_view first, std::string_view second, Moved done);
 
  private:

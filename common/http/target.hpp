@@ -1,5 +1,5 @@
-// target: the request target of HTTP, "/path?query", taken apart and percent-decoded. Pure.
-// Errors   malformed: not starting with '/', a broken %-escape, a NUL
+// target: parses and decodes an HTTP request target, "/path?query". Pure.
+// Errors   malformed: no leading '/', an invalid %-escape, a NUL
 // Threads  any
 #pragma once
 
@@ -13,7 +13,8 @@ namespace wattle::http {
 
 struct Target {
   std::string path;                          // decoded
-  std::map<std::string, std::string> query;  // decoded, '+' is a space; the last of equal keys wins; "?a" gives a = ""
+  std::map<std::string, std::string> query;  // decoded, '+' is a space; the last of duplicate keys wins; "?a" gives a =
+                                             // ""
 };
 
 Result<Target> parse_target(std::string_view text);

@@ -48,7 +48,7 @@ Status check_readable(const std::string& path, Use use) {
   return {};
 }
 
-// ssl::context throws, and its native functions do not; these are the native ones.
+// Uses OpenSSL's native functions, because those of ssl::context throw.
 Status fill(SSL_CTX* context, const TlsFiles& files, WallTime now) {
   WATTLE_CHECK(check_readable(files.certificate, Use::shown));
   WATTLE_CHECK(check_readable(files.key, Use::secret));
@@ -87,7 +87,7 @@ Result<TlsContext> load_tls(const TlsFiles& files, WallTime now) {
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   SSL_CTX_set_options(
       native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // A session that is taken up again would not show its certificate again.
+  // A resumed session would not present the client's certificate again.
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(native, 0);
   WATTLE_CHECK(fill(native, files, now));
@@ -108,7 +108,7 @@ const TlsContext& TlsSource::current(const Log& log) {
   if (print == fingerprint_) return context_;
   auto context = load_tls(files_, clock_.wall());
   if (!context) {
-    // The certificate and its key are replaced one after the other: the next look finds both.
+    // Certificate and key are replaced one after the other; the next check finds both.
     log.warn("certificate not read again, the old one stays", {{"error", context.error()}});
     fingerprint_ = print;
     return context_;

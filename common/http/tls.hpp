@@ -1,6 +1,6 @@
-// tls: the server's side of TLS: the context of new connections; private to this folder.
+// tls: server side of TLS: creates the context of new connections; private to this folder.
 // Source   OpenSSL through Boost.Asio; TLS 1.2 and 1.3, no renegotiation, no tickets
-// Errors   not_found, denied (a key that others may read), malformed (no PEM, no pair, expired)
+// Errors   not_found, denied (a key that others may read), malformed (not PEM, no matching pair, expired)
 // Threads  a TlsSource belongs to the acceptor's strand
 #pragma once
 
@@ -21,7 +21,7 @@ using TlsContext = std::shared_ptr<boost::asio::ssl::context>;
 
 Result<TlsContext> load_tls(const TlsFiles& files, WallTime now);
 
-// The context of new connections, read again when the files have changed. What cannot be read leaves the old one.
+// Holds the context of new connections and reloads it when the files change. Keeps the old context if reloading fails.
 class TlsSource {
  public:
   static Result<TlsSource> open_(TlsFiles files);

@@ -1,5 +1,5 @@
-// token: the secret that a scraper of /metrics, or whoever asks, must show.
-// Source   a file with one line, at least 16 characters, that only its owner may read (as Prometheus'
+// token: the secret that clients must present, for example a scraper of /metrics.
+// Source   a file with one line of at least 16 characters that only its owner may read (like Prometheus'
 //          `authorization.credentials_file`)
 // Errors   not_found, denied (others may read it), malformed
 // Threads  values
@@ -13,7 +13,7 @@
 
 namespace wattle::http {
 
-// The word in the file.
+// Returns the word in the file.
 Result<std::string> load_token(const std::string& path);
 
 inline constexpr std::string_view kPassCookie = "wattle_pass";
@@ -21,16 +21,16 @@ inline constexpr std::string_view kPassCookie = "wattle_pass";
 class Token {
  public:
   static Result<Token> load(const std::string& path);
-  // Of a header "Authorization: Bearer <token>". Takes as long for a wrong token as for the right one.
+  // Checks a header "Authorization: Bearer <token>" in constant time.
   bool admits(std::string_view authorization) const;
-  // Of what somebody typed; as long.
+  // Checks a typed word in constant time.
   bool is(std::string_view word) const;
   std::size_t size() const { return secret_.size(); }
 
-  // What stands in a browser's cookie for the token: an end and its HMAC-SHA256 by the token. It is good until then, over restarts, as
-  // long as the token is the same; the token itself is not in it.
+  // Value of a browser's cookie that stands for the token: an expiry time and its HMAC-SHA256 with the token as key. It
+  // stays valid until then, across restarts, while the token is unchanged, and does not contain the token.
   std::string pass(WallTime end) const;
-  // Of a header "Cookie: a=b; wattle_pass=...".
+  // Checks a header "Cookie: a=b; wattle_pass=...".
   bool admits_pass(std::string_view cookies, WallTime now) const;
 
  private:

@@ -1,4 +1,4 @@
-// The members of BasicJson that read and change arrays and objects.
+// Members of BasicJson that read and change arrays and objects.
 #include "common/json/object.hpp"
 #include "common/json/value.hpp"
 

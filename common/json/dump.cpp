@@ -1,5 +1,5 @@
-// Writes JSON values as text: byte for byte as nlohmann's dump with its error handler `replace`, whose shortest form of
-// a double it uses.
+// Writes JSON values as text, byte for byte like nlohmann's dump with the error handler `replace`. Uses nlohmann's
+// shortest form of a double.
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -26,12 +26,13 @@ void append_escaped(std::string& out, std::uint32_t point) {
 }
 
 struct Decoded {
-  std::size_t bytes = 0;  // of the character, or of what cannot be one
+  std::size_t bytes = 0;  // length of the character or of the invalid sequence
   std::uint32_t point = 0;
   bool valid = false;
 };
 
-// The character at `at` (not ASCII). Of text that is no UTF-8 the longest part that could begin a character counts.
+// Decodes the character at `at`, which is not ASCII. In invalid UTF-8, covers the longest part that could begin a
+// character.
 Decoded decode(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t lead = byte(at);
@@ -61,7 +62,7 @@ Decoded decode(std::string_view text, std::size_t at) {
 
 void append_text(std::string& out, std::string_view text, JsonText as) {
   out += '"';
-  std::size_t plain = 0;  // begin of what stands as it is
+  std::size_t plain = 0;  // start of the text to copy unchanged
   for (std::size_t at = 0; at < text.size();) {
     const auto letter = static_cast<std::uint8_t>(text[at]);
     if (letter >= 0x20 && letter < 0x7F && letter != '"' && letter != '\\') {

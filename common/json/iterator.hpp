@@ -12,7 +12,7 @@
 
 namespace wattle {
 
-// Over elements and over members alike; a value that is neither is one element, and null is none.
+// Iterates over elements or members. A value that is neither an array nor an object is one element; null has none.
 template <class Json, class Member>
 class JsonIterator {
  public:
@@ -63,7 +63,7 @@ class JsonIterator {
   Member* const* member_ = nullptr;
 };
 
-// One member of an object.
+// Member of an object.
 template <class Json, class Iterator>
 class JsonItem {
  public:

@@ -13,7 +13,7 @@
 
 namespace wattle {
 
-// Members stay where they are while others come and go.
+// Members keep their addresses while others are added and removed.
 template <JsonOrder order>
 struct BasicJson<order>::Object {
   Object() = default;
@@ -26,7 +26,7 @@ struct BasicJson<order>::Object {
     for (Member* each : members) delete each;
   }
 
-  // Sorted: where the key is or belongs. Added: where it is, or the end.
+  // Sorted: position where the key is or belongs. Added: position of the key, or the end.
   auto place(std::string_view key) const {
     if constexpr (order == JsonOrder::sorted) {
       return std::lower_bound(members.begin(), members.end(), key,
@@ -40,7 +40,7 @@ struct BasicJson<order>::Object {
     if (at == members.end() || (*at)->key != key) return members.data() + members.size();
     return members.data() + (at - members.begin());
   }
-  // The member of that key; one that is new is null.
+  // Returns the member with that key; adds a null member if there is none.
   Member& need(std::string_view key) {
     const auto at = place(key);
     if (at != members.end() && (*at)->key == key) return **at;

@@ -1,5 +1,5 @@
-// Parses received JSON: nlohmann's parser, which keeps its own stack, gives events; JsonBuilder makes values of them and
-// stops at the first limit that one of them breaks.
+// Parses received JSON. nlohmann's parser keeps its own stack and emits events; JsonBuilder builds values from them and
+// stops before the first value that would exceed a limit.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -9,13 +9,13 @@
 namespace wattle {
 namespace {
 
-// glibc: a word before each block, in steps of 16, and at least 32.
+// Heap size of a block in glibc: one word before each block, steps of 16, at least 32.
 constexpr std::size_t heap_bytes(std::size_t size) { return std::max<std::size_t>(32, (size + 8 + 15) / 16 * 16); }
 std::size_t text_bytes(std::size_t size) { return size > 15 ? heap_bytes(size + 1) : 0; }
 
-// While a list grows its elements are there three times: once in the old block, twice in the new one.
+// A growing list exists three times: once in the old block and twice in the new one.
 constexpr std::size_t kGrowth = 3;
-// Up to here a repeated key is found when it comes, beyond when the object ends.
+// Up to this size a repeated key is found at once; in larger objects, when the object ends.
 constexpr std::size_t kSmallObject = 16;
 constexpr JsonLimits kOwn{64 << 20, 1 << 30, 64};
 
@@ -65,7 +65,7 @@ class JsonBuilder {
         return true;
       }
     }
-    // Settling a large object takes as much again as its list.
+    // Settling a large object needs as much memory again as its list.
     if (!afford(heap_bytes(sizeof(Member)) + text_bytes(text.size()) + (kGrowth + 2) * sizeof(void*))) return false;
     members.reserve(
         std::max<std::size_t>(members.size() + 1, members.size() == members.capacity() ? 2 * members.size() : 0));
@@ -99,7 +99,7 @@ class JsonBuilder {
     return true;
   }
 
-  // Where the next value belongs, or null where a limit says no.
+  // Returns the place of the next value, or null if a limit is reached.
   Json* place() {
     if (open_.empty()) return &root_;
     if (open_.back()->is_object()) return &member_->value;
@@ -137,7 +137,7 @@ class JsonBuilder {
     return true;
   }
 
-  // In its order, and of each key one member: at the place of the first, with the value of the last.
+  // Sorts the members if needed and merges duplicate keys: at the place of the first, with the value of the last.
   bool settle(Json& object) {
     auto& members = object.object_->members;
     const auto by_key = [](const Member* a, const Member* b) { return a->key < b->key; };
@@ -171,7 +171,7 @@ class JsonBuilder {
   std::vector<Json*> open_;
   Member* member_ = nullptr;
   bool skip_next_ = false;
-  std::size_t skipped_ = 0;  // arrays and objects around this place that are left out
+  std::size_t skipped_ = 0;  // depth inside arrays and objects that are left out
   std::size_t built_bytes_ = 0;
   Error error_;
 };

@@ -1,4 +1,5 @@
-// json ref: what a JSON value is built from, as in {{"key", 1}, {"other", text}}; use common/json/value.hpp.
+// json ref: the source from which a JSON value is built, as in {{"key", 1}, {"other", text}}; use
+// common/json/value.hpp.
 // Cost     refers to its source and has no destructor, so a list of literals compiles to a few stores
 // Threads  values; no shared state
 #pragma once
@@ -22,7 +23,7 @@ class BasicJson;
 using SortedJson = BasicJson<JsonOrder::sorted>;
 using OrderedJson = BasicJson<JsonOrder::added>;
 
-// Refers to what a value is built from: {{"key", 1}, {"other", text}} is a list of these. Use it as a parameter only,
+// Refers to the source of a value: {{"key", 1}, {"other", text}} is a list of these. Use it only as a parameter,
 // because it refers to temporaries of the caller's expression.
 class JsonRef {
  public:
@@ -85,7 +86,7 @@ class JsonRef {
     for (const auto& [key, value] : *static_cast<const Map*>(from)) take(into, key, JsonRef(value));
   }
   const JsonRef* items() const { return static_cast<const JsonRef*>(from_); }
-  // A list of {"text", value} pairs, which makes an object.
+  // Returns whether this is a {"text", value} pair; a list of pairs makes an object.
   bool is_pair() const;
   bool is_members() const;
 

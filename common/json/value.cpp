@@ -157,7 +157,7 @@ void BasicJson<order>::assign(const JsonRef& from) {
     case Kind::sorted:
     case Kind::added:
       if ((from.kind_ == Kind::sorted) == (order == JsonOrder::sorted)) {
-        // JsonRef takes a value that may be moved from by &&, and so has it as one that is not const.
+        // JsonRef binds a movable value by &&, so the value itself is not const.
         auto* other = static_cast<BasicJson*>(const_cast<void*>(from.from_));
         BasicJson taken = from.moves_ ? BasicJson(std::move(*other)) : BasicJson(std::as_const(*other));
         swap(taken);
@@ -184,7 +184,7 @@ void BasicJson<order>::assign(const JsonRef& from) {
   }
 }
 
-// A list of pairs is an object: of pairs with one key the first counts.
+// A list of pairs becomes an object; the first of pairs with the same key counts.
 template <JsonOrder order>
 void BasicJson<order>::assign_list(const JsonRef* items, std::size_t count, bool may_be_object) {
   const bool members =

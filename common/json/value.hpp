@@ -1,8 +1,10 @@
 // json value: JSON documents as values, without a template library in the header.
-// Types    SortedJson keeps the members of objects by key, OrderedJson in the order in which they were added
-// Gives    building ({{"key", value}, ...}), reading (find, at, value, get), writing (dump) and parsing within JsonLimits
-// Errors   parse: malformed, out_of_range (a limit); the other members throw JsonError where a value is of another kind
-// Cost     destructor, copy, comparison and dump recurse; parse bounds the depth, so received text cannot make them deep
+// Types    SortedJson sorts the members of objects by key; OrderedJson keeps the order in which they were added
+// Gives    building ({{"key", value}, ...}), reading (find, at, value, get), writing (dump) and parsing within
+//          JsonLimits
+// Errors   parse: malformed, out_of_range (a limit); other members throw JsonError if a value is of another kind
+// Cost     destructor, copy, comparison and dump recurse; parse bounds the depth, so received text cannot make them
+//          deep
 // Threads  values; no shared state
 #pragma once
 
@@ -26,21 +28,21 @@ namespace wattle {
 enum class JsonKind : std::uint8_t { null, boolean, integer, natural, real, string, array, object, discarded };
 enum class JsonText { utf8, ascii };  // ascii escapes every character above 0x7e
 
-// A value is not of the kind, or has not the member, that was asked for.
+// Thrown if a value is not of the requested kind or does not have the requested member.
 class JsonError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Bounds of one parse. Each is checked before the value that breaks it is built.
+// Limits of one parse. Each is checked before the value that exceeds it is built.
 struct JsonLimits {
-  std::size_t text_bytes;   // of the text
-  std::size_t built_bytes;  // of the heap that the parsed value takes, growth of its lists included
-  std::size_t depth = 64;   // of nested arrays and objects
+  std::size_t text_bytes;   // size of the text
+  std::size_t built_bytes;  // heap of the parsed value, including growth of its lists
+  std::size_t depth = 64;   // nesting of arrays and objects
 };
 
 // Called for each key, with the number of objects and arrays around it; false leaves the member out of the result. A
-// member that is left out counts towards the depth, and towards nothing else.
+// member that is left out counts only towards the depth.
 using JsonKeep = std::function<bool(std::size_t depth, std::string_view key)>;
 
 template <JsonOrder order>
@@ -91,7 +93,7 @@ class BasicJson {
     swap(other);
     return *this;
   }
-  // The same document in the other order.
+  // Copies the document into the other order.
   explicit BasicJson(const BasicJson<order == JsonOrder::sorted ? JsonOrder::added : JsonOrder::sorted>& other)
       : BasicJson(JsonRef(other)) {}
 
@@ -102,15 +104,16 @@ class BasicJson {
 
   static BasicJson discarded() { return BasicJson(JsonKind::discarded); }
 
-  // Received text. `subject` names it in errors.
+  // Parses received text. `subject` names it in errors.
   static Result<BasicJson> parse(std::string_view text, const JsonLimits& limits, const std::string& subject = "JSON",
                                  const JsonKeep& keep = {});
-  // As parse; where that fails the result is_discarded, and so of no other kind.
+  // Like parse, but returns a discarded value on failure, which is of no other kind.
   static BasicJson read(std::string_view text, const JsonLimits& limits, const JsonKeep& keep = {});
-  // Text of our own, as in tests: 64 MiB, 1 GiB built, 64 deep. Throws JsonError.
+  // Parses our own text, for example in tests, within 64 MiB of text, 1 GiB built and a depth of 64. Throws JsonError.
   static BasicJson parse(std::string_view text);
 
-  // Compact where indent is negative. A byte that is no UTF-8 becomes U+FFFD, and a number that JSON lacks null.
+  // Writes compact text if indent is negative. Invalid UTF-8 becomes U+FFFD, and a number that JSON cannot express
+  // becomes null.
   std::string dump(int indent = -1, JsonText text = JsonText::utf8) const;
 
   JsonKind kind() const noexcept { return kind_; }
@@ -127,7 +130,7 @@ class BasicJson {
   bool is_object() const noexcept { return kind_ == JsonKind::object; }
   bool is_structured() const noexcept { return is_array() || is_object(); }
 
-  // Elements or members; null has none, and any other value is one.
+  // Number of elements or members; null has none, and any other value counts as one.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
 
@@ -149,7 +152,7 @@ class BasicJson {
   void get_to(std::vector<T>& out) const;
   template <class T, class Less>
   void get_to(std::map<std::string, T, Less>& out) const;
-  // A number is converted to the kind of number that is asked for, within its range.
+  // Converts a number to the requested type, within the type's range.
   template <class T>
   T get() const {
     T out{};
@@ -157,7 +160,7 @@ class BasicJson {
     return out;
   }
 
-  // A member's value, or null where there is none or this is no object.
+  // Value of a member; null if the member does not exist or this is not an object.
   const BasicJson* member(std::string_view key) const;
   BasicJson* member(std::string_view key);
   bool contains(std::string_view key) const { return member(key) != nullptr; }
@@ -171,7 +174,7 @@ class BasicJson {
   BasicJson& operator[](std::size_t index);
   BasicJson& operator[](int index) { return (*this)[static_cast<std::size_t>(index)]; }
   BasicJson& operator[](unsigned index) { return (*this)[static_cast<std::size_t>(index)]; }
-  // Null where there is none.
+  // Returns a null value if the member or element does not exist.
   const BasicJson& operator[](std::string_view key) const;
   const BasicJson& operator[](const char* key) const { return (*this)[std::string_view(key)]; }
   const BasicJson& operator[](const std::string& key) const { return (*this)[std::string_view(key)]; }
@@ -203,18 +206,18 @@ class BasicJson {
     push_back(value);
     return back();
   }
-  // Keeps the value of a key that is there.
+  // Adds a member; keeps the value of an existing key.
   void emplace(std::string_view key, const JsonRef& value);
-  // Members of another object, which replace ours.
+  // Copies the members of another object, replacing ours.
   void update(const BasicJson& other);
   std::size_t erase(std::string_view key);
   std::size_t erase(const char* key) { return erase(std::string_view(key)); }
   std::size_t erase(const std::string& key) { return erase(std::string_view(key)); }
   void erase(std::size_t index);
   iterator erase(iterator at);
-  iterator erase(iterator from, iterator to);  // of an array
+  iterator erase(iterator from, iterator to);  // only arrays
   void clear();
-  void reserve(std::size_t elements);  // of an array
+  void reserve(std::size_t elements);  // only arrays
   void swap(BasicJson& other) noexcept {
     std::swap(kind_, other.kind_);
     std::swap(natural_, other.natural_);
@@ -229,7 +232,7 @@ class BasicJson {
   JsonItems<BasicJson, iterator> items();
   JsonItems<const BasicJson, const_iterator> items() const;
 
-  // Numbers compare by value, whatever their kinds. Discarded equals nothing.
+  // Numbers compare by value across kinds. A discarded value equals no value.
   friend bool operator==(const BasicJson& a, const BasicJson& b) { return a.equals(b); }
   friend std::ostream& operator<<(std::ostream& out, const BasicJson& value) { return value.print(out); }
 

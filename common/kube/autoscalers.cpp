@@ -22,7 +22,7 @@ std::string path_of(AutoscalerKind kind, const std::string& name_space) {
   return std::string(kGroups[index]) + within + std::string(kPlurals[index]);
 }
 
-// Kinds that pods name as their owner, by the name that the autoscaler has.
+// Kinds that pods name as their owner under the name that the autoscaler uses.
 bool names_workload(const std::string& kind) {
   return kind == "Deployment" || kind == "StatefulSet" || kind == "ReplicaSet" || kind == "ReplicationController";
 }
@@ -39,7 +39,7 @@ struct Utilisation {
   explicit operator bool() const { return cpu || memory; }
 };
 
-// Resource and ContainerResource alike. A target that names no type, but a utilisation, is of that type.
+// Handles Resource and ContainerResource. A target without a type but with a utilisation is of type Utilization.
 void add_metric(const json& metric, Utilisation& out) {
   for (const char* source : {"resource", "containerResource"}) {
     const json& resource = member(metric, source);
@@ -50,7 +50,7 @@ void add_metric(const json& metric, Utilisation& out) {
   }
 }
 
-// As API servers have it, one without metrics scales by CPU utilisation.
+// Without metrics, an HPA scales by CPU utilisation, as API servers default it.
 Utilisation of_horizontal(const json& spec) {
   Utilisation out;
   const json& metrics = member(spec, "metrics");
@@ -61,7 +61,7 @@ Utilisation of_horizontal(const json& spec) {
   return out;
 }
 
-// KEDA's triggers cpu and memory are utilisation unless they say otherwise.
+// KEDA's triggers cpu and memory use utilisation unless they specify another type.
 Utilisation of_keda(const json& spec) {
   Utilisation out;
   const json& triggers = member(spec, "triggers");
@@ -99,7 +99,7 @@ Result<std::string> read_autoscalers(std::string_view body, AutoscalerKind kind,
     const std::string whole = what + " " + space + "/" + text_of(about, "name");
     const Utilisation by = kind == AutoscalerKind::horizontal ? of_horizontal(spec) : of_keda(spec);
     std::string target_kind = text_of(target, "kind");
-    if (target_kind.empty()) target_kind = "Deployment";  // as KEDA has it
+    if (target_kind.empty()) target_kind = "Deployment";  // KEDA's default
     if (names_workload(target_kind)) {
       const std::string owner = shortened(target_kind + "/" + name, kMaxNameBytes);
       const std::string workload = space + "/" + std::string(lasting_owner(owner));

@@ -1,7 +1,7 @@
-// copy: the objects that a mirror follows, as values, and what has changed of them since their owner last looked.
-// Bounds   one change per object at most, however often it changed: the owner may be late
-// Rules    an object that says the same as before is no change; of a list, what is not in it is gone
-// Errors   none; an object without a key is left out
+// copy: values of the objects that a mirror follows, and their changes since the owner last took them.
+// Bounds   at most one change per object, however often it changed, because the owner may be late
+// Rules    an object equal to its last value is no change; an object missing from a list is gone
+// Errors   none; objects without a key are left out
 // Threads  the mirror's thread fills it; take() and size() from any
 #pragma once
 
@@ -24,17 +24,17 @@ namespace wattle::kube {
 template <class T>
 struct Change {
   std::string key;
-  std::shared_ptr<const T> now;  // null: it is gone
-  bool followed = false;         // seen as it happened; false: a list showed it
+  std::shared_ptr<const T> now;  // the object; null: it is gone
+  bool followed = false;         // true: seen in a watch; false: found by a list
 };
 
 template <class T>
 class Copy final : public Sink {
  public:
-  // `woken` is called, on the mirror's thread, when there is something to take.
+  // `woken` is called on the mirror's thread when there are changes to take.
   Copy(T (*read)(const SortedJson&), std::function<void()> woken) : read_(read), woken_(std::move(woken)) {}
 
-  // In no particular order.
+  // Returns the changes, in no particular order.
   std::vector<Change<T>> take() {
     std::map<std::string, Change<T>> changed;
     {
@@ -67,7 +67,7 @@ class Copy final : public Sink {
       kept = std::move(value);
       changed_[key] = {key, kept, !listing_};
     }
-    // Of a list only when it is whole: nodes and pods that come together are cheaper.
+    // A list wakes the owner only when complete, because it is cheaper to handle its objects together.
     if (!listing_) woken_();
   }
   void end_list() override {
@@ -100,9 +100,9 @@ class Copy final : public Sink {
 
   T (*read_)(const SortedJson&);
   const std::function<void()> woken_;
-  bool listing_ = false;  // of the mirror's thread, as the next
+  bool listing_ = false;  // used only by the mirror's thread, like listed_
   std::set<std::string> listed_;
-  mutable std::mutex mutex_;  // guards both below
+  mutable std::mutex mutex_;  // guards objects_ and changed_
   Objects objects_;
   std::map<std::string, Change<T>> changed_;
 };

@@ -1,5 +1,6 @@
-// http_api: an API server over HTTPS, as a service account sees it.
-// Source   token_file is read before each request, since kubelets renew it; the authority's file at each new connection
+// http_api: client of an API server over HTTPS, with a service account's rights.
+// Source   token_file is read before each request, because kubelets renew it; the authority's file for each new
+//          connection
 // Errors   not_found, denied (files; TLS), unavailable, timeout, malformed
 // Threads  single owner; stop() from any
 #pragma once
@@ -16,17 +17,18 @@ namespace wattle::kube {
 
 struct ApiServer {
   http::Origin origin;
-  std::string token_file = {};  // empty: none is shown
+  std::string token_file = {};  // empty: no token is sent
   std::string prefix =
-      {};  // path before that of each request, as Rancher and Teleport have one: "/k8s/clusters/c-1"; may be empty
+      {};  // path before each request's own, as in Rancher and Teleport: "/k8s/clusters/c-1"; may be empty
 };
 
-// What every pod is given: the address from the environment's KUBERNETES_SERVICE_HOST and _PORT, token and authority from
-// /var/run/secrets/kubernetes.io/serviceaccount. not_found: this is no pod, or it has no token mounted.
+// The server that every pod can use: its address is in the environment's KUBERNETES_SERVICE_HOST and _PORT, token and
+// authority are in /var/run/secrets/kubernetes.io/serviceaccount. not_found: this is not a pod, or it has no token
+// mounted.
 Result<ApiServer> in_cluster();
-// "https://host:port", or http:// for a proxy on loopback.
+// Parses "https://host:port", or http:// for a proxy on loopback.
 Result<http::Origin> parse_url(const std::string& url);
-// The same, with a path before that of each request: "https://host/k8s/clusters/c-1".
+// Like parse_url, but allows a path before each request's own: "https://host/k8s/clusters/c-1".
 Result<ApiServer> parse_server(const std::string& url);
 
 class HttpApi final : public Api {
@@ -36,10 +38,10 @@ class HttpApi final : public Api {
   Result<Reply> stream(const std::string& target, const std::function<bool(std::string_view)>& line) override;
   Result<Reply> post(const std::string& target, const std::string& body);
   Result<Reply> put(const std::string& target, const std::string& body);
-  // A strategic merge patch: containers are told apart by name.
+  // Sends a strategic merge patch, which matches containers by name.
   Result<Reply> patch(const std::string& target, const std::string& body);
   Result<Reply> remove(const std::string& target);
-  // What is under way ends, and no later request begins.
+  // Ends the current request; no later request begins.
   void stop();
 
  private:

@@ -1,5 +1,5 @@
-// json: reading what an API server says without trusting its shape; private to this folder.
-// Absent   a member that is not there, or of another type, is null or empty text
+// json: reads the API server's JSON without trusting its shape; private to this folder.
+// Unset    a missing member, or one of another type, is null or empty text
 // Threads  pure
 #pragma once
 
@@ -11,10 +11,10 @@ namespace wattle::kube {
 
 inline constexpr std::size_t kMaxNameBytes = 256;
 
-// The member of an object, or null.
+// Member of an object; null if there is none.
 const SortedJson& member(const SortedJson& object, const char* key);
 std::string text_of(const SortedJson& object, const char* key);
-// Cut at a whole character.
+// Cuts the text between characters.
 std::string shortened(std::string text, std::size_t bytes);
 
 }  // namespace wattle::kube

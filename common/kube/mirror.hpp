@@ -1,6 +1,6 @@
-// mirror: a thread that follows one kind of object and hands on what changes.
-// Errors   none that end it: what goes wrong is in health(), and is logged when it begins and when it is over
-// Threads  start() and the destructor: the owner's; the sink is called on the mirror's own thread; health() any
+// mirror: a thread that follows one kind of object and passes its changes to a sink.
+// Errors   none end it: health() has the current problem, and its start and end are logged
+// Threads  start() and destructor by the owner; the sink is called on the mirror's own thread; health() any
 #pragma once
 
 #include <condition_variable>
@@ -16,13 +16,13 @@ namespace wattle::kube {
 
 struct MirrorHealth {
   bool synced = false;
-  std::string problem;  // empty: all is well
+  std::string problem;  // empty: no problem
   ReflectorFigures figures;
 };
 
 class Mirror {
  public:
-  // `sink` must outlive it.
+  // `sink` must outlive the mirror.
   Mirror(ApiServer server, ReflectorOptions options, Sink& sink, const Log& log);
   Mirror(const Mirror&) = delete;
   Mirror& operator=(const Mirror&) = delete;

@@ -10,7 +10,7 @@ using json = SortedJson;
 constexpr const char* kMirror = "kubernetes.io/config.mirror";
 constexpr const char* kSource = "kubernetes.io/config.source";
 
-// The reference to the Node that controls the pod and that the pod is bound to; null: there is none.
+// Reference to the Node that controls the pod and to which the pod is bound; null if there is none.
 const json& node_reference(const json& pod) {
   static const json kNone;
   const std::string node = text_of(member(pod, "spec"), "nodeName");

@@ -1,7 +1,8 @@
-// mirror_claim: the static pod that a pod object says it mirrors.
+// mirror_claim: the static pod that a pod object claims to mirror.
 // Source   metadata.{annotations,creationTimestamp,ownerReferences}, spec.nodeName
-// Rules    the annotation kubernetes.io/config.mirror counts only if the pod's controller is the Node that spec.nodeName names and the pod is
-//          not marked as coming from the API server. A user can write all of that: static_pods.hpp decides which claims are granted
+// Rules    the annotation kubernetes.io/config.mirror counts only if the pod's controller is the Node that
+//          spec.nodeName names and the pod is not marked as coming from the API server. A user can write all of that:
+//          static_pods.hpp decides which claims are granted
 // Errors   none: a claim that does not count is empty
 // Threads  pure
 #pragma once
@@ -13,14 +14,15 @@
 namespace wattle::kube {
 
 struct MirrorClaim {
-  std::string uid;       // that the kubelet gave the static pod, as in its cgroup's name; empty: the object claims none
-  std::string node_uid;  // of the Node that controls the pod
+  std::string uid;       // UID that the kubelet gave the static pod, as in its cgroup's name; empty: no claim
+  std::string node_uid;  // UID of the Node that controls the pod
   std::string created;   // metadata.creationTimestamp
   bool operator==(const MirrorClaim&) const = default;
 };
 MirrorClaim read_mirror_claim(const SortedJson& pod);
 
-// A pod whose controller is the Node that it is bound to is a static pod: no scheduler places it.
+// Returns whether the pod's controller is the Node to which it is bound. It is then a static pod, not placed by a
+// scheduler.
 bool is_controlled_by_its_node(const SortedJson& pod);
 
 }  // namespace wattle::kube

@@ -1,7 +1,8 @@
-// node: what Wattle needs of a v1.Node.
-// Source   metadata.{uid,name,labels,annotations}, spec.{unschedulable,taints}, status.{allocatable,conditions,nodeInfo}
+// node: the fields of a v1.Node that Wattle uses.
+// Source   metadata.{uid,name,labels,annotations}, spec.{unschedulable,taints},
+//          status.{allocatable,conditions,nodeInfo}
 // Units    cores, bytes
-// Errors   none: what cannot be read is told in `problems` and left at its default
+// Errors   none: unreadable values keep their default and are listed in `problems`
 // Threads  pure
 #pragma once
 
@@ -28,7 +29,7 @@ struct Node {
   std::vector<std::string> soft_taints;  // "key=value" of each taint with the effect PreferNoSchedule, sorted
   std::string kernel, kubelet;           // versions, for people
   std::vector<std::string> problems;
-  // The label kZoneLabel; empty: the node has none.
+  // Value of the label kZoneLabel; empty if the node has none.
   std::string zone() const;
   bool operator==(const Node&) const = default;
 };

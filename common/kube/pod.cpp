@@ -14,10 +14,10 @@ using json = SortedJson;
 
 constexpr std::size_t kMaxAppBytes = 512;  // the wire takes 4096 in one text
 constexpr std::size_t kMaxLabelsBytes = 4096;
-constexpr std::size_t kMaxShownBytes = 64;  // of a value in a problem
+constexpr std::size_t kMaxShownBytes = 64;  // for a value shown in a problem
 constexpr std::size_t kMaxIdsBytes = 4096;
 constexpr std::size_t kIdDigits = 12;
-constexpr double kMaxQuantity = 1e18;  // an exabyte; far beyond it sums are no longer finite
+constexpr double kMaxQuantity = 1e18;  // an exabyte; sums of much larger values may not be finite
 
 void problem(Pod& pod, const std::string& what) { pod.problems.push_back(what); }
 
@@ -46,7 +46,8 @@ Request most_of(const Request& a, const Request& b) {
   return {std::max(a.cpu_cores, b.cpu_cores), std::max(a.memory_bytes, b.memory_bytes)};
 }
 
-// What is asked for, allocated and in force differ while requests change: a scheduler counts the most. What can never be is not counted.
+// Requested, allocated and actual resources differ while requests change; a scheduler counts the largest, without
+// infeasible requests.
 Request request_of(const json& container, const json& statuses, const std::string& where, Pod& pod) {
   const Request asked =
       resources_of(member(member(container, "resources"), "requests"), where + ".resources.requests", pod);
@@ -61,8 +62,8 @@ Request request_of(const json& container, const json& statuses, const std::strin
   return asked;
 }
 
-// As kube-scheduler counts: containers together, or the most that one step of initialisation needs, whichever is more;
-// init containers that go on running (restartPolicy Always) count in both.
+// Counts as kube-scheduler does: the sum of all containers, or the most that one init step needs, whichever is larger.
+// Init containers that keep running (restartPolicy Always) count in both.
 Request pod_request(const json& spec, const json& status, Pod& pod) {
   Request running, sidecars, starting;
   std::size_t index = 0;
@@ -94,7 +95,7 @@ Request pod_request(const json& spec, const json& status, Pod& pod) {
   return total;
 }
 
-// A latency in ms under the annotation's name, or under the one that the earlier system used.
+// Reads a latency in ms from the annotation `name`, or from `older`, its name in the earlier system.
 std::optional<double> latency_ms(const json& annotations, const char* name, const char* older, Pod& pod) {
   for (const char* key : {name, older}) {
     const json& value = member(annotations, key);
@@ -150,7 +151,7 @@ std::string container_names(const json& spec) {
   return shortened(names, kMaxAppBytes);
 }
 
-// "containerd://<64 digits>"; empty where it is none.
+// First digits of "containerd://<64 digits>"; empty if the text has another form.
 std::string short_id(const json& state) {
   const std::string id = text_of(state, "containerID");
   const std::size_t scheme = id.find("://");
@@ -159,7 +160,7 @@ std::string short_id(const json& state) {
   return digits.find_first_not_of("0123456789abcdef") == std::string::npos ? digits : "";
 }
 
-// Those that ended first.
+// Lists containers that ended before those that run.
 std::string container_ids_of(const json& status) {
   std::string ids;
   for (const char* kind : {"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"})
@@ -174,7 +175,7 @@ std::string container_ids_of(const json& status) {
   return ids;
 }
 
-// The owner that manages the pod: the one marked as controller, else the first.
+// Owner that manages the pod: the one marked as controller, otherwise the first.
 const json& owner_of(const json& metadata) {
   static const json kNone;
   const json& owners = member(metadata, "ownerReferences");
@@ -198,7 +199,7 @@ PodFailure failure_of_wait(const json& waiting) {
   return reason == "CrashLoopBackOff" ? PodFailure::crash : PodFailure::failed_start;
 }
 
-// `asked_to_end`: what ends now is no crash; what ended before, and was started again, is.
+// If `asked_to_end`, a container that ends now did not crash; one that ended before and was restarted did.
 PodFailure failure_of_containers(const json& statuses, bool asked_to_end) {
   PodFailure worst = PodFailure::none;
   for (const json& container : statuses) {
@@ -241,7 +242,7 @@ PodFailure failure_of(const json& status, bool leaving) {
   const std::string phase = text_of(status, "phase"), reason = text_of(status, "reason");
   if (reason == "Evicted" || text_of(condition_of(status, "DisruptionTarget"), "status") == "True")
     return PodFailure::evicted;
-  // A time that its owner set is over; or it is as good as done, and what serves it is told to end.
+  // The owner's deadline has passed, or the pod is nearly complete and its sidecars are being stopped.
   const bool asked_to_end = leaving || reason == "DeadlineExceeded" || phase == "Succeeded";
   const json& containers = member(status, "containerStatuses");
   const PodFailure worst =
@@ -263,7 +264,7 @@ std::string app_of(const json& owner, const json& spec) {
   return shortened(app, kMaxAppBytes);
 }
 
-// What is no label to an API server either is left out: it would be taken for two.
+// Leaves out labels that an API server would reject, because they would read as two.
 std::string labels_of(const json& metadata) {
   const json& labels = member(metadata, "labels");
   std::string text;
@@ -277,7 +278,7 @@ std::string labels_of(const json& metadata) {
   return text;
 }
 
-// A ReplicaSet that a Deployment made is named by it and by the hash of its template, which its pods have as a label.
+// A Deployment names its ReplicaSet after itself and the hash of the pod template, which the pods have as a label.
 std::string owner_name(const json& metadata, const json& owner) {
   if (!owner.is_object()) return "Pod/" + text_of(metadata, "name");
   const std::string kind = text_of(owner, "kind"), name = text_of(owner, "name");

@@ -1,9 +1,9 @@
-// preferences: what a v1.Pod prefers without requiring it, as kube-scheduler's score plugins read it.
+// preferences: what a v1.Pod prefers without requiring it, read like kube-scheduler's score plugins.
 // Source   spec.affinity.{nodeAffinity,podAffinity,podAntiAffinity}.preferredDuringSchedulingIgnoredDuringExecution,
 //          spec.{topologySpreadConstraints,tolerations}, metadata.{labels,ownerReferences}
-// Rules    A pod with labels and without constraints of its own counts as one that kube-scheduler spreads by default: which Services
-//          and owners select it is not part of a pod. Pods of Jobs, DaemonSets and nodes do not
-// Errors   none: values of another type are passed over
+// Rules    a pod with labels and without constraints of its own counts as spread by default, because its Services and
+//          owners are not part of the pod. Pods of Jobs, DaemonSets and nodes do not
+// Errors   none: values of another type are ignored
 // Threads  pure
 #pragma once
 

@@ -16,7 +16,7 @@ constexpr int kGone = 410;
 constexpr double kLongestPause_s = 32;
 constexpr std::size_t kShownBytes = 200;
 
-// As a value in a query: what may stand there without doubt, the rest by its bytes.
+// Percent-encodes a value of a query.
 std::string encoded(std::string_view text) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
   std::string out;
@@ -35,7 +35,7 @@ std::string encoded(std::string_view text) {
   return out;
 }
 
-// What a Status object says; else the start of the text.
+// Message of a Status object, otherwise the start of the text.
 std::string said(int status, const std::string& body) {
   const json object = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
   std::string text = text_of(object, "message");
@@ -81,7 +81,7 @@ Duration Reflector::list() {
     const json& metadata = member(page, "metadata");
     const json& items = member(page, "items");
     version = text_of(metadata, "resourceVersion");
-    // No items may be written as null.
+    // An empty list may be written as null.
     if (version.empty() || !(items.is_array() || items.is_null())) {
       ++figures_.malformed;
       return fail_("the answer is no list with a resourceVersion");
@@ -117,7 +117,7 @@ Duration Reflector::watch() {
   if (relist || (reply && reply->status == kGone)) {
     ++figures_.too_old;
     version_.clear();
-    // At once the first time; a server that says so again and again is not hammered.
+    // The first new list follows at once; repeated ones are delayed to spare the server.
     return futile_++ == 0 ? Duration::zero() : pause(futile_);
   }
   if (!reply) return fail_(reply.error().message());
@@ -125,7 +125,7 @@ Duration Reflector::watch() {
   if (version_.empty()) return fail_("a line of the watch is no event; listing anew");
   failed_ = futile_ = 0;
   problem_.clear();
-  // A server that ends every watch at once is not called in a tight loop.
+  // Avoids a tight loop with a server that ends every watch at once.
   return heard ? Duration::zero() : from_seconds(std::uniform_real_distribution<double>(0.5, 1.0)(random_));
 }
 
@@ -134,7 +134,7 @@ bool Reflector::take(std::string_view line, bool& relist) {
   const std::string type = text_of(event, "type");
   const json& object = member(event, "object");
   if (type == "ERROR") {
-    // Too old is the usual one; a new list mends whatever else it is.
+    // The usual error is "too old"; a new list recovers from the others as well.
     relist = true;
     return false;
   }

@@ -1,8 +1,8 @@
-// reflector: keeps a copy of one kind of object the way the API server means it: list once, then watch from there.
-// Method   pages of `limit`; watch with bookmarks from the list's resourceVersion; a watch that ends is taken up again
-//          where it was; 410 (too old) and what cannot be read mean a new list; everything else is tried again after a pause that
-//          doubles to 32 s, with jitter
-// Errors   step() never fails: it says when to be called again; figures() and problem() tell how it goes
+// reflector: keeps a copy of one kind of object as Kubernetes clients should: list once, then watch from that version.
+// Method   lists in pages of `limit`; watches with bookmarks from the list's resourceVersion; resumes a watch that ends
+//          where it was; lists again after 410 (too old) or an unreadable event; retries everything else after a pause
+//          that doubles up to 32 s, with jitter
+// Errors   none: step() returns when to call it again; figures() and problem() describe the state
 // Threads  single owner, which may block in Api
 #pragma once
 
@@ -24,24 +24,25 @@ struct Reply {
   std::string body;
 };
 
-// An API server, as a reflector needs it.
+// API server as a reflector uses it.
 class Api {
  public:
   virtual ~Api() = default;
   virtual Result<Reply> get(const std::string& target) = 0;
-  // Lines of the answer as they come, until the peer ends it, `line` says false or nothing came for too long (an error).
-  // A status other than 200 is in the reply, with its body; no line is given then.
+  // Passes the lines of the answer as they arrive, until the peer ends it, `line` returns false or no line arrives for
+  // too long (an error). For a status other than 200, returns the reply with its body and passes no line.
   virtual Result<Reply> stream(const std::string& target, const std::function<bool(std::string_view)>& line) = 0;
 };
 
-// Where objects go. All calls come from step().
+// Receives objects. All calls come from step().
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void begin_list() = 0;  // what is not put until end_list() is gone; one that was not ended counts for nothing
+  virtual void begin_list() = 0;  // objects that are not put before end_list() are gone; a list without end_list() is
+                                  // void
   virtual void put(const SortedJson& object) = 0;
   virtual void end_list() = 0;
-  virtual void erase(const SortedJson& object) = 0;  // its last state
+  virtual void erase(const SortedJson& object) = 0;  // last state of the object
 };
 
 struct ReflectorOptions {
@@ -54,19 +55,19 @@ struct ReflectorOptions {
 
 struct ReflectorFigures {
   std::uint64_t lists = 0, watches = 0, events = 0, bookmarks = 0;
-  std::uint64_t too_old = 0;    // 410: listed anew
-  std::uint64_t failures = 0;   // of any kind
-  std::uint64_t malformed = 0;  // lines and pages that are no such thing
+  std::uint64_t too_old = 0;    // 410: listed again
+  std::uint64_t failures = 0;   // all kinds of failures
+  std::uint64_t malformed = 0;  // lines and pages that could not be read
 };
 
 class Reflector {
  public:
   Reflector(Api& api, Sink& sink, ReflectorOptions options);
-  // One whole list or one whole watch. The pause before the next call.
+  // Runs one whole list or one whole watch. Returns the pause before the next call.
   Duration step();
-  bool synced() const { return !version_.empty(); }  // a whole list was taken, and is being followed
+  bool synced() const { return !version_.empty(); }  // a whole list was received and is being followed
   const ReflectorFigures& figures() const { return figures_; }
-  const std::string& problem() const { return problem_; }  // the last one; empty: all is well
+  const std::string& problem() const { return problem_; }  // last problem; empty: none
 
  private:
   Duration list();
@@ -80,9 +81,9 @@ class Reflector {
   Sink& sink_;
   ReflectorOptions options_;
   std::mt19937_64 random_;
-  std::string version_;       // resourceVersion that the copy stands at; empty: list
-  std::uint32_t failed_ = 0;  // in a row
-  std::uint32_t futile_ = 0;  // watches in a row that told nothing and meant a new list
+  std::string version_;       // resourceVersion of the copy; empty: list again
+  std::uint32_t failed_ = 0;  // failures in a row
+  std::uint32_t futile_ = 0;  // watches in a row without an event that led to a new list
   ReflectorFigures figures_;
   std::string problem_;
 };

@@ -10,7 +10,7 @@ using json = SortedJson;
 constexpr std::chrono::minutes kPermit{5};
 constexpr std::chrono::minutes kPreBind{10};
 
-// The scheduler-plugins' coscheduling (both of its names), Kueue and Volcano.
+// Group keys of the scheduler-plugins' coscheduling (both of its names), Kueue and Volcano.
 constexpr const char* kGroupKeys[] = {"scheduling.x-k8s.io/pod-group",         "pod-group.scheduling.sigs.k8s.io",
                                       "pod-group.scheduling.sigs.k8s.io/name", "kueue.x-k8s.io/pod-group-name",
                                       "scheduling.k8s.io/group-name",          "volcano.sh/job-name"};

@@ -43,7 +43,7 @@ std::string StaticPods::holder(const std::string& claimed) const {
   return "";
 }
 
-// `changed`: mirror pods, by the API server's UIDs, whose change is to be handed on.
+// Adds to `changed` the mirror pods, by their UIDs from the API server, whose change is to be returned.
 void StaticPods::grant(const std::string& claimed, std::set<std::string>& changed, ResolvedPods& out) {
   const auto claims = claims_.find(claimed);
   if (claims == claims_.end()) return;
@@ -62,7 +62,7 @@ ResolvedPods StaticPods::resolve(const std::vector<Change<Node>>& nodes, std::ve
   ResolvedPods out;
   std::set<std::string> concerned = learn(nodes);
   std::set<std::string> changed;         // mirror pods
-  std::map<std::string, bool> followed;  // of those
+  std::map<std::string, bool> followed;  // keyed by UID of a changed mirror pod
   for (Change<Pod>& change : pods) {
     const std::string uid = change.key;
     const auto known = mirrors_.find(uid);
@@ -72,7 +72,7 @@ ResolvedPods StaticPods::resolve(const std::vector<Change<Node>>& nodes, std::ve
     if (change.now)
       given_.insert(uid);
     else
-      remember(uid);  // one that came and went between two looks, too
+      remember(uid);  // includes pods that came and went between two calls
     if (!change.now) given_.erase(uid);
     concerned.insert(uid);
     bool fresh = !was_mirror;

@@ -1,5 +1,5 @@
-// copy: a database's content in another file, made a part at a time while its owner goes on writing.
-// Source   sqlite3_backup: what the owner writes meanwhile is in the copy as well
+// copy: copies a database into another file, one part at a time, while its owner keeps writing.
+// Source   sqlite3_backup: the copy includes what the owner writes in the meantime
 // Errors   as database.hpp, naming the copy
 // Threads  that of the database, which must outlive it
 #pragma once
@@ -15,9 +15,9 @@ namespace wattle::sqlite {
 
 class Copy {
  public:
-  // Into a file that is made anew, mode 0600. Nobody may rely on it before it is whole.
+  // Starts a copy into a new file with mode 0600. The file must not be used until the copy is complete.
   static Result<Copy> begin(Database& from, const std::string& path);
-  // At most so many pages more. True: it is whole.
+  // Copies at most `pages` more pages. Returns true when the copy is complete.
   Result<bool> step(int pages);
 
  private:

@@ -42,15 +42,15 @@ Error explain(int code, int system_error, const std::string& path, std::string w
       return {Errc::io, path, what, "look at the disk (dmesg), then start again"};
   }
 }
-// A file for this process's user alone, made so if it is not there: the log beside it gets the same mode. Whatever else is there under
-// its name is left to whoever asked: SQLite would tell of a FIFO what says nothing.
+// Creates the file with mode 0600 if it does not exist; SQLite gives its log the same mode. Rejects anything that is
+// not a regular file, because SQLite's error for a FIFO explains nothing.
 Status keep_private(const std::string& path) {
   for (const std::string& file : {path, path + "-wal"}) {
     WATTLE_CHECK(check_regular(file));
     struct stat info {};
     if (::stat(file.c_str(), &info) == 0 && (info.st_mode & 077U) != 0) ::chmod(file.c_str(), 0600);
   }
-  // What keeps it from being made is SQLite's to tell.
+  // SQLite reports why the file cannot be created.
   static_cast<void>(Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600)));
   return {};
 }
@@ -127,12 +127,12 @@ Result<std::unique_ptr<Database>> Database::make_bare(const std::string& path) {
   return opened;
 }
 
-// Exclusive locking comes first: the log's index is then kept in this process's memory instead of a shared file, and the
-// lock is held until the end.
+// Sets exclusive locking first: then the log's index is in this process's memory instead of a shared file, and the lock
+// is held until the end.
 Status Database::set_up(const DatabaseOptions& options) {
   ::sqlite3_busy_timeout(database_.get(), kBusyTimeoutMs);
   WATTLE_CHECK(run("PRAGMA locking_mode=EXCLUSIVE"));
-  // FULL, and the journal that turns the log on is gone for good before the log is used.
+  // EXTRA acts like FULL, and also makes the removal of the journal durable that turns the log on.
   WATTLE_CHECK(run("PRAGMA synchronous=EXTRA"));
   WATTLE_CHECK(run("PRAGMA page_size=" + std::to_string(options.page_bytes)));
   WATTLE_CHECK(run("PRAGMA cache_size=-" + std::to_string(options.cache_kib)));
@@ -147,7 +147,7 @@ Status Database::set_up(const DatabaseOptions& options) {
   WATTLE_CHECK(run("PRAGMA cell_size_check=ON"));
   WATTLE_TRY(const auto page_bytes, integer("PRAGMA page_size"));
   page_bytes_ = static_cast<std::uint64_t>(page_bytes);
-  // Takes the lock: two processes must not find out about each other at their first commit.
+  // Takes the lock now, so that two processes do not find each other only at their first commit.
   return run("BEGIN IMMEDIATE; COMMIT");
 }
 
@@ -233,7 +233,7 @@ Result<Transaction> Transaction::begin(Database& database) {
 }
 
 Transaction::~Transaction() {
-  // Some errors have rolled back already; then there is nothing to do.
+  // Some errors have already rolled back; then this does nothing.
   if (database_ != nullptr) static_cast<void>(database_->run("ROLLBACK"));
 }
 

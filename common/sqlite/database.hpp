@@ -1,8 +1,8 @@
-// database: one SQLite file that this process alone uses: statements, transactions, migrations.
-// Source   libsqlite3; write-ahead log, synchronous=FULL: what was committed outlives a power cut
-// Mode     0600, and so is its log
-// Errors   name the file and the mend: exhausted (disk full), malformed (damaged, or no file at all), conflict (another process has it),
-//          denied, unsupported (written by a newer version), io
+// database: one SQLite file for this process alone, with statements, transactions and migrations.
+// Source   libsqlite3; write-ahead log, synchronous=FULL: committed data survives a power failure
+// Mode     0600, also for its log
+// Errors   name the file and the fix: exhausted (disk full), malformed (damaged, or not a file), conflict (another
+//          process has it), denied, unsupported (written by a newer version), io
 // Threads  single owner
 #pragma once
 
@@ -20,27 +20,27 @@ struct sqlite3_stmt;
 namespace wattle::sqlite {
 
 struct DatabaseOptions {
-  int page_bytes = 4096;  // of a file that is made anew
+  int page_bytes = 4096;  // for a new file
   std::int64_t cache_kib = 256;
-  bool quick_check = false;  // at the opening leave out whether indexes agree with their tables: takes half the time
-  std::string vfs;           // empty: the system's; tests bring their own
+  bool quick_check = false;  // skip the comparison of indexes with their tables when opening: takes half the time
+  std::string vfs;           // empty: the system's; tests use their own
 };
 
 class Database;
 
-// A prepared statement. Parameters count from 1 and columns from 0, as SQLite has them.
+// A prepared statement. Parameters count from 1 and columns from 0, as in SQLite.
 class Statement {
  public:
   void bind(int parameter, std::int64_t value);
-  void bind(int parameter, std::string_view blob);       // not copied: must live until the next reset()
-  void bind_text(int parameter, std::string_view text);  // likewise
-  // True: a row is there.
+  void bind(int parameter, std::string_view blob);       // not copied: must stay valid until the next reset()
+  void bind_text(int parameter, std::string_view text);  // not copied either
+  // Returns true if there is a row.
   Result<bool> step();
-  // Steps to the end and resets.
+  // Runs the statement to its end and resets it.
   Status run();
   void reset();
   std::int64_t integer(int column) const;
-  std::string_view blob(int column) const;  // until the next step()
+  std::string_view blob(int column) const;  // valid until the next step()
 
  private:
   friend class Database;
@@ -54,8 +54,8 @@ class Statement {
 
 class Database {
  public:
-  // Opens or makes the file, takes it for this process, and looks for damage. `steps[i]` is the SQL that leads from
-  // schema version i to i+1; the version is kept in the file's user_version.
+  // Opens or creates the file, locks it for this process and checks it for damage. `steps[i]` is the SQL that migrates
+  // from schema version i to i+1; the file's user_version holds the version.
   static Result<std::unique_ptr<Database>> open_(const std::string& path, const DatabaseOptions& options,
                                                  std::span<const char* const> steps);
   Database(const Database&) = delete;
@@ -63,16 +63,16 @@ class Database {
 
   Status run(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
-  // Moves what the log holds into the file, so that the log begins anew.
+  // Moves the content of the log into the file, so that the log starts from its beginning.
   Status checkpoint();
-  // The same, and the log gives its space back to the disk.
+  // Like checkpoint(), and truncates the log.
   Status empty_log();
-  // Pages that were written to the log since the file was opened.
+  // Pages written to the log since the file was opened.
   std::uint64_t pages_written() const;
   std::uint64_t page_count();
-  // Of them those that hold something; the others are taken first when something is added.
+  // Pages that hold data; new data fills the others first.
   std::uint64_t pages_in_use();
-  // The first column of the first row; 0 if there is none.
+  // First column of the first row; 0 if there is none.
   Result<std::int64_t> integer(const std::string& sql);
   std::uint64_t page_bytes() const { return page_bytes_; }
   const std::string& path() const { return path_; }
@@ -84,7 +84,7 @@ class Database {
   };
   friend class Copy;
   explicit Database(std::string path) : path_(std::move(path)) {}
-  // A file without log and schema, for what another's content comes into.
+  // Creates a file without log and schema, as the target of a copy.
   static Result<std::unique_ptr<Database>> make_bare(const std::string& path);
   Status set_up(const DatabaseOptions& options);
   Status check(bool quick);
@@ -95,7 +95,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-// BEGIN now, ROLLBACK on destruction unless committed.
+// Runs BEGIN at once, and ROLLBACK on destruction unless committed.
 class Transaction {
  public:
   static Result<Transaction> begin(Database& database);

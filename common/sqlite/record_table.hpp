@@ -1,5 +1,6 @@
-// record_table: the spool's file: encoded records in order, and the gaps between them.
-// Format   docs/reference/store.md and files.md; each body has a hash, since SQLite's pages have none once they left the log
+// record_table: file of the spool: encoded records in order, and the gaps between them.
+// Format   docs/reference/store.md and files.md; each body has a hash, because SQLite's pages have no checksum outside
+//          the log
 // Errors   as database.hpp
 // Threads  single owner
 #pragma once
@@ -25,7 +26,7 @@ struct StoredRecord {
   std::uint64_t bytes = 0;
 };
 
-// Records that were dropped, of one incarnation.
+// Dropped records of one incarnation.
 struct Gap {
   std::uint64_t incarnation = 0;
   std::uint64_t first_seq = 0, last_seq = 0;
@@ -33,15 +34,15 @@ struct Gap {
   bool operator==(const Gap&) const = default;
 };
 
-// What one transaction changes.
+// Changes made by one transaction.
 struct TableChange {
   std::vector<std::pair<std::int64_t, std::int64_t>> remove;  // ranges of ids, ends included
-  const std::vector<Gap>* gaps = nullptr;                     // all of them, when they changed
-  std::int64_t next_id = 1;                                   // of the first record that is added
+  const std::vector<Gap>* gaps = nullptr;                     // the complete list, if it changed
+  std::int64_t next_id = 1;                                   // id of the first added record
   std::span<const EncodedRecord> add;
 };
 
-// FNV-1a over both; finds damage, not malice.
+// FNV-1a over both; detects damage, not tampering.
 std::int64_t record_hash(const RecordMark& mark, std::string_view body);
 
 class RecordTable {
@@ -50,13 +51,13 @@ class RecordTable {
 
   Result<std::deque<StoredRecord>> list();
   Result<std::vector<Gap>> gaps();
-  // All or nothing, and durable when it returns.
+  // Applies the whole change or none of it; durable when it returns.
   Status apply(const TableChange& change);
   struct Body {
     std::int64_t id = 0;
     std::string bytes;  // empty: damaged
   };
-  // Of the ids in [first, last], in order; ends early behind `most_bytes`, then `whole` is false.
+  // Reads the bodies with ids in [first, last], in order; after `most_bytes` it stops and sets `whole` to false.
   Result<std::vector<Body>> read(std::int64_t first, std::int64_t last, std::size_t most_bytes, bool& whole);
   Status checkpoint() { return database_->checkpoint(); }
   Database& database() { return *database_; }

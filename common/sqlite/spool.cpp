@@ -65,12 +65,12 @@ Spool::~Spool() {
   commit();
   if (trouble_) return;
   if (!options_.database.vfs.empty()) return;
-  // The log is gone when SQLite could put all of it into the file.
+  // SQLite removes the log once it has moved all of it into the file.
   table_.reset();
   if (::access((options_.path + "-wal").c_str(), F_OK) != 0) ::unlink((options_.path + kOpenMark).c_str());
 }
 
-// Before SQLite looks: it takes a log that is not there for one that was not needed.
+// Runs before SQLite, which takes a missing log for one that was not needed.
 void Spool::look_for_loss() {
   if (!options_.database.vfs.empty()) return;
   const auto bytes = [](const std::string& path) -> std::optional<std::uint64_t> {
@@ -116,7 +116,7 @@ Status Spool::move_aside(const Error& why) {
   return {};
 }
 
-// What the file holds, against what is known of it: nothing at the start of the process, else everything.
+// Compares the file's content with what is known of it: nothing at the start of the process, otherwise everything.
 void Spool::adopt(std::deque<StoredRecord> found, std::vector<Gap> gaps) {
   const bool fresh = !opened_once_ && handed_out_ == RecordMark{};
   std::deque<StoredRecord> known = std::exchange(stored_, {});
@@ -125,7 +125,7 @@ void Spool::adopt(std::deque<StoredRecord> found, std::vector<Gap> gaps) {
   removable_ = removable_cost_ = stored_cost_ = 0;
   next_id_ = found.empty() ? 1 : found.back().id + 1;
   for (const StoredRecord& record : found) {
-    const auto written = find_mark(waiting_, record.mark);  // by a commit that said that it failed
+    const auto written = find_mark(waiting_, record.mark);  // written by a commit that reported failure
     if (fresh || find_mark(known, record.mark) != known.end() || written != waiting_.end()) {
       stored_.push_back(record);
       stored_cost_ += cost(record.bytes);
@@ -134,7 +134,7 @@ void Spool::adopt(std::deque<StoredRecord> found, std::vector<Gap> gaps) {
         waiting_.erase(written);
       }
     } else {
-      // Acknowledged or given up meanwhile; or newer ones went out before this could be read.
+      // Acknowledged or given up in the meantime, or newer records were sent before this one could be read.
       if (!opened_once_) strange.push_back(record);
       mark_removable(record);
     }
@@ -153,7 +153,7 @@ void Spool::adopt(std::deque<StoredRecord> found, std::vector<Gap> gaps) {
   recent_bytes_ = 0;
   if (fresh && !stored_.empty()) {
     last_ = std::max(last_, stored_.back().mark);
-    // The process before may have sent as much, and nobody knows what arrived.
+    // The previous process may have sent up to this much; how much arrived is unknown.
     std::uint64_t bytes = 0;
     for (const StoredRecord& record : stored_) {
       bytes += record.bytes;
@@ -201,7 +201,7 @@ Duration Spool::patience() const {
   return std::max(Duration{0}, committed_at_ + options_.commit_every - now);
 }
 
-// Everything that changed goes into one transaction; what it leaves in memory is true whether it succeeds or not.
+// Writes all changes in one transaction; the state in memory is correct whether it succeeds or fails.
 void Spool::commit() {
   make_room();
   TableChange change;
@@ -214,7 +214,7 @@ void Spool::commit() {
   if (!change.add.empty() || !change.remove.empty() || gaps_changed_) {
     if (const auto applied = table_->apply(change); !applied) return refuse(applied.error());
     ++commits_;
-    // Not before the log holds something. A disk that refuses it costs the message alone.
+    // Created only once the log holds data. If the disk refuses it, only the message about a loss is missing.
     if (!std::exchange(marked_open_, true) && options_.database.vfs.empty())
       static_cast<void>(write_file_atomically(options_.path + kOpenMark, "", 0600).has_value());
   }
@@ -257,7 +257,7 @@ void Spool::make_room() {
   while (stored_cost_ + cost_of_waiting() > options_.max_bytes && !waiting_.empty()) drop_waiting(waiting_bytes_ - 1);
 }
 
-// The oldest that were not handed out; if all were, the oldest.
+// Drops the oldest records that were not handed out; if all were, the oldest.
 void Spool::drop_waiting(std::uint64_t until_bytes) {
   while (waiting_bytes_ > until_bytes && !waiting_.empty()) {
     auto oldest = std::find_if(waiting_.begin(), waiting_.end(),
@@ -324,7 +324,7 @@ void Spool::refuse(const Error& error) {
   trouble_ = error;
   retry_at_ = clock_.mono() + kRetryEvery;
   if (error.code == Errc::exhausted) return;
-  // What the system did with the pages that it could not write is unknown: the file is read anew.
+  // The state of pages that the system could not write is unknown, so the file is read again.
   table_.reset();
   pages_counted_ = pages_at_checkpoint_ = 0;
 }
@@ -340,7 +340,7 @@ void Spool::retry() {
   commit();
 }
 
-// What is on a disk that cannot be read any more is lost; what is also in memory is not.
+// Counts records on an unreadable disk as lost, except those that are also in memory.
 void Spool::give_up_stored() {
   const std::size_t in_memory = stored_.size() - recent_.size();
   for (std::size_t at = 0; at < in_memory; ++at) count_lost(stored_[at].mark);
@@ -371,8 +371,8 @@ std::uint64_t Spool::cost_of_waiting() const {
   return sum;
 }
 
-// What a row takes in the file (sqlite.org/fileformat2.html, "B-tree Cell Format"): its share of a leaf, and pages of its
-// own for what does not fit there.
+// Space of a row in the file (sqlite.org/fileformat2.html, "B-tree Cell Format"): its share of a leaf, and overflow
+// pages for what does not fit there.
 std::uint64_t Spool::cost(std::uint64_t bytes) const {
   const std::uint64_t page = static_cast<std::uint64_t>(options_.database.page_bytes);
   const std::uint64_t payload = bytes + 40, most = page - 35, least = (page - 12) * 32 / 255 - 23;

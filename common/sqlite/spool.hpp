@@ -1,16 +1,17 @@
-// spool: an Outbox on disk. What it hands out has been written and synced; what it lost, it counted.
-// Commits  what is pushed waits in memory and is written by one transaction per `commit_every`; what was acknowledged is
-//          deleted by a later one
-// Bound    when the records would take more than max_bytes, the oldest that were never handed out are dropped, a segment
-//          (1/32 of the bound) at a time, and their number is kept as a gap. What was handed out may be on its way and is
-//          kept until it is acknowledged (at most memory_bytes / 2), so that a dropped record is one that was never sent
-// Trouble  a damaged file is moved aside (<path>.damaged) and a new one begun. While the disk refuses (full, broken),
-//          records wait in memory, at most memory_bytes; they are handed out from there, since a node that nobody sees is
-//          worse than a record that a crash may take; the disk is tried again every 5 s. Both are news()
-// Lost     <path>-open is there from the first commit of a process to its orderly end: with it, but without the log that SQLite
-//          keeps until then, or with a file of no bytes, what was committed last is gone, and that is news()
+// spool: an Outbox on disk. Hands out only what has been written and synced, and counts what it loses.
+// Commits  pushed records wait in memory and are written by one transaction per `commit_every`; a later one deletes
+//          acknowledged records
+// Bound    if the records would exceed max_bytes, the oldest that were never handed out are dropped, a segment (1/32 of
+//          the bound) at a time, and their number is kept as a gap. Records that were handed out may be on their way
+//          and are kept until acknowledged (at most memory_bytes / 2), so that a dropped record was never sent
+// Trouble  a damaged file is moved aside (<path>.damaged) and replaced by a new one. While the disk fails (full,
+//          broken), records wait in memory, at most memory_bytes, and are handed out from there: a node without
+//          telemetry is worse than a record that a crash may lose. The disk is tried again every 5 s. Both appear in
+//          news()
+// Lost     <path>-open exists from the first commit of a process to its orderly end. If it exists, but SQLite's log
+//          (kept until then) does not, or the file is empty, the last commits are lost; news() reports this
 // Errors   open_: denied, conflict (another process has the file), unsupported (a newer schema)
-// Threads  single owner; commits block for as long as the disk takes to sync
+// Threads  single owner; a commit blocks until the disk has synced
 #pragma once
 
 #include <cstdint>
@@ -30,18 +31,20 @@ struct SpoolOptions {
   std::string path;  // "/var/lib/wattle/spool.db"
   std::uint64_t max_bytes = std::uint64_t{64} << 20;
   std::uint64_t memory_bytes = std::uint64_t{4} << 20;
-  Duration commit_every = std::chrono::milliseconds(900);  // a tick of a second is never held over to the next
+  Duration commit_every = std::chrono::milliseconds(900);  // less than a tick of one second, so that no tick waits for
+                                                           // the next
   DatabaseOptions database;
 };
 
 struct SpoolValues {
-  bool durable = true;              // false: the disk refuses, records wait in memory
+  bool durable = true;              // false: the disk fails and records wait in memory
   std::uint64_t records = 0;        // not acknowledged
-  std::uint64_t bytes = 0;          // of them
-  std::uint64_t dropped = 0;        // records lost since the start of the process, for want of room or by damage
-  std::uint64_t gap_records = 0;    // of which the controller has not yet been told newer ones; outlives the process
-  std::uint64_t commits = 0;        // since the start of the process
-  std::uint64_t written_bytes = 0;  // to the file and its log, at most
+  std::uint64_t bytes = 0;          // size of these records
+  std::uint64_t dropped = 0;        // records lost since the process started, for lack of room or by damage
+  std::uint64_t gap_records = 0;    // lost records for which the controller has not received newer ones yet; survives
+                                    // restarts
+  std::uint64_t commits = 0;        // since the process started
+  std::uint64_t written_bytes = 0;  // upper bound; to the file and its log
 };
 
 class Spool final : public Outbox {
@@ -59,16 +62,16 @@ class Spool final : public Outbox {
   std::size_t size() const override { return stored_.size() + waiting_.size(); }
   std::uint64_t dropped() const override { return dropped_; }
 
-  // Writes what is due, and tries a disk that refused again. Call before the session is pumped, and when patience() is
-  // over.
+  // Writes what is due, and tries a failed disk again. Call before pumping the session, and when patience() has
+  // elapsed.
   void maintain();
   Duration patience() const;
   RecordMark last() const { return last_; }
   const std::vector<Gap>& gaps() const { return gaps_; }
   SpoolValues values() const;
-  // Gives the space of its log back to the disk; up to some megabytes, when the process before was killed.
+  // Truncates the log, which may have some megabytes if the previous process was killed.
   Status empty_log();
-  // What people should know and were not told yet, oldest first.
+  // Returns events to log that were not returned before, oldest first.
   std::vector<Error> news();
 
  private:
@@ -100,13 +103,13 @@ class Spool final : public Outbox {
   std::optional<RecordTable> table_;
 
   std::deque<StoredRecord> stored_;     // not acknowledged, ascending
-  std::deque<EncodedRecord> recent_;    // the last of stored_, in memory
+  std::deque<EncodedRecord> recent_;    // newest part of stored_, in memory
   std::vector<EncodedRecord> waiting_;  // not written yet
   std::uint64_t stored_cost_ = 0, recent_bytes_ = 0, waiting_bytes_ = 0;
   RecordMark last_, acked_, handed_out_;
   std::vector<std::pair<std::int64_t, std::int64_t>> remove_;  // rows that the next commit deletes
   std::uint64_t removable_ = 0, removable_cost_ = 0;
-  bool remove_now_ = false;  // rows that are counted as lost go with the gap that counts them
+  bool remove_now_ = false;  // deletes rows that count as lost in the same commit as the gap that counts them
   std::int64_t next_id_ = 1;
   std::vector<Gap> gaps_;
   bool gaps_changed_ = false;
@@ -118,7 +121,7 @@ class Spool final : public Outbox {
   int failed_opens_ = 0;
   std::vector<Error> news_;
   std::uint64_t dropped_ = 0, commits_ = 0, written_bytes_ = 0;
-  std::uint64_t pages_counted_ = 0, pages_at_checkpoint_ = 0;  // of the table that is open
+  std::uint64_t pages_counted_ = 0, pages_at_checkpoint_ = 0;  // for the open table
 };
 
 }  // namespace wattle::sqlite

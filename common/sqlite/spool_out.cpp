@@ -1,4 +1,4 @@
-// The spool's way out: what is handed out, and what was acknowledged.
+// Output of the spool: handing out records and removing acknowledged ones.
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +38,7 @@ Result<std::vector<EncodedRecord>> Spool::peek_after(const RecordMark& mark, std
   return out;
 }
 
-// False: the disk refused, and nothing behind may go before what it holds.
+// Returns false if the disk failed; later records must not overtake those on disk.
 bool Spool::read_stored(std::size_t first, std::size_t end, std::vector<EncodedRecord>& out) {
   const std::size_t in_memory = stored_.size() - recent_.size();
   const std::size_t read_end = std::min(end, in_memory);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kResamples = 10'000;
 constexpr std::uint64_t kSeed = 20240229;
 
-// The middle 95 of 100 estimates from resamples.
+// Interval of the middle 95% of the resampled estimates.
 Interval percentile_interval(double estimate, std::vector<double> resampled) {
   std::sort(resampled.begin(), resampled.end());
   const std::size_t cut = resampled.size() / 40;

@@ -1,5 +1,6 @@
-// bootstrap: intervals of paired differences, paired ratios and inter-quartile means.
-// Source   percentile bootstrap (Efron and Tibshirani 1993), 10,000 resamples of a fixed seed; strata as Agarwal et al. 2021
+// bootstrap: confidence intervals of paired differences, paired ratios and interquartile means.
+// Source   percentile bootstrap (Efron and Tibshirani 1993), 10,000 resamples with a fixed seed; strata as in Agarwal
+//          et al. 2021
 // Errors   none; two series have the same length, at least 1
 // Threads  pure functions
 #pragma once
@@ -12,22 +13,22 @@
 
 namespace wattle::stats {
 
-double mean(std::span<const double> values);  // 0 of none
+double mean(std::span<const double> values);  // 0 if empty
 
-// Of a[i] - b[i], same seed each.
+// Interval of the mean of a[i] - b[i]; both use the same seed per index.
 Interval paired_difference(std::span<const double> a, std::span<const double> b);
 
-// Of a[i] / b[i] - 1; b is not 0.
+// Interval of the mean of a[i] / b[i] - 1; b must not be 0.
 Interval paired_ratio(std::span<const double> a, std::span<const double> b);
 
-// Mean of the middle half; the values at its edges count in part.
+// Mean of the middle half; values at its edges count partly.
 double interquartile_mean(std::span<const double> values);
 
-// Inter-quartile mean of all values, resampled within each stratum; no stratum is empty.
+// Interquartile mean of all values, resampled within each stratum; no stratum is empty.
 Interval iqm_interval(std::span<const std::vector<double>> strata);
 
-// Ratio of the inter-quartile means of a and b less 1, pairs resampled: for figures that may be 0 on some seeds. Absent: that of b
-// is 0.
+// Ratio of the interquartile means of a and b, minus 1, with pairs resampled: for values that may be 0 on some seeds.
+// No value if that of b is 0.
 std::optional<Interval> iqm_ratio(std::span<const double> a, std::span<const double> b);
 
 }  // namespace wattle::stats

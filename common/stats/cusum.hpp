@@ -1,8 +1,9 @@
-// cusum: a cumulative sum that notices when scores are larger than they were (Page 1954).
+// cusum: a cumulative sum that detects when scores become larger (Page 1954).
 // Source   scores whose mean is at most `slack` while nothing has changed
-// Gives    level = max(0, level + score - slack); an alarm while the level is above the limit. Whoever takes the alarm begins anew
-// Units    those of the scores; standard deviations where they are standardised
-// Errors   none; a score that is no number is the caller's to keep out
+// Gives    level = max(0, level + score - slack); an alarm while the level is above the limit. The caller resets it
+//          after an alarm
+// Units    those of the scores; standard deviations if the scores are standardised
+// Errors   none; the caller must keep out NaN
 // Threads  values
 #pragma once
 
@@ -13,7 +14,7 @@ namespace wattle::stats {
 class Cusum {
  public:
   Cusum(double slack, double limit, double level = 0) : slack_(slack), limit_(limit), level_(level) {}
-  // True: alarm.
+  // Returns true on alarm.
   bool add(double score) {
     level_ = std::max(0.0, level_ + score - slack_);
     return level_ > limit_;
@@ -26,7 +27,7 @@ class Cusum {
   double slack_, limit_, level_;
 };
 
-// Notices that scores have risen, or fallen.
+// Detects that scores have risen or fallen.
 class TwoSidedCusum {
  public:
   TwoSidedCusum(double slack, double limit, double up = 0, double down = 0)

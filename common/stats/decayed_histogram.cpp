@@ -7,13 +7,13 @@
 namespace wattle::stats {
 namespace {
 
-constexpr double kMostHalvings = 64;  // between the weights' time and that of what is added: far from where doubles end
-constexpr double kMost = 1e15;        // of a weight, and of seconds
+constexpr double kMostHalvings = 64;  // between the weights' time and a new sample's; keeps doubles far from overflow
+constexpr double kMost = 1e15;        // for a weight, and for seconds
 constexpr double kMostKept = 1e100;
 
 }  // namespace
 
-// By whole half-lives: a product with a power of two is exact.
+// Moves by whole half-lives, because a product with a power of two is exact.
 void DecayedHistogram::move_to(double at_s) {
   const double halvings = std::floor((at_s - as_of_s_) / options_.half_life_s);
   if (halvings <= kMostHalvings) return;
@@ -39,7 +39,7 @@ double DecayedHistogram::total(double at_s) const {
 double DecayedHistogram::quantile(double share) const {
   if (empty()) return 0;
   double sum = 0;
-  std::size_t bucket = 0;  // the last one with something in it, where rounding lets the sum end below the total
+  std::size_t bucket = 0;  // last bucket with weight, in case rounding keeps the sum below the total
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (weights_[i] > 0) bucket = i;
     if ((sum += weights_[i]) >= share * total_) break;

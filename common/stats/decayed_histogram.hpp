@@ -1,9 +1,9 @@
-// decayed_histogram: how much of something was how large, where what is old weighs less; for quantiles of what is seen for ever.
-// Buckets  the first ends at `first`, each next one is `growth` times as wide; what is beyond the last counts in the last.
-//          As Kubernetes' VerticalPodAutoscaler has them (recommender/util/histogram.go, decaying_histogram.go)
-// Weights  halve each `half_life_s`. Times may come in any order
+// decayed_histogram: a histogram whose weights decay with age, for quantiles of an endless series.
+// Buckets  the first ends at `first`, each next one is `growth` times as wide; larger values count in the last.
+//          Same as Kubernetes' VerticalPodAutoscaler (recommender/util/histogram.go, decaying_histogram.go)
+// Weights  halve every `half_life_s`. Times may come in any order
 // Units    seconds of one clock
-// Errors   none; values and weights that are no numbers or negative, and weights or times beyond 1e15, are not taken
+// Errors   none; ignores values and weights that are NaN or negative, and weights or times above 1e15
 // Threads  values
 #pragma once
 
@@ -16,25 +16,25 @@ namespace wattle::stats {
 struct DecayOptions {
   double first = 0.01, growth = 1.05;
   double half_life_s = 86'400;
-  std::size_t buckets = 176;  // from 0.01 on: up to 1000
+  std::size_t buckets = 176;  // covers 0.01 to 1000
 };
 
 class DecayedHistogram {
  public:
   explicit DecayedHistogram(DecayOptions options = {}) : options_(options), weights_(options.buckets) {}
 
-  // False: not taken.
+  // Returns false if the sample is ignored.
   bool add(double value, double weight, double at_s);
-  // All that was added, as it weighs at that time.
+  // Sum of all weights, decayed to that time.
   double total(double at_s) const;
   bool empty() const { return !(total_ > 0); }
-  // The end of the bucket that this share of the weight does not exceed; 0 of nothing.
+  // Upper edge of the bucket that contains this share of the weight; 0 if empty.
   double quantile(double share) const;
 
-  // To be kept: weights as of `as_of_s`, by bucket.
+  // State to save: weights as of `as_of_s`, by bucket.
   double as_of_s() const { return as_of_s_; }
   std::span<const double> weights() const { return weights_; }
-  // False, and nothing changes: another number of buckets, or weights that are none.
+  // Returns false and changes nothing if the number of buckets differs or a weight is invalid.
   bool restore(double as_of_s, std::span<const double> weights);
 
  private:

@@ -6,7 +6,7 @@
 namespace wattle::stats {
 
 double normal_quantile(double p) {
-  // From a logistic guess.
+  // Starts from a logistic approximation.
   double x = std::log(p / (1 - p)) / 1.702;
   for (int i = 0; i < 50; ++i) {
     const double error = 0.5 * std::erfc(-x / std::sqrt(2.0)) - p;

@@ -1,6 +1,6 @@
-// draws: draws that are the same with every standard library, so that a seed gives the same bytes everywhere.
-// Errors   none; preconditions in the comments
-// Threads  as the generator passed in
+// draws: random draws that are equal with every standard library, so that a seed gives the same bytes everywhere.
+// Errors   none; preconditions are in the comments
+// Threads  as the generator that is passed in
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ inline double uniform(Random& random) { return unit_of(random()); }
 inline double uniform(Random& random, double low, double high) { return low + (high - low) * uniform(random); }
 inline double exponential(Random& random, double mean) { return -mean * std::log(1.0 - uniform(random)); }
 
-// n > 0
+// Requires n > 0.
 inline std::size_t pick(Random& random, std::size_t n) {
   return static_cast<std::size_t>(uniform(random) * static_cast<double>(n));
 }

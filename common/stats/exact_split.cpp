@@ -15,7 +15,7 @@ void split_exactly_into(std::uint64_t total, std::span<const std::uint64_t> weig
   U128 sum = 0;
   for (const auto weight : weights) sum += weight;
   if (sum == 0 || total == 0) return;
-  // Remainders are below `sum`, which may need more than 64 bits.
+  // Remainders are below `sum`, which may need more than 64 bits, so they are shifted to fit.
   remainders.resize(weights.size());
   unsigned shift = 0;
   while ((sum >> shift) > ~std::uint64_t{0}) ++shift;
@@ -32,7 +32,7 @@ void split_exactly_into(std::uint64_t total, std::span<const std::uint64_t> weig
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (remainders[a] != remainders[b]) return remainders[a] > remainders[b];
-    return (weights[a] > 0) && (weights[b] == 0);  // what used nothing is given nothing
+    return (weights[a] > 0) && (weights[b] == 0);  // a zero weight gets nothing
   });
   for (const auto i : order) {
     if (left == 0) break;

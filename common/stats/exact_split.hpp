@@ -1,5 +1,5 @@
-// exact_split: splits a whole number by weights so that nothing is lost.
-// Gives    one share per weight; sum(shares) is the total whenever some weight is positive, else all shares are 0. Each
+// exact_split: splits an integer by weights so that the shares add up exactly.
+// Gives    one share per weight; their sum is the total if any weight is positive, otherwise all shares are 0. Each
 //          share is the exact quotient rounded up or down (largest remainder; ties go to the earlier)
 // Threads  pure
 #pragma once
@@ -12,7 +12,7 @@ namespace wattle::stats {
 
 std::vector<std::uint64_t> split_exactly(std::uint64_t total, std::span<const std::uint64_t> weights);
 
-// The same into `shares`, keeping its memory; `order` is scratch.
+// Writes into `shares` and reuses its memory; `order` and `remainders` are scratch.
 void split_exactly_into(std::uint64_t total, std::span<const std::uint64_t> weights, std::vector<std::uint64_t>& shares,
                         std::vector<std::size_t>& order, std::vector<std::uint64_t>& remainders);
 

@@ -1,5 +1,5 @@
-// histogram: how much of something was how large, in steps of a fixed ratio; for percentiles of what is too much to keep.
-// Range    1e-3 .. 1e7; what is beyond counts at the edge
+// histogram: a weighted histogram with steps of a fixed ratio, for percentiles of more values than memory can hold.
+// Range    1e-3 .. 1e7; values outside count at the edge
 // Errors   none
 // Threads  values
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace wattle::stats {
 
-// Each step is so many thousandths larger than the one before; kSteps of them reach over the range.
+// Each step is kStepThousandths thousandths larger than the one before; kSteps of them cover the range.
 template <int kStepThousandths, std::size_t kSteps>
 class HistogramOf {
  public:
@@ -21,7 +21,7 @@ class HistogramOf {
     total_ += weight;
   }
   double total() const { return total_; }
-  // The upper edge of the step that this share of the weight does not exceed; 0 when nothing was added.
+  // Upper edge of the step that contains this share of the weight; 0 if empty.
   double quantile(double share) const {
     if (total_ <= 0) return 0;
     double sum = 0;

@@ -1,4 +1,4 @@
-// interval: an estimate and the range that holds the truth in 95 of 100 samples.
+// interval: an estimate with its 95% confidence interval.
 // Threads  value
 #pragma once
 

@@ -1,4 +1,4 @@
-// moments: count, mean and variance of values that come one by one (Welford 1962).
+// moments: count, mean and variance of a stream of values (Welford 1962).
 // Errors   none
 // Threads  values
 #pragma once
@@ -17,11 +17,11 @@ class Moments {
     squares_ += away * (value - mean_);
   }
   std::size_t count() const { return count_; }
-  double mean() const { return mean_; }  // 0 of none
-  // Of the values, without bias; 0 below two of them.
+  double mean() const { return mean_; }  // 0 if empty
+  // Unbiased variance of the values; 0 for fewer than two.
   double variance() const { return count_ < 2 ? 0 : squares_ / static_cast<double>(count_ - 1); }
   double deviation() const { return std::sqrt(variance()); }
-  // Of their mean.
+  // Variance of their mean.
   double variance_of_mean() const { return count_ < 2 ? 0 : variance() / static_cast<double>(count_); }
 
  private:

@@ -38,7 +38,7 @@ double sign_flip_p(std::span<const double> differences) {
     }
     hits += std::abs(sum) >= observed ? 1 : 0;
   }
-  return static_cast<double>(hits + 1) / static_cast<double>(kDraws + 1);  // the observed signs are one draw
+  return static_cast<double>(hits + 1) / static_cast<double>(kDraws + 1);  // counts the observed signs as one draw
 }
 
 std::vector<double> holm(std::span<const double> p) {

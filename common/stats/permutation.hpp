@@ -1,4 +1,4 @@
-// permutation: how likely a mean difference is by chance, and its correction where many are looked at.
+// permutation: significance of a mean difference, and correction for multiple comparisons.
 // Source   paired permutation of signs, two-sided; Holm 1979
 // Errors   none
 // Threads  pure functions
@@ -9,11 +9,11 @@
 
 namespace wattle::stats {
 
-// Chance that the mean of differences is at least as far from 0 when signs are drawn at random: all 2^n signs up to 13
-// differences, else 10,000 draws of a fixed seed. At least 1 difference.
+// p-value of the mean difference under random signs: all 2^n signs for up to 13 differences, otherwise 10,000 draws
+// with a fixed seed. Needs at least one difference.
 double sign_flip_p(std::span<const double> differences);
 
-// Holm's step-down correction: the adjusted p of each, in their order.
+// Holm's step-down correction; adjusted p-values in the order of the input.
 std::vector<double> holm(std::span<const double> p);
 
 }  // namespace wattle::stats

@@ -7,7 +7,7 @@
 namespace wattle::stats {
 namespace {
 
-// Of at least one value.
+// Needs at least one value.
 std::size_t nearest_rank(std::size_t count, double share) {
   const auto rank = static_cast<std::size_t>(std::ceil(std::clamp(share, 0.0, 1.0) * static_cast<double>(count)));
   return std::clamp<std::size_t>(rank, 1, count) - 1;

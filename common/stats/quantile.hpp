@@ -1,5 +1,5 @@
-// quantile: the value that a share of all values does not exceed, by nearest rank: always one of the values.
-// Errors   none; absent of no values
+// quantile: the nearest-rank quantile, which is always one of the values.
+// Errors   none; no value for empty input
 // Threads  pure functions
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace wattle::stats {
 
-// Of values in rising order; `share` 0 is the least, 1 the largest.
+// Expects values in rising order; `share` 0 is the smallest, 1 the largest.
 std::optional<double> quantile_of_sorted(std::span<const double> sorted, double share);
 
-// In any order.
+// Accepts values in any order.
 std::optional<double> quantile(std::vector<double> values, double share);
 
 }  // namespace wattle::stats

@@ -1,5 +1,5 @@
-// welch: the difference of two means whose variances may differ, with its interval (Welch 1947).
-// Errors   none; absent below two values on either side
+// welch: difference of two means with unequal variances, with its interval (Welch 1947).
+// Errors   none; no value for fewer than two values on either side
 // Threads  pure functions
 #pragma once
 
@@ -10,10 +10,11 @@
 
 namespace wattle::stats {
 
-// Degrees of freedom (Satterthwaite 1946); at least two values each. Values that do not vary have those of the pooled test.
+// Degrees of freedom (Satterthwaite 1946); needs at least two values each. Constant values use those of the pooled
+// test.
 double welch_freedom(const Moments& a, const Moments& b);
 
-// Of a's mean less b's.
+// Interval of a's mean minus b's.
 std::optional<Interval> welch_difference(const Moments& a, const Moments& b);
 
 }  // namespace wattle::stats

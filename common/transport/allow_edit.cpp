@@ -27,7 +27,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-// The key of a line that remembers a revocation; empty: it is another line.
+// Key of a line that records a revocation; empty for any other line.
 std::string_view revoked_key(std::string_view line) {
   if (!line.starts_with(kRevoked)) return {};
   const auto words = parse::fields(line.substr(kRevoked.size()));
@@ -74,7 +74,7 @@ std::string without_keys(std::string_view text, const std::vector<std::string>& 
   return out;
 }
 
-// The folder is what is locked: the list itself is another file after each change.
+// Locks the folder, because each change replaces the list with another file.
 Result<Fd> lock_list(const std::string& path) {
   const std::string parent = parent_of(path);
   Fd fd(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -96,7 +96,7 @@ Status write_list(const std::string& path, const std::string& text) {
 }
 
 Status revoke_in_place(const std::string& path, std::string_view text, const std::vector<std::string>& keys) {
-  std::string shorter;  // than with role and name, so that the file needs no more room than it has
+  std::string shorter;  // leaves out role and name of revoked keys, so that the file does not grow
   parse::for_each_line(text, [&](std::string_view line) {
     const auto words = words_of(line);
     const bool gone = !words.empty() && std::find(keys.begin(), keys.end(), words[0]) != keys.end();

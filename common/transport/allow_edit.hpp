@@ -1,8 +1,8 @@
-// allow_edit: changes to the allow list as a file: every line that a change is not about stays as it is, comments too.
-// Format   "KEY ROLE NAME" allows; "# revoked KEY ROLE NAME" remembers that the key was taken off, so that nobody but an
-//          operator allows it again
-// Errors   not_found and denied (file, folder), malformed (a list that does not parse is left alone)
-// Threads  pure but for the file's functions, which several processes may use at once under lock_list()
+// allow_edit: edits the allow list file; keeps every other line, comments included.
+// Format   "KEY ROLE NAME" allows a key; "# revoked KEY ROLE NAME" records a revocation, so that only an operator can
+//          allow the key again
+// Errors   not_found and denied (file, folder), malformed (a list that does not parse is not changed)
+// Threads  pure except for the file functions, which several processes may use at once under lock_list()
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace wattle::transport {
 
-// Whether it is Z85 text of a key.
+// Returns whether the text is a key in Z85.
 bool is_public_key(const std::string& text);
 
 struct AllowLine {
@@ -23,19 +23,19 @@ struct AllowLine {
 };
 std::vector<AllowLine> allow_lines(std::string_view text);
 bool is_revoked(std::string_view text, std::string_view key);
-// The text with that line behind the others. That the key was revoked is forgotten.
+// Appends the line, and removes any record that its key was revoked.
 std::string with_line(std::string_view text, const AllowLine& line);
-// The text with the lines of these keys turned into remarks.
+// Turns the lines of these keys into revocation comments.
 std::string without_keys(std::string_view text, const std::vector<std::string>& keys);
 
-// Until the descriptor is closed no other process that asks for it changes a list in that folder.
+// Locks the folder until the descriptor is closed, against other processes that call this function.
 Result<Fd> lock_list(const std::string& path);
-// The text of a list that parses. A file that is not there is an empty list if it may be made.
+// Reads a list and checks that it parses. A missing file is an empty list if `may_be_new`.
 Result<std::string> read_list(const std::string& path, bool may_be_new);
-// Durable when it returns, and never half written.
+// Replaces the file atomically; durable when it returns.
 Status write_list(const std::string& path, const std::string& text);
-// Takes the keys off `text`, the list at `path`, though the disk is full: the list is overwritten where it is, without a new file. A crash
-// meanwhile may leave it half written, so use it only where write_list() is `exhausted`.
+// Removes the keys from `text`, the list at `path`, while the disk is full, by overwriting the file in place. A crash
+// may leave it half written, so call it only after write_list() fails with `exhausted`.
 Status revoke_in_place(const std::string& path, std::string_view text, const std::vector<std::string>& keys);
 
 }  // namespace wattle::transport

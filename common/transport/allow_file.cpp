@@ -10,7 +10,7 @@
 namespace wattle::transport {
 namespace {
 
-// Changes with the file.
+// Identifies one version of the file.
 std::string fingerprint(const struct stat& info) {
   return std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + "/" +
          std::to_string(info.st_ctim.tv_sec) + "." + std::to_string(info.st_ctim.tv_nsec) + "/" +
@@ -30,7 +30,7 @@ Result<std::optional<AllowList>> AllowFile::read() {
   if (::stat(path_.c_str(), &info) == 0 && fingerprint(info) == read_) return std::optional<AllowList>();
   auto file = open_file(path_);
   if (!file) return fail(file.error().code, path_, file.error().what, "allow keys with 'wattle keys allow'");
-  // Of what is read, and before it is: a file that changes meanwhile differs at the next look.
+  // Taken from the open file before reading it, so that a change in the meantime is noticed at the next look.
   if (::fstat(file->fd(), &info) != 0) return fail_errno(errno, path_);
   WATTLE_CHECK(check_authority(path_, info));
   if (info.st_size == 0 && !read_.empty())

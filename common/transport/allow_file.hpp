@@ -1,8 +1,8 @@
-// allow_file: the allow list as a server follows it while it runs: who is taken off must be heard no more, whatever else fails.
-// Rule     a file counts as read when its list is in force, not before: one that could not be opened, is half written or may be
-//          written by others is looked at again the next time, and problem() says why until it was read
-// Empty    a file of no bytes is what a crash or an editor leaves: it is taken at the start alone, when there is no other list.
-//          A line that begins with '#' says that nobody is meant
+// allow_file: follows the allow list file while a server runs, so that removing a key always takes effect.
+// Rule     a file counts as read only once its list is in force. One that cannot be opened, is half written or is
+//          writable by others is tried again the next time; until then problem() has the reason
+// Empty    a crash or an editor can leave a file of no bytes: it is accepted only at the start, when there is no other
+//          list. To allow no key, write a line that begins with '#'
 // Errors   as AllowList::load; denied: group or others may write the file, or it belongs to another user
 // Threads  single owner
 #pragma once
@@ -17,9 +17,9 @@ namespace wattle::transport {
 class AllowFile {
  public:
   explicit AllowFile(std::string path) : path_(std::move(path)) {}
-  // The list, when the file is another than the one that was read last.
+  // Returns the list if the file differs from the one in force.
   Result<std::optional<AllowList>> look();
-  // Why the list in force may be older than the file; absent: it is not.
+  // Reason why the list in force may be older than the file; unset if it is not.
   const std::optional<Error>& problem() const { return problem_; }
   const std::string& path() const { return path_; }
 
@@ -27,7 +27,7 @@ class AllowFile {
   Result<std::optional<AllowList>> read();
 
   std::string path_;
-  std::string read_;  // the fingerprint of what is in force; empty: nothing is
+  std::string read_;  // fingerprint of the file in force; empty: none
   std::optional<Error> problem_;
 };
 

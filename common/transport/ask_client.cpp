@@ -9,7 +9,7 @@ namespace wattle::transport {
 
 namespace {
 using std::chrono::milliseconds;
-constexpr milliseconds kReconnectMax{2'000};  // few processes ask, and people wait for them
+constexpr milliseconds kReconnectMax{2'000};  // few processes ask, and users wait for them
 constexpr Duration kRebuildEvery = std::chrono::seconds(1);
 
 std::uint64_t request_id_of(const wire::Message& message) {
@@ -90,7 +90,7 @@ Status AskClient::become_writable(MonoTime until, bool wait_for_link) {
     }
     const std::string problem = client_.link_problem();
     if (link == Link::refused) {
-      // A refused socket never tries again; the next call finds the answer to a new one.
+      // A refused socket never tries again, so it is rebuilt; the next call uses the new one.
       if (clock_.mono() - rebuilt_at_ >= kRebuildEvery) {
         rebuilt_at_ = clock_.mono();
         if (const auto built = client_.rebuild(); !built) return built;
@@ -111,7 +111,7 @@ Result<wire::Message> AskClient::exchange(const wire::Message& request, std::uin
                                           milliseconds timeout) {
   const MonoTime until = clock_.mono() + timeout;
   while (client_.receive()) {
-  }  // answers that came too late for earlier requests
+  }  // drops late answers to earlier requests
   WATTLE_CHECK(become_writable(until, wait_for_link));
   WATTLE_CHECK(client_.send(wire::encode(request)));
   const std::uint64_t times_up = client_.times_up();

@@ -1,5 +1,5 @@
-// ask_client: request and answer over the ask socket, for the shim and the CLI.
-// Errors   timeout (no answer in time), unavailable (no link), denied (key refused), malformed (answer makes no sense);
+// ask_client: requests and answers over the ask socket, for the shim and the CLI.
+// Errors   timeout (no answer in time), unavailable (no link), denied (key refused), malformed (unexpected answer);
 //          a Reply that is not ok becomes malformed with the controller's text
 // Threads  AskClient: one at a time; AskPool: any
 #pragma once
@@ -25,12 +25,12 @@ class AskClient {
  public:
   // Does not wait for the link; the first ask does, within its deadline.
   static Result<AskClient> connect(Context& context, ClientOptions options);
-  // Sets request_id, and deadline_ms when it is 0. Fails at once when the controller is known to be away.
+  // Sets request_id, and deadline_ms if it is 0. Fails at once if the link to the controller is known to be down.
   Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline);
-  // The Reply's JSON body. Waits for the link as long as it may.
+  // Returns the Reply's JSON body. Waits for the link within the timeout.
   Result<std::string> query(std::string what, std::map<std::string, std::string> arguments,
                             std::chrono::milliseconds timeout);
-  // What the feed has told so far, to apply its messages to.
+  // Returns the current state of the feed, to which its later messages apply.
   Result<wire::Snapshot> snapshot(std::chrono::milliseconds timeout);
   Link link() { return client_.link(); }
 
@@ -43,12 +43,12 @@ class AskClient {
 
   Client client_;
   std::string endpoint_;
-  SystemClock clock_;  // deadlines of real callers
+  SystemClock clock_;  // for deadlines of real callers
   std::uint64_t last_id_ = 0;
   MonoTime rebuilt_at_{};
 };
 
-// At most `size` clients, connected when first needed, each lent to one thread at a time.
+// At most `size` clients, connected when first needed and each lent to one thread at a time.
 class AskPool {
  public:
   AskPool(Context& context, ClientOptions options, std::size_t size);
@@ -67,7 +67,7 @@ class AskPool {
     std::unique_ptr<AskClient> client_;
   };
 
-  // exhausted: all are lent for longer than `wait`.
+  // Fails with exhausted if all clients are lent for longer than `wait`.
   Result<Lease> lend(std::chrono::milliseconds wait);
   // The deadline covers the wait for a client and for the answer.
   Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline);

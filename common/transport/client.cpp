@@ -31,7 +31,7 @@ std::optional<std::string> Client::receive() {
     zmq::message_t frame;
     if (!transport::receive(impl_->dial.socket(), frame)) return std::nullopt;
     if (!frame.more()) return frame.to_string();
-    skip_rest(impl_->dial.socket(), frame);  // ours have one frame
+    skip_rest(impl_->dial.socket(), frame);  // our messages have one frame
   }
 }
 
@@ -70,7 +70,7 @@ std::optional<Published> Subscriber::receive() {
     if (!topic.more()) continue;
     if (!transport::receive(socket, body)) return std::nullopt;
     if (!body.more()) return Published{topic.to_string(), body.to_string()};
-    skip_rest(socket, body);  // ours have two frames
+    skip_rest(socket, body);  // our messages have two frames
   }
 }
 

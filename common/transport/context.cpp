@@ -13,7 +13,8 @@
 namespace wattle::transport {
 
 namespace {
-constexpr int kServerThreads = 2;  // of libzmq: that of thousands of agents, and that of who waits for an answer
+constexpr int kServerThreads = 2;  // libzmq threads: one for thousands of agents, one for clients that wait for an
+                                   // answer
 constexpr std::chrono::hours kZapPatience{1};
 constexpr int kMaxSockets = 20'000;  // the swarm has one client per node in one context; slots are cheap
 
@@ -42,14 +43,14 @@ std::string_view mend_of(Refused why) {
   }
 }
 
-// Of a socket that serves both families an IPv4 peer is "::ffff:192.0.2.1".
+// A socket of both families shows an IPv4 peer as "::ffff:192.0.2.1".
 std::string_view plain_address(std::string_view address) {
   constexpr std::string_view kMapped = "::ffff:";
   const bool mapped = address.starts_with(kMapped) && address.find('.') != std::string_view::npos;
   return mapped ? address.substr(kMapped.size()) : address;
 }
 
-// ZMTP metadata: length and name, four bytes of length (big endian) and value.
+// Encodes ZMTP metadata: length and name, four bytes of length (big endian) and value.
 std::string metadata(std::string_view name, std::string_view value) {
   std::string bytes(1, static_cast<char>(name.size()));
   bytes += name;
@@ -74,10 +75,10 @@ Context::Impl::~Impl() {
 
 void Context::Impl::serve(AllowList list, const Log& log_to) {
   assert(!zap_.joinable() && "serve() is called once");
-  zmq_.set(zmq::ctxopt::io_threads, kServerThreads);  // they start with the first socket
+  zmq_.set(zmq::ctxopt::io_threads, kServerThreads);  // libzmq starts them with the first socket
   set_allow_list(std::move(list));
   log_ = &log_to;
-  // Bound here, so that a Server that binds next finds it answering.
+  // Bound before any Server, so that handshakes are answered from the start.
   zmq::socket_t requests, stop_near, stop_far;
   const Status opened = guarded("inproc://zeromq.zap.01", [&] {
     requests = zmq::socket_t(zmq_, zmq::socket_type::rep);
@@ -90,12 +91,12 @@ void Context::Impl::serve(AllowList list, const Log& log_to) {
     stop_near.connect("inproc://wattle.zap.stop");
   });
   if (!opened) {
-    // Without it every handshake is refused, for the domain is enforced.
+    // Handshakes are then all refused, because the domain is enforced.
     log_to.error("cannot answer handshakes", {{"error", opened.error()}});
     return;
   }
   stop_ = std::move(stop_near);
-  // Signals belong to the program's own threads.
+  // Blocks all signals in the new thread; the program's own threads handle them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -169,7 +170,7 @@ void Context::Impl::answer(zmq::socket_t& requests) {
     if (!identity) {
       refuse_key(*channel, Refused::unknown_key, key, nullptr, frames[3]);
     } else if (*channel == Channel::feed && refused(*channel, std::nullopt, {}, identity->role)) {
-      // The others are told why, in an answer to what they send; a subscriber sends nothing that could be answered.
+      // Other roles get the reason as an answer to their first message; a subscriber sends none.
       refuse_key(*channel, Refused::role, key, identity.get(), frames[3]);
     } else {
       status = "200";
@@ -209,7 +210,7 @@ void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& 
 
 void Context::Impl::refuse_handshake(Channel channel, Refused why, const std::string& detail) {
   refusals_.add(channel, why, std::nullopt);
-  // Who it was is not known: one line a minute for all of them.
+  // The peer is unknown, so these refusals share one log line per minute.
   const auto count = to_tell(std::string(to_string(channel)) + " " + std::string(to_string(why)));
   if (!count || log_ == nullptr) return;
   log_->warn("handshake refused",

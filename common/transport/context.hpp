@@ -1,4 +1,4 @@
-// context: what Context keeps behind its pointer; private to this folder.
+// context: implementation of Context; private to this folder.
 // Threads  allowed(), next_id(), refusals() and refuse_*() from any
 #pragma once
 
@@ -19,11 +19,12 @@
 
 namespace wattle::transport {
 
-// ZAP domains are this and the channel: "wattle.telemetry".
+// A ZAP domain is this prefix and the channel: "wattle.telemetry".
 inline constexpr std::string_view kZapDomain = "wattle.";
-// ZAP's User-Id is the connection's public key: what libzmq bounds and ends, and a key that was taken off the list is not heard any more.
+// ZAP's User-Id is the public key of the connection: libzmq limits and ends connections by it, and messages of a
+// removed key are refused.
 inline constexpr const char* kKeyProperty = "User-Id";
-// ZAP metadata: whom the list named for the key at the handshake.
+// ZAP metadata: the identity that the list gave the key at the handshake.
 inline constexpr const char* kIdentityProperty = "X-Wattle-Identity";
 
 struct Context::Impl {
@@ -34,23 +35,23 @@ struct Context::Impl {
 
   void serve(AllowList list, const Log& log_to);
   std::vector<Revoked> set_allow_list(AllowList list);
-  // Whom the list names for the key now; null: nobody.
+  // Identity that the list gives the key now; null if it has none.
   std::shared_ptr<const Identity> allowed(std::string_view public_key) const;
   std::uint64_t next_id() { return next_id_.fetch_add(1); }
   zmq::context_t& zmq() { return zmq_; }
   Resolver& resolver() { return resolver_; }
   RefusalCounts& refusals() { return refusals_; }
-  // Counts, and logs once a minute per key.
+  // Counts the refusal, and logs once per minute and key.
   void refuse_key(Channel channel, Refused why, const std::string& public_key, const Identity* identity,
                   std::string_view address);
   void refuse_handshake(Channel channel, Refused why, const std::string& detail);
-  // Keys that were taken off the list or given to somebody else, from the n-th on.
+  // Keys removed from the list or given to another identity, from the n-th on.
   std::vector<std::string> revoked_since(std::size_t n) const;
 
  private:
   void answer_until_stopped(zmq::socket_t requests, zmq::socket_t stop);
   void answer(zmq::socket_t& requests);
-  // How often it came, if it is to be logged now.
+  // Returns the number of events since the last log line if one is due now.
   std::optional<std::uint64_t> to_tell(const std::string& peer);
 
   zmq::context_t zmq_;
@@ -64,7 +65,7 @@ struct Context::Impl {
   zmq::socket_t stop_;
   std::thread zap_;
   std::mutex told_mutex_;
-  SystemClock clock_;  // of the log's interval alone
+  SystemClock clock_;  // only for the log's interval
   LogThrottle told_{std::chrono::seconds(60)};
 };
 

@@ -11,9 +11,9 @@ namespace wattle::transport {
 
 namespace {
 constexpr int kConnectMs = 5'000;
-constexpr int kConnectFirstMs = 1'000;  // where there is another address to try; twice as long in each round
-constexpr int kRoundsMax = 16;          // that lengthen a pause
-constexpr int kReconnectMs = 250;       // and as much at random, so that not all of a fleet come in one instant
+constexpr int kConnectFirstMs = 1'000;  // if there is another address to try; doubles each round
+constexpr int kRoundsMax = 16;          // rounds that lengthen the pause
+constexpr int kReconnectMs = 250;       // plus as much at random, so that a fleet does not reconnect all at once
 constexpr int kDialEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                             ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                             ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;
@@ -22,7 +22,7 @@ int doubled(int first_ms, int times, int most_ms) {
   return static_cast<int>(std::min<std::int64_t>(std::int64_t{first_ms} << std::min(times, kRoundsMax), most_ms));
 }
 
-// All other endpoints libzmq judges itself.
+// Returns the host name to resolve; libzmq checks all other endpoints itself.
 std::optional<HostPort> name_of(const std::string& endpoint) {
   auto name = parse_tcp_endpoint(endpoint);
   if (!name || numeric_address(name->host, name->port)) return std::nullopt;
@@ -86,18 +86,19 @@ Status Dial::rebuild() {
   close();
   read_keys_again();
   tried_both_ = false;
-  // Another server may answer at an address that is no longer the controller's.
+  // Another server may use an address that the controller no longer has.
   if (addresses_.size() > 1) at_ = (at_ + 1) % addresses_.size();
   if (name_) context_->resolver().refresh(*name_);
   return build();
 }
 
-// Whoever rotates the server's keys writes the file of a client that runs. One that cannot be read now changes nothing.
+// Reads the keys again, because a rotation rewrites the file while clients run. Keeps the old keys if the file is
+// unreadable.
 void Dial::read_keys_again() {
   if (options_.server_key_file.empty()) return;
   auto keys = load_server_keys(options_.server_key_file);
   if (!keys) return;
-  // The key that was tried last stays the first, if it is still one.
+  // The key that was tried last stays first if the file still has it.
   if (keys->next == options_.server_key) std::swap(keys->current, keys->next);
   options_.server_key = std::move(keys->current);
   options_.next_server_key = std::move(keys->next);
@@ -163,7 +164,7 @@ Status Dial::connect() {
   return {};
 }
 
-// Takes the resolver's news while there is no link.
+// Uses a new answer of the resolver while there is no link.
 void Dial::follow_name() {
   if (!name_ || link_ == Link::up) return;
   auto answer = context_->resolver().latest(*name_);
@@ -190,7 +191,7 @@ void Dial::attempt_failed(const std::string& why) {
     next_address_ = true;
     return;
   }
-  // libzmq pauses and tries this address again, which begins the next round.
+  // libzmq pauses and tries this address again, which starts the next round.
   tried_ = 0;
   ++rounds_;
   problem_ = why;
@@ -214,7 +215,7 @@ std::uint64_t Dial::times_up() {
 
 bool Dial::wait(short events, std::chrono::milliseconds timeout) {
   if (!socket_) {
-    std::this_thread::sleep_for(timeout);  // a rebuild failed: the caller does not spin
+    std::this_thread::sleep_for(timeout);  // a rebuild failed: keeps the caller from spinning
     return false;
   }
   const SystemClock clock;
@@ -223,7 +224,7 @@ bool Dial::wait(short events, std::chrono::milliseconds timeout) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.mono());
     if (left.count() <= 0 || !context_->resolver().wait(*name_, answer_, left)) return false;
     follow_name();
-    if (connected_to_.empty()) return false;  // the name has no address: the link's problem has changed
+    if (connected_to_.empty()) return false;  // the name has no address: link_problem() has changed
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.mono());
   return wait_for(socket_, events, &monitor_, left);
@@ -270,8 +271,8 @@ void Dial::note(std::uint16_t event, std::uint32_t value) {
       problem_ = options_.endpoint + " has closed the connection";
       if (name_) context_->resolver().refresh(*name_);
       return;
-    case ZMQ_EVENT_CLOSED:  // of an attempt to connect, after which libzmq tries again
-      // Several may wait here that ended at the address before.
+    case ZMQ_EVENT_CLOSED:  // an attempt to connect failed; libzmq tries again
+      // Events of attempts at the previous address may still be queued.
       if (!next_address_) attempt_failed("nobody answers at " + options_.endpoint);
       return;
     default:

@@ -1,11 +1,11 @@
-// dial: a connecting socket with the monitor that reports how its link is; private to this folder.
+// dial: a connecting socket and the monitor that reports the state of its link; private to this folder.
 // Source   libzmq's socket monitor events; addresses of a name from the context's resolver
 // Errors   as zmq_socket
 // Threads  single owner
 //
-// libzmq connects to the first address of a name, of one family. A Dial resolves the name itself and connects to the next
-// of its addresses when one takes no connection, whatever the family. After the last one it waits, each time longer, and
-// asks for the name again. link(), problem(), times_up() and wait() move it on: call one of them regularly.
+// libzmq connects only to the first address of a name. A Dial resolves the name itself and, if an address takes no
+// connection, tries the next one of either family. After the last address it waits, longer each time, and resolves the
+// name again. link(), problem(), times_up() and wait() do this work: call one of them regularly.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace wattle::transport {
 
 class Dial {
  public:
-  // `topics` are subscribed to when `type` is sub.
+  // `topics` are subscribed to if `type` is sub.
   static Result<Dial> open_(Context::Impl& context, zmq::socket_type type, ClientOptions options,
                             std::vector<std::string> topics);
   Dial(Dial&&) noexcept = default;
@@ -33,11 +33,11 @@ class Dial {
   zmq::socket_t& socket() { return socket_; }
   Link link();
   std::string problem();
-  // How often the link came up; a change means that what was sent before may be lost.
+  // Number of links so far. After a change, messages sent before may be lost.
   std::uint64_t times_up();
-  // Waits for the socket; returns early, with false, when the link changes.
+  // Waits for the socket; returns false early if the link changes.
   bool wait(short events, std::chrono::milliseconds timeout);
-  // Calls `take` until it has something, or the timeout is over.
+  // Calls `take` until it returns a value or the timeout expires.
   template <class Take>
   auto take_within(std::chrono::milliseconds timeout, Take take);
   const std::string& endpoint() const { return options_.endpoint; }
@@ -61,19 +61,19 @@ class Dial {
   std::vector<std::string> topics_;
   zmq::socket_t monitor_;
   zmq::socket_t socket_;
-  std::optional<HostPort> name_;  // absent: the endpoint has an address in digits
-  Resolver::Answer answer_;       // the last that was looked at
+  std::optional<HostPort> name_;  // unset: the endpoint has a numeric address
+  Resolver::Answer answer_;       // last one that was used
   std::vector<NetAddress> addresses_;
-  std::size_t at_ = 0;         // among the addresses
-  std::size_t tried_ = 0;      // in this round, without success
-  int rounds_ = 0;             // that have failed since the link was last up
-  bool next_address_ = false;  // is to be tried now
-  std::string connected_to_;   // empty: no address is known yet
+  std::size_t at_ = 0;         // index of the address in use
+  std::size_t tried_ = 0;      // addresses of this round that failed
+  int rounds_ = 0;             // failed rounds since the link was last up
+  bool next_address_ = false;  // try it now
+  std::string connected_to_;   // empty: no address known yet
   Link link_ = Link::connecting;
   std::string problem_;
   std::uint64_t times_up_ = 0;
   bool wrong_key_ = false;   // the handshake broke off, and the other key has not been tried
-  bool tried_both_ = false;  // since the link was last up or its owner called rebuild()
+  bool tried_both_ = false;  // since the link was last up or rebuild() was called
 };
 
 template <class Take>

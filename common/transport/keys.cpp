@@ -40,7 +40,7 @@ Result<File> open_at(const std::string& path) {
   return file;
 }
 
-// The value behind "name:" on a line of its own.
+// Value after "name:" on its own line.
 std::string_view value_of(std::string_view text, std::string_view name) {
   std::string_view found;
   parse::for_each_line(text, [&](std::string_view line) {
@@ -79,7 +79,7 @@ KeyPair KeyPair::generate() {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
   std::array<char, kKeyCharacters + 1> public_key{};
   std::array<char, kKeyCharacters + 1> secret_key{};
-  // Z85 has '@', '-' and the like among its characters; a first letter or digit keeps a key a plain word in YAML.
+  // Z85 includes '@', '-' and similar characters; a leading letter or digit keeps the key a plain word in YAML.
   do {
     const int rc = zmq_curve_keypair(public_key.data(), secret_key.data());
     assert(rc == 0 && "libzmq was built without CURVE");
@@ -171,7 +171,7 @@ Result<AllowList> AllowList::parse(std::string_view text, const std::string& nam
     ++number;
     line = parse::trim(line);
     const auto words = parse::fields(line);
-    // No key begins with '#': as the first of five Z85 digits it is beyond 32 bits.
+    // A key cannot begin with '#': as the first of five Z85 digits it exceeds 32 bits.
     if (words.empty() || line.front() == '#') return;
     if (words.size() < 3 || (words.size() > 3 && words[3].front() != '#'))
       return mistake("not three words", "write KEY ROLE NAME");

@@ -1,4 +1,4 @@
-// outbox: an Outbox in memory, for the swarm and for agents without a spool.
+// outbox: an in-memory Outbox, for the swarm and for agents without a spool.
 // Threads  single owner
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace wattle::transport {
 
-// Keeps at most `capacity` records; the oldest go first.
+// Keeps at most `capacity` records; drops the oldest first.
 class MemoryOutbox final : public Outbox {
  public:
   explicit MemoryOutbox(std::size_t capacity) : capacity_(capacity) {}

@@ -22,15 +22,15 @@ struct Resolver::State : std::enable_shared_from_this<State> {
     Answer answer;
     bool asking = false;
     MonoTime asked{};
-    Duration retry_after = kRefreshEvery;  // after the last answer, if that had no addresses
+    Duration retry_after = kRefreshEvery;  // after the last answer, if it had no addresses
   };
 
-  std::mutex mutex;  // guards all below
+  std::mutex mutex;  // guards everything below
   std::condition_variable answered;
   std::map<HostPort, Entry> entries;
-  SystemClock clock;  // of pauses between lookups
+  SystemClock clock;  // for pauses between lookups
 
-  // With the lock held.
+  // Call with the lock held.
   Entry& look_up_if_due(const HostPort& name) {
     Entry& entry = entries[name];
     const bool failed = entry.answer && entry.answer->all.empty();
@@ -38,7 +38,7 @@ struct Resolver::State : std::enable_shared_from_this<State> {
     return entry;
   }
 
-  // With the lock held.
+  // Call with the lock held.
   void look_up(const HostPort& name, Entry& entry) {
     if (entry.asking) return;
     entry.asking = true;
@@ -55,7 +55,7 @@ struct Resolver::State : std::enable_shared_from_this<State> {
     put(entries[name], found ? Addresses{std::move(*found), {}} : Addresses{{}, found.error().message()});
   }
 
-  // With the lock held. While no name server answers, old addresses are better than none.
+  // Call with the lock held. While no name server answers, keeps the old addresses.
   void put(Entry& entry, Addresses addresses) {
     entry.asking = false;
     if (!addresses.all.empty()) {

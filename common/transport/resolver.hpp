@@ -1,10 +1,11 @@
-// resolver: host names to addresses without waiting for them, for the sockets of one context.
-// Source   resolve_host (common/net_address), on a thread that lives only while a name is looked up
-// Gives    the latest answer for each name. A lookup that failed is repeated after 1 s, 2 s, 4 s, then every 8 s
-// Errors   an answer without addresses says why there are none
+// resolver: resolves host names without blocking, for the sockets of one context.
+// Source   resolve_host (common/net_address), on a thread that lives only during the lookup
+// Gives    the latest answer for each name. A failed lookup is repeated after 1 s, 2 s, 4 s, then every 8 s
+// Errors   an answer without addresses has the reason
 // Threads  any
 //
-// getaddrinfo cannot be cancelled: a lookup that still waits when the resolver goes is left behind with what it needs.
+// getaddrinfo cannot be cancelled: a lookup that is running when the resolver is destroyed continues, and keeps its
+// state alive.
 #pragma once
 
 #include <chrono>
@@ -18,7 +19,7 @@ namespace wattle::transport {
 
 struct Addresses {
   std::vector<NetAddress> all;
-  std::string problem;  // when there are none
+  std::string problem;  // only if there are no addresses
 };
 
 class Resolver {
@@ -30,7 +31,7 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // The latest answer; null: none yet. The first call for a name starts a lookup.
+  // The latest answer; null if there is none yet. The first call for a name starts a lookup.
   Answer latest(const HostPort& name);
   // Looks the name up again, at most once a second.
   void refresh(const HostPort& name);

@@ -1,9 +1,9 @@
-// rights: who may send what to which of the controller's sockets, and what is counted when somebody may not.
-// Source   kRights, the one place; docs/reference/security.md has the same table, and a test compares the two
+// rights: which role may send what to which of the controller's sockets, and counts of refusals.
+// Source   kRights, the only definition; docs/reference/security.md has the same table, and a test compares them
 // Errors   a Refused reason, never an exception
 // Threads  values; RefusalCounts any
 //
-// What is in no row is for nobody. The feed reads nothing but subscriptions, so its rights hold at the handshake.
+// No role may do what has no row. The feed accepts only subscriptions, so its rights are checked at the handshake.
 #pragma once
 
 #include <array>
@@ -38,41 +38,41 @@ struct Roles {
 
 struct Right {
   Channel channel;
-  std::optional<wire::Kind> kind;  // absent: subscribing, which is no message of ours
-  std::string_view query;          // of kind query: that one; empty: every one that has no row of its own
+  std::optional<wire::Kind> kind;  // unset: subscribing, which has no message of ours
+  std::string_view query;          // for kind query: its name; empty: all queries without a row of their own
   Roles roles;
 };
 std::span<const Right> rights();
 
-// Why somebody is refused; label `reason` of wattle_controller_refused_total.
+// Reason of a refusal; label `reason` of wattle_controller_refused_total.
 enum class Refused : std::uint8_t {
   unknown_key,       // handshake: the key is not on the allow list
-  no_key,            // handshake: not CURVE, or with something that is no key
-  wrong_server_key,  // handshake: the client takes another server for ours
-  handshake,         // handshake: broken off, or no ZMTP at all
-  revoked_key,       // a live connection whose key has been taken off the list, or given to somebody else
+  no_key,            // handshake: not CURVE, or the key is malformed
+  wrong_server_key,  // handshake: the client expects another server key
+  handshake,         // handshake: broken off, or not ZMTP
+  revoked_key,       // a live connection whose key was removed from the list or given to another identity
   role,              // the key's role may not do this
-  node,              // an agent that speaks for another node
-  kind,              // nobody sends this kind of message here
-  malformed,         // no message
-  session,           // telemetry out of order: no Hello, taken over, wire version, a value that cannot be
-  routing_id,        // handshake: announces an id of its own
-  unfinished,        // a message, or its parts so far, larger than one may be; ends the connection
-  unread,            // holds more that is not read yet, by us or by itself, than it may; ends the connection
-  connections,       // more connections with one key than there may be; ends the oldest
-  subscription,      // to a topic that there is not; after 64 messages to the feed the connection ends
-  descriptors,       // handshake: no descriptor is left for the connection
-  busy,              // more waits of this peer than it has a right to (docs/reference/fairness.md)
+  node,              // an agent that reports for another node
+  kind,              // this kind of message is not accepted here
+  malformed,         // not a message
+  session,           // telemetry out of order: no Hello, taken over, wire version, an impossible value
+  routing_id,        // handshake: sets its own routing id
+  unfinished,        // a message, complete or partial, exceeds its size limit; ends the connection
+  unread,            // unread data exceeds its limit, on our side or the peer's; ends the connection
+  connections,       // too many connections with one key; ends the oldest
+  subscription,      // unknown topic; after 64 messages to the feed the connection ends
+  descriptors,       // handshake: no descriptor left for the connection
+  busy,              // more requests of this peer wait than its share (docs/reference/fairness.md)
 };
 inline constexpr std::size_t kRefusedReasons = 17;
 std::string_view to_string(Refused reason);
 
-// Absent: it may. `query` matters for kind query alone.
+// Returns why the request is refused; unset if it is allowed. `query` matters only for kind query.
 std::optional<Refused> refused(Channel channel, std::optional<wire::Kind> kind, std::string_view query, Role role);
-// "shim or operator", for the mend.
+// Text such as "shim or operator", for the fix in an error.
 std::string roles_text(Channel channel, std::optional<wire::Kind> kind, std::string_view query);
 
-// By whom: one of the roles, or somebody who has shown no key of the list.
+// Counts by role; unset for a peer without a key on the list.
 class RefusalCounts {
  public:
   using Who = std::optional<Role>;

@@ -12,16 +12,17 @@
 namespace wattle::transport {
 
 namespace {
-// Per key and socket, both ways: an answer may have 64 MiB and goes out as long as no more than this waits before it.
+// Unread bytes per key and socket, in each direction. An answer of up to 64 MiB is sent if at most this much waits
+// before it.
 constexpr std::int64_t kUnreadBytesMax = 32 << 20;
-// What is not taken from us yet; more waits in the sender's kernel.
+// Received messages that wait in libzmq; more wait in the sender's kernel.
 constexpr int kQueueIn = 16;
-// A subscription is a topic and few bytes around it; the handshake takes some 330.
+// A subscription is a topic and a few bytes; the handshake takes about 330.
 constexpr std::int64_t kFeedMessageBytesMax = 512;
 constexpr int kWatchEvery = 64;
 
-// Of one key. An agent has one, and another while an old one is not known to be dead; shims have one per thread (64 at
-// most) and share a key.
+// Connections per key. An agent has one, and a second while the server has not noticed that the old one is dead. Shims
+// have one per thread (at most 64) and share a key.
 int connections_max(Channel channel) {
   switch (channel) {
     case Channel::telemetry:
@@ -38,7 +39,7 @@ std::string refusal_of_revoked(const std::string& key) {
                                     "if it should be: wattle keys allow KEY ROLE NAME"});
 }
 
-// Binds both families where the endpoint names neither: `*`, `[::]`, and an interface that has no IPv4 address.
+// Binds both families if the endpoint names neither: `*`, `[::]`, and an interface without an IPv4 address.
 Status bind_to(zmq::socket_t& socket, const std::string& endpoint) {
   const auto try_to = [&](bool ipv6, const std::string& to) -> Status {
     WATTLE_CHECK(set_options(socket, Setting(zmq::sockopt::ipv6, "ipv6", ipv6)));
@@ -46,7 +47,7 @@ Status bind_to(zmq::socket_t& socket, const std::string& endpoint) {
   };
   const auto at = parse_tcp_endpoint(endpoint);
   if (at && (at->host == "*" || at->host == "::")) {
-    // Where the kernel has no IPv6, libzmq binds IPv4.
+    // Binds only IPv4 if the kernel has no IPv6.
     return try_to(true, "tcp://*:" + (at->port == 0 ? "*" : std::to_string(at->port)));
   }
   const bool brackets = endpoint.find('[') != std::string::npos;
@@ -55,7 +56,8 @@ Status bind_to(zmq::socket_t& socket, const std::string& endpoint) {
   return try_to(true, endpoint) ? Status{} : bound;
 }
 
-// Deciphers what agents send on a thread of libzmq of its own: an ask behind a hundred samples would wait for them.
+// Uses a separate libzmq thread for the agents' messages, so that an ask does not wait behind the decryption of
+// samples.
 Status bind_apart(zmq::socket_t& socket, const ServerOptions& options) {
   constexpr std::uint64_t kFirst = 1, kSecond = 2, kAny = 0;
   const auto affinity = [&](std::uint64_t threads) {
@@ -63,7 +65,7 @@ Status bind_apart(zmq::socket_t& socket, const ServerOptions& options) {
   };
   WATTLE_CHECK(affinity(options.channel == Channel::telemetry ? kFirst : kSecond));
   if (bind_to(socket, options.endpoint)) return {};
-  // A socket that was opened before serve() may have started the one thread that there is.
+  // If a socket was opened before serve(), there may be only one thread.
   WATTLE_CHECK(affinity(kAny));
   return bind_to(socket, options.endpoint);
 }
@@ -75,8 +77,8 @@ Result<zmq::socket_t> open_server(Context::Impl& context, const ServerOptions& o
       socket,  //
       Setting(zmq::sockopt::backlog, "backlog", options.backlog),
       Setting(zmq::sockopt::sndhwm, "answers queue", options.answers_queue),
-      // Clients beat, and say how long their silence may last: a server that beats too keeps a timer for each of
-      // its peers, among which libzmq searches one by one. The kernel finds those that do not beat.
+      // Clients send heartbeats and announce how long they may be silent. A server that sends them too would keep a
+      // timer per peer, which libzmq searches linearly. TCP keepalive finds peers without heartbeats.
       Setting(zmq::sockopt::heartbeat_ivl, "heartbeat interval", 0),
       Setting(zmq::sockopt::tcp_keepalive, "TCP keepalive", 1),
       Setting(zmq::sockopt::tcp_keepalive_idle, "TCP keepalive idle", 30),
@@ -99,7 +101,7 @@ struct Server::Impl {
   Context::Impl& context;
   Channel channel;
   zmq::socket_t socket;
-  Watch watch;  // goes before the socket
+  Watch watch;  // destroyed before the socket
   std::string endpoint;
   int until_watch = 0;
 };
@@ -122,7 +124,7 @@ Server::~Server() = default;
 std::optional<Incoming> Server::receive() {
   zmq::socket_t& socket = impl_->socket;
   for (;;) {
-    // Also when there is never nothing to receive.
+    // Also runs under constant load, when receive() never comes back empty.
     if (--impl_->until_watch < 0) {
       impl_->until_watch = kWatchEvery;
       impl_->watch.read();
@@ -136,11 +138,11 @@ std::optional<Incoming> Server::receive() {
     }
     if (!route.more()) continue;
     if (!transport::receive(socket, body)) return std::nullopt;
-    if (body.more()) {  // ours have one frame
+    if (body.more()) {  // our messages have one frame
       skip_rest(socket, body);
       continue;
     }
-    // ZAP is asked once, at the handshake; a key taken off the list since then, or given to another, is not heard.
+    // ZAP checks a key only at the handshake; this refuses keys removed or reassigned since.
     std::string key(property(body, kKeyProperty));
     const auto identity = impl_->context.allowed(key);
     if (!identity || identity->user_id() != property(body, kIdentityProperty)) {
@@ -165,7 +167,7 @@ void* Server::native() const { return impl_->socket.handle(); }
 struct Publisher::Impl {
   Context::Impl& context;
   zmq::socket_t socket;
-  Watch watch;  // goes before the socket
+  Watch watch;  // destroyed before the socket
   std::string endpoint;
   std::set<std::string, std::less<>> subscriptions;
 };
@@ -175,7 +177,7 @@ Result<Publisher> Publisher::bind(Context& context, const ServerOptions& asked) 
   options.channel = Channel::feed;
   options.max_message_bytes = kFeedMessageBytesMax;
   WATTLE_TRY(zmq::socket_t handle, open_server(context.impl(), options, zmq::socket_type::xpub));
-  // Verbose: a second subscriber to a topic is told too, so that it can be given what it missed.
+  // Verbose: also reports a second subscriber to a topic, so that it can get what it missed.
   WATTLE_CHECK(set_options(handle,  //
                            Setting(zmq::sockopt::xpub_verbose, "XPUB verbose", true),
                            Setting(option::topic, "topic", std::string(kTopicBoard)),
@@ -208,7 +210,7 @@ bool Publisher::drain() {
     if (frame.to_string_view().empty()) continue;
     const std::string topic(frame.to_string_view().substr(1));
     if (frame.to_string_view().front() != '\x01') {
-      impl_->subscriptions.erase(topic);  // told when the last one leaves
+      impl_->subscriptions.erase(topic);  // reported when the last subscriber leaves
       continue;
     }
     impl_->subscriptions.insert(topic);

@@ -11,20 +11,20 @@ namespace wattle::transport {
 namespace {
 using std::chrono::milliseconds;
 constexpr Duration kPingEvery = std::chrono::seconds(1);
-// A Ping goes along with what is sent shortly before it is due, so that a quiet link wakes its peers once a second.
+// A Ping joins messages sent shortly before it is due, so that a quiet link wakes its peers once per second.
 constexpr Duration kPingEarly = milliseconds(100);
-// Hence nobody need wake up for it alone while samples go out every second.
+// Hence the session need not wake up only for a Ping while samples are sent every second.
 constexpr Duration kPingLate = milliseconds(200);
 constexpr Duration kBusyPatience = milliseconds(100);
 constexpr Duration kDeadAfter = std::chrono::seconds(5);
-// A whole fleet may be greeting, and each that gives up comes back with a handshake more.
+// Long, because a whole fleet may be greeting, and every agent that gives up causes another handshake.
 constexpr Duration kGreetingPatience = std::chrono::seconds(20);
 constexpr Duration kBackoffFirst = milliseconds(250);
 constexpr Duration kBackoffMax = std::chrono::seconds(32);
 constexpr int kReceivePerPump = 1000;
 constexpr std::size_t kMaxReports = 10'000;
 constexpr std::size_t kMaxGapsAtOnce = 1000;
-constexpr std::size_t kFewRecords = 2;  // need no pause
+constexpr std::size_t kFewRecords = 2;  // small enough to need no pause
 }  // namespace
 
 AgentSession::AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log,
@@ -87,7 +87,7 @@ void AgentSession::lose(const std::string& why) {
 }
 
 void AgentSession::reopen() {
-  // What the lost link still delivers is nobody's any more, but must not keep a poll() awake.
+  // Drains late messages of the lost link, which would keep a poll() awake.
   for (int i = 0; i < kReceivePerPump && client_.receive(); ++i) {
   }
   if (clock_.mono() < retry_at_) return;
@@ -95,7 +95,7 @@ void AgentSession::reopen() {
   phase_ = Phase::connecting;
 }
 
-// Begins a conversation on every new link, and gives up a link that is refused.
+// Begins a conversation on every new link, and gives up a refused link.
 void AgentSession::follow_link() {
   const Link link = client_.link();
   if (link == Link::refused) {
@@ -106,7 +106,7 @@ void AgentSession::follow_link() {
     if (phase_ != Phase::connecting) ++status_.reconnects;
     status_.welcomed = false;
     phase_ = Phase::connecting;
-    if (!send(hello_)) return;  // the link is known before it can be written to; the next pump tries again
+    if (!send(hello_)) return;  // the link may not be writable yet; the next pump tries again
     times_up_ = client_.times_up();
     heard_at_ = clock_.mono();
     phase_ = Phase::greeting;
@@ -180,7 +180,7 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   sent_ = gaps_told_ = {};
   const RecordMark held{welcome.acked_incarnation, welcome.acked_seq};
   if (held.incarnation > hello_.incarnation) {
-    // Ours began again from a lower number: its mark says nothing about our records.
+    // Our incarnation restarted from a lower number, so this mark is not about our records.
     log_.warn("the controller holds a later incarnation of this node",
               {{"node", hello_.node}, {"ours", hello_.incarnation}, {"theirs", held.incarnation}});
   } else {
@@ -224,11 +224,11 @@ void AgentSession::on_ack(const wire::Ack& ack) {
 
 void AgentSession::on_pong(const wire::Pong& pong) {
   failures_ = 0;
-  // The link keeps order: what was sent before this Ping has arrived.
+  // Messages arrive in order, so everything sent before this Ping has arrived.
   while (!reports_.empty() && reports_.front().sent && reports_.front().answered_by <= pong.nonce) reports_.pop_front();
 }
 
-// Behind the rest, so that its answer tells that the rest has arrived.
+// Sent last, so that its answer confirms everything before it.
 void AgentSession::ping() {
   const MonoTime now = clock_.mono();
   if (phase_ != Phase::welcomed || now - pinged_at_ < kPingEvery - kPingEarly) return;
@@ -248,7 +248,7 @@ void AgentSession::send_placements() {
 
 bool AgentSession::piled_up() const { return outbox_.size() > in_flight_.size(); }
 
-// What would have to wait for older records is shown at once; it comes again in its turn.
+// Sends the newest interval ahead of older records; it is sent again in its turn.
 void AgentSession::send_live() {
   if (version_ < wire::kLiveSince || !piled_up()) return;
   const MonoTime now = clock_.mono();
@@ -270,7 +270,7 @@ void AgentSession::send_live() {
   ++status_.live;
 }
 
-// Records that may go now, of those that rate and burst allow.
+// Number of records that rate and burst allow now.
 std::size_t AgentSession::allowance() {
   const MonoTime now = clock_.mono();
   allowance_ = std::min(pace_.at_once, allowance_ + pace_.per_s * wattle::seconds(now - allowed_at_));
@@ -295,7 +295,7 @@ void AgentSession::send_samples() {
   }
 }
 
-// Before the first record of a later incarnation; behind it the controller takes no earlier number.
+// Sends gaps before the first record of a later incarnation; after it the controller accepts no earlier number.
 bool AgentSession::send_gaps(std::uint64_t incarnation) {
   const RecordMark told = std::max(sent_, gaps_told_);
   std::vector<RecordGap> gaps = outbox_.gaps_before(incarnation, told);
@@ -308,7 +308,7 @@ bool AgentSession::send_gaps(std::uint64_t incarnation) {
   return true;
 }
 
-// How many of the records one message takes.
+// Number of records that fit into one message.
 std::size_t AgentSession::fitting(std::span<const EncodedRecord> records) const {
   std::size_t bytes = wire::kSamplesHeadBytes, count = 0;
   while (count < records.size() && bytes + records[count].bytes.size() <= max_message_bytes_)
@@ -316,7 +316,7 @@ std::size_t AgentSession::fitting(std::span<const EncodedRecord> records) const 
   return count;
 }
 
-// In as many messages as it takes. False: nothing more can be sent now.
+// Splits the records into messages. Returns false if no more can be sent now.
 bool AgentSession::send_batch(std::span<const EncodedRecord> records) {
   while (!records.empty()) {
     const std::size_t count = fitting(records);

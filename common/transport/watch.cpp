@@ -10,11 +10,11 @@ namespace {
 constexpr int kEvents =
     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_ACCEPT_FAILED;
 constexpr Duration kLookEvery = std::chrono::seconds(1);
-// First it is told, in answers that are on their way; then handshakes that were under way may still come to their end.
+// The client first gets the refusal in answers to its messages; handshakes already in progress may still complete.
 constexpr Duration kToldWithin = std::chrono::milliseconds(900);
 constexpr Duration kHandshakeWithin = std::chrono::seconds(15);
 
-// What cmake/zeromq/limits.patch adds to libzmq.
+// Values that cmake/zeromq/limits.patch adds to libzmq.
 std::optional<Refused> limit_of(std::uint32_t value) {
   switch (value) {
     case ZMQ_WATTLE_ENDED_UNFINISHED:
@@ -34,7 +34,7 @@ std::optional<Refused> limit_of(std::uint32_t value) {
 }
 }  // namespace
 
-// Not zmq::monitor_t: the queue of its socket has a bound, and libzmq's I/O thread would wait for a reader that is late.
+// Does not use zmq::monitor_t, whose queue is bounded: libzmq's I/O thread would block on a slow reader.
 Result<zmq::socket_t> open_monitor(Context::Impl& context, zmq::socket_t& socket, int events) {
   const std::string address = "inproc://wattle.monitor." + std::to_string(context.next_id());
   zmq::socket_t monitor;
@@ -75,7 +75,7 @@ Watch::Watch(Watch&& other) noexcept
       revoked_seen_(other.revoked_seen_),
       endings_(std::move(other.endings_)) {}
 
-// First the telling, then the end that listens: an event that nobody can take would hold up libzmq's I/O thread.
+// Stops the events before their receiver closes: an event without a receiver would block libzmq's I/O thread.
 Watch::~Watch() {
   if (socket_) zmq_socket_monitor(socket_.handle(), nullptr, 0);
 }
@@ -98,17 +98,17 @@ void Watch::end_revoked() {
   std::erase_if(endings_, [&](const Ending& ending) {
     if (now < ending.from) return false;
     static_cast<void>(guarded("revoked key", [&] { socket_.set(option::end_user, ending.key); }));
-    // Given to somebody else it may be here again.
+    // A key that is allowed again may connect again.
     return now > ending.until || context_->allowed(ending.key) != nullptr;
   });
 }
 
-// A key that is not allowed is refused by ZAP, which counts it itself.
+// ZAP refuses keys that are not allowed, and counts them itself.
 void Watch::note(std::uint16_t event, std::uint32_t value, const std::string& where) {
   if (const auto why = limit_of(value); why && event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
     return context_->refuse_key(channel_, *why, where, context_->allowed(where).get(), "");
   if (event == ZMQ_EVENT_ACCEPT_FAILED) {
-    // Else the client has left meanwhile.
+    // For other errors the client has already left.
     if (value == EMFILE || value == ENFILE)
       context_->refuse_handshake(channel_, Refused::descriptors,
                                  "no descriptor is left for a connection: raise the limit of open files");

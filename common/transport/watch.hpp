@@ -1,6 +1,5 @@
-// watch: what libzmq tells of a bound socket: handshakes that fail before anybody is asked about their key, and peers
-// whose connection was ended for holding too much; connections for which there is no descriptor; and the end of connections whose key was revoked. Private to this
-// folder.
+// watch: events of a bound socket: handshakes that fail before their key is checked, connections ended for exceeding a
+// limit, connections refused for lack of descriptors. Also ends connections of revoked keys. Private to this folder.
 // Source   libzmq's socket monitor events
 // Threads  the socket's owner
 #pragma once
@@ -11,13 +10,13 @@ namespace wattle::transport {
 
 class Watch {
  public:
-  // Before `socket` is bound. It must outlive the watch.
+  // Call before `socket` is bound. The socket must outlive the watch.
   static Result<Watch> open_(Context::Impl& context, zmq::socket_t& socket, Channel channel);
   Watch(Watch&& other) noexcept;
   Watch& operator=(Watch&&) = delete;
   ~Watch();
   void read();
-  // As often as wanted: does its work once a second.
+  // May be called at any rate; works once per second.
   void end_revoked();
 
  private:
@@ -42,7 +41,7 @@ class Watch {
 
 // Connects `monitor` to the events of a socket.
 Result<zmq::socket_t> open_monitor(Context::Impl& context, zmq::socket_t& socket, int events);
-// One event; false: none waits. `where`: an endpoint, or for ZMQ_WATTLE_* a public key.
+// Reads one event; false if none waits. `where` is an endpoint, or for ZMQ_WATTLE_* a public key.
 bool read_event(zmq::socket_t& monitor, std::uint16_t& event, std::uint32_t& value, std::string& where);
 
 }  // namespace wattle::transport

@@ -73,7 +73,7 @@ bool receive(zmq::socket_t& socket, zmq::message_t& frame) {
   }
 }
 
-// Not message_t::gets: it throws where there is none.
+// Avoids message_t::gets, which throws if the property is missing.
 std::string_view property(const zmq::message_t& frame, const char* name) {
   const char* value = zmq_msg_gets(frame.handle(), name);
   return value == nullptr ? std::string_view{} : std::string_view{value};
@@ -105,7 +105,7 @@ bool wait_for(zmq::socket_t& socket, short events, zmq::socket_t* other, std::ch
   for (;;) {
     std::array<zmq::pollitem_t, 2> items{
         {{socket.handle(), 0, events, 0}, {other == nullptr ? nullptr : other->handle(), 0, ZMQ_POLLIN, 0}}};
-    // Rounded up: rounded down, the last millisecond would be a busy loop.
+    // Rounds up: rounding down would busy-loop in the last millisecond.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(until - clock.mono(), Duration(0)));
     try {
       return zmq::poll(items.data(), other == nullptr ? 1 : 2, left) > 0 && (items[0].revents & events) != 0;
@@ -119,7 +119,7 @@ std::vector<bool> poll(std::span<const Socket* const> sockets, std::span<const i
                        std::chrono::milliseconds timeout) {
   std::vector<zmq::pollitem_t> items;
   items.reserve(sockets.size() + fds.size());
-  // A socket whose rebuild failed is null; descriptor 0 would then be standard input.
+  // A socket whose rebuild failed is null; with descriptor 0, poll would then wait for standard input.
   for (const Socket* socket : sockets)
     items.push_back({socket->native(), socket->native() == nullptr ? -1 : 0, ZMQ_POLLIN, 0});
   for (const int fd : fds) items.push_back({nullptr, fd, ZMQ_POLLIN | ZMQ_POLLERR, 0});

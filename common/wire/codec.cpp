@@ -91,13 +91,13 @@ std::string encode(const Message& message) {
 
 std::string encode_record(const Record& record) {
   msgpack::sbuffer buffer;
-  Encoder(buffer).put(const_cast<Record&>(record));  // only reads, as above
+  Encoder(buffer).put(const_cast<Record&>(record));  // only reads, see encode()
   return {buffer.data(), buffer.size()};
 }
 
 namespace {
 
-// A message whose first field are these records; `tail` are the bytes of its other fields.
+// Builds a message whose first field is these records; `tail` has the bytes of its other fields.
 template <class T>
 std::string around(Kind kind, std::span<const EncodedRecord> records, std::string_view tail) {
   msgpack::sbuffer head(kSamplesHeadBytes);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kBehindItsEnd = "has bytes behind its end";
 
-// How many enumerators an enum on the wire has; they count from 0.
+// Number of enumerators of an enum on the wire; they start at 0.
 template <class E>
 constexpr unsigned enumerators() {
   if constexpr (std::is_same_v<E, EnergySource>) return 6;
@@ -27,17 +27,17 @@ constexpr unsigned enumerators() {
   return 0;
 }
 
-// Reads the fields of one message in their order. What is wrong with the bytes as such is the reader's problem().
+// Reads the fields of one message in order. The reader's problem() reports faults of the encoding itself.
 class Decoder {
  public:
   Decoder(const char* root, Reader& reader, const Limits& limits) : reader_(reader), limits_(limits) { push({root}); }
-  // Where each element of the outermost array of records is.
+  // Records where each element of the outermost array of records begins and ends.
   void note_records(std::string_view bytes, std::vector<std::string_view>& records) {
     bytes_ = bytes;
     records_ = &records;
   }
 
-  // The fields of an array of so many, and what a newer peer put behind them.
+  // Reads the fields of an array of `size` elements, and skips fields that a newer peer appended.
   template <class T>
   void walk(std::uint32_t size, T& value) {
     const std::uint32_t saved = std::exchange(left_, size);
@@ -60,12 +60,12 @@ class Decoder {
   const std::optional<Error>& error() const { return error_; }
 
  private:
-  // Where it is, put together as a text only for an error.
+  // Path of the current value, formatted only for an error.
   struct Step {
-    const char* name = nullptr;  // of a field; null: an element
+    const char* name = nullptr;  // field; null: an element
     std::uint32_t index = 0;
   };
-  static constexpr std::size_t kMostSteps = 24;  // fields and elements that are within each other in any message
+  static constexpr std::size_t kMostSteps = 24;  // deepest nesting of fields and elements in any message
   static constexpr std::uint32_t kReserveAtOnce = 256;
 
   void push(Step step) {
@@ -178,11 +178,11 @@ class Decoder {
   std::vector<std::string_view>* records_ = nullptr;
   std::array<Step, kMostSteps> path_;
   std::size_t steps_ = 0;
-  std::uint32_t left_ = 0;  // fields of the array that is being read
+  std::uint32_t left_ = 0;  // remaining fields of the current array
   std::optional<Error> error_;
 };
 
-// The message's bytes, its reader behind version and kind, and how many fields follow.
+// Bytes of a message, its reader after version and kind, and the number of fields that follow.
 struct Opened {
   std::string_view bytes;
   Reader& reader;
@@ -256,7 +256,7 @@ Result<Message> decode_any(std::string_view bytes, const Limits& limits, std::ve
   return decode_kind({bytes, reader, static_cast<Kind>(kind.positive), head.size - 2, limits, records});
 }
 
-// What is wrong with the bytes themselves, whatever they are to mean; null: nothing.
+// Fault of the encoding itself, regardless of the message's meaning; null if there is none.
 const char* problem_of(std::string_view bytes, const Limits& limits) {
   Reader reader(bytes, limits);
   if (!reader.skip()) return reader.problem();
@@ -270,7 +270,7 @@ Result<Message> decode(std::string_view bytes, const Limits& limits, std::vector
     return fail(Errc::out_of_range, "message", std::to_string(bytes.size()) + " bytes are too many");
   auto message = decode_any(bytes, limits, records);
   if (message) return message;
-  // Before what the bytes would say.
+  // A fault of the encoding takes precedence over the message's.
   if (const char* problem = problem_of(bytes, limits)) return fail(Errc::malformed, "message", problem);
   return message;
 }

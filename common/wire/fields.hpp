@@ -1,5 +1,5 @@
-// fields: the order of each message's fields on the wire; the one list that encode, decode and docs/reference/wire.md follow.
-// A field is only ever added at the end of its list; none is removed, moved or given another meaning.
+// fields: order of each message's fields on the wire, used by encode, decode and docs/reference/wire.md.
+// Add a field only at the end of its list; never remove or move one or change its meaning.
 // Threads  pure
 #pragma once
 

@@ -1,4 +1,5 @@
-// finite: numbers that no peer would read. A record with one is refused as a whole, again and again, and with it all behind it.
+// finite: removes NaN and infinite numbers from a record. Every peer would refuse the record again and again, and
+// all records after it.
 // Threads  pure function
 #pragma once
 
@@ -9,7 +10,7 @@
 
 namespace wattle::wire {
 
-// Makes what is NaN or infinite absent, or 0 where it cannot be; how many there were.
+// Unsets values that are not finite, or sets them to 0 if they cannot be unset. Returns their number.
 std::size_t make_finite(Record& record);
 std::size_t make_finite(std::vector<ProbeValues>& probes);
 

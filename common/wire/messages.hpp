@@ -1,4 +1,4 @@
-// messages: every message kind that Wattle's processes exchange, as plain values. docs/reference/wire.md lists them for readers.
+// messages: all kinds of messages between Wattle's processes, as plain values. docs/reference/wire.md describes them.
 // Units    in every name
 // Threads  values
 #pragma once
@@ -14,10 +14,10 @@
 
 namespace wattle::wire {
 
-// Spoken versions. A peer of version N talks to N-1: fields are only ever added at a message's end.
+// Supported versions. A peer of version N talks to N-1: fields are only ever added at a message's end.
 inline constexpr std::uint64_t kVersionMin = 1;
 inline constexpr std::uint64_t kVersionMax = 5;
-inline constexpr std::uint64_t kLiveSince = 3;  // the version that brought Live
+inline constexpr std::uint64_t kLiveSince = 3;  // first version with Live
 
 enum class Kind : std::uint8_t {
   hello = 1,
@@ -53,82 +53,82 @@ struct Hello {
   std::map<std::string, std::string> labels;
   double cpu_cores = 0;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t pod_capacity = 0;     // how many pods the node takes; 0 unknown
-  std::uint64_t max_batch = 0;        // records that the agent would put in one Samples
-  std::vector<std::string> findings;  // doctor: "name: ok|lost|absent: why (mend)"
-  double link_bytes_per_s = 0;        // of all its links, one way; 0 unknown
-  double disk_bytes_per_s = 0;        // of all its disks; 0 unknown
+  std::uint64_t pod_capacity = 0;     // maximum number of pods on the node; 0: unknown
+  std::uint64_t max_batch = 0;        // records that the agent wants to put into one Samples
+  std::vector<std::string> findings;  // doctor: "name: ok|lost|absent: why (fix)"
+  double link_bytes_per_s = 0;        // sum of all links, one way; 0: unknown
+  double disk_bytes_per_s = 0;        // sum of all disks; 0: unknown
 };
 
 struct Welcome {
-  std::uint64_t version = kVersionMax;  // to speak from here on
+  std::uint64_t version = kVersionMax;  // version of all later messages
   std::string controller_version;
-  std::uint64_t max_batch = 0;  // records in one Samples
+  std::uint64_t max_batch = 0;  // records per Samples
   std::uint64_t max_message_bytes = 0;
   std::uint64_t credit = 0;             // records that may be in flight
-  std::uint64_t acked_incarnation = 0;  // high-water mark that the controller holds for this node
+  std::uint64_t acked_incarnation = 0;  // the controller has stored this node's records up to here
   std::uint64_t acked_seq = 0;
 };
 
 struct Samples {
-  std::vector<Record> records;  // of one incarnation, seq ascending
-  std::vector<RecordGap> gaps;  // of incarnations before that one, which no later number tells of; ascending
+  std::vector<Record> records;  // all of one incarnation, ascending by seq
+  std::vector<RecordGap> gaps;  // gaps in earlier incarnations, which no later number reveals; ascending
 };
 
-// The newest interval, while older records wait: for what is shown and decided now. It is not acknowledged, and comes again
-// in Samples, in its turn.
+// The newest interval, sent while older records wait so that views and decisions use it now. It is not acknowledged,
+// and is sent again in Samples in its turn.
 struct Live {
   std::vector<Record> records;  // the parts of one interval of the session's incarnation
 };
 
-// The margin that a service's limit should have from the end of that minute on (LimitMinute).
+// Margin that a service's limit should have from the end of that minute on (LimitMinute).
 struct MarginStep {
   std::uint64_t minute = 0;
   double margin_ratio = 0;
-  std::optional<double> memory_margin_ratio = {};  // absent: the rule's
+  std::optional<double> memory_margin_ratio = {};  // unset: the node's own rule decides
   bool operator==(const MarginStep&) const = default;
 };
 
 struct Ack {
   std::uint64_t incarnation = 0;
-  std::uint64_t seq = 0;  // cumulative: everything up to here is kept
+  std::uint64_t seq = 0;  // cumulative: everything up to here is stored
   std::uint64_t credit = 0;
   std::map<std::string, std::string> pod_levels =
-      {};  // of the node's pods that say it themselves, by UID: off, suggest, limits
-  std::map<std::string, MarginStep> margins = {};  // of the node's services and VMs that the controller steers, by name
+      {};  // levels of the node's pods that have their own annotation, by UID: off, suggest, limits
+  std::map<std::string, MarginStep> margins = {};  // services and VMs of the node that the controller steers, by name
 };
 
 struct Ping {
   std::uint64_t nonce = 0;
-  std::int64_t mono_ns = 0;  // sender's
+  std::int64_t mono_ns = 0;  // clock of the sender
 };
 
 struct Pong {
   std::uint64_t nonce = 0;
-  std::int64_t mono_ns = 0;       // as in the Ping
-  std::int64_t peer_mono_ns = 0;  // answerer's
+  std::int64_t mono_ns = 0;       // copied from the Ping
+  std::int64_t peer_mono_ns = 0;  // clock of the answering peer
   std::int64_t peer_wall_ns = 0;
 };
 
-// The answer to what cannot be accepted; the session ends with it.
+// Answer to a message that cannot be accepted; ends the session.
 struct Refusal {
   std::string subject;
   std::string what;
   std::string mend;
 };
 
-// A pod's cgroup appeared on, or went from, the sender's node.
+// A pod's cgroup appeared on the sender's node or disappeared from it.
 struct Placement {
   std::string pod_uid;
   std::string node;
   bool gone = false;
-  std::uint64_t cgroup_id = 0;  // 0: told by an operator, not by a cgroup
+  std::uint64_t cgroup_id = 0;  // 0: reported by an operator, not by a cgroup
   std::int64_t wall_ns = 0;
 };
 
 // ---- ask: shim and CLI (DEALER) <-> controller (ROUTER)
 
-// Who will ask next, as far as whoever asks now knows.
+// A pod that is expected next, as far as the sender knows.
 struct NextPod {
   std::string app;
   double cpu_request_cores = 0;
@@ -146,51 +146,53 @@ struct Ask {
   bool daemonset = false;  // owned by a DaemonSet, or static
   std::optional<double> latency_soft_ms, latency_hard_ms;
   std::string latency_target;           // probe name; empty: the default one
-  std::string node_name;                // spec.nodeName, when already bound
+  std::string node_name;                // spec.nodeName, if already bound
   std::vector<std::string> candidates;  // nodes that passed the scheduler's filters
-  std::vector<std::string> problems;    // annotations that were ignored, and why
+  std::vector<std::string> problems;    // ignored annotations, with the reason
   double deadline_ms = 0;
-  double defer_ms = 0;        // the pod may be told to wait so long, counted from its first ask; 0: it is placed now
-  std::vector<NextPod> next;  // in their order
-  std::string owner;          // "namespace/ReplicaSet/web-5d9", whose replicas are kept apart; empty: no owner
+  double defer_ms = 0;        // longest time that the pod may be deferred, counted from its first ask; 0: place now
+  std::vector<NextPod> next;  // ordered
+  std::string owner;          // "namespace/ReplicaSet/web-5d9", whose replicas are spread; empty: no owner
   std::vector<std::string> prefers;    // soft preferences that the scheduler scores: "node affinity", "topology spread"
-  std::int64_t score_limit = 0;        // highest score that does not outvote them, 1..10; 0: no limit
-  std::vector<std::string> tolerates;  // of PreferNoSchedule taints: "key=value", "key" for any value, "*" for all
-  double hold_ms = 0;  // the scheduler may hold the pod unbound for this long after its choice; 0: it binds at once
+  std::int64_t score_limit = 0;        // highest score that does not outvote `prefers`, 1..10; 0: no limit
+  std::vector<std::string> tolerates;  // tolerated PreferNoSchedule taints: "key=value", "key" for any value, "*" for
+                                       // all
+  double hold_ms = 0;  // time for which the scheduler may hold the pod unbound after its choice; 0: binds at once
 };
 
 struct Suggestion {
   std::uint64_t request_id = 0;
-  std::uint64_t decision_id = 0;  // 0: none was recorded
+  std::uint64_t decision_id = 0;  // 0: not recorded
   bool neutral = true;            // all scores 0 on purpose
   std::string reason;             // why neutral, or which rule scored
   std::string policy;
   std::string mode;  // "off", "shadow", "canary", "live"
   std::uint64_t model_step = 0;
-  std::vector<std::int64_t> scores;  // one per candidate, 0..10, in the candidates' order
-  double again_ms = 0;               // deferred: ask again then; 0: it is not
-  double defer_left_ms = 0;          // deferred: after that it is placed
+  std::vector<std::int64_t> scores;  // 0..10 for each candidate, in the same order
+  double again_ms = 0;               // deferred: when to ask again; 0: not deferred
+  double defer_left_ms = 0;          // deferred: when the pod is placed at the latest
 };
 
 // ---- feed: controller (XPUB) -> shim, CLI
 
-// One node's part in a decision.
+// A node's part in a decision.
 struct Candidate {
   std::string node;
-  std::string masked;      // empty: feasible; else why not
+  std::string masked;      // why the node is infeasible; empty: feasible
   std::int64_t score = 0;  // 0..10
   double q = 0;            // prior + residual, reward units; 0 when masked
   double prior = 0;
   double residual = 0;
-  double marginal_w = 0;  // predicted watts that this pod adds
-  // Of the next pods, with this one here: so many fewer find room, so many more nodes are woken for them.
+  double marginal_w = 0;  // predicted power that this pod adds
+  // Effect on the next pods if this pod is placed here: how many fewer find room, and how many more nodes wake for
+  // them.
   std::uint64_t leaves_out = 0;
   std::uint64_t wakes_for_next = 0;
 };
 
-// What became of a decision, after its settle window.
+// Result of a decision after its settle window.
 struct Outcome {
-  std::string node;  // where the pod really is
+  std::string node;  // node on which the pod actually runs
   double reward = 0;
   bool end_of_episode = false;
   std::map<std::string, double> terms;  // reward terms, and raw values with their unit in the name
@@ -214,32 +216,31 @@ struct Decision {
   std::vector<std::string> problems;
   std::string placed_on;  // empty: not yet seen
   std::optional<Outcome> outcome;
-  double decide_us = 0;  // time that deciding took
+  double decide_us = 0;  // duration of the decision
   std::string
       decided_by;  // plan, network, explore, fallback, rule, bound, neutral, defer; docs/reference/api.md#decisions
-  double defer_ms = 0;              // when to ask again; 0: it was not deferred
-  std::int64_t defer_until_ns = 0;  // wall clock: it is deferred no longer than until then
-  std::uint64_t next_pods = 0;      // that were looked at as coming next
+  double defer_ms = 0;              // when to ask again; 0: not deferred
+  std::int64_t defer_until_ns = 0;  // wall clock; end of the deferral
+  std::uint64_t next_pods = 0;      // number of next pods considered
 };
 
-// Scores that hold for pods of a class, for when nobody answers an ask in time.
+// Scores for pods of a class, used when an ask is not answered in time.
 struct BoardClass {
   double cpu_request_cores = 0;                // upper end of the class
-  std::map<std::string, std::int64_t> scores;  // node -> 0..10; absent: 0
+  std::map<std::string, std::int64_t> scores;  // node -> 0..10; missing: 0
 };
 
 struct Board {
   std::uint64_t epoch = 0;  // controller start
   std::uint64_t seq = 0;
-  double ttl_ms = 0;    // from receipt
+  double ttl_ms = 0;    // counted from receipt
   bool neutral = true;  // mode is off or shadow, or a control block
   std::string policy;
   std::uint64_t model_step = 0;
-  std::vector<BoardClass> classes;  // ascending by cpu_request_cores
-  std::uint64_t last_decision = 0;  // the newest one that starts_left knows of
-  double start_window_ms = 0;       // how long a start counts; 0: no cap is told
-  std::map<std::string, std::uint64_t>
-      starts_left;  // of the nodes that are named: how many pods more each may be given
+  std::vector<BoardClass> classes;                   // ascending by cpu_request_cores
+  std::uint64_t last_decision = 0;                   // newest decision that starts_left includes
+  double start_window_ms = 0;                        // how long a start counts; 0: no cap
+  std::map<std::string, std::uint64_t> starts_left;  // how many more pods each listed node may get
 };
 
 struct NodeState {
@@ -262,10 +263,10 @@ struct StateChange {
 
 struct Snapshot {
   std::uint64_t epoch = 0;
-  std::uint64_t seq = 0;  // state up to and including this
+  std::uint64_t seq = 0;  // state up to and including this one
   std::vector<NodeState> states;
   Board board;
-  std::uint64_t request_id = 0;  // of the Query "snapshot" that it answers
+  std::uint64_t request_id = 0;  // copied from the Query "snapshot"
 };
 
 // ---- query: CLI -> controller, over the ask socket
@@ -279,8 +280,8 @@ struct Query {
 struct Reply {
   std::uint64_t request_id = 0;
   bool ok = false;
-  std::string body;   // JSON: the same document that /api/v1/<what> gives
-  std::string error;  // when not ok
+  std::string body;   // JSON: the same document as /api/v1/<what>
+  std::string error;  // only if not ok
 };
 
 using Message = std::variant<Hello, Welcome, Samples, Ack, Ping, Pong, Refusal, Ask, Suggestion, Decision, Placement,

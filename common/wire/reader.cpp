@@ -6,7 +6,7 @@
 namespace wattle::wire {
 namespace {
 
-constexpr std::size_t kMaxDepth = 32;  // of any Limits
+constexpr std::size_t kMaxDepth = 32;  // maximum of Limits::depth
 
 }  // namespace
 
@@ -103,7 +103,7 @@ bool Reader::next(Value& value) {
 
 bool Reader::skip() {
   assert(limits_.depth <= kMaxDepth);
-  std::array<std::uint64_t, kMaxDepth + 1> left{};  // values, by depth below here
+  std::array<std::uint64_t, kMaxDepth + 1> left{};  // remaining values by depth, starting here
   const std::size_t here = depth_;
   left[0] = 1;
   Value value;

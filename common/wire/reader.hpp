@@ -1,7 +1,8 @@
-// reader: the values of msgpack bytes, one behind the other. Copies nothing, allocates nothing, nests nothing on the stack.
+// reader: reads the values of msgpack bytes one after another. Copies nothing, allocates nothing, does not recurse.
 // Source   msgpack's specification (github.com/msgpack/msgpack/blob/master/spec.md), "Formats"
-// Errors   false, and problem() says why: the bytes end too early, or a bound of Limits is exceeded. An array announces its
-//          size before its elements, and each takes a byte at least: all announced sizes together may not exceed the bytes
+// Errors   false, with the reason in problem(): the bytes end too early, or exceed a limit of Limits. An array
+//          announces its size before its elements, and each needs at least one byte: the sum of all announced sizes may
+//          not exceed the bytes
 // Threads  single owner
 #pragma once
 
@@ -19,8 +20,8 @@ struct Value {
   ValueType type = ValueType::nil;
   bool boolean = false;
   std::uint32_t size = 0;      // elements of an array, pairs of a map
-  std::uint64_t positive = 0;  // 0 and above
-  std::int64_t negative = 0;   // below 0
+  std::uint64_t positive = 0;  // zero or positive
+  std::int64_t negative = 0;   // negative
   double real = 0;
   std::string_view text;
 };
@@ -29,10 +30,10 @@ class Reader {
  public:
   Reader(std::string_view bytes, const Limits& limits) : bytes_(bytes), limits_(limits) {}
 
-  // A value; of an array or map only that it begins. Who reads its elements calls leave() behind them.
+  // Reads a value; for an array or map only its start. After reading the elements, call leave().
   bool next(Value& value);
   void leave() { --depth_; }
-  // A value with all that is in it.
+  // Skips a value with everything in it.
   bool skip();
   std::size_t at() const { return at_; }
   bool at_end() const { return at_ == bytes_.size(); }

@@ -1,5 +1,5 @@
-// record_fields: the order on the wire of the fields of a record and of what is in it; the rest of the list is fields.hpp.
-// A field is only ever added at the end of its list; none is removed, moved or given another meaning.
+// record_fields: order on the wire of the fields of a record and its parts; fields.hpp has the others.
+// Add a field only at the end of its list; never remove or move one or change its meaning.
 // Threads  pure
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace wattle::wire {
 
-// V is called as v("name", value) for each field in order.
+// Calls v("name", value) for each field in order.
 template <class V>
 void fields(V& v, Pressure& m) {
   v("cpu_some_ratio", m.cpu_some_ratio);

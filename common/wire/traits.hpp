@@ -1,4 +1,4 @@
-// traits: what encoder and decoder ask of a field's type.
+// traits: type traits of fields for the encoder and the decoder.
 // Threads  none
 #pragma once
 

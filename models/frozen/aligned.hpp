@@ -1,4 +1,4 @@
-// aligned: float arrays that begin on a cache line, so that no vector load straddles two.
+// aligned: float arrays aligned to cache lines, so that no vector load spans two lines.
 // Threads  values
 #pragma once
 

@@ -32,7 +32,7 @@ std::string stem_of(std::uint64_t number) {
   return std::string(kDigits - std::min(kDigits, digits.size()), '0') + digits;
 }
 
-// The number that a name of ours begins with, whatever follows its first dot.
+// Number before the first dot of one of our file names.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   const auto dot = name.find('.');
   if (dot != kDigits) return std::nullopt;
@@ -57,7 +57,7 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 64 && letter(text.front()) && std::all_of(text.begin(), text.end(), fits);
 }
 
-// The file's stem, of a number or of a name.
+// Stem of the file for a number or a name.
 Result<std::string> stem_of(const std::string& name) {
   if (const auto number = parse::u64(name)) return stem_of(*number);
   if (is_name(name)) return name;
@@ -69,7 +69,7 @@ Result<Vouched> parse_manifest(const std::string& text, const std::string& file)
   const auto parsed = Json::parse(text, {.text_bytes = 1 << 20, .built_bytes = 16 << 20, .depth = kMaxDepth}, file);
   if (!parsed && parsed.error().code == Errc::out_of_range) return tl::unexpected<Error>(parsed.error());
   const Json json = parsed.value_or(Json());
-  // Byte for byte what we would write: so every change of the file is noticed, not only one of a value we use.
+  // Must be byte for byte what we would write, so that any change of the file is noticed.
   if (!json.is_object() || !json.contains(kOwnDigest) || text_of(json) != text)
     return fail(Errc::malformed, file, "is damaged or was edited: its own digest does not match");
   try {
@@ -206,7 +206,7 @@ Result<std::vector<ListedCheckpoint>> CheckpointDir::list(const std::string& sch
     }
     found.push_back(std::move(one));
   }
-  // The directory's entries are sorted by name, and numbers all have as many digits.
+  // The entries are sorted by name, and all numbers have the same number of digits.
   std::stable_partition(found.begin(), found.end(), [](const ListedCheckpoint& each) { return !each.named; });
   const auto names = std::find_if(found.begin(), found.end(), [](const ListedCheckpoint& each) { return each.named; });
   std::reverse(found.begin(), names);

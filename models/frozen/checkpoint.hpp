@@ -1,10 +1,11 @@
-// checkpoint: a directory of networks that survives crashes; each has a manifest that vouches for its weights.
-// Source   <dir>/<number>.safetensors and .json; numbers rise with each save, and the manifest is written last. Those that
-//          were given a name (<name>.safetensors, .json) stay until they are given away, at most kMaxNamed
-// Gives    the newest checkpoint whose manifest, digest, schema and tensors are right, and why newer ones were skipped
+// checkpoint: a directory of networks that survives crashes; each network has a manifest with the digest of its
+// weights.
+// Source   <dir>/<number>.safetensors and .json; numbers rise with each save, and the manifest is written last. Named
+//          checkpoints (<name>.safetensors, .json) stay until they are replaced, at most kMaxNamed
+// Gives    the newest checkpoint whose manifest, digest, schema and tensors are valid, and why newer ones were skipped
 // Units    see Manifest
-// Errors   not_found (no checkpoint), malformed (none that is valid, with each one's fault; a name that is none),
-//          out_of_range (too many names), io; each names the file
+// Errors   not_found (no checkpoint), malformed (no valid one, with the fault of each; an invalid name), out_of_range
+//          (too many names), io; each names the file
 // Threads  single owner; one process at a time per directory
 #pragma once
 
@@ -23,51 +24,51 @@ namespace wattle::models {
 struct Manifest {
   std::string schema;                     // hash of the feature layout that the weights were trained on
   std::uint64_t step = 0;                 // gradient steps
-  WallTime wall;                          // when it was saved
-  std::map<std::string, double> figures;  // free: losses, scores; finite
-  std::string network;                    // SHA-256 of the network alone, by who saved it; empty: not told
-  std::string reward;                     // preset that it was learned for; empty: not told
-  std::optional<bool> on_prior;           // as QNetwork has it; absent: not told
-  std::string certificate;  // what speaks for it before it has served (models/frozen/pretrained); may be empty
+  WallTime wall;                          // time of the save
+  std::map<std::string, double> figures;  // free form: losses, scores; finite
+  std::string network;                    // SHA-256 of the network alone, set by the saver; empty: unknown
+  std::string reward;                     // reward preset of the training; empty: unknown
+  std::optional<bool> on_prior;           // see QNetwork; unset: unknown
+  std::string certificate;  // evidence for it before it has served (models/frozen/pretrained); may be empty
 };
 
-// What a manifest says, without a look at the weights.
+// A checkpoint according to its manifest, without reading the weights.
 struct ListedCheckpoint {
-  std::string name;  // its number, or the name it was given
+  std::string name;  // number or name
   bool named = false;
   Manifest manifest;
-  std::string sha256;  // that the weights must have
+  std::string sha256;  // expected digest of the weights
   std::uint64_t bytes = 0;
-  std::string fault;  // why it could not be loaded; empty: the manifest is right
+  std::string fault;  // why it cannot be loaded; empty: the manifest is valid
 };
 
 struct LoadedCheckpoint {
   Weights tensors;
   Manifest manifest;
-  std::string name;            // its number, or the name it was given
-  std::string file;            // the weights' path
+  std::string name;            // number or name
+  std::string file;            // path of the weights
   std::vector<Error> skipped;  // newer ones, newest first
 };
 
 class CheckpointDir {
  public:
-  // Makes the directory if there is none. `keep` newest checkpoints stay, at least 1.
+  // Creates the directory if it does not exist. Keeps the `keep` newest checkpoints, at least 1.
   static Result<CheckpointDir> open_(const std::string& path, std::size_t keep = 3);
   // Returns the path of the weights.
   Result<std::string> save(const Weights& tensors, const Manifest& manifest) const;
   Result<LoadedCheckpoint> load_newest(const std::string& schema) const;
-  // Under a name: a letter, then letters, digits, - and _, at most 64. What had it before is replaced.
+  // Saves under a name: a letter, then letters, digits, - and _, at most 64. Replaces a checkpoint of the same name.
   static constexpr std::size_t kMaxNamed = 64;
   Result<std::string> save_as(const std::string& name, const Weights& tensors, const Manifest& manifest) const;
-  // By number or name.
+  // Loads by number or name.
   Result<LoadedCheckpoint> load(const std::string& name, const std::string& schema) const;
-  // Numbered ones first, newest first; then named ones by name.
+  // Lists numbered checkpoints first, newest first; then named ones by name.
   Result<std::vector<ListedCheckpoint>> list(const std::string& schema) const;
   const std::string& path() const { return path_; }
 
  private:
   CheckpointDir(std::string path, std::size_t keep) : path_(std::move(path)), keep_(keep) {}
-  Result<std::vector<std::uint64_t>> numbers() const;  // of manifests and weights, newest first
+  Result<std::vector<std::uint64_t>> numbers() const;  // numbers of manifests and weights, newest first
   Result<std::string> write(const std::string& stem, const Weights& tensors, const Manifest& manifest) const;
   Status prune(std::uint64_t newest) const;
   std::string path_;

@@ -10,7 +10,7 @@ namespace wattle::models {
 
 namespace {
 
-// Rows worked on at once, so that what one layer writes is still near when the next reads it.
+// Number of rows processed together, so that the output of one layer is still in the cache for the next.
 constexpr std::size_t kBlock = 64;
 
 struct Scratch {
@@ -21,7 +21,7 @@ struct Scratch {
   alignas(64) std::array<float, kBlock * kHidden> hidden;
 };
 
-// The features of valid nodes [begin, begin + rows): in place where they lie together, else gathered.
+// Features of the valid nodes [begin, begin + rows): in place if they are contiguous, otherwise copied together.
 const float* rows_of(const Observation& observation, Scratch& scratch, std::size_t begin, std::size_t rows) {
   const std::size_t first = scratch.nodes[begin];
   if (scratch.nodes[begin + rows - 1] - first == rows - 1) return &observation.node[first * kNodeFeatures];
@@ -50,7 +50,7 @@ void evaluate(const Kernels& kernels, std::span<const float> flat, const Observa
   scratch.embeddings.resize(count * kHidden);
   scratch.advantages.resize(count);
 
-  alignas(64) std::array<float, kShared> shared{};  // mean, max, ask; max starts at 0, the least that relu gives
+  alignas(64) std::array<float, kShared> shared{};  // mean, max, ask; max starts at 0, the minimum of relu
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t rows = std::min(kBlock, count - begin);
     float* embeddings = &scratch.embeddings[begin * kHidden];
@@ -75,7 +75,7 @@ void evaluate(const Kernels& kernels, std::span<const float> flat, const Observa
   kernels.dot(hidden.data(), 1, part(Part::value_out_weight), &value);
   value += *part(Part::value_out_bias);
 
-  // What all nodes share enters the first layer of the head once, as its bias.
+  // The part that all nodes share enters the first layer of the head once, as its bias.
   kernels.dense(shared.data(), 1, kShared, part(Part::advantage_shared_weight), part(Part::advantage_bias),
                 hidden.data());
   float sum = 0;

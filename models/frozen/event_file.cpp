@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 
 constexpr std::array<std::uint32_t, 256> table() {
-  constexpr std::uint32_t kReversed = 0x82f63b78U;  // of the Castagnoli polynomial
+  constexpr std::uint32_t kReversed = 0x82f63b78U;  // reversed Castagnoli polynomial
   std::array<std::uint32_t, 256> entries{};
   for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t value = i;
@@ -37,7 +37,7 @@ void put_varint(std::string& out, std::uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
-// Wire types of protocol buffers.
+// Encodes protocol buffer wire types.
 void put_double(std::string& out, unsigned field, double value) {
   put_varint(out, field << 3U | 1U);
   put_little(out, std::bit_cast<std::uint64_t>(value));
@@ -108,7 +108,8 @@ Status EventDir::write(std::uint64_t step, WallTime at, const Scalars& scalars) 
   return append(tf_record(scalars_event(step, at, scalars)));
 }
 
-// TensorBoard reads all files of a directory in the order of their names: seconds lead, and a number tells two of one second.
+// TensorBoard reads all files of a directory in the order of their names: seconds come first, then a number for files
+// of the same second.
 Status EventDir::begin_file(WallTime at) {
   for (int number = 0;; ++number) {
     file_ = path_ + "/" + std::string(kPrefix) + std::to_string(to_ns(at) / 1'000'000'000) + ".wattle." +
@@ -129,7 +130,7 @@ Status EventDir::append(const std::string& bytes) {
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
       const int error = errno;
-      fd_ = {};  // half a record may be there: the next goes to a file of its own
+      fd_ = {};  // the file may end in half a record, so the next goes to a new file
       return fail_errno(error, file_);
     }
     done += static_cast<std::size_t>(wrote);

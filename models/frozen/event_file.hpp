@@ -1,9 +1,9 @@
-// event_file: named numbers over steps, in files that TensorBoard reads.
+// event_file: writes named numbers over steps to files that TensorBoard reads.
 // Source   TFRecord (length, its checksum, data, its checksum; checksums are CRC-32C, masked) around Event messages of
 //          tensorboard/compat/proto/event.proto: wall_time = 1, step = 2, file_version = 3, summary = 5 of values with
-//          tag = 1 and simple_value = 2; written by hand, both formats are a few bytes
-// Bounds   a file of at most kMaxBytes, then another; the kFiles newest stay
-// Errors   io, denied: naming the file; what was written before stays readable
+//          tag = 1 and simple_value = 2; encoded by hand, because both formats are a few bytes
+// Bounds   starts a new file after kMaxBytes; keeps the kFiles newest
+// Errors   io, denied: naming the file; earlier records stay readable
 // Threads  single owner
 #pragma once
 
@@ -21,13 +21,13 @@ namespace wattle::models {
 
 using Scalars = std::vector<std::pair<std::string, double>>;
 
-// CRC-32C (Castagnoli), and as TFRecord masks it.
+// CRC-32C (Castagnoli), and its masked form in TFRecord.
 std::uint32_t crc32c(std::string_view bytes);
 std::uint32_t masked_crc32c(std::string_view bytes);
-// Bytes of one record, and of the Event messages that it holds.
+// Encodes one record, and the Event messages in it.
 std::string tf_record(std::string_view data);
 std::string version_event(WallTime at);
-// Values that are not finite are left out.
+// Leaves out values that are not finite.
 std::string scalars_event(std::uint64_t step, WallTime at, const Scalars& scalars);
 
 class EventDir {
@@ -35,9 +35,9 @@ class EventDir {
   static constexpr std::size_t kMaxBytes = 16U << 20U;
   static constexpr std::size_t kFiles = 8;
 
-  // Makes the directory if there is none; files are made when there is something to write.
+  // Creates the directory if it does not exist; files are created at the first write.
   static Result<EventDir> open_(const std::string& path, std::size_t max_bytes = kMaxBytes);
-  // One record, on disk when this returns as far as the kernel is concerned; not synced.
+  // Writes one record; the kernel has it when this returns, but it is not synced.
   Status write(std::uint64_t step, WallTime at, const Scalars& scalars);
   const std::string& path() const { return path_; }
 

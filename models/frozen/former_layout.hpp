@@ -1,7 +1,9 @@
-// former_layout: the layout that had fewer inputs. Networks of it load and say the same of everything: inputs that it did not have weigh 0.
-// New      at the end of what is known of a node, of the pod and of the context; the pod's lie between others of ask.weight
-// Identity a network that hears no new input has the digest that it had in its former file (models/frozen/pretrained)
-// Begin    weights that are drawn do not hear new inputs at first; they are learned like any
+// former_layout: reads networks of the previous layout, which had fewer inputs. They load and give the same results:
+// the new inputs have weight 0.
+// New      appended to the features of a node, of the pod and of the context; within ask.weight the pod's lie between
+//          others
+// Identity a network with weight 0 for all new inputs has the digest of its original file (models/frozen/pretrained)
+// Begin    initial weights are 0 for new inputs, which are learned like all others
 // Threads  pure functions
 #pragma once
 
@@ -14,15 +16,16 @@
 namespace wattle::models {
 
 inline constexpr std::size_t kFormerNodeFeatures = 32, kFormerPodFeatures = 16, kFormerContextFeatures = 8;
-// Of the features (placement/features), then and now. Whoever changes features again begins another pair.
+// Schemas of the features (placement/features) before and after the change. The next change of the features needs a new
+// pair.
 inline constexpr std::string_view kFormerSchema = "570254e1cdd23e33", kSchemaSince = "aa335030dd3ecbfc";
 
-// Whether networks of a file can be read where features are of the schema `here`.
+// Returns whether networks of a file can be read if the features have the schema `here`.
 constexpr bool reads_schema(std::string_view of_file, std::string_view here) {
   return of_file == here || (of_file == kFormerSchema && here == kSchemaSince);
 }
 
-// Whether that row of the tensor is of an input that is new.
+// Returns whether that row of the tensor belongs to a new input.
 constexpr bool is_new_input(std::string_view tensor, std::size_t row) {
   if (tensor == "node.0.weight") return row >= kFormerNodeFeatures;
   if (tensor != "ask.weight") return false;
@@ -34,13 +37,13 @@ constexpr std::size_t former_rows(const TensorSpec& spec) {
   return rows;
 }
 
-// As the former layout had it: with rows of 0 for what is new. Anything else stays as it is.
+// Inserts rows of 0 for new inputs into a tensor of the former layout. Returns any other tensor unchanged.
 Tensor widened(const TensorSpec& spec, const Tensor& tensor);
-// The other way, where all that is new weighs 0. Anything else stays as it is.
+// Removes the rows of new inputs if all their weights are 0. Returns any other weights unchanged.
 Weights narrowed(Weights weights);
 
-// Experience that is kept as tensors prefix + node (of so many nodes a row), pod and context: is it of the former layout, and as it is now,
-// with 0 for what is new.
+// Saved experience in the tensors prefix + node (with `nodes` nodes per row), pod and context: whether it has the
+// former layout, and its conversion to the current one, with 0 for new inputs.
 bool is_former_experience(const Weights& kept, std::string_view prefix, std::size_t nodes = 1);
 void widen_experience(Weights& kept, std::string_view prefix);
 

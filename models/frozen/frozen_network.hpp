@@ -1,4 +1,4 @@
-// frozen_network: the network that serves. Weights are fixed at construction; a newer network is a newer object.
+// frozen_network: an immutable network for serving. A newer network is a new object.
 // Shapes   see deepsets.hpp
 // Errors   malformed, naming the tensor that is missing, unknown, of another shape or not finite
 // Threads  immutable: residual() from any thread at once
@@ -15,7 +15,7 @@ namespace wattle::models {
 
 class FrozenNetwork final : public QNetwork {
  public:
-  // `subject` is what errors name: the file the weights came from, or who trained them. `on_prior` as QNetwork has it.
+  // `subject` is named in errors: the file of the weights, or their trainer. `on_prior` as in QNetwork.
   static Result<std::shared_ptr<const FrozenNetwork>> from_weights(const Weights& weights, std::uint64_t step,
                                                                    const std::string& subject = "network weights",
                                                                    bool on_prior = true);

@@ -1,6 +1,7 @@
 #include "models/frozen/kernels.hpp"
 
-// Vector extensions of g++ and clang. target_clones would be shorter, but g++ splits wide vectors before it clones.
+// Uses vector extensions of g++ and clang. target_clones would be shorter, but g++ splits wide vectors before it
+// clones.
 namespace wattle::models {
 
 namespace {

@@ -1,7 +1,8 @@
-// kernels: the few dense float operations that scoring consists of, at a fixed width of 64.
+// kernels: the dense float operations of scoring, at a fixed width of 64.
 // Shapes   x [rows x in], w [in x 64], bias and v [64], y [rows x 64], all row-major; out [rows]
 // Threads  any; pure
-// Cost     AVX-512, or AVX2 and FMA, where the processor has them, asked at run time; else the baseline of the target
+// Cost     uses AVX-512, or AVX2 and FMA, if the processor has them (checked at run time); otherwise the target's
+//          baseline
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct Kernels {
 };
 
 const Kernels& baseline_kernels();
-// Those that this processor can run, the fastest last.
+// Kernels that this processor can run, fastest last.
 std::vector<const Kernels*> usable_kernels();
 const Kernels& best_kernels();
 

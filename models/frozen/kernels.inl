@@ -1,8 +1,8 @@
-// kernels.inl: the bodies of kernels.hpp, included once per instruction set. The includer defines WATTLE_TARGET
-// (function attribute), Vec (the vector that fills one register) and kLanes (its floats). Four rows by two vectors keep
-// eight accumulators busy, which hides the latency of a fused multiply-add. Every row is summed in the same order
-// whichever loop it falls in, so a node's score does not depend on its place. AT is a macro because a function of
-// another target would split the vector that it hands on.
+// kernels.inl: implementation of kernels.hpp, included once per instruction set. The includer defines WATTLE_TARGET
+// (function attribute), Vec (the vector that fills one register) and kLanes (its number of floats). Four rows by two
+// vectors keep eight accumulators busy, which hides the latency of a fused multiply-add. All loops sum a row in the
+// same order, so a node's score does not depend on its position. AT is a macro because a function of another target
+// would split the vector that it passes on.
 
 #define LOAD(pointer) (*reinterpret_cast<const Vec*>(pointer))
 #define STORE(pointer) (*reinterpret_cast<Vec*>(pointer))

@@ -1,5 +1,6 @@
-// kernels_wide.inl: the bodies of kernels.hpp where four vectors hold all 64 columns: 32 registers take four rows at once.
-// The includer defines WATTLE_TARGET and Vec as for kernels.inl. Each row is summed in the same order as there.
+// kernels_wide.inl: implementation of kernels.hpp where four vectors hold all 64 columns: 32 registers take four rows
+// at once. The includer defines WATTLE_TARGET and Vec as for kernels.inl. Each row is summed in the same order as
+// there.
 
 #define LOAD(pointer) (*reinterpret_cast<const Vec*>(pointer))
 #define STORE(pointer) (*reinterpret_cast<Vec*>(pointer))
@@ -89,7 +90,7 @@ WATTLE_TARGET void dot(const float* y, std::size_t rows, const float* v, float* 
   const Vec v0 = LOAD(v), v1 = LOAD(v + 16), v2 = LOAD(v + 32), v3 = LOAD(v + 48);
   for (std::size_t r = 0; r < rows; ++r, y += 64) {
     const Vec product = (LOAD(y) * v0 + LOAD(y + 32) * v2) + (LOAD(y + 16) * v1 + LOAD(y + 48) * v3);
-    // Halves onto each other: sixteen in a row would wait for one another.
+    // Adds halves pairwise: a sum of sixteen in sequence would wait for each addition.
     float lane[16];
     for (std::size_t i = 0; i < 16; ++i) lane[i] = product[i];
     for (std::size_t width = 8; width > 0; width /= 2)

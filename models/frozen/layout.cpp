@@ -67,7 +67,7 @@ Weights initial_weights(std::uint64_t seed) {
   std::size_t inputs = 0;
   for (const TensorSpec& spec : kLayout) {
     if (spec.rows != 0) inputs = former_rows(spec);
-    // Advantage and its shared part are one layer, cut in two.
+    // Advantage and its shared part are one layer in two parts.
     if (spec.name.starts_with("advantage.")) inputs = kHidden + kShared;
     const bool output = spec.name.find(".out.") != std::string_view::npos;
     const double bound = output ? 0.0 : 1.0 / std::sqrt(static_cast<double>(inputs));
@@ -76,7 +76,7 @@ Weights initial_weights(std::uint64_t seed) {
         *at++ = 0;
         continue;
       }
-      // 53 bits to [0, 1): std::uniform_real_distribution differs between libraries.
+      // Converts 53 bits to [0, 1), because std::uniform_real_distribution differs between libraries.
       const double unit = static_cast<double>(random() >> 11U) * 0x1p-53;
       *at++ = static_cast<float>((2 * unit - 1) * bound);
     }

@@ -1,5 +1,5 @@
-// layout: the tensors of the network, by name, shape and place; the one table that serving and training share.
-// Shapes   weights are [in x out] row-major, biases [out]; flat = all of them one behind the other in table order
+// layout: the tensors of the network by name, shape and position; the one table that serving and training share.
+// Shapes   weights are [in x out] row-major, biases [out]; flat: all tensors in table order
 // Errors   malformed, naming the tensor that is missing, unknown, of another shape or not finite
 // Threads  any
 #pragma once
@@ -70,12 +70,13 @@ constexpr std::size_t offset_of(Part part) {
 }
 inline constexpr std::size_t kParameters = offset_of(Part::value_out_bias) + 1;
 
-// Exactly the tensors of kLayout, or those of the layout before (models/frozen/former_layout), each name behind `prefix`; `subject` is named in errors (a file, say).
+// Expects exactly the tensors of kLayout, or those of the former layout (models/frozen/former_layout), each name after
+// `prefix`. Errors name `subject`, for example a file.
 Result<AlignedFloats> flatten(const Weights& weights, const std::string& subject, std::string_view prefix = {});
-// The other way; flat is [kParameters]. Adds to `weights`, each name behind `prefix`.
+// Inverse of flatten(); flat is [kParameters]. Adds to `weights`, each name after `prefix`.
 void unflatten(std::span<const float> flat, std::string_view prefix, Weights& weights);
 
-// Uniform in +-1/sqrt(in), as is usual for dense layers; both output layers are 0, so that the residual is exactly 0
+// Uniform in +-1/sqrt(in), as usual for dense layers; both output layers are 0, so that the residual is exactly 0
 // and the prior alone decides until something is learned. The same seed gives the same weights on every machine.
 Weights initial_weights(std::uint64_t seed);
 

@@ -1,6 +1,6 @@
-// policy_anchor: what draws a policy to another one's choices: cross-entropy with these examples is least where both choose alike (it is
-// KL(anchor, policy) and a constant).
-// Shapes   of each state target is softmax((prior + the anchor's residual) / temperature) over its valid nodes
+// policy_anchor: examples that pull a policy towards the choices of another: their cross-entropy is lowest if both
+// choose alike (it is KL(anchor, policy) plus a constant).
+// Shapes   each target is softmax((prior + the anchor's residual) / temperature) over the state's valid nodes
 // Errors   none: a state without a valid node gives no example
 // Threads  pure function
 #pragma once

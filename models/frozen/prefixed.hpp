@@ -1,5 +1,5 @@
-// prefixed: a checkpoint holds the network's tensors and the learner's, told apart by a prefix; the controller's and those that
-// wattle-sim train writes are of one kind.
+// prefixed: prefixes that separate the network's and the learner's tensors in a checkpoint; the controller and
+// wattle-sim train write the same form.
 // Errors   none
 // Threads  pure functions
 #pragma once
@@ -13,7 +13,7 @@ namespace wattle::models {
 
 inline constexpr std::string_view kNetworkPrefix = "trainer/";
 inline constexpr std::string_view kLearnerPrefix = "learner/";
-// Of the network's tensors, those that serve.
+// Prefix of the network's tensors that serve.
 inline constexpr std::string_view kOnlinePrefix = "trainer/online.";
 
 inline void add_prefixed(Weights& into, const Weights& from, std::string_view prefix) {

@@ -1,4 +1,4 @@
-// q_network: the seam between deciding and whatever computes Q. No framework appears here.
+// q_network: the seam between decisions and the computation of Q. Independent of any framework.
 // Shapes   node features [nodes x kNodeFeatures] row-major, pod [kPodFeatures], context [kContextFeatures], per-node
 //          outputs [nodes]
 // Units    reward units; Q(node) = prior(node) + residual(node)
@@ -19,7 +19,7 @@ inline constexpr std::size_t kNodeFeatures = 36;
 inline constexpr std::size_t kPodFeatures = 17;
 inline constexpr std::size_t kContextFeatures = 9;
 
-// One decision as the network sees it. Masked nodes take no part in pooling, advantage mean or argmax.
+// A decision as input of the network. Masked nodes take no part in pooling, advantage mean or argmax.
 struct Observation {
   std::size_t nodes = 0;
   std::vector<float> node;  // [nodes x kNodeFeatures]
@@ -32,14 +32,14 @@ struct Observation {
 class QNetwork {
  public:
   virtual ~QNetwork() = default;
-  // Writes [nodes]; 0 for nodes that are not valid. All finite for finite input.
+  // Writes [nodes]; 0 for invalid nodes. All finite for finite input.
   virtual void residual(const Observation& observation, std::span<float> out) const = 0;
   virtual std::uint64_t step() const = 0;  // gradient steps behind these weights
-  // false: it was taught on a prior of 0, so that Q is what it says alone.
+  // false: it was trained with a prior of 0, so its output alone is Q.
   virtual bool on_prior() const { return true; }
 };
 
-// Whether it said the same of every valid node, so that it adds nothing to the choice.
+// Returns whether all valid nodes have the same output, so that it does not affect the choice.
 inline bool is_flat(const Observation& observation, std::span<const float> said) {
   std::size_t first = observation.nodes;
   for (std::size_t i = 0; i < observation.nodes; ++i) {

@@ -20,15 +20,15 @@ using Json = SortedJson;
 
 constexpr std::size_t kMaxHeaderBytes = 1U << 20U;
 constexpr std::size_t kMaxDimensions = 8;
-constexpr std::uint64_t kMaxValues = 1ULL << 40U;  // far beyond any file, far below overflow
+constexpr std::uint64_t kMaxValues = 1ULL << 40U;  // larger than any file, far below overflow
 constexpr const char* kMetadata = "__metadata__";
 
-// A repeated key is a contradiction; the JSON library would keep the last.
+// Rejects a repeated key; the JSON library would keep the last.
 std::optional<Json> parse_header(std::string_view text) {
-  std::vector<std::set<std::string, std::less<>>> keys;  // of the objects around the place
+  std::vector<std::set<std::string, std::less<>>> keys;  // keys of the enclosing objects
   bool repeated = false;
   const auto watch = [&](std::size_t depth, std::string_view key) {
-    // A list of objects, whose keys would count together here, is refused below.
+    // A list of objects, whose keys would share one set here, is rejected below.
     keys.resize(depth);
     if (!keys.back().emplace(key).second) repeated = true;
     return true;
@@ -88,7 +88,7 @@ std::string to_safetensors(const Safetensors& content) {
     offset = end;
   }
   std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');  // so that the values are aligned
+  text.append((8 - text.size() % 8) % 8, ' ');  // aligns the values
   const std::uint64_t length = text.size();
   std::string bytes(sizeof(length), '\0');
   std::memcpy(bytes.data(), &length, sizeof(length));

@@ -1,8 +1,8 @@
-// safetensors: named tensors and text metadata to bytes and back, in the layout that other tools read too.
+// safetensors: converts named tensors and text metadata to bytes and back, in the safetensors format.
 // Source   8 bytes little-endian length of the header, JSON header {"name": {"dtype", "shape", "data_offsets"}, ...,
-//          "__metadata__": {text: text}}, then the values, little-endian, one behind the other
-// Limits   header 1 MiB, 8 dimensions, dtype F32 only; data without gap, overlap or rest
-// Errors   malformed or unsupported, naming the subject (a file, say) and the tensor
+//          "__metadata__": {text: text}}, then the values, little-endian and contiguous
+// Limits   header 1 MiB, 8 dimensions, dtype F32 only; data without gaps, overlaps or trailing bytes
+// Errors   malformed or unsupported, naming the subject (for example a file) and the tensor
 // Threads  any; pure
 #pragma once
 

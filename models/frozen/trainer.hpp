@@ -1,5 +1,5 @@
-// trainer: the seam between learning and whatever computes gradients. placement/ and sim/ train through it;
-// models/torch implements it; tests may put a fake behind it.
+// trainer: the seam between learning and the computation of gradients. placement/ and sim/ train through it;
+// models/torch implements it; tests may use a fake.
 // Threads  single owner
 #pragma once
 
@@ -17,10 +17,10 @@ namespace wattle::models {
 struct Transition {
   Observation state;
   std::uint32_t action = 0;  // index of a valid node in state
-  float reward = 0;          // discounted sum over the n steps
+  float reward = 0;          // product of exp(-dt/tau); 0: end of episode, next is ignored
   float discount = 0;        // product of exp(-dt/tau); 0 = end of episode, next is not looked at
-  Observation next;          // nodes == 0 only when discount == 0
-  float unit = 1;            // above 0, of all of a batch the same: its errors are judged in it
+  Observation next;          // nodes == 0 only if discount == 0
+  float unit = 1;            // above 0, equal for a whole batch: the unit of its errors
 };
 
 struct TrainerOptions {
@@ -32,49 +32,49 @@ struct TrainerOptions {
 };
 
 struct StepStats {
-  double loss = 0;    // Huber of errors in units of the batch, mean over it
-  double mean_q = 0;  // of the taken actions
+  double loss = 0;    // Huber loss of errors in units of the batch, mean over it
+  double mean_q = 0;  // mean Q of the taken actions
   double max_abs_q = 0;
   double grad_norm = 0;  // before clipping
   std::uint64_t step = 0;
-  double mean_error = 0, error2 = 0;  // target - Q: mean, and mean of its square
+  double mean_error = 0, error2 = 0;  // target - Q: mean, and mean square
 };
 
 class QTrainer {
  public:
   virtual ~QTrainer() = default;
-  // One optimiser step. Sizes of the observations may differ: they are padded, and padding changes nothing.
+  // Runs one optimiser step. Observations may differ in size: they are padded, which does not change the result.
   virtual Result<StepStats> step(std::span<const Transition* const> batch) = 0;
   virtual std::uint64_t steps() const = 0;
   // Online network, for freezing.
   virtual Weights weights() const = 0;
-  // Everything that resuming needs: online, target and optimiser state, in one set of named tensors.
+  // Everything needed to resume: online, target and optimiser state, in one set of named tensors.
   virtual Weights checkpoint() const = 0;
   virtual Status restore(const Weights& checkpoint) = 0;
 };
 
-// A decision whose choices were judged: which node should have been taken, as probabilities over those that were tried.
+// A decision with judged choices: probabilities, over the nodes that were tried, of being the right one.
 struct PolicyExample {
   Observation state;
-  // [nodes], at least 0, sum 1; 0 for nodes that were not tried. An anchor to another policy q enters here too: the minimum of
-  // cross-entropy with p plus b KL(q, policy) is that of cross-entropy with (p + b q) / (1 + b).
+  // [nodes], at least 0, sum 1; 0 for nodes that were not tried. An anchor to another policy q is included here, too:
+  // the minimum of cross-entropy with p plus b KL(q, policy) is that of cross-entropy with (p + b q) / (1 + b).
   std::vector<float> target;
   std::vector<std::uint8_t> tried;  // [nodes], 1: part of the softmax; valid nodes only
-  // [nodes], at least 0, or empty: what each would cost, in nats. Its mean under the policy is added to the loss, so that a rare
-  // choice that costs much is minded, which the cross-entropy knows only as one that is not wanted.
+  // [nodes], at least 0, or empty: cost of each choice in nats. The loss includes its mean under the policy, so that a
+  // rare but expensive choice counts, which cross-entropy treats only as unwanted.
   std::vector<float> cost;
 };
 
 struct PolicyStats {
   double loss =
       0;  // cross-entropy less the entropy of the targets (a KL divergence, nats), and costs; mean over the batch
-  double agreement = 0;  // share of examples whose likeliest tried node is the target's
+  double agreement = 0;  // share of examples in which the most likely tried node is the target's
   double grad_norm = 0;  // before clipping
   std::uint64_t step = 0;
 };
 
-// Also learns from judged decisions: cross-entropy of softmax(Q / temperature) over the tried nodes. The value head takes no
-// part in it; as regrets r give targets softmax(-r / temperature), the differences of Q become those of -r.
+// Also learns from judged decisions: cross-entropy of softmax(Q / temperature) over the tried nodes. The value head is
+// not affected. Because regrets r give targets softmax(-r / temperature), the differences of Q become those of -r.
 class PolicyTrainer : public QTrainer {
  public:
   virtual Result<PolicyStats> imitate(std::span<const PolicyExample* const> batch, double temperature) = 0;

@@ -10,24 +10,24 @@ namespace wattle::models::provision {
 
 namespace {
 
-constexpr double kLeft = 0.01;  // of requests over target, where their 99th percentile is at it
-// Of a margin below the rule's. Twice would make rungs that are wider than the rule's steps be stood on.
+constexpr double kLeft = 0.01;  // share of requests over target when their 99th percentile is at the target
+// Slope for a margin below the rule's. With a slope of two, rungs wider than the rule's steps would hold the margin.
 constexpr double kSteep = 1.5;
 constexpr double kMostInput = 5;
-constexpr double kRungSlack = 1e-6;  // what lies on a rung but for rounding is on it
+constexpr double kRungSlack = 1e-6;  // a value within rounding of a rung is on it
 
 float input(double value) {
   return std::isfinite(value) ? static_cast<float>(std::clamp(value, -kMostInput, kMostInput)) : 0.0F;
 }
 
-// The next rung of base x step^k.
+// Next rung of base x step^k.
 double next_rung(double ratio, int direction, double base, double step) {
   const double rung = std::log((1 + ratio) / base) / std::log(step);
   const double next = direction > 0 ? std::floor(rung + kRungSlack) + 1 : std::ceil(rung - kRungSlack) - 1;
   return base * std::pow(step, next) - 1;
 }
 
-constexpr double kMarginBase = 0.9;  // the integral rule's least
+constexpr double kMarginBase = 0.9;  // minimum of the integral rule
 
 double margin_cost(double margin, double rule) { return margin + kSteep * std::max(0.0, rule - margin); }
 
@@ -39,7 +39,7 @@ std::size_t best_of(const Observation& observation, const std::array<float, kAct
 }
 
 double memory_cost(double ratio, const ServiceMinute& state) {
-  // As steep below the rule as above it.
+  // The slope below the rule equals the slope above it.
   return state.memory_share * (ratio + 2 * std::max(0.0, kRuleMemory - ratio));
 }
 
@@ -129,7 +129,7 @@ Observation observe(const ServiceMinute& state, const Bounds& bounds) {
     *to++ = input(4 * (next.margin_ratio - state.rule_margin_ratio));
     *to++ = input(4 * std::log1p(next.memory_ratio));
     *to++ = input(std::log2(static_cast<double>(next.replicas)));
-    // What is granted next, should usage stay.
+    // Change of the grant if usage stays the same.
     *to++ = input(4 * (std::log1p(next.margin_ratio) - std::log1p(state.now.margin_ratio)));
     *to++ = input(4 * std::log(std::max(replicas, 0.01)));
   }

@@ -1,12 +1,13 @@
-// choice: what one service may get more or less of in the next minute, and that as a network sees it. The teacher, which knows what
-// requests waited, and the student, which knows what its node knows, have the same actions and the same network.
-// Actions  nine: {replicas, CPU, memory} x {down, keep, up}; action = 3 x lever + direction. To keep one thing is to keep all: of the
-//          three only the CPU's is valid. CPU is the margin of the node's fast loop (actuator/student), memory what is granted over
-//          what was worked on; both go by rungs of one factor each. CPU up goes as far as the integral rule would, if that is further
-// Prior    -(cost of the next minute as the integral rule predicts it): what is granted, and below the rule's margin half as much more
-//          than is saved. Less that of the best action, so that the network alone says what all actions have in common. Nothing
-//          learned: the rule, on rungs
-// Inputs   without units. What is not known here is 0, and another input says so
+// choice: the options of one service for its next minute, as input of a network. The teacher, which knows how requests
+// waited, and the student, which knows only what its node knows, have the same actions and the same network.
+// Actions  nine: {replicas, CPU, memory} x {down, keep, up}; action = 3 x lever + direction. Keeping one keeps all: of
+//          the three keep actions only the CPU's is valid. CPU is the margin of the node's fast loop
+//          (actuator/student), memory is the grant over the working set; both move by rungs of a constant factor. CPU
+//          up goes as far as the integral rule would, if that is further
+// Prior    -(cost of the next minute as the integral rule predicts it): the grant, plus, below the rule's margin, one
+//          and a half times the saving. The best action's value is subtracted, so that only the network affects what
+//          all actions have in common. An untrained network follows the rule, on rungs
+// Inputs   without units. An unknown input is 0, and another input marks it as unknown
 // Shapes   an Observation of kActions nodes
 // Errors   none; inputs that are not finite count as 0
 // Threads  pure functions
@@ -26,11 +27,12 @@ constexpr std::size_t action_of(Lever lever, int direction) {
   return static_cast<std::size_t>(lever) * kDirections + static_cast<std::size_t>(direction + 1);
 }
 
-// Of actions and inputs, in the files of networks: another name whenever observe() says another thing.
+// Name of the actions and inputs in network files; changes whenever observe() changes.
 inline constexpr std::string_view kLayout = "minute-1";
 
-inline constexpr double kMarginStep = 1.04, kMemoryStep = 1.05;  // of 1 + ratio, from rung to rung
-inline constexpr double kRuleMemory = 0.15;                      // memory's rule: over the most of ten minutes
+inline constexpr double kMarginStep = 1.04, kMemoryStep = 1.05;  // factors between rungs, of 1 + ratio
+inline constexpr double kRuleMemory = 0.15;                      // memory's rule: over the largest working set of ten
+                                                                 // minutes
 
 struct Setting {
   double margin_ratio = 0;
@@ -41,65 +43,66 @@ struct Setting {
 struct Bounds {
   double least_margin = -0.3, most_margin = 4;
   double least_memory = -0.15, most_memory = 0.6;
-  std::size_t least_replicas = 1, most_replicas = 1;  // the same where somebody else owns their number
-  bool memory = true;                                 // false: memory is left alone
+  std::size_t least_replicas = 1, most_replicas = 1;  // equal if another owner sets the number
+  bool memory = true;                                 // false: memory is not managed
 };
-// Of a service on a node: replicas are left alone, and memory is never less than what was worked on.
+// Bounds of a service on a node: replicas are fixed, and the memory grant is never below the working set.
 Bounds bounds_on_a_node(bool memory);
 
-// Costs of a minute, in what the work itself needs: the power of the cores that it used of late.
+// Costs of a minute, relative to the power of the cores that the service used recently.
 struct Price {
   double core_w = 4;  // a node's marginal power of a packed core
   double memory_w_per_gib = 0.3;
-  double over = 60;  // of all requests over target, linear from the share that a 99th percentile leaves
+  double over = 60;  // per share of requests over target, linear above the share that a 99th percentile allows
 };
 
 struct Latency {
   double over_ratio = 0, p99_over_target = 0;
-  double over_lately_ratio = 0;  // faded mean
+  double over_lately_ratio = 0;  // exponential mean
 };
 struct Rate {
-  double over_last = 1, expected_over_last = 1;  // of the last minute over the one before; of the next over the last
-  double range_ratio = 0;                        // half of what the forecast calls likely, over the forecast
+  double over_last = 1, expected_over_last = 1;  // last minute over the one before; next minute over the last
+  double range_ratio = 0;                        // half the likely range of the forecast, over the forecast
 };
 
-// One minute of one service.
+// Figures of one minute of a service.
 struct ServiceMinute {
-  double throttled_ratio = 0;                        // of its periods
+  double throttled_ratio = 0;                        // share of its periods
   double used_over_granted = 0, used_over_node = 0;  // cores
-  double deviation_ratio = 0, peak_ratio = 0;        // of one-second usages over their mean: deviation, most
-  double used_over_last = 1;                         // of the minute before
-  double missed_ratio = 0, working_over_peak = 1;    // memory: not there; worked on now over the most of ten minutes
-  double memory_share = 0;                           // of memory in the cost, granted as now
+  double deviation_ratio = 0, peak_ratio = 0;        // one-second usage over its mean: deviation, maximum
+  double used_over_last = 1;                         // over the minute before
+  double missed_ratio = 0, working_over_peak = 1;    // memory: share missing; working set over the largest of ten
+                                                     // minutes
+  double memory_share = 0;                           // memory's part of the cost, at the current grant
   double day_ratio = 0;                              // time of day
-  std::optional<Latency> latency;                    // the controller alone
-  std::optional<Rate> rate;                          // likewise
+  std::optional<Latency> latency;                    // only known to the controller
+  std::optional<Rate> rate;                          // only known to the controller
   Setting now;
-  double rule_margin_ratio = 0;  // where the integral rule would go
+  double rule_margin_ratio = 0;  // next margin by the integral rule
 };
 
 bool valid(std::size_t action, const Setting& now, const Bounds& bounds);
-// A margin that somebody else chose, as far as one action goes from `now`: a rung down; up a rung, or to the rule's.
+// Limits a margin chosen elsewhere to one action from `now`: a rung down; up a rung, or to the rule's.
 double within_a_rung(double chosen, double now, double rule_margin, const Bounds& bounds);
-// The same of memory's: a rung either way.
+// Limits a memory margin in the same way: one rung in either direction.
 double memory_within_a_rung(double chosen, double now, const Bounds& bounds);
 Setting after(std::size_t action, const ServiceMinute& state, const Bounds& bounds);
-// Of a minute in which this share of requests was over target.
+// Cost of a minute in which this share of requests was over target.
 double price_of_over(const Price& price, double over_ratio);
 Observation observe(const ServiceMinute& state, const Bounds& bounds);
 
-// The valid action of the highest Q; without a network that of the prior.
+// Valid action with the highest Q; without a network, with the highest prior.
 std::size_t best_action(const Observation& observation, const QNetwork* network);
 
-// What a node sees without a controller, where the rule goes by throttling; replicas are left alone. Not the time of day: hours are
-// taught on, not days.
+// State that a node sees without a controller: throttling drives the rule, and replicas are fixed. Leaves out the time
+// of day, because training covers hours, not days.
 struct LocalView {
   Observation observation;
   ServiceMinute state;
   Bounds bounds;
 };
 LocalView local_view(ServiceMinute state, double rule_margin_ratio, Bounds bounds);
-// What a student does there. Absent: what it says is not finite.
+// Setting that a student chooses there; no value if its output is not finite.
 std::optional<Setting> choose_locally(const ServiceMinute& state, double rule_margin_ratio, const Bounds& bounds,
                                       const QNetwork* student);
 

@@ -17,7 +17,7 @@ double drpc_reward(double p99_over_target, double cpu_use, std::optional<double>
 
 double drpc_reward(const ServiceMinute& minute, bool memory) {
   const double late = minute.latency ? minute.latency->p99_over_target : 1;
-  // What is granted is its most of ten minutes and a ratio.
+  // The grant is the largest working set of ten minutes times 1 + ratio.
   const double memory_use = minute.working_over_peak / (1 + minute.now.memory_ratio);
   return drpc_reward(late, minute.used_over_granted, memory ? std::optional(memory_use) : std::nullopt);
 }

@@ -1,10 +1,10 @@
-// minute: what one service looked like in a minute, from what a node reads of it each 100 ms. Kept here once: who is taught and who
-// runs on nodes see the same.
-// Source   add() of each running copy of the service, end_tick() once they all are told, end_minute() when it is time
-// Gives    a ServiceMinute without what a node cannot know (latency, rate) and without what its owner says (the rule's margin, the share of
-//          memory in the cost, the time of day)
+// minute: summarises a service's minute from readings every 100 ms. Training and nodes share it, so that both see the
+// same.
+// Source   add() for each running copy of the service, end_tick() after all of them, end_minute() once per minute
+// Gives    a ServiceMinute without fields that a node does not know (latency, rate) and fields that the caller sets
+//          (the rule's margin, memory's part of the cost, the time of day)
 // Units    seconds, cores, GiB; ratios
-// Errors   none: of a minute in which nothing was read, what stands for "as usual"
+// Errors   none: a minute without readings gives neutral values
 // Threads  values
 #pragma once
 
@@ -17,18 +17,18 @@
 
 namespace wattle::models::provision {
 
-inline constexpr double kTickPeriodS = 0.1;  // of quotas
+inline constexpr double kTickPeriodS = 0.1;  // period of quotas
 
-// What a limit gave: its cores over the time, and a period's quota with each write (kernel/sched/core.c, tg_set_cfs_bandwidth), which
-// is at most that. For who is not told by a simulated kernel.
+// Upper bound of the CPU time that a limit granted: its cores over the time, plus a full quota per write
+// (kernel/sched/core.c, tg_set_cfs_bandwidth). The simulated kernel reports the exact value instead.
 double granted_s(double limit_cores, double elapsed_s, std::uint64_t writes);
 
-// Of one copy of the service, since the last tick.
+// Readings of one copy of the service since the last tick.
 struct CopyTick {
   double used_s = 0, granted_s = 0;
   bool throttled = false;
-  bool runs = true;                          // false: only what it used and was granted counts
-  double missed_ratio = 0, working_gib = 0;  // memory; 0 where it is left alone
+  bool runs = true;                          // false: only used_s and granted_s count
+  double missed_ratio = 0, working_gib = 0;  // memory; 0 if it is not managed
 };
 
 class MinuteWatch {
@@ -36,16 +36,16 @@ class MinuteWatch {
   void add(const CopyTick& copy);
   void end_tick(double elapsed_s);
 
-  // Of the minute under way.
+  // Figures of the current minute.
   std::uint64_t ticks() const { return static_cast<std::uint64_t>(ticks_); }
   std::uint64_t throttled() const { return static_cast<std::uint64_t>(throttled_); }
   double used_s() const { return used_s_; }
   double used_cores() const { return seconds_ > 0 ? used_s_ / seconds_ : 0; }
   double granted_cores() const { return seconds_ > 0 ? granted_s_ / seconds_ : 0; }
-  // The most of the last ten minutes, the last that ended included; absent before there are ten.
+  // Maximum of the last ten finished minutes; no value before there are ten.
   std::optional<double> peak_gib() const;
 
-  // `node_cores`: of each copy's node. The next minute begins.
+  // Ends the minute and starts the next. `node_cores`: cores of each copy's node.
   ServiceMinute end_minute(const Setting& now, double node_cores);
 
  private:
@@ -55,7 +55,7 @@ class MinuteWatch {
   double tick_used_s_ = 0;
   double second_used_s_ = 0, second_s_ = 0, peak_cores_ = 0, sum_cores_ = 0, sum_squares_ = 0, count_ = 0;
   double last_used_cores_ = 0;
-  std::array<double, 10> working_sets_gib_{};  // a ring: the most of each of ten minutes
+  std::array<double, 10> working_sets_gib_{};  // ring buffer: maximum of each of ten minutes
   std::size_t minutes_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// minute_replay: minutes of services in the order of time, with what was done and what it was worth, and the n-step transitions that
-// they make.
-// Flow     add() of a service, whose last choice it pays; end(): what follows is not a continuation. Stretches that have ended are
-//          drawn from, uniformly
-// Bounds   minutes that are kept; the oldest stretch goes first
+// minute_replay: stores minutes of services in order of time with action and reward, and draws n-step transitions from
+// them.
+// Flow     add() for a service also sets the reward of its last choice; end() marks that what follows is no
+//          continuation. Draws uniformly from finished stretches
+// Bounds   number of minutes; drops the oldest stretch first
 // Errors   none; restore: malformed
 // Threads  values
 #pragma once
@@ -22,27 +22,27 @@
 namespace wattle::models::provision {
 
 struct ReplayOptions {
-  std::size_t minutes = 40'000;  // kept
+  std::size_t minutes = 40'000;  // capacity
   std::size_t n_step = 3;
-  double discount = 0.9;  // a minute
+  double discount = 0.9;  // per minute
 };
 
 class MinuteReplay {
  public:
-  // Draws below a number.
+  // Returns a random number below its argument.
   using Pick = std::function<std::size_t(std::size_t)>;
   explicit MinuteReplay(const ReplayOptions& options) : options_(options) {}
 
-  // What the service's last choice became, and its next one.
+  // Adds the reward of the service's last choice, and its next choice.
   void add(const std::string& service, double reward, Observation state, std::uint32_t action);
   void end(const std::string& service);
   void end_all();
-  std::size_t open(const std::string& service) const;  // minutes of its stretch under way
-  std::size_t size() const { return kept_; }           // minutes of stretches that have ended
-  // There must be some.
+  std::size_t open(const std::string& service) const;  // minutes of its current stretch
+  std::size_t size() const { return kept_; }           // minutes of finished stretches
+  // Requires size() > 0.
   void draw(std::vector<Transition>& batch, const Pick& pick) const;
 
-  // For checkpoints: stretches that have ended.
+  // Saves finished stretches, for checkpoints.
   Weights save() const;
   Status restore(const Weights& saved);
 

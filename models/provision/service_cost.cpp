@@ -6,7 +6,7 @@ namespace wattle::models::provision {
 
 namespace {
 
-constexpr double kLately = 0.05, kOverLately = 0.1;  // shares of a newer minute
+constexpr double kLately = 0.05, kOverLately = 0.1;  // weight of the newest minute
 constexpr double kWorkShare = 0.01;
 constexpr double kLeastScaleCores = 0.02;
 

@@ -13,7 +13,7 @@ namespace wattle::models::provision {
 
 namespace {
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
-// Inputs are 5 at most: within these weights no sum overflows, and what a network says is a number.
+// Inputs are at most 5, so with weights within this limit no sum overflows and the output is finite.
 constexpr float kMostWeight = 1e4F;
 constexpr const char* kAnew = "teach one with this version: wattle-sim teach --student-out FILE";
 }  // namespace

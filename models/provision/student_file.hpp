@@ -1,9 +1,9 @@
-// student_file: a network that moves the margin of a node's fast loop from what the node sees alone, in a file.
-// Source   safetensors as `wattle-sim teach --student-out` writes them; metadata provisioning (student), layout (kLayout) and
-//          network_sha256
-// Errors   not_found, denied, io: the file; malformed: damaged, of another shape, with weights that overflow, or it does not tell what it is; conflict: of another
-//          layout, or a teacher's; each names the file
-// Threads  pure but for reading the file; the network is immutable
+// student_file: reads a network that moves the margin of a node's fast loop from what the node alone sees.
+// Source   safetensors written by `wattle-sim teach --student-out`; metadata provisioning (student), layout (kLayout)
+//          and network_sha256
+// Errors   not_found, denied, io: the file; malformed: damaged, of another shape, weights that may overflow, or
+//          metadata missing; conflict: another layout, or a teacher's; each names the file
+// Threads  pure except for reading the file; the network is immutable
 #pragma once
 
 #include <memory>

@@ -7,7 +7,7 @@
 namespace wattle::models {
 
 double norm(std::span<const float> gradient) {
-  // Eight sums side by side: one sum in doubles would wait for itself.
+  // Eight parallel sums: a single sum in doubles would wait for each addition.
   std::array<double, 8> sums{};
   std::size_t i = 0;
   for (; i + 8 <= gradient.size(); i += 8)

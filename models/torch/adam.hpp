@@ -1,5 +1,5 @@
-// adam: what happens to all parameters at once after the gradient is known; plain loops over flat arrays, since 37,000
-// floats are one pass through the cache while an optimiser per tensor is a hundred dispatches.
+// adam: optimiser step over all parameters at once, as plain loops over flat arrays: 37,000 floats are one pass through
+// the cache, while an optimiser per tensor is a hundred dispatches.
 // Shapes   every array [n]
 // Threads  single owner
 #pragma once
@@ -12,8 +12,8 @@
 namespace wattle::models {
 
 struct AdamState {
-  AlignedFloats mean;    // of the gradient
-  AlignedFloats square;  // of the squared gradient
+  AlignedFloats mean;    // mean of the gradient
+  AlignedFloats square;  // mean of the squared gradient
   std::uint64_t step = 0;
 };
 

@@ -16,7 +16,7 @@ bool finite(std::span<const float> values) {
   return sum == 0.0F;
 }
 
-// What is wrong with it, or nullptr.
+// Describes the fault, or returns nullptr.
 const char* fault(const Observation& o) {
   if (o.node.size() != o.nodes * kNodeFeatures) return "node features do not match the number of nodes";
   if (o.prior.size() != o.nodes) return "priors do not match the number of nodes";

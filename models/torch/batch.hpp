@@ -1,8 +1,8 @@
-// batch: transitions laid out as the padded arrays that training reads; kept, and grown to the largest batch.
-// Only valid nodes are copied, in their order, so the width is the largest number of valid nodes. Padding repeats the
-// first of them: a maximum does not notice, and in a mean it weighs nothing.
+// batch: lays out transitions as the padded arrays that training reads; reused, and grown to the largest batch.
+// Copies only valid nodes, in order, so the width is the largest number of valid nodes. Padding repeats the first valid
+// node: it does not change a maximum, and has weight 0 in a mean.
 // Shapes   node [size x width x kNodeFeatures], ask [size x kAskFeatures], the rest below
-// Errors   malformed or out_of_range, naming the transition by its place in the batch
+// Errors   malformed or out_of_range, naming the transition by its position in the batch
 // Threads  single owner
 #pragma once
 
@@ -20,19 +20,19 @@ struct Batch {
   std::size_t width = 0;
   AlignedFloats node;
   AlignedFloats ask;                 // pod, then context
-  AlignedFloats share;               // [size x width] 1 / number of nodes, 0 for padding: the weights of a mean
+  AlignedFloats share;               // [size x width] 1 / number of nodes, 0 for padding: weights of a mean
   std::vector<std::int64_t> action;  // [size] index among the valid nodes
-  AlignedFloats prior;               // [size] of the action; of a policy batch [size x width], 0 for padding
+  AlignedFloats prior;               // [size] prior of the action; in a policy batch [size x width], 0 for padding
   AlignedFloats target;              // [size x width], policy batches only
-  AlignedFloats cost;                // likewise: 0 where not tried or not told
-  AlignedFloats barred;              // likewise: 0 where tried, else -1e9
+  AlignedFloats cost;                // policy batches only: 0 if not tried or unknown
+  AlignedFloats barred;              // policy batches only: 0 if tried, otherwise -1e9
 
-  // Checks each transition whole, then lays out the states. On an error the batch must not be used.
+  // Checks each transition, then lays out the states. After an error the batch must not be used.
   Status assemble(std::span<const Transition* const> transitions);
   Status assemble(std::span<const PolicyExample* const> examples);
 
  private:
-  // Node features, ask and share of one state as row b.
+  // Writes node features, ask and share of one state to row b.
   void lay_out(const Observation& state, std::size_t b);
 };
 

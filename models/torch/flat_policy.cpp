@@ -12,12 +12,12 @@ namespace wattle::models {
 
 namespace {
 
-constexpr std::size_t kPerNode = kNodeFeatures + 1;  // and whether it is valid
+constexpr std::size_t kPerNode = kNodeFeatures + 1;  // node features, and whether it is valid
 
 struct Shape {
   std::size_t nodes = 0, hidden = 0;
   std::size_t inputs() const { return nodes * kPerNode + kAskFeatures; }
-  // [in x out] and bias, layer by layer
+  // [in x out] and bias, layer by layer.
   std::array<std::pair<std::size_t, std::size_t>, 3> layers() const {
     return {{{inputs(), hidden}, {hidden, hidden}, {hidden, nodes}}};
   }
@@ -79,7 +79,7 @@ class TorchFlatPolicy final : public FlatPolicy {
     std::mt19937_64 random(options.seed);
     std::size_t at = 0;
     for (const auto& [in, out] : shape.layers()) {
-      // As in layout.cpp: uniform in +-1/sqrt(in), the last layer 0.
+      // Same as layout.cpp: uniform in +-1/sqrt(in), the last layer 0.
       const bool last = at + (in + 1) * out == weights_.size();
       const double bound = last ? 0.0 : 1.0 / std::sqrt(static_cast<double>(in));
       for (std::size_t i = 0; i < (in + 1) * out; ++i)

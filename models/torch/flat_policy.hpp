@@ -1,5 +1,5 @@
-// flat_policy: what DeepSets is compared with: all nodes, in their order, as one long input of a plain dense network of two hidden
-// layers. It takes as many nodes as it was made for and no more, and another order is another input. For ablations alone.
+// flat_policy: baseline to DeepSets for ablations: a dense network with two hidden layers whose input is all nodes in
+// order. Its maximum number of nodes is fixed, and another order of nodes is another input.
 // Errors   out_of_range: options, more nodes than it was made for; as torch_trainer for a step
 // Threads  single owner
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace wattle::models {
 
-// imitate() alone: step(), weights() and the like are unsupported or empty.
+// Supports only imitate(): step(), weights() and others fail or return empty values.
 class FlatPolicy : public PolicyTrainer {
  public:
-  // A copy of what it says now: the residual of each node.
+  // Copy of the current network: the residual of each node.
   virtual std::shared_ptr<const QNetwork> network() const = 0;
 };
 Result<std::unique_ptr<FlatPolicy>> make_flat_policy(const TrainerOptions& options, std::size_t most_nodes,

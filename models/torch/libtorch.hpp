@@ -1,4 +1,5 @@
-// libtorch: the only place that includes it. ATen (tensors, autograd) suffices and compiles faster than torch/torch.h.
+// libtorch: the only place that includes libtorch. ATen (tensors, autograd) suffices and compiles faster than
+// torch/torch.h.
 #pragma once
 
 // clang 14 in C++20 needs ivalue.h to come first.

@@ -15,19 +15,19 @@ namespace wattle::models {
 namespace {
 
 constexpr const char* kStepTensor = "adam.step";
-constexpr double kStepBase = 16777216;  // 2^24: whole numbers below it are exact in a float
+constexpr double kStepBase = 16777216;  // 2^24: integers below it are exact in a float
 
 std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-// A tensor over memory that is ours; it must outlive the tensor.
+// A tensor over our memory, which must outlive it.
 at::Tensor over(float* data, at::IntArrayRef shape) { return at::from_blob(data, shape, at::kFloat); }
 
-// For matrices of this size a second thread costs more than it brings, and sums would depend on the machine.
+// A second thread costs more than it gains with matrices of this size, and sums would depend on the machine.
 void use_one_thread() {
   at::set_num_threads(1);
-  // Debian's libtorch calls OpenBLAS, whose own threads libtorch does not know of; another BLAS has no such function.
+  // Debian's libtorch calls OpenBLAS, whose threads libtorch does not control; other BLAS libraries lack this function.
   if (void* found = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(found)(1);
-  // OpenBLAS starts a thread for each of the machine's cores when it is loaded, whatever the container may use.
+  // OpenBLAS starts a thread per core of the machine when it is loaded, regardless of the container's limit.
   if (void* found = ::dlsym(RTLD_DEFAULT, "blas_thread_shutdown_")) reinterpret_cast<int (*)()>(found)();
 }
 
@@ -38,8 +38,8 @@ class TorchTrainer final : public PolicyTrainer {
     gradient_.resize(kParameters);
     adam_.mean.resize(kParameters);
     adam_.square.resize(kParameters);
-    // Every tensor is a window on one flat array, and so is its gradient: what follows backward() is one pass over
-    // each.
+    // Every tensor and its gradient are views of flat arrays, so that the work after backward() is one pass over each
+    // array.
     for (std::size_t i = 0; i < kLayout.size(); ++i) {
       const TensorSpec& spec = kLayout[i];
       const std::size_t offset = offset_of(static_cast<Part>(i));
@@ -120,7 +120,7 @@ class TorchTrainer final : public PolicyTrainer {
       return fail(Errc::malformed, subject, "has tensors that are neither online., target. nor adam.");
     for (const float s : square)
       if (s < 0) return fail(Errc::malformed, subject, "adam.square has a negative value");
-    // Copied, not moved: the tensors of autograd are windows on these arrays.
+    // Copied, not moved: autograd's tensors are views of these arrays.
     std::copy(online.begin(), online.end(), online_.begin());
     std::copy(target.begin(), target.end(), target_.begin());
     std::copy(mean.begin(), mean.end(), adam_.mean.begin());
@@ -132,7 +132,7 @@ class TorchTrainer final : public PolicyTrainer {
  private:
   const at::Tensor& parameter(Part part) const { return parameters_[static_cast<std::size_t>(part)]; }
 
-  // One step of Adam along gradient_; gives its norm before clipping. What is not finite changes nothing.
+  // Runs one step of Adam along gradient_; returns its norm before clipping. Changes nothing if a value is not finite.
   Result<double> descend(double loss) {
     const double length = norm(gradient_);
     if (!std::isfinite(loss) || !std::isfinite(length))
@@ -145,8 +145,8 @@ class TorchTrainer final : public PolicyTrainer {
     return length;
   }
 
-  // Double DQN: the online network chooses among the valid nodes, the target network judges. No gradient flows here, so
-  // the serving kernels compute it.
+  // Double DQN: the online network chooses among the valid nodes, the target network evaluates. No gradient is needed,
+  // so the serving kernels compute it.
   float target_of(const Transition& t) {
     if (t.discount <= 0.0F) return t.reward;
     residual_.resize(t.next.nodes);
@@ -162,9 +162,9 @@ class TorchTrainer final : public PolicyTrainer {
 
   struct Forward {
     at::Tensor value;      // [B]
-    at::Tensor advantage;  // [B, N], less its mean over valid nodes
+    at::Tensor advantage;  // [B, N], minus its mean over valid nodes
   };
-  // The network on the batch's states. [B] below is the batch, [N] its width, [H] kHidden.
+  // Evaluates the network on the batch. [B] below is the batch size, [N] its width, [H] kHidden.
   Forward forward() {
     const std::int64_t size = dim(batch_.size);
     const std::int64_t width = dim(batch_.width);
@@ -179,7 +179,7 @@ class TorchTrainer final : public PolicyTrainer {
     const at::Tensor first = dense(node, Part::node_0_weight, Part::node_0_bias).relu_();
     const at::Tensor embedding = dense(first, Part::node_1_weight, Part::node_1_bias).relu_();  // [B*N, H]
     const at::Tensor by_decision = embedding.view({size, width, hidden});
-    // Not bmm, which without MKL is a loop over decisions; not max(dim), which is not vectorised.
+    // Avoids bmm, which without MKL loops over decisions, and max(dim), which is not vectorised.
     const at::Tensor mean = (by_decision * share).sum(1);  // [B, H]
     const at::Tensor max = by_decision.amax(1);            // [B, H]; padding repeats a valid node
     const at::Tensor asked = dense(ask, Part::ask_weight, Part::ask_bias).relu_();  // [B, H]
@@ -193,7 +193,7 @@ class TorchTrainer final : public PolicyTrainer {
     return {value, advantage - (advantage * share.view({size, width})).sum(1, true)};
   }
 
-  // Fills gradient_ and the part of `stats` that the batch tells.
+  // Fills gradient_ and the fields of `stats` that depend on the batch.
   void backward(StepStats& stats, double unit) {
     const std::int64_t size = dim(batch_.size);
     const at::Tensor action = at::from_blob(batch_.action.data(), {size, 1}, at::kLong);
@@ -224,7 +224,7 @@ class TorchTrainer final : public PolicyTrainer {
     const at::Tensor target = over(batch_.target.data(), {size, width});
     std::fill(gradient_.begin(), gradient_.end(), 0.0F);
     const at::Tensor likely = at::log_softmax((forward().advantage + prior) / temperature + barred, 1);
-    // Barred nodes have target 0; their likelihood of about -1e9 is still a number.
+    // Barred nodes have target 0; their log-likelihood of about -1e9 is finite.
     const at::Tensor crossed = -(target * likely).sum() / static_cast<double>(size);
     const at::Tensor loss =
         crossed + (likely.exp() * over(batch_.cost.data(), {size, width})).sum() / static_cast<double>(size);
@@ -243,7 +243,7 @@ class TorchTrainer final : public PolicyTrainer {
   AdamState adam_;
   std::array<at::Tensor, kLayout.size()> parameters_;
   Batch batch_;
-  AlignedFloats targets_;   // [size], less the prior of the action
+  AlignedFloats targets_;   // [size], minus the prior of the action
   AlignedFloats residual_;  // [nodes of the next decision]
 };
 

@@ -1,10 +1,10 @@
-// torch_trainer: the trainer behind models/frozen/trainer.hpp, on libtorch's autograd; no libtorch type appears here.
+// torch_trainer: implementation of models/frozen/trainer.hpp with libtorch's autograd; no libtorch type appears here.
 //   Q = prior + residual (models/frozen/deepsets.hpp); the prior is data and gets no gradient
 //   loss = mean Huber(Q(s, a) - r - discount Q_target(s', argmax over valid of Q_online(s', .)))
 //   imitate: loss = mean KL(target, softmax(Q / temperature)) over the tried nodes
 //   then clipping by norm and Adam (0.9, 0.999, 1e-8); the target network follows by Polyak averaging
-// The same seed and batches give the same weights bit for bit on one machine: one thread, and no random number but the
-// initial weights. Making a trainer sets libtorch's and OpenBLAS's threads to 1 for the whole process.
+// The same seed and batches give bit-identical weights on one machine: it uses one thread, and only the initial weights
+// are random. Creating a trainer sets libtorch's and OpenBLAS's threads to 1 for the whole process.
 // Errors   out_of_range (an option, an empty batch), malformed (a transition or tensor, named);
 //          a step that fails, or whose loss or gradient is not finite, changes nothing
 // Threads  single owner
@@ -17,11 +17,11 @@
 
 namespace wattle::models {
 
-// Starts from `initial`, else from initial_weights(options.seed).
+// Starts from `initial` if set, otherwise from initial_weights(options.seed).
 Result<std::unique_ptr<QTrainer>> make_torch_trainer(const TrainerOptions& options,
                                                      const std::optional<Weights>& initial = std::nullopt);
 
-// The same trainer; imitate() steps the same weights and moments, and leaves the target network alone.
+// Same trainer; imitate() updates the same weights and moments, and does not change the target network.
 Result<std::unique_ptr<PolicyTrainer>> make_torch_policy_trainer(const TrainerOptions& options,
                                                                  const std::optional<Weights>& initial = std::nullopt);
 
