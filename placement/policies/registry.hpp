@@ -1,5 +1,5 @@
-// registry: every policy by its name, the same in configuration, command lines, API, records and reports. A new one is a file and a
-// row here (docs/how-to/add-a-policy.md).
+// registry: all policies by name; the names are the same in configuration, command lines, API, records and reports. A
+// new policy is a file and a row here (docs/how-to/add-a-policy.md).
 // Errors   not_found, with the names
 // Threads  any
 #pragma once
@@ -14,11 +14,11 @@
 namespace wattle::placement {
 
 std::span<const PolicyInfo> policies();
-// Former spellings go for one release more.
+// Accepts former spellings for one more release.
 Result<PolicyInfo> parse_policy(std::string_view name);
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const NetworkOptions& options = {});
 
-// What was written otherwise before, of policies and of the simulator's contestants.
+// Former names of policies and of the simulator's contestants.
 struct FormerName {
   std::string_view former, now;
 };
