@@ -130,7 +130,7 @@ class AdvisedCluster {
   // pods that do not run yet, by the end of their expectation
   std::set<std::pair<MonoTime, std::string>> expected_;
   std::unordered_map<std::size_t, Difference> differences_;  // by row
-  // Per owner and row: replicas that were advised to the row and run elsewhere or not yet, minus replicas that run there
+  // Per owner and row: replicas advised to the row that run elsewhere or not yet, minus replicas that run there
   // and were advised elsewhere.
   std::unordered_map<std::string, std::map<std::size_t, std::int64_t>> replica_moves_;
   StartWindow starts_;

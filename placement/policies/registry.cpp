@@ -32,7 +32,7 @@ constexpr std::array<PolicyInfo, 18> kPolicies{{
     {"most-pods", "most pods", make_by_pods<1>},
 }};
 
-// Until the release after 0.1.
+// Accepted until the release after 0.1.
 constexpr std::array<FormerName, 11> kFormerNames{{
     {"kube_default", "kube-default"},
     {"most_allocated", "most-allocated"},
