@@ -140,7 +140,7 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
     price_ = rule_.least * unit;
     return;
   }
-  // Measured in points: an eighth above a budget of 8% is as many waiting pods as twice a budget of 1%, and is corrected as
+  // Counted in points: an eighth above a budget of 8% is as many waiting pods as twice a budget of 1%; corrected as
   // fast.
   const double over = std::clamp((lately_.ratio() - limit()) / std::min(limit(), kLeastLimit), -1.0, kMostOver);
   price_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
