@@ -1,6 +1,6 @@
-// former_names: what scenarios were called before their names said what they are; the only place where those names stand.
-// Accepted  on command lines, and written beside the present names in JSON, for one release more
-// Errors    none: a name that is not former is given back
+// former_names: the earlier names of scenarios. These names are used in this file only.
+// Accepted  on command lines, and written beside the present names in JSON, for one more release
+// Errors    none: a name that is not former is returned unchanged
 // Threads   pure
 #pragma once
 
@@ -14,7 +14,7 @@ struct FormerName {
   std::string_view former, now;
 };
 inline constexpr std::string_view kConsolidation = "consolidation";
-// Of `bench --scenarios`, and the `id` of a trial in its JSON.
+// Names for `bench --scenarios`, and for the `id` of a trial in its JSON.
 inline constexpr std::array<FormerName, 13> kFormerNames{{{"X1", "thesis_test1"},
                                                           {"X2", "thesis_test2"},
                                                           {"X3", "latency_shift"},
@@ -28,7 +28,7 @@ inline constexpr std::array<FormerName, 13> kFormerNames{{{"X1", "thesis_test1"}
                                                           {"X11", "liars"},
                                                           {"X12", "burst"},
                                                           {"sleep", "churn_sleep"}}};
-// Of the commands that play consolidation (with --churn), and of its part of the suite's JSON.
+// Names for the commands that play consolidation (with --churn), and for its part of the suite's JSON.
 inline constexpr std::string_view kFormerConsolidation = "x8", kFormerConsolidationModel = "--x8-model";
 
 inline std::string_view present_scenario(std::string_view name) {
