@@ -10,7 +10,7 @@
 
 namespace wattle::sim::live {
 
-// Several lines; each ends with the terminal's erase sequence.
+// A table of several lines.
 std::string live_table(const Driver& driver);
 // The state as a single line.
 std::string live_line(const Driver& driver);

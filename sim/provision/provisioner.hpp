@@ -43,7 +43,7 @@ struct Reading {
 // A service's settings beside its CPU limit.
 struct Shape {
   std::size_t replicas = 1;
-  std::optional<double> memory_gib;  // of each replica; unset: unlimited
+  std::optional<double> memory_gib;  // of each replica; unset: its working set
 };
 
 class Provisioner {

@@ -1,4 +1,4 @@
-// The suite as JSON: figures of every seed, intervals, and what the report draws.
+// suite_json: the suite as JSON: figures of every seed, intervals, and the report's plot data.
 #include <cmath>
 
 #include "common/json/value.hpp"
@@ -13,10 +13,10 @@ namespace {
 
 using json = SortedJson;
 
-constexpr std::size_t kPoints = 150;  // of a plot over time
+constexpr std::size_t kPoints = 150;  // in a plot over time
 constexpr std::size_t kPlottedNodes = 30;
 
-// Six digits are more than any figure here is good for, and keep the file small.
+// Six digits exceed the accuracy of all figures here, and keep the file small.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double scale = std::pow(10.0, 5 - std::floor(std::log10(std::abs(value))));
@@ -77,7 +77,7 @@ json trial_json(const TrialResult& result) {
   json entries = json::array(), merits = json::array();
   for (const Entry& each : result.entries) entries.push_back(entry_json(each));
   for (const std::string_view each : result.trial.merits) merits.push_back(each);
-  return {{"id", former_scenario(result.trial.scenario)},  // for one release more
+  return {{"id", former_scenario(result.trial.scenario)},  // for one more release
           {"scenario", result.scenario.name},
           {"help", result.scenario.help},
           {"nodes", result.scenario.nodes},
