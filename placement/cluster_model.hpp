@@ -240,7 +240,7 @@ class ClusterModel {
   std::uint64_t filled_ = 0;            // edition of the view
   double cores_per_request_ = 0.5;      // of pods in flight
   double request_weight_ = 0;           // of fleet_.mean_request
-  double request_variance_cores2_ = 0;  // around its cores
+  double request_variance_cores2_ = 0;  // variance of the requested cores around that mean
   std::optional<MonoTime> refreshed_, revised_;
   WaitingModel fleet_waiting_;
   Budget cpu_wait_;

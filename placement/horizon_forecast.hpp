@@ -41,7 +41,7 @@ struct ExpectedCores {
 struct HorizonScore {
   std::uint64_t judged = 0;
   double error_cores = 0;        // mean of |forecast - requested|
-  double still_error_cores = 0;  // the same for the forecast "no change"
+  double still_error_cores = 0;  // mean error of the forecast "no change"
   double within_ratio = 0;
   double pinball_cores = 0;  // mean loss of both ends and the middle
 };

@@ -48,7 +48,8 @@ class Learner {
   Result<std::optional<models::StepStats>> step();
   // The transitions of the last step.
   std::span<const models::Transition> last_batch() const { return batch_; }
-  // After a change of the environment: draws half of each batch from placements since then, until one after `until`.
+  // Call after a change of the environment: draws half of each batch from placements made at or after `since`. Ends
+  // with the first placement after `until`.
   void favour(MonoTime since, MonoTime until) { replay_.favour(since, until); }
   // Relabels all experience.
   void set_reward(const RewardConfig& reward);

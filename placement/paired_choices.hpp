@@ -1,6 +1,6 @@
 // paired_choices: the rules that compete on copies of the cluster (placement/paired_simulation).
-// Errors   none: a rule chooses no node without a plan or if no node fits
-// Threads  single owner; arguments outlive the rules
+// Errors   none: without a plan, or if no node fits, a rule chooses no node
+// Threads  single owner; arguments must outlive the rules
 #pragma once
 
 #include <vector>

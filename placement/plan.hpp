@@ -32,7 +32,7 @@ struct PlannerOptions {
   std::size_t forecasts = 5;            // counts of pods that get an allotment
   std::size_t allot_cells = 2'000'000;  // work limit of one allotment
   std::size_t moves = 60'000;           // attempts to improve the order, per plan
-  double replan_ratio = 0.03;           // share of the expected pods placed since; above it the plan is remade
+  double replan_ratio = 0.03;           // replans once this share of the expected pods has been placed
   double keep_ratio = 0.2;              // by which a new order must be cheaper than the current one
 };
 

@@ -75,7 +75,7 @@ class Replay {
   void expire(MonoTime now);
   // Relabels all experience.
   void judge_by(const RewardConfig& reward);
-  // Draws half of each batch from placements since `since`, until one after `until`.
+  // Draws half of each batch from placements made at or after `since`. Ends with the first placement after `until`.
   void favour(MonoTime since, MonoTime until) { favoured_ = Favoured{since, until}; }
   // Fills the batch with transitions and the sums that determine their returns. Requires at least one transition. Does
   // not set rewards.
@@ -125,7 +125,7 @@ class Replay {
   std::uint64_t given_up_ = 0;
 };
 
-// Sets the finite reward of an outcome that transitions use.
+// Sets the experience's reward from its outcome. The reward is finite.
 void judge(Experience& experience, const RewardConfig& reward);
 
 }  // namespace wattle::placement

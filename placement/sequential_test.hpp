@@ -7,12 +7,11 @@
 //          blocks only, never below 0 (a CUSUM of a test martingale). For any distribution and dependence of the
 //          differences, as long as each is 0 or less on average given the past, the mean number of blocks to a false
 //          alarm is at least `run_blocks` (e-detector: Shin, Ramdas, Rinaldo 2022; Ville's inequality). While the
-//          network is gated, the opposite bet lifts the gate, with `back_blocks`; a network that begins gated needs
-//          that first
-// Trial    for a network with a certificate. It enters use if its first blocks cost no more, within `trial_tolerance`,
-//          and stays until it has cost `trial_loss_s` more in total, in seconds of the copies' power, unless it proves
-//          itself first. Beyond that it is gated and retried after `rest_s`. This bounds its cost per day, and a bad
-//          day does not exclude it for ever
+//          network is gated, the opposite bet is made, with `back_blocks`; winning it opens the gate
+// Trial    for a network with a certificate. The gate opens if the first blocks cost no more, within `trial_tolerance`.
+//          It closes again when the network has cost `trial_loss_s` more in total, in seconds of the copies' power,
+//          unless it has proved itself before. The next trial is after `rest_s`. This bounds the cost per day, and a
+//          bad day does not exclude the network for ever
 // Errors   none: values that are not finite are ignored
 // Threads  value, single owner
 #pragma once

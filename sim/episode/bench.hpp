@@ -93,7 +93,7 @@ struct BenchRule {
   // episode on.
   std::optional<Interval> waiting, later_waiting;
 };
-// No value if the episode ends before.
+// Share of time that pods waited for CPU from the second hour on. No value if the episode is shorter.
 std::optional<double> waited_from_second_hour(const RunFigures& figures);
 struct BenchTable {
   std::size_t nodes = 0;

@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view kMarker = "77617474-6c65-";  // "wattle"
 constexpr std::string_view kPodPrefix = "kubepods-burstable-pod";
 constexpr std::string_view kSlice = ".slice";
-// Marks parents made by this process, which may be removed; a kubelet's own stay.
+// Marks parent cgroups that this process made and may remove. A kubelet's own cgroups stay.
 constexpr const char* kMadeByUs = "user.wattle.made";
 
 std::string systemd_name(std::string uid) {

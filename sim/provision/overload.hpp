@@ -13,7 +13,7 @@ namespace wattle::sim::provision {
 
 struct Overload {
   std::size_t begin_minute = 20, minutes = 5;
-  double times = 1.2;           // over the load that all cores of a service's node can serve
+  double times = 1.2;           // load as a multiple of the load that all cores of a service's node can serve
   double starved_cores = 0.05;  // initial limit, for the second kind
 
   std::size_t end_minute() const { return begin_minute + minutes; }

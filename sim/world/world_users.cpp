@@ -23,8 +23,8 @@ bool World::serve(std::size_t i) {
   return true;
 }
 
-// A fluid model of the closed loop: a pod's users repeat their requests after thinking, and want as much CPU as results
-// from their waiting. Damped iteration of that fixed point.
+// Damped fixed-point iteration over a fluid model of the closed loop. A pod's users repeat their requests after
+// thinking, so that their CPU demand and their waiting determine each other.
 void World::serve_closed(std::size_t i) {
   const Node& node = nodes_[i];
   const auto& machine = kernel_.node(i);
