@@ -1,7 +1,7 @@
 // deferral: decides whether a pod should wait instead of being placed now. Only pods with permission to wait are
 // deferred.
-// Waits    1. for room, if no node can take the pod now and one could after running pods end (or after the node returns or
-//          wakes);
+// Waits    1. for room, if no node can take the pod now and one could after running pods end (or after the node returns
+//          or wakes);
 //          2. for room on an awake node, if the best choice would wake a node;
 //          3. for pods to end, if every node that can take the pod would make its tenants wait beyond the budget
 // Cost     2 and 3 only if waiting is expected to cost less. Compares the energy now with the energy later plus the

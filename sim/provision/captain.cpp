@@ -129,8 +129,8 @@ Maker prepare_captain(const WorldOptions& world, double target) {
 
 Maker prepare_tower(const WorldOptions& world, double hours) {
   const auto tower = std::make_shared<Tower>();
-  // Follows the publication: half of the time at random, then as learned with half of the minutes explored; judged without
-  // exploration.
+  // Follows the publication: half of the time at random, then as learned with half of the minutes explored; judged
+  // without exploration.
   for (int hour = 0; hour < static_cast<int>(hours); ++hour) {
     WorldOptions learning = world;
     learning.seed = learning_seed(hour);

@@ -5,7 +5,8 @@
 namespace wattle::sim::suite {
 
 std::string to_html(const std::string& json) {
-  // Within a script element only "</" could end it early. In JSON that can only be in a string, where \/ means the same.
+  // Within a script element only "</" could end it early. In JSON that can only be in a string, where \/ means the
+  // same.
   std::string data;
   data.reserve(json.size());
   for (std::size_t i = 0; i < json.size(); ++i) {
