@@ -84,7 +84,8 @@ class DecisionEngine {
   PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
                            const models::QNetwork* network, double epsilon, std::uint64_t turn, std::mt19937_64& random,
                            std::span<const std::size_t> rows = {}, const Ahead& ahead = {});
-  // Sets whether the advice is only recorded. The modelled saving continues if the mode stays the same, unless `anew`.
+  // Sets whether the advice is only recorded. The modelled saving continues if the mode stays the same and the second
+  // argument is false; otherwise it restarts.
   void set_shadow(bool on, bool anew);
   // Sets the canary block without followed advice; its advice accumulates on a copy that starts with the block. No
   // value: no such block is active.

@@ -69,7 +69,7 @@ class Steered final : public Provisioner {
   double last_rps_ = 0;
 };
 
-// Overall measure: the run's power over that of the used cores, plus the price of late requests.
+// Overall measure: the run's power over that of the used cores, plus the price of delayed requests.
 struct RunCost {
   double cost = 0, power_ratio = 0;
 };
