@@ -1,4 +1,4 @@
-// decide: masks, Q, advice and the explaining record.
+// decide: masks, Q, advice, and the record that explains the decision.
 #include "placement/decide.hpp"
 
 #include <algorithm>

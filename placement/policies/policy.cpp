@@ -1,4 +1,4 @@
-// policy: the input that every policy receives, and the choice of a single policy.
+// policy: builds the input of every policy, and makes the default choice of a policy that decides alone.
 #include "placement/policies/policy.hpp"
 
 #include <algorithm>
