@@ -38,7 +38,7 @@ class TabularNetwork final : public models::QNetwork {
 
 std::unique_ptr<models::QTrainer> make_tabular_trainer();
 
-// Returns the network that a trainer's weights() stand for: the table, or the network of models/frozen.
+// What a trainer's weights() serve as: the table, or the network of models/frozen.
 Result<std::shared_ptr<const models::QNetwork>> network_of(const models::Weights& weights, std::uint64_t step,
                                                            const std::string& subject, bool on_prior = true);
 
