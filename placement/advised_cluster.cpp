@@ -32,7 +32,8 @@ void add_load(ClusterLoad& load, const Fleet& fleet, const FleetNode& node, bool
   load.waited_pods += static_cast<double>(node.pods) * node.waiting.wait(node.used_cores, node.used_cores2, cores);
 }
 
-// Editions are of the cluster: whoever followed it must look at all of the copy, and at all of the cluster after that.
+// The copy's fleet has no change history: the editions are the cluster's. A reader that switches between the two must
+// read all nodes.
 void stand_alone(Fleet& fleet) {
   fleet.only.clear();
   for (FleetNode& node : fleet.nodes) node.open = true;
@@ -52,7 +53,7 @@ void AdvisedCluster::Sum::add(const PodEstimate& ask, int sign) {
   if (std::isfinite(ask.life_s)) life_s += sign * ask.life_s;
 }
 
-// Without pods nothing of a difference is left, no rounding either.
+// A difference without pods is reset, so that no rounding errors remain.
 void AdvisedCluster::count(const Place& place, const PodEstimate& ask, Sum Difference::*sum, int sign, bool listed) {
   Difference& difference = differences_[place.row];
   difference.node = place.node;
@@ -163,7 +164,7 @@ void AdvisedCluster::expire(const ClusterView& view, MonoTime now) {
 
 FleetNode AdvisedCluster::changed(const Fleet& fleet, std::size_t row, const Difference& difference, bool expected) {
   FleetNode node = fleet.nodes[row];
-  // The mean life that would make it empty then, so that it can go on from there.
+  // The mean lifetime that matches the expected end, so that updates can continue from it.
   const double one_s = last_ends_in_s(1, node.pods), left_s = node.empties_at_s - fleet.now_s;
   double life_s =
       one_s > 0 && std::isfinite(left_s) && left_s > 0 ? left_s / one_s * static_cast<double>(node.pods) : 0;

@@ -1,4 +1,4 @@
-// board: decide() once per class, for a pod that stands for it.
+// board: calls decide() once per class, for a pod that represents it.
 #include "placement/board.hpp"
 
 namespace wattle::placement {

@@ -11,17 +11,17 @@ namespace wattle::placement {
 
 namespace {
 
-// Where pods stay nobody sees how growth ends before it has: trust in a forecast that was right throughout. Chosen on training fleets,
-// of 0.3 and 1, which did not differ (docs/research/consolidation-live.md): between them.
+// Trust in a correct forecast where pods stay. It is below 1, because the end of growth cannot be observed in advance.
+// On the training fleets 0.3 and 1 did not differ (docs/research/consolidation-live.md); this lies between them.
 constexpr double kStayTrust = 0.6;
-// Deviation of requests over their mean: plans count pods of the mean request.
+// Deviation of requests over their mean; plans count pods of the mean request.
 constexpr double kAlikeRequests = 0.1, kUnlikeRequests = 0.4;
 constexpr double kLeastRequest_cores = 1e-3;
-constexpr double kLeastSeen_s = 60;     // before a pod's spread is its own
-constexpr double kBurst_s = 300;        // that a pod strays from its mean, before it does so anew
+constexpr double kLeastSeen_s = 60;     // until a pod's own spread is used
+constexpr double kBurst_s = 300;        // correlation time of a pod's deviation from its mean
 constexpr double kUpperEnd = 1.28;      // deviations that nine of ten normal values stay below
 constexpr double kRequestMemory = 200;  // pods
-constexpr double kAtOnce_s = 5;         // between revisions that cannot wait
+constexpr double kAtOnce_s = 5;         // minimum between urgent revisions
 constexpr std::size_t kLifeExpectations = 50;
 constexpr std::size_t kMaxKnownNodes = 100'000;
 
@@ -33,13 +33,13 @@ double mean_of(const std::vector<double>& values) {
 
 bool apart_by(double a, double b, double ratio) { return std::abs(a - b) > ratio * std::max(a, b); }
 
-// The mean of what was seen strays by bursts that last kBurst_s, the prediction by the spread of pods like this one.
+// The observed mean deviates by bursts of kBurst_s, the prediction by the spread of similar pods.
 double prior_of(const DemandPrediction& predicted) {
   const double spread2 = predicted.sd_cores * predicted.sd_cores;
   return spread2 > 0 ? std::clamp(kBurst_s * predicted.burst_cores2 / spread2, kLeastSeen_s, kHour_s) : kHour_s;
 }
 
-// As decisions have it: a limit that is no time, or is above the hard one, is none.
+// Ignores a soft limit that is not a valid time or is above the hard one, as decisions do.
 std::map<std::pair<std::string, double>, std::uint64_t>::value_type* limited_in(
     std::map<std::pair<std::string, double>, std::uint64_t>& limited, const PodSpec& pod) {
   if (!pod.latency_soft_ms) return nullptr;
@@ -51,7 +51,7 @@ std::map<std::pair<std::string, double>, std::uint64_t>::value_type* limited_in(
   return &kind;
 }
 
-// By what a plan would notice: where nodes are filled to.
+// Compares at the loads that nodes are filled to, where a plan would notice.
 bool other_waiting(const WaitingCurve& a, const WaitingCurve& b) {
   constexpr double kNoticed = 0.03;
   for (const double load : {0.5, 0.7, 0.9})
@@ -67,7 +67,7 @@ ClusterModel::ClusterModel(ClusterModelOptions options)
   fleet_.revision = 1;
 }
 
-// Few readings say little of how a pod strays.
+// Too few readings give no useful variance.
 inline std::optional<double> ClusterModel::Running::burst_cores2() const {
   if (seen_s < kLeastSeen_s) return std::nullopt;
   const double mean = seen_core_s / seen_s;
@@ -75,7 +75,7 @@ inline std::optional<double> ClusterModel::Running::burst_cores2() const {
 }
 
 inline ClusterModel::Expected ClusterModel::Running::reckon() const {
-  const double unknown = prior_s / (prior_s + seen_s);  // share of the prediction
+  const double unknown = prior_s / (prior_s + seen_s);  // weight of the prediction
   const double own = burst_cores2().value_or(predicted.burst_cores2);
   Expected made;
   made.cores = predicted.cores;
@@ -93,7 +93,8 @@ inline void ClusterModel::Running::see(double cores, double interval_s) {
   expected = reckon();
 }
 
-// Others like it may come at once: soon, and the surer the less often. A pod that ends tells the rest.
+// Reports soon, because similar pods may arrive at any time, and then at doubling intervals. The end of the pod reports
+// the rest.
 inline bool ClusterModel::Running::reports() const {
   return told_s < kHour_s && seen_s >= std::clamp(2 * told_s, kLeastSeen_s, kHour_s);
 }
@@ -114,14 +115,14 @@ inline void ClusterModel::Sums::take(const Running& running) {
   unsure_cores -= running.expected.unsure_cores;
   last_cores -= running.last_cores;
   life_s -= running.predicted.life_s;
-  if (pods == 0) *this = {};  // no rounding is left behind
+  if (pods == 0) *this = {};  // no rounding errors remain
 }
 
 void ClusterModel::touch(const Known& known) {
   if (known.row != kNoRow && touched_.size() < rows_.size()) touched_.push_back(known.row);
 }
 
-// What was seen since the last time, within the first hour.
+// Reports the usage since the last report, within the first hour.
 void ClusterModel::report(std::uint32_t slot) {
   Running& running = pods_[slot];
   const double since_s = running.seen_s - running.told_s;
@@ -184,7 +185,7 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
 
 void ClusterModel::used(std::span<const PodReading> readings, double interval_s) {
   if (!std::isfinite(interval_s) || interval_s <= 0) return;
-  Known* known = nullptr;  // of the node whose sums are in hand
+  Known* known = nullptr;  // of the node whose sums are being updated
   Sums sums;
   const auto put_back = [&] {
     if (known == nullptr) return;

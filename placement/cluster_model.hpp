@@ -1,22 +1,29 @@
-// cluster_model: what policies may know of this cluster, learned from what was seen: demand and lives per application,
-// curves per node, the cores that will be requested. Gives the Fleet and the PodEstimate that policies and the network's plan go by.
-// Source   pods that were placed, what they used, that they went; the ClusterView (curves, requests, telemetry)
-// Use      of a node: what its pods are expected to use and what it uses beside them, averaged over five minutes. A pod's own past
-//          weighs as much as the prediction after a minute where its application is not known, later where it is known well
-// Demand   of an application: heard of a pod that runs after a minute and whenever it was seen for twice as long, up to an hour
-// Spread   a node strays from what is expected of it more than its pods would if each strayed by itself (peaks that come
-//          together, means that are off): variances are multiplied by how much more, over all nodes, of the last half hour
-// Waiting  for CPU: a curve of each node, round that of the fleet, from pressure told; the share of pod time that was waited is
-//          measured against its budget (placement/objective), whose price is the fleet's. Unknown waiting moves neither
-// Late     pods with a soft latency limit whose node tells their latency: the share of their time beyond it, against a budget of its own
-// Pairs    of applications that make each other wait where they share a node (placement/pair_excess), from what each pod waited beyond
-//          what others there do and the node's curve says. Nothing else that a fleet says is moved by them (placement/pair_cost)
-// Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand, the expected cores or the price
-//          moved by more than change_ratio (the price: price_ratio); at once when nodes come, go, fall silent or change their size
-// Bounds   max_apps applications, max_pods pods that run, max_curves curves that are kept over a restart
-// Handles  who tells often of pods keeps what placed() gave: nothing is looked up by name then
+// cluster_model: learns from observations what policies may know of the cluster: demand and lifetimes per application,
+// curves per node, and the cores that will be requested. Builds the Fleet and the PodEstimate that policies and the
+// network's plan use.
+// Source   placed pods, their usage and their ends; the ClusterView (curves, requests, telemetry)
+// Use      usage of a node: the expected usage of its pods plus its other usage, averaged over five minutes. For an
+//          unknown application a pod's own history weighs as much as the prediction after one minute; for a well-known
+//          one it takes longer
+// Demand   per application; learns from a running pod after one minute, then each time its observed time has doubled,
+//          up to an hour
+// Spread   a node deviates more from its expected usage than independent pods would (common peaks, wrong means).
+//          Variances are multiplied by that factor, measured over all nodes during the last half hour
+// Waiting  for CPU: a curve per node around that of the fleet, fitted to reported pressure. The waited share of pod
+//          time is compared with its budget (placement/objective), which sets the fleet's price. Unknown waiting
+//          changes neither
+// Late     for pods with a soft latency limit on nodes that report latency: the share of their time above the limit,
+//          with a budget of its own
+// Pairs    applications that make each other wait on a shared node (placement/pair_excess), learned from the waiting of
+//          each pod beyond that of other pods there and the node's curve. Pairs affect placement/pair_cost only, no
+//          other value of a fleet
+// Revision the fleet's number increases, at most every revise_every_s, when a curve, the demand, the expected cores or
+// the price changes by more than change_ratio (the price: price_ratio), and immediately when nodes come, go, fall
+// silent or change size
+// Bounds   max_apps applications, max_pods running pods, max_curves curves kept over a restart
+// Handles  callers that report often on a pod keep the handle from placed() to avoid lookups by name
 // Units    in names; seconds of the view's clock
-// Errors   restore: malformed, the knowledge stays as it was; nothing else
+// Errors   restore: malformed, the model stays as it was; no other call fails
 // Threads  single owner
 #pragma once
 
@@ -44,9 +51,9 @@ namespace wattle::placement {
 struct ClusterModelOptions {
   DemandOptions demand;
   ForecastOptions forecast;
-  bool idle_nodes_sleep = false;  // somebody powers empty nodes down; a view with a node asleep says so too
-  double sleep_w = 0;             // of a node that is powered down
-  double stale_after_s = 10;      // a node that is silent for longer is planned with as it is, without room
+  bool idle_nodes_sleep = false;  // empty nodes are powered down; a view with a sleeping node implies it
+  double sleep_w = 0;             // power of a node that is powered down
+  double stale_after_s = 10;      // a node that is silent for longer stays in the plan as it is, without room
   double revise_every_s = 300;
   double change_ratio = 0.05;
   double price_ratio = 0.25;
@@ -54,13 +61,14 @@ struct ClusterModelOptions {
   std::size_t max_curves = 20'000;
 };
 
-// A pod that runs, as a ClusterModel knows it; once it is gone it means nobody, whoever comes after it.
+// Identifies a running pod in a ClusterModel. After the pod ends, its handle refers to no pod, even if the slot is
+// reused.
 struct PodHandle {
   std::uint32_t slot = 0;
-  std::uint32_t generation = 0;  // 0: nobody
+  std::uint32_t generation = 0;  // 0: no pod
 };
 
-// What one of them used on average, and the share of the time that it waited for CPU; absent: nobody told.
+// A pod's mean usage and the share of the time that it waited for CPU; `waited` is unset if no source reported it.
 struct PodReading {
   PodHandle pod;
   double cores = 0;
@@ -71,12 +79,12 @@ class ClusterModel {
  public:
   explicit ClusterModel(ClusterModelOptions options = {});
 
-  // The pod runs on the node. DaemonSet pods teach nothing, and are nobody.
+  // Records that the pod runs on the node. DaemonSet pods get no handle and are not learned from.
   PodHandle placed(const PodSpec& pod, const std::string& node, MonoTime now);
   PodHandle pod(const std::string& uid) const;
-  // Null: nobody.
+  // Null if the handle refers to no running pod.
   const std::string* uid(PodHandle pod) const;
-  // They used that many cores on average over the last `interval_s`. Pods of a node side by side cost least.
+  // Records mean usage over the last `interval_s`. Grouping the pods of a node is fastest.
   void used(std::span<const PodReading> readings, double interval_s);
   void used(PodHandle pod, double cores, double interval_s, std::optional<double> waited = std::nullopt) {
     const PodReading reading{pod, cores, waited};
@@ -84,46 +92,48 @@ class ClusterModel {
   }
   void used(const std::string& uid, double cores, double interval_s) { used(pod(uid), cores, interval_s); }
   void gone(const std::string& uid, MonoTime now);
-  // Curves, use, forecast and revision, as of the view; gives what fleet() of it does. Call about once a second.
+  // Updates curves, usage, forecast and revision from the view, and returns the same as fleet(). Call about once a
+  // second.
   Fleet& refresh(const ClusterView& view);
 
   DemandPrediction predict(const PodSpec& pod) const;
   PodEstimate ask(const PodSpec& pod) const;
-  // What is expected of a pod that runs, as its node is reckoned with it; absent: it is not known.
+  // Returns the estimate of a running pod that its node's sums contain. No value if the pod is unknown.
   std::optional<PodEstimate> running(PodHandle pod) const;
   std::optional<PodEstimate> running(const std::string& uid) const { return running(pod(uid)); }
-  // Rows are the view's nodes, all of them open; requests and in-flight pods are the view's, the rest as of the last
-  // refresh. Refreshes itself when the view has other nodes. Valid until the next call of anything. A view that tells its
-  // changes must be the same one for ever.
+  // Returns the fleet of the view's nodes, all of them open. Requests and in-flight pods are the view's; the rest is
+  // from the last refresh. Calls refresh() if the view has other nodes. The result is valid until the next call of any
+  // member. A view that reports its changes must be the same object in every call.
   Fleet& fleet(const ClusterView& view);
-  // The same, these rows alone open.
+  // Returns the same fleet with only these rows open.
   Fleet& fleet(const ClusterView& view, std::vector<std::size_t> only);
 
-  // What the operator allows, and whether what runs now was placed by a policy of ours: what is measured then moves the price,
-  // else it tells what the default scheduler has.
+  // Sets the operator's limits, and whether a Wattle policy places pods now. If it does, measurements move the price;
+  // otherwise they measure the default scheduler.
   void set_limits(const Limits& limits) {
     cpu_wait_.set_limit(limits.cpu_wait);
     late_.set_limit(limits.late);
   }
   void set_acting(bool acting) { acting_ = acting; }
-  // In the plan of pods that come and go, as it has turned out (placement/plan_record). 0..1.
+  // Sets the trust, 0..1, in the plan where pods come and go, from how plans turned out (placement/plan_record).
   void set_plan_trust(double trust);
-  // Of the fleet. Where pods stay: what the forecast has earned, the less the less requests are alike and the more curves were opened anew
-  // of late. 0 before the forecast knows anything.
+  // Returns the fleet's trust. Where pods stay, it is the trust in the forecast, reduced by how much requests differ
+  // and by how many curves were reopened recently. 0 before the forecast has data.
   double trust() const;
   const Budget& cpu_wait() const { return cpu_wait_; }
   const Budget& late() const { return late_; }
-  // Times that the latency term counts: 1 within the budget.
+  // Factor of the latency term: 1 within the budget.
   double latency_price() const { return late_.price() > 1 ? late_.price() : 1; }
   const WaitingModel& fleet_waiting() const { return fleet_waiting_; }
   const DemandModel& demand() const { return demand_; }
   const RequestForecast& forecast() const { return forecast_; }
   const PairExcess& pair_excess() const { return pairs_; }
   std::size_t pods() const { return slot_of_.size(); }
-  // The curve that a restart brought for a node; null: none.
+  // Returns the curve that was restored for a node; null if there is none.
   const PowerCurve* kept_curve(const std::string& node) const;
 
-  // Versioned, with a digest. Curves are the view's. Pods that run are not in it: they are placed anew when they are seen.
+  // Returns a versioned state with a digest. Curves come from the view. Running pods are not included: callers report
+  // them again after a restart.
   std::string save(const ClusterView& view) const;
   Status restore(std::string_view bytes);
 
@@ -132,63 +142,64 @@ class ClusterModel {
   struct Known;
   struct Sums;
   struct Expected {
-    double cores = 0, cores2 = 0, unsure_cores = 0;  // mean; variance, over time and of not knowing the mean
+    double cores = 0, cores2 = 0, unsure_cores = 0;  // mean; variance, over time and from uncertainty of the mean
   };
-  // Small: each reading touches it, and there may be a hundred thousand.
+  // Small, because each reading touches it and there may be a hundred thousand.
   struct Running {
-    Known* known = nullptr;  // of its node, into known_, whose entries stay where they are; null: nobody has the slot
+    Known* known = nullptr;  // its node in known_, whose entries have stable addresses; null: the slot is free
     std::uint32_t generation = 0;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
-    double told_s = 0, told_life_s = 0;    // of what was seen, to the demand model
-    Expected expected;                     // that its node is reckoned with
-    double prior_s = 0;                    // for so long the prediction counts as much as what was seen
-    double waited_s = 0, waited_of_s = 0;  // since who slows whom was learned from it last
+    double told_s = 0, told_life_s = 0;  // parts of the observed time and life that the demand model has received
+    Expected expected;                   // the part that the node's sums contain
+    // observed time after which the prediction weighs as much as the observations
+    double prior_s = 0;
+    double waited_s = 0, waited_of_s = 0;  // since the last learning of pairs from this pod
     DemandPrediction predicted;
     Expected reckon() const;
     std::optional<double> burst_cores2() const;
     void see(double cores, double interval_s);
     bool reports() const;
   };
-  // Pods of a node by the target that their latency is of and the soft limit, so that time that is late costs a look at each kind.
+  // Pods of a node by (latency target, soft limit), so that late time costs one lookup per kind.
   using Limited = std::map<std::pair<std::string, double>, std::uint64_t>;
   struct Identity {
     const std::string* uid = nullptr;  // into slot_of_
     AppKey app;
     AppId id = 0;
-    double there_cores = 0;  // of its demand, that its node's AppsThere has
+    double there_cores = 0;  // part of its demand in the node's AppsThere
     Resources request;
     MonoTime since{};
     double told_core_s = 0;                  // with told_s
-    Limited::value_type* limited = nullptr;  // that it is counted in; null: it has no soft limit
+    Limited::value_type* limited = nullptr;  // the entry that counts this pod; null: the pod has no soft limit
   };
-  // Of the pods of a node.
+  // Sums over the pods of a node.
   struct Sums {
-    double pods_cores = 0;   // expected of them
-    double pods_cores2 = 0;  // its variance
+    double pods_cores = 0;   // expected mean usage
+    double pods_cores2 = 0;  // variance of the expected usage
     double unsure_cores = 0;
-    double last_cores = 0;  // what they used last
-    double life_s = 0;      // that they were expected to live
+    double last_cores = 0;  // latest usage
+    double life_s = 0;      // expected lifetimes
     std::uint64_t pods = 0;
     void add(const Running& running);
     void take(const Running& running);
   };
-  // What is known of a node beside its curve.
+  // State of a node beside its curve.
   struct Known : Sums {
     Limited limited;
     double other_cores = 0, other_cores2 = 0;
     AppsThere apps;
-    // Of its pods that were busy, in the readings that are looked at.
+    // Over its busy pods, in the readings under evaluation.
     double least_wait = 1, second_wait = 1, most_wait = 0;
     std::size_t busy_pods = 0;
     WaitingModel waiting;
-    double told_load = -1, told_wait = -1;  // last
+    double told_load = -1, told_wait = -1;  // from the last reading
     bool heard = false;
-    std::optional<std::uint64_t> curve_shifts;  // last
-    std::size_t row = kNoRow;                   // of the view that was refreshed last
+    std::optional<std::uint64_t> curve_shifts;  // at the last refresh
+    std::size_t row = kNoRow;                   // in the view of the last refresh
   };
   struct Row {
     std::string name;
-    Known* known = nullptr;  // into known_, whose entries stay where they are
+    Known* known = nullptr;  // into known_, whose entries have stable addresses
     bool usable = false;
     std::array<double, kCurvePoints> watts{};  // of the present revision
     Resources allocatable;
@@ -218,32 +229,33 @@ class ClusterModel {
   DemandModel demand_;
   RequestForecast forecast_;
   std::vector<Running> pods_;    // by slot
-  std::vector<Identity> whose_;  // likewise
+  std::vector<Identity> whose_;  // by slot
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::string, std::uint32_t> slot_of_;
   std::unordered_map<std::string, Known> known_;
   std::vector<Row> rows_;
   std::map<std::string, PowerCurve> kept_curves_;
   Fleet fleet_;
-  std::vector<std::size_t> touched_;    // rows of which something was learned since they were filled
+  std::vector<std::size_t> touched_;    // rows with new data since they were filled
   std::uint64_t filled_ = 0;            // edition of the view
   double cores_per_request_ = 0.5;      // of pods in flight
   double request_weight_ = 0;           // of fleet_.mean_request
-  double request_variance_cores2_ = 0;  // around its cores
+  double request_variance_cores2_ = 0;  // variance of the requested cores around that mean
   std::optional<MonoTime> refreshed_, revised_;
   WaitingModel fleet_waiting_;
   Budget cpu_wait_;
   Budget late_{PriceRule{1, 100, false}};
   PairExcess pairs_;
-  bool waits_told_ = false;  // of a pod, since they were looked at last
+  bool waits_told_ = false;  // a pod reported waiting since the last evaluation
   bool acting_ = false;
   double plan_trust_ = 0;
-  double curve_doubt_ = 0;                           // share of the nodes whose curves were opened anew, fades
-  double strayed_cores2_ = 0, foreseen_cores2_ = 0;  // of a node, means that fade
+  double curve_doubt_ = 0;                           // share of nodes whose curves were reopened, decaying
+  double strayed_cores2_ = 0, foreseen_cores2_ = 0;  // of a node, decaying means
   double planned_price_w_ = 0;                       // of the present revision
 };
 
-// A Fleet from the view alone: curves, requests and telemetry, no expectation; for views that nobody has knowledge of.
+// Builds a Fleet from the view alone (curves, requests, telemetry), without expectations, for callers without a
+// ClusterModel.
 Fleet fleet_of(const ClusterView& view);
 PodEstimate ask_of(const PodSpec& pod);
 

@@ -1,4 +1,4 @@
-// cluster_model_fleet: what is known, as rows of a Fleet for the view that is asked about.
+// cluster_model_fleet: fills the rows of a Fleet for a view.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace wattle::placement {
 
 namespace {
 
-// What changes from ask to ask.
+// Fills the values that change between decisions.
 void fill_node(FleetNode& out, const NodeView& node, bool has_room) {
   out.requested = sane(Resources{node.requested.cpu_cores + node.in_flight_request.cpu_cores,
                                  node.requested.memory_bytes + node.in_flight_request.memory_bytes});
@@ -61,7 +61,7 @@ void ClusterModel::fill(const ClusterView& view) {
   filled_ = view.edition;
 }
 
-// As fill(), where the view tells what changed. Time goes on with the next refresh.
+// Like fill(), but only for the rows that the view reports as changed. The clock advances with the next refresh.
 void ClusterModel::update(const ClusterView& view) {
   if (view.edition_of.empty() || rows_.size() != view.nodes.size()) {
     if (same_nodes(view))
@@ -70,7 +70,7 @@ void ClusterModel::update(const ClusterView& view) {
       refresh(view);
     return;
   }
-  bool all = touched_.size() >= rows_.size();  // it holds no more
+  bool all = touched_.size() >= rows_.size();  // touched_ is at its limit
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     if (view.edition_of[row] <= filled_) continue;
     if (rows_[row].name != view.nodes[row].name) {

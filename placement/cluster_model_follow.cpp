@@ -1,4 +1,4 @@
-// What a cluster model takes from each view: use, waiting, lateness and curves.
+// cluster_model_follow: updates a cluster model from each view: usage, waiting, lateness and curves.
 #include <algorithm>
 #include <cmath>
 
@@ -8,13 +8,13 @@
 namespace wattle::placement {
 
 namespace {
-constexpr double kDoubtMemory_s = 1800;  // of curves that were opened anew
-constexpr double kUseMemory_s = 300;     // of what a node uses beside its pods
+constexpr double kDoubtMemory_s = 1800;  // for reopened curves
+constexpr double kUseMemory_s = 300;     // for a node's usage beside its pods
 constexpr double kSpreadMemory_s = 1800;
 constexpr double kMostSpread = 25;
 }  // namespace
 
-// What nodes use beside their pods. A node whose pods nobody told of uses all of it that way.
+// Updates the usage beside the pods. If no pod of a node is reported, all of its usage counts as such.
 void ClusterModel::follow(const ClusterView& view, double passed_s) {
   const double share = 1 - std::exp(-passed_s / kUseMemory_s);
   double requested_cores = 0, strayed = 0, foreseen = 0;
@@ -46,7 +46,7 @@ double ClusterModel::spread() const {
   return std::clamp(strayed_cores2_ / foreseen_cores2_, 1.0, kMostSpread);
 }
 
-// A reading that is told again is no other.
+// Ignores a repeated reading.
 void ClusterModel::follow_waiting(const ClusterView& view, double passed_s) {
   double waited = 0, pods = 0, watts = 0, cores = 0;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -86,7 +86,7 @@ void ClusterModel::follow_late(const ClusterView& view, double passed_s) {
   fleet_.latency_price = latency_price();
 }
 
-// A plan rests on curves, too. Those that readings have just contradicted, as a share of the nodes, are not to be planned by.
+// A plan relies on curves. The share of nodes whose curves were just contradicted by readings reduces the trust in it.
 void ClusterModel::follow_curves(const ClusterView& view, double passed_s) {
   std::size_t opened = 0;
   for (std::size_t i = 0; i < rows_.size(); ++i) {

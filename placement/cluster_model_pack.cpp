@@ -1,9 +1,10 @@
-// cluster_model_pack: knowledge as bytes and back.
-// Format   "wattle-knowledge 6\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
-//          request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance of requests,
-//          budget of lateness, scores of the forecast, pairs of applications
-//          Version 5 told no probability of pairs, version 4 ends before lateness, version 3 kept the budget's shares as means over time, version 2 ends before the variance,
-//          version 1 with the curves, and its demand knows no bursts
+// cluster_model_pack: packs a cluster model to bytes and back.
+// Format   "wattle-knowledge 6\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast,
+//          mean request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance
+//          of requests, budget of lateness, scores of the forecast, pairs of applications
+//          Version 5 has no pair probabilities, version 4 ends before lateness, version 3 has the budget's shares as
+//          means over time, version 2 ends before the variance, version 1 ends with the curves and its demand has no
+//          bursts
 #include "common/digest.hpp"
 #include "placement/cluster_model.hpp"
 

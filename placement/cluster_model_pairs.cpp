@@ -1,4 +1,4 @@
-// cluster_model_pairs: who makes whom wait, from what pods waited.
+// cluster_model_pairs: learns from the waiting of pods which applications make each other wait.
 #include <algorithm>
 #include <utility>
 
@@ -9,14 +9,15 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr double kWaitReading_s = 4.5;  // of a pod, before who slows whom is learned from it
-constexpr double kBusyCores = 0.05;     // who does less waits for nobody
-constexpr double kAlike = 0.02;         // waits that differ by less
+constexpr double kWaitReading_s = 4.5;  // of a pod, to learn pairs from it
+constexpr double kBusyCores = 0.05;     // a pod that uses less does not count
+constexpr double kAlike = 0.02;         // waits that differ by less count as equal
 
 }  // namespace
 
-// What its node makes anybody wait is what the least of the others there waits, and no more than the node's curve says: where pods slow
-// each other, that has learned it as if it were load. Where three or more all wait alike it is the node, whatever its curve says.
+// The waiting that a node causes any pod is the least waiting of the other pods there, limited by the node's curve: the
+// curve may have learned the waiting of pairs as if it were load. If three or more pods wait equally, the node is the
+// cause, whatever its curve.
 void ClusterModel::follow_pairs(const ClusterView& view) {
   if (!std::exchange(waits_told_, false)) return;
   for (Row& row : rows_) {

@@ -1,4 +1,4 @@
-// cluster_view: what several decisions ask of a node.
+// cluster_view: values of a node that several decisions use.
 #include "placement/cluster_view.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ std::optional<double> latency_for(const NodeView& node, const PodSpec& pod) {
 }
 
 std::optional<double> latency_for(const NodeView& node, std::string_view target) {
-  // A node has a target or two: looking at them costs less than a string to search with, a thousand times a decision.
+  // A node has one or two targets: a linear search is cheaper than building a key, a thousand times per decision.
   if (target.empty()) target = "default";
   for (const auto& [name, p50_ms] : node.latency_ms) {
     if (name != target) continue;

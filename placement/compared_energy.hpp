@@ -1,4 +1,4 @@
-// compared_energy: what a cluster drew by the model since some moment, and had advice been followed from then on.
+// compared_energy: modelled energy of the cluster since some moment, as it is and with all advice followed.
 // Units    J, s
 // Threads  value
 #pragma once
@@ -13,7 +13,8 @@ namespace wattle::placement {
 struct ComparedEnergy {
   double seconds = 0;
   double now_j = 0, advised_j = 0;
-  // As it has been for so many seconds; beyond `longest_gap_s` nothing is known of the time between.
+  // Adds `passed_s` seconds of this load. Longer gaps count `longest_gap_s` only, because the load in between is
+  // unknown.
   void add(const ComparedLoad& load, double passed_s, double longest_gap_s) {
     const double dt_s = std::clamp(passed_s, 0.0, longest_gap_s);
     const double now = load.now.power_w * dt_s + load.now.wake_j;

@@ -11,7 +11,7 @@ namespace {
 constexpr double kDailySlot_s = 300, kDailyLatest_s = 1e12;
 constexpr std::int64_t kDailySlots = 288, kDailyWeek = 7, kDailyKept = kDailySlots * kDailyWeek;
 constexpr std::int64_t kDailyAhead = 12, kDailyRecent = 36, kDailyJust = 6;
-constexpr std::size_t kDailyMostMinutes = 1000;  // of pods, in five minutes
+constexpr std::size_t kDailyMostMinutes = 1000;  // pods' minutes in a five-minute slot
 constexpr double kDailyLeastRatio = 0.7, kDailyMostRatio = 1.5;
 constexpr double kDailyFirst = 0.01, kDailyGrowth = 1.05;
 constexpr std::size_t kDailyBuckets = 176;
@@ -36,7 +36,7 @@ double need_of(std::uint8_t bucket) {
   return (end_of(bucket) + end_of(static_cast<std::uint8_t>(std::max<int>(bucket, 1) - 1))) / 2;
 }
 
-// As the first that has the share at or below it; nothing is not asked for.
+// Returns the smallest value with the share at or below it. `values` must not be empty.
 double share_of_values(std::vector<double>& values, double share) {
   const auto last = static_cast<double>(values.size() - 1);
   const auto at = static_cast<std::ptrdiff_t>(std::clamp(std::floor(share * (last + 1)), 0.0, last));
@@ -105,7 +105,7 @@ std::optional<double> DailyNeed::wanted(double share, double days, double now_s)
   const double ratio = compares ? std::clamp(recent.mean() / before.mean(), kDailyLeastRatio, kDailyMostRatio) : 1;
   constexpr double kDailyMiddle = 0.5;
   const double least = just.empty() ? 0 : share_of_values(just, kDailyMiddle);
-  // In steps: a request does not follow every breath.
+  // Rounded up to a bucket, so that a request does not follow every small change.
   return end_of(bucket_of(std::max(ratio * share_of_values(next, share), least)));
 }
 

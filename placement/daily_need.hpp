@@ -1,9 +1,12 @@
-// daily_need: what a workload's pods needed at each time of day of the last week, and so what they will need in the next hour.
-// Keeps    each five minutes of seven days: the share of what its pods needed in them, in buckets as common/stats/decayed_histogram's
-// Says     the share of the next hour's five minutes on the days before, times how the last three hours compare with the same hours
-//          of those days (0.7 to 1.5); no less than the middle of the last half hour; the end of its bucket
-// Units    seconds of the wall clock: a day is one of UTC
-// Errors   unpack: the reader's. A clock that is set back by an hour or more begins anew
+// daily_need: what a workload's pods needed at each time of day during the last week, and hence what they will need in
+// the next hour.
+// Keeps    per five minutes of seven days the quantile `share` of the pods' need, as a bucket number of
+//          common/stats/decayed_histogram
+// Returns  the quantile `share` of the same hour on earlier days, scaled by the ratio of the last three hours to the
+//          same hours of those days (0.7 to 1.5). The result is at least the median of the last half hour, rounded up
+//          to the end of its bucket
+// Units    seconds of the wall clock; a day is a UTC day
+// Errors   unpack: the reader's. A clock that is set back by an hour or more resets the state
 // Threads  values
 #pragma once
 
@@ -19,20 +22,20 @@ namespace wattle::placement {
 class DailyNeed {
  public:
   DailyNeed();
-  // One pod's minute around `at_s`; `share`: of the pods' minutes of five that are to be covered.
+  // Adds one pod's minute around `at_s`. `share`: the quantile over the pods' minutes within five minutes.
   void add(double needed, double share, double at_s);
-  // Absent: fewer than `days` days are known of that hour.
+  // No value if fewer than `days` days are known for that hour.
   std::optional<double> wanted(double share, double days, double now_s) const;
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
 
  private:
-  std::uint8_t at(std::int64_t slot) const;  // 0: nothing is known
+  std::uint8_t at(std::int64_t slot) const;  // 0: unknown
   void move_to(std::int64_t slot, double share);
 
-  std::string kept_;             // a byte for each five minutes
-  std::int64_t newest_ = 0;      // five minutes since 1970 that are added to now
-  std::vector<double> minutes_;  // of those
+  std::string kept_;             // one byte per five minutes
+  std::int64_t newest_ = 0;      // the current five minutes, counted since 1970
+  std::vector<double> minutes_;  // needs in the current five minutes
 };
 
 }  // namespace wattle::placement

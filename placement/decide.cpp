@@ -1,4 +1,4 @@
-// decide: masks, Q, advice and the record that explains it.
+// decide: masks, Q, advice, and the record that explains the decision.
 #include "placement/decide.hpp"
 
 #include <algorithm>
@@ -13,15 +13,16 @@ namespace wattle::placement {
 namespace {
 
 constexpr std::size_t kNoRow = RowIndex::kNoRow;
-constexpr double kTie = 1e-6;                                              // float networks do not tell more apart
-constexpr double kTieShare = 4.0 * std::numeric_limits<float>::epsilon();  // nor of large values
-constexpr double kBound = 1e30;                                            // of values: differences stay finite
+constexpr double kTie = 1e-6;                                              // resolution of networks in float
+constexpr double kTieShare = 4.0 * std::numeric_limits<float>::epsilon();  // the same for large values
+// Limit of values, so that differences stay finite.
+constexpr double kBound = 1e30;
 
 struct Rows {
-  std::vector<std::size_t>& node;  // index into view.nodes; the advice's
+  std::vector<std::size_t>& node;  // index into view.nodes; a member of the decision
   std::vector<std::string_view> masked;
   std::vector<std::size_t> feasible;  // rows
-  bool avoids = false;                // soft masks exclude some that could take the pod
+  bool avoids = false;                // soft masks exclude nodes that could take the pod
 };
 
 Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, const PolicyInputs& mind,
@@ -42,10 +43,10 @@ Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& m
     const bool fresh = row == kNoRow;
     if (fresh) row = rows.node.size();
     advice.row_of[i] = row;
-    if (!fresh) continue;  // named twice
+    if (!fresh) continue;  // duplicate name
     const NodeView& node = view.nodes[found[i]];
     rows.node.push_back(found[i]);
-    // A pod that is bound already is where it is.
+    // The current node of a bound pod is always feasible.
     rows.masked.push_back(!pod.node_name.empty() && node.name == pod.node_name ? std::string_view{}
                                                                                : mask_reason(node, pod, mask));
   }
@@ -55,7 +56,7 @@ Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& m
   return rows;
 }
 
-// Values of the feasible rows.
+// Range of the feasible rows' values.
 struct Range {
   double best = -INFINITY, worst = INFINITY;
   double tie() const { return std::max(kTie, kTieShare * std::abs(best)); }
@@ -98,7 +99,7 @@ Choice choose(const std::vector<std::size_t>& feasible, const std::vector<double
   return choice;
 }
 
-// The value that a row must be above to be ranked; with ties at the last place none of them is.
+// Returns the value that a row must exceed to be ranked. Ties at the last rank are all excluded.
 double above_rank(const std::vector<std::size_t>& feasible, const std::vector<double>& values) {
   if (feasible.size() <= kRanked) return -INFINITY;
   std::vector<double> sorted;
@@ -109,7 +110,8 @@ double above_rank(const std::vector<std::size_t>& feasible, const std::vector<do
   return *last;
 }
 
-// 10 for the advised row, 0..5 for the other open ones that are among the best; with a limit, the limit for the advised row alone.
+// Returns 10 for the advised row and 0..5 for the best of the other open rows. With a limit, returns the limit for the
+// advised row alone.
 std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::size_t rows,
                                     const std::vector<double>& values, const Range& range, std::size_t advised,
                                     std::int64_t limit) {
@@ -127,22 +129,22 @@ std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::s
   return scores;
 }
 
-// Who ranked the nodes.
+// The source of the ranking.
 struct RankedBy {
   const PolicyInfo& policy;
   Preset preset = Preset::weighted;
   bool with_network = false;
-  bool silent = false;  // the network said the same of all of them: the prior ranked them
+  bool silent = false;  // the network's values are all equal, so the prior ranked the nodes
   bool planned = false;
   bool life_known = false;
-  bool keeps_plan = false;  // another's Q is higher, by less than the network's margin
+  bool keeps_plan = false;  // another node's Q is higher, but within the network's margin
 };
 
-// One word of what is said to people everywhere.
+// Returns one of the terms that all user interfaces share.
 std::string decided_by(const RankedBy& by, bool explored) {
   if (explored) return "explore";
   if (!by.policy.learns) return by.policy.name == "planner" ? "plan" : "rule";
-  // Within its margin the network leaves the choice to the plan.
+  // If the margin keeps the planner's node, the plan decided.
   if (by.with_network && !by.silent) return by.keeps_plan ? "plan" : "network";
   return by.with_network && by.planned ? "plan" : "fallback";
 }
@@ -198,7 +200,7 @@ void record_candidates(PlacementDecision& advice, const Rows& rows, const std::v
     const std::size_t row = advice.row_of[i];
     const bool known = row != kNoRow;
     if (known && rows.masked[row].empty() && !scores.empty()) advice.scores[i] = scores[row];
-    // Rows are numbered as their nodes come first.
+    // Rows are numbered by first occurrence.
     if (known ? row < recorded_rows : ++unknown > kUnknownRecorded) continue;
     recorded_rows += known ? 1 : 0;
     advice.recorded.push_back(row);
@@ -223,10 +225,10 @@ void record_candidates(PlacementDecision& advice, const Rows& rows, const std::v
                                      std::to_string(kUnknownRecorded) + " are named");
 }
 
-// Of the feasible rows those that cost the next pods least room, and all of their losses.
+// The feasible rows with the least room loss for the next pods, and the losses of all rows.
 struct Open {
   std::vector<std::size_t> rows;
-  std::vector<RoomLoss> losses;  // by row; empty: nobody comes next
+  std::vector<RoomLoss> losses;  // by row; empty: there are no next pods
 };
 
 Open keep_room(const ClusterView& view, const PodSpec& pod, const Rows& rows, const PolicyInputs& mind,
@@ -294,7 +296,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   const bool with_network = policy.learns && mind.network != nullptr;
   RewardConfig reward = options.reward;
   if (with_network) reward.with_prior = reward.with_prior && mind.network->on_prior();
-  // A plan speaks of energy: presets that do not weigh it have networks that were taught without one.
+  // A plan is about energy: networks of presets without an energy weight are trained without one.
   PolicyContext context(view, asked, rows.node, rows.feasible, mind.knowledge, turn);
   context.copy = mind.copy;
   context.minds_pairs = with_network;
@@ -338,7 +340,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   context.q = q;
   context.plan = plan ? &*plan : nullptr;
   mind.policy.score(context, values);
-  // What telemetry made senseless is worst.
+  // Values that are not finite, from bad telemetry, rank last.
   for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;
   const Open open = keep_room(view, asked, rows, mind, options.mask);
   if (auto wait = may_wait(view, asked, rows, open, values, mind, context)) {

@@ -159,7 +159,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   return fleet;
 }
 
-// Of other rewards than energy, and other policies, the planner knows nothing.
+// The planner handles energy rewards and the policy dqn only.
 bool DecisionEngine::network_gate_applies() const {
   const RewardConfig& reward = options_.decide.reward;
   return reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->name() == "dqn";
@@ -181,7 +181,7 @@ void DecisionEngine::try_plan(const ClusterView& view, const PodSpec& pod, std::
   const std::vector<std::size_t> rows = rows_of(view, candidates);
   const PodEstimate ask = knowledge_.ask(pod);
   Fleet& fleet = knowledge_.fleet(view);
-  const PairExcess* pairs = std::exchange(fleet.pairs, nullptr);  // neither minds them
+  const PairExcess* pairs = std::exchange(fleet.pairs, nullptr);  // pair costs are ignored on both sides
   const PairedQuestion question{view, fleet, rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
   const auto figure =
       plan_trial_.play(question, by_plan(question, trial_planner_, 1), by_plan(question, trial_planner_, 0));
@@ -228,7 +228,7 @@ bool DecisionEngine::compare_learned(const ClusterView& view, const PodSpec& pod
   return true;
 }
 
-// Null: the planner.
+// `incumbent` null: the planner.
 bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const PodSpec& pod,
                              std::span<const std::string> candidates, const models::QNetwork& challenger,
                              const models::QNetwork* incumbent) {

@@ -1,15 +1,17 @@
-// decision_engine: a policy, what is known of its cluster and the gate on its network as one: what decides, live and simulated.
-// Input    what runs where, what it used and that it went (came, used, left), and the view about once a second (refresh)
-// Gates    choices fill copies of the cluster, one each (placement/paired_simulation), and a sequential test says whose cost more. Plan or
-//          network: while the network's cost more its policy goes by the prior alone, which is the plan's choice. Trusted or learned: what
-//          is learned here is heard in place of the network that it began with while its choices cost less. Only of "dqn", where joules
-//          count
-// Plan     likewise the plan against each pod's own cost, on copies of their own, where pods come and go: it is followed once and as long as
+// decision_engine: combines a policy, the cluster model and the gates on the network. It makes all decisions, live and
+// simulated.
+// Input    which pods run where, their usage and their ends (came, used, left), and the view about once a second
+//          (refresh)
+// Gates    each choice fills copies of the cluster (placement/paired_simulation), and a sequential test decides which
+//          side's copy costs more. Plan or network: while the network costs more, the policy uses the prior alone,
+//          which is the plan's choice. Baseline or candidate: the network learned here serves in place of the initial
+//          network while its choices cost less. Both apply to the policy "dqn" and rewards with energy only
+// Plan     a third comparison, where pods come and go: the plan against each pod's own cost. The plan is followed while
 //          it is ahead (placement/plan_record)
-// Shadow   where nothing follows advice, advice adds up on a copy of the cluster (placement/advised_cluster), beside which what acting would
-//          save is modelled (placement/modelled_saving)
-// Record   decide() makes all of it but id, wall_ns, mode, model_step and decide_us
-// Errors   take: not_found, and nothing changes
+// Shadow   if the scheduler does not follow the advice, advice accumulates on a copy of the cluster
+//          (placement/advised_cluster), and the saving from acting is modelled (placement/modelled_saving)
+// Record   decide() fills all of it except id, wall_ns, mode, model_step and decide_us
+// Errors   take: not_found, and the engine stays as it was
 // Threads  single owner
 #pragma once
 
@@ -41,24 +43,25 @@
 namespace wattle::placement {
 
 struct EngineOptions {
-  DecideOptions decide;           // its reward is what take() was given last
-  bool require_evidence = false;  // a network that nothing speaks for is heard only once it has shown that it is ahead
-  NetworkOptions network;         // its gate is this class's
+  DecideOptions decide;           // its reward is the one last given to take()
+  bool require_evidence = false;  // a network without evidence serves only after it has been shown to be ahead
+  NetworkOptions network;         // its gate belongs to this class
   AdvisedOptions advised;
   ModelledOptions modelled;
 };
 
-// One question and who is ahead, on copies of the cluster.
+// A comparison on copies of the cluster, and its verdict.
 struct ChoiceGate {
   SequentialTest test;
   PairedSimulation copies;
-  // Of these copies alone: a plan goes on from the one before, so that copies which share a planner change each other's.
+  // Used for these copies only. Each plan starts from the previous one, so copies that shared a planner would affect
+  // each other.
   Planner planner{PlannerOptions{}};
-  std::string why;  // it says what it says; empty where nothing has been judged
+  std::string why;  // reason for the verdict; empty if there is none yet
 };
 
 struct GateNews {
-  bool of_learned = false;  // of what was learned here; else of the network against the plan
+  bool of_learned = false;  // true: candidate against baseline; false: network against plan
   bool gated = false;
   std::string why;
 };
@@ -67,96 +70,102 @@ class DecisionEngine {
  public:
   explicit DecisionEngine(EngineOptions options, ClusterModel knowledge = ClusterModel());
 
-  // Policy and reward from the next decision on. True: another ranking than before, and the gate begins anew.
+  // Sets policy and reward from the next decision on. Returns true if the ranking changed; the gate then restarts.
   Result<bool> take(const std::string& policy, const RewardConfig& reward);
-  // Who makes plans; it outlives this. Null: whoever asks waits for them.
+  // Sets the maker of plans, which outlives the engine. Null: each decision waits for its own plan.
   void plan_with(PlanMaker* maker);
-  // Called when a gate changes its verdict.
+  // Sets the function that is called when a gate changes its verdict.
   void on_gate(std::function<void(const GateNews&)> told) { gate_told_ = std::move(told); }
 
-  // The pod with what is expected of it; what a view is made for, and decide() is given.
+  // Returns the pod with its predicted demand and life. Pass the result to the view and to decide().
   PodSpec expected(PodSpec pod) const;
-  // `network`: that serves the policy; it is not heard while it is gated. `rows`: of the candidates, if index() has just told them.
+  // `network` serves the policy; it is ignored while it is gated. `rows`: rows of the candidates, if index() has just
+  // found them.
   PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
                            const models::QNetwork* network, double epsilon, std::uint64_t turn, std::mt19937_64& random,
                            std::span<const std::size_t> rows = {}, const Ahead& ahead = {});
-  // Nothing follows advice from now on, or it is followed. What was modelled goes on where nothing changed, unless `anew`.
+  // Sets whether the advice is only recorded. The modelled saving continues if the mode stays the same and the second
+  // argument is false; otherwise it restarts.
   void set_shadow(bool on, bool anew);
-  // A block of a canary in which nothing follows advice: it adds up on a copy that begins with the block; absent: none runs.
+  // Sets the canary block without followed advice; its advice accumulates on a copy that starts with the block. No
+  // value: no such block is active.
   void set_control(std::optional<std::uint64_t> block);
-  // Since that block began; absent: none runs.
+  // Energy since that block began; no value if none is active.
   std::optional<ComparedEnergy> compared() const { return control_ ? std::optional(compared_) : std::nullopt; }
-  // decide() on the copy, which is what to advise in shadow and in such a block; absent where the copy is the cluster. Who learns
-  // from the decision needs decide()'s: the pod goes to the cluster as it is.
+  // Decides on the copy: this is the advice in shadow mode and in a control block. No value if the copy equals the
+  // cluster. Learning needs the result of decide(), because the pod goes to the real cluster.
   std::optional<PlacementDecision> decide_on_copy(const ClusterView& view, const PodSpec& pod,
                                                   const std::vector<std::string>& candidates,
                                                   const models::QNetwork* network, double epsilon, std::uint64_t turn,
                                                   std::mt19937_64& random, std::span<const std::size_t> rows = {},
                                                   const Ahead& ahead = {});
-  // What the pod would be advised were these the rewards, on the cluster as it is; of a pod that runs in a row, less the pod itself.
-  // Nothing is explored, reserved or learned. `network`: null where it is of other rewards.
+  // Returns the advice for a pod under the given rewards on the current cluster. Excludes the pod's own load if it
+  // already runs in `row`. Does not explore, reserve or learn. `network`: null for other rewards than its own.
   PlacementDecision what_if(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
                             const models::QNetwork* network, const RewardConfig& reward, std::optional<std::size_t> row,
                             std::uint64_t turn);
-  // In shadow: what was advised is reserved on the copy until the pod ends.
+  // Reserves the advised node on the copy until the pod ends; in shadow mode.
   void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now, Duration hold = Duration::zero());
-  // An API server has the pod: it is expected until it runs or is withdrawn.
+  // The pod is known to the API server: expects it until it runs or is withdrawn.
   void keep(const std::string& uid) { advised_.keep(uid); }
-  // It was advised there before a restart, and runs.
+  // Restores a pod that was advised before a restart and runs.
   void reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs, MonoTime now);
-  // The pod waits no more, or is asked for again.
+  // The pod no longer waits, or is requested again.
   void withdraw(const std::string& uid) { advised_.withdraw(uid); }
-  // Null: not in shadow.
+  // Null outside shadow mode.
   const ModelledSaving* saving() const { return shadow_ ? &saving_ : nullptr; }
   bool restore_saving(const ModelledState& state) { return shadow_ && saving_.restore(state); }
 
-  // What the policy alone makes of nodes, by what a scheduler's cache says of all of them; values of `feasible` ones count.
+  // Returns the policy's own values from the scheduler's cache of all nodes. Only the values of `feasible` nodes are
+  // meaningful.
   std::vector<double> values(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> feasible,
                              std::span<const KubeNode> scheduler, std::uint64_t turn);
-  // For scores that no pod is behind.
+  // Inputs for scores that belong to no pod.
   PolicyInputs mind(const models::QNetwork* network) {
     return {*policy_, usable(network), &knowledge_, &index_, {}, options_.network.shortlist};
   }
 
-  // It runs there, the row of the view; DaemonSets' pods teach nothing.
+  // The pod runs on the node in that row of the view. DaemonSet pods are not learned from.
   PodHandle came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
   void used(std::span<const PodReading> readings, double interval_s) {
     knowledge_.used(readings, interval_s);
     if (!copying()) return;
     for (const PodReading& each : readings) learned_of(each.pod);
   }
-  // It ended; where it ran, if that is known.
+  // The pod ended; `row` is where it ran, if known.
   void left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);
-  // The model of the cluster and the plans, as of the view.
+  // Updates the cluster model and the plans from the view.
   const Fleet& refresh(const ClusterView& view);
 
-  // Whether networks are compared with the planner at all, by policy and reward; and for such a pod.
+  // Returns whether policy and reward allow a comparison of networks with the planner; the second form also checks the
+  // pod.
   bool network_gate_applies() const;
   bool network_gate_applies(const PodSpec& pod) const;
-  // The network's choice for it and the planner's. True: the verdict has changed.
+  // Compares the network's choice with the planner's. Returns true if the verdict changed.
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                const models::QNetwork& network);
-  // Likewise what is learned here and what it is held to.
+  // Compares the choice of the candidate network with that of the baseline. Returns true if the verdict changed.
   bool compare_learned(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                        const models::QNetwork& learned, const models::QNetwork& trusted);
-  // Whether the plan is worth following: its choice for the pod and that of the amortised rank, on copies of their own.
+  // Compares the plan's choice for the pod with that of the amortised rank, on separate copies, to decide whether to
+  // follow the plan.
   void try_plan(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates);
   const PlanRecord& plan_record() const { return plan_record_; }
   bool restore_plan_record(const PlanRecord::State& state);
-  // `certificate`: what speaks for the network that is heard from now on; empty: nothing, and it must show that it is ahead where the
-  // options say so.
+  // Restarts the gate for a new network. `certificate`: the evidence for it; if empty, the network must first be shown
+  // to be ahead where the options require evidence.
   void begin_gate_anew(const std::string& why, const std::string& certificate = {});
-  // The network that what is learned is held to is another one.
+  // Restarts the comparison of the candidate after a change of the baseline.
   void begin_learned_anew();
   bool restore_gate(const SequentialTestState& state, std::string why);
   bool restore_learned_gate(const SequentialTestState& state) { return learned_gate_.test.restore(state); }
   bool gated() const { return plan_gate_.test.network_gated() && network_gate_applies(); }
-  // Why; empty: it is not.
+  // Reason; empty if not gated.
   const std::string& gated_why() const { return gated() ? plan_gate_.why : none_; }
-  // Why the network serves, if it does; empty: it is gated, or nothing has been judged.
+  // Reason why the network serves; empty if it is gated or there is no verdict yet.
   const std::string& heard_why() const { return network_gate_applies() && !gated() ? plan_gate_.why : none_; }
   const std::string& gate_why() const { return plan_gate_.why; }
-  // Whether what it is held to is heard in place of what is learned here.
+  // Returns whether the baseline serves in place of the candidate.
   bool learned_gated() const { return network_gate_applies() && learned_gate_.test.network_gated(); }
   const SequentialTest& network_gate() const { return plan_gate_.test; }
   const SequentialTest& learned_network_gate() const { return learned_gate_.test; }
@@ -174,7 +183,7 @@ class DecisionEngine {
   std::array<PairedSimulation*, 3> copies_of_the_cluster() {
     return {&plan_gate_.copies, &learned_gate_.copies, &plan_trial_};
   }
-  // `copy`: what policies know of the view's nodes; null: what is known of the cluster.
+  // `copy`: the policies' data on the view's nodes; null: that of the cluster model.
   PlacementDecision decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
                            std::vector<std::string> candidates, const models::QNetwork* network, double epsilon,
                            std::uint64_t turn, std::mt19937_64& random, std::span<const std::size_t> rows,
@@ -183,11 +192,11 @@ class DecisionEngine {
                            std::vector<std::string> candidates, const models::QNetwork* network,
                            const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random,
                            std::span<const std::size_t> rows, const Ahead& ahead);
-  // Advice adds up on the copy.
+  // Returns whether advice accumulates on the copy.
   bool copying() const { return shadow_ || control_; }
   void learned_of(PodHandle pod);
   void model_saving(const ClusterView& view, const Fleet& fleet);
-  // Of the candidates, ascending, each once.
+  // Returns the distinct rows of the candidates, ascending.
   std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);
 
   EngineOptions options_;
@@ -196,7 +205,7 @@ class DecisionEngine {
   PlanMaker* maker_ = nullptr;
   std::unique_ptr<Policy> policy_;
   ChoiceGate plan_gate_, learned_gate_;
-  std::string certificate_;  // of the network that is judged; empty: it has none, or a restart went on with it
+  std::string certificate_;  // of the network under comparison; empty: none, or restored after a restart
   PairedSimulation plan_trial_;
   Planner trial_planner_{PlannerOptions{}};
   PlanRecord plan_record_;

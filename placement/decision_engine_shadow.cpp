@@ -1,4 +1,4 @@
-// decision_engine_shadow: where nothing follows advice.
+// decision_engine_shadow: the part of DecisionEngine for advice that the scheduler does not follow.
 #include "placement/decision_engine.hpp"
 
 #include <utility>

@@ -8,15 +8,16 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr double kAsk_s = 5;                        // where nobody knows when room comes
-constexpr double kLeastAsk_s = 1, kMostAsk_s = 10;  // between two asks: an end may come sooner than expected
-constexpr double kLeastSaving = 0.1;                // of what it costs now: less is within what models err by
+constexpr double kAsk_s = 5;  // if the time of the next room is unknown
+// Bounds between two checks, because an end may come sooner than expected.
+constexpr double kLeastAsk_s = 1, kMostAsk_s = 10;
+constexpr double kLeastSaving = 0.1;  // of the current cost; a smaller saving is within the models' error
 
 bool finite_above_zero(double value) { return std::isfinite(value) && value > 0; }
 
 std::string seconds_text(double value) { return std::to_string(static_cast<long>(std::ceil(value))) + " s"; }
 
-// A node once some of its pods have ended, each of which was like the mean of them.
+// Returns the node after some of its pods have ended, assuming that each was an average pod.
 FleetNode after_ends(FleetNode node, std::size_t ended) {
   const double left = 1 - static_cast<double>(ended) / static_cast<double>(node.pods);
   node.requested.cpu_cores *= left;
@@ -38,7 +39,8 @@ bool could_ever_take(const NodeView& node, const PodSpec& pod) {
 bool is_of_room(std::string_view mask) { return mask.ends_with("not fit"); }
 bool is_of_latency(std::string_view mask) { return mask.find("latency") != std::string_view::npos; }
 
-// The fewest ends, one at least, after which it has room for the pod; absent: none are enough within the permission, or nobody knows when.
+// Returns the smallest number of ends, at least one, that makes room for the pod. No value if there is none within the
+// permission or the times are unknown.
 struct Ends {
   std::size_t ended = 0;
   double in_s = 0;
@@ -66,7 +68,8 @@ double added_wait_w(const FleetNode& node, const PodEstimate& ask, double price_
                                      node.waiting.waiting_cores(before, node.used_cores2, cores));
 }
 
-// Joules that the pod adds to a node over its life, a wake and the node's being awake for it alone included.
+// Returns the joules that the pod adds to a node over its life, including the wake and the idle power of a node that is
+// awake for it alone.
 double joules_there(const DeferQuestion& question, const FleetNode& node) {
   const PodEstimate& ask = question.ask;
   const double life_s = std::isfinite(ask.life_s) && ask.life_s > 0 ? ask.life_s : question.fleet.hold_s;
@@ -134,7 +137,7 @@ std::optional<Deferral> deferral(const DeferQuestion& question) {
       const auto room = room_in(question, question.rows[row]);
       if (!room) continue;
       const FleetNode then = after_ends(there, room->ended);
-      if (then.pods == 0) continue;  // it would be asleep
+      if (then.pods == 0) continue;  // the node would be asleep
       if (!named.sleeps && wait_there(then, question.ask) > question.wait_limit) continue;
       const double saves_j = now_j - joules_there(question, then) - room->in_s * waiting_is_worth_w(question, then);
       if (saves_j < kLeastSaving * std::abs(now_j) || (wait && saves_j <= wait->saves_j)) continue;

@@ -11,11 +11,11 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr double kRequestWhenNoneCores = 0.1;  // as the default scheduler counts a pod without a request
+constexpr double kRequestWhenNoneCores = 0.1;  // as in the default scheduler
 constexpr double kOutlierSpreads = 4;
 constexpr double kEnoughPods = 8;
 constexpr double kMaxDemandRatio = 1000;
-constexpr double kPriorBurst = 0.3;  // deviation over time of a pod of which nothing is known, over its mean
+constexpr double kPriorBurst = 0.3;  // deviation over time of an unknown pod, over its mean
 
 double request_of(const Resources& request) {
   return request.cpu_cores > 0 && std::isfinite(request.cpu_cores) ? request.cpu_cores : kRequestWhenNoneCores;
@@ -62,7 +62,7 @@ DemandModel& DemandModel::operator=(const DemandModel& other) {
   return *this;
 }
 
-// Applications point into recent_: a copy's into its own.
+// Points the applications at recent_ of this object, after a copy.
 void DemandModel::find_seen() {
   for (auto at = recent_.begin(); at != recent_.end(); ++at) apps_.at(*at).seen = at;
 }
@@ -131,7 +131,7 @@ bool DemandModel::observe_life(const AppKey& key, double ran_s, bool ended) {
 }
 
 double DemandModel::prior_weight() const {
-  // Variances are known once some applications are.
+  // The variances need data on some applications.
   if (within_weight_ < 4 * kEnoughPods || all_.weight < 4 * kEnoughPods) return options_.prior_weight_pods;
   const double within = within_ / within_weight_;
   const double between = std::max(all_.variance() - within, 0.02 * all_.variance());

@@ -1,15 +1,16 @@
-// demand: the mean cores that a pod will use and how long it will live, learned per application.
-// Model    an application is owner, image and labels, never the pod's name; its mean share of the request is shrunk to that
-//          of its image, and that to the mean of all (normal model; the weight of the prior is the variance within
-//          applications over that between them). Life is exponential: time run over pods ended, shrunk alike.
-// Unsure   how far the mean of an application may be off: of one that nobody saw, as far as applications differ. Its pods are off
-//          together
-// Bursts   how far a pod strays from its own mean over time, as a variance, shrunk alike
-// Robust   one reading beyond four deviations of its application counts as if it were at four; knowledge fades, so that an
-//          application that changes is learned anew
-// Bounds   max_apps applications; the one not seen for longest is forgotten
+// demand: learns per application the mean cores that a pod uses and how long it lives.
+// Model    an application is owner, image and labels, never the pod's name. Its mean share of the request is shrunk to
+//          that of its image, and that to the mean of all (normal model; the weight of the prior is the variance within
+//          applications over that between them). Lifetimes are exponential: time run over pods ended, shrunk in the
+//          same way
+// Unsure   the possible error of an application's mean; for an unseen application, the spread between applications. The
+//          error is common to all pods of the application
+// Bursts   deviation of a pod from its own mean over time, as a variance, shrunk in the same way
+// Robust   a reading beyond four deviations of its application counts as four. Old data decays, so that a changed
+//          application is relearned
+// Bounds   max_apps applications; the least recently seen one is dropped
 // Units    cores, seconds, shares of the request
-// Errors   none; readings that are not finite or negative are not taken
+// Errors   none; readings that are not finite or negative are ignored
 // Threads  single owner
 #pragma once
 
@@ -30,27 +31,27 @@ namespace wattle::placement {
 struct AppKey {
   std::string owner, image, labels;  // any may be empty
 };
-// Of "Kind/name image,...", as a pod's `app` has it. What a rollout or a schedule appends to the owner's name (the hash of
-// a ReplicaSet, the time of a Job) is left out, so that the next one is the same application.
+// Parses "Kind/name image,...", the form of a pod's `app`. Drops the suffix that a rollout or a schedule adds to the
+// owner's name (the hash of a ReplicaSet, the time of a Job), so that the next rollout is the same application.
 AppKey app_key_of(std::string_view app);
 
 struct DemandOptions {
   std::size_t max_apps = 4096;
-  double prior_ratio = 0.5;   // of the request, before anything is known
-  double prior_sd_ratio = 1;  // between applications, likewise
+  double prior_ratio = 0.5;   // share of the request, without data
+  double prior_sd_ratio = 1;  // between applications, without data
   double prior_life_s = 3600;
-  double full_weight_s = 900;    // a reading of so long counts as one pod
-  double memory_pods = 200;      // weight at which old pods fade
+  double full_weight_s = 900;    // a reading of this length counts as one pod
+  double memory_pods = 200;      // weight above which old pods decay
   double prior_weight_pods = 2;  // of a prior, until the variances are known
 };
 
 struct DemandPrediction {
   double cores = 0;
-  double sd_cores = 0;      // between pods like this one, and of not knowing their mean
-  double unsure_cores = 0;  // the part of it that is their mean's: a standard deviation that pods like this one share
-  double burst_cores2 = 0;  // variance of one pod over time, round its own mean
+  double sd_cores = 0;      // between similar pods, including uncertainty of their mean
+  double unsure_cores = 0;  // the part from the mean: a standard deviation that similar pods share
+  double burst_cores2 = 0;  // variance of one pod over time, around its own mean
   double life_s = 0;        // mean, whole life
-  double seen_pods = 0;     // weight behind it, of the application itself
+  double seen_pods = 0;     // weight of the application's own data
 };
 
 class DemandModel {
@@ -61,22 +62,22 @@ class DemandModel {
   DemandModel(DemandModel&&) = default;
   DemandModel& operator=(DemandModel&&) = default;
 
-  // What one pod used on average over `seen_s` seconds, and the variance round that; absent: not known. True if taken.
+  // Adds one pod's mean usage over `seen_s` seconds, and its variance if known. Returns whether it was used.
   bool observe(const AppKey& app, const Resources& request, double mean_cores, double seen_s,
                std::optional<double> burst_cores2 = std::nullopt);
-  // A pod ran for `ran_s`; ended or still running.
+  // Records that a pod ran for `ran_s`, and whether it ended.
   bool observe_life(const AppKey& app, double ran_s, bool ended);
 
   DemandPrediction predict(const AppKey& app, const Resources& request) const;
-  // Predictions for `n` equally likely pods to come, ascending: the applications as often as they were seen.
+  // Returns predictions for `n` equally likely future pods, ascending; applications appear as often as they were seen.
   std::vector<double> expected_demand(std::size_t n) const;
-  // Mean over those pods of their variance over time and of not knowing their mean.
+  // Returns the mean variance of those pods: over time and from uncertainty of the mean.
   double expected_burst_cores2() const;
   std::size_t apps() const { return apps_.size(); }
 
   void pack(PackWriter& out) const;
-  // Applications beyond max_apps are left out. What the reader refuses leaves the model as it was. `bursts`: false in
-  // what was packed before they were known.
+  // Drops applications beyond max_apps. Leaves the model as it was if the reader refuses. `bursts`: false for the
+  // packed format without bursts.
   void unpack(PackReader& in, bool bursts = true);
 
  private:
@@ -104,9 +105,9 @@ class DemandModel {
   DemandOptions options_;
   std::unordered_map<std::string, App> apps_;
   std::unordered_map<std::string, Stats> images_;
-  std::list<std::string> recent_;  // front: seen last
+  std::list<std::string> recent_;  // front: most recently seen
   Stats all_;
-  double within_ = 0, within_weight_ = 0;  // squared deviations from the own application's mean
+  double within_ = 0, within_weight_ = 0;  // squared deviations from the application's own mean
 };
 
 }  // namespace wattle::placement

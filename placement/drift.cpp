@@ -36,7 +36,7 @@ bool Drift::add(double error) {
     }
   }
   ++seen_;
-  // One wild error must not widen what is usual.
+  // An outlier must not widen the normal range.
   const double taken = seen_ > options_.least ? std::clamp(away, -kCut * deviation, kCut * deviation) : away;
   const double share = std::max(1 / options_.memory, 1 / static_cast<double>(seen_));
   mean_ += share * taken;

@@ -1,8 +1,9 @@
-// drift: do errors still look as they did? What they are compared with is learned from themselves.
-// Method   two one-sided CUSUMs on (error - mean) / deviation, cut at 3; mean and deviation are of the last `memory` errors,
-//          faded. Once `least` are known, independent normal errors that do not change alarm less than once in 20,000; a step of
-//          one deviation is noticed after 20 on average. After an alarm everything is learned anew
-// Errors   none: what is no number is not added
+// drift: detects a shift in a stream of errors by comparison with their own history.
+// Method   two one-sided CUSUMs on (error - mean) / deviation, clipped at 3. Mean and deviation are decaying means over
+//          the last `memory` errors. After `least` errors, independent normal errors without a shift raise an alarm
+//          less than once in 20,000; a step of one deviation is detected after 20 on average. An alarm resets
+//          everything
+// Errors   none: values that are not finite are ignored
 // Threads  value, single owner
 #pragma once
 
@@ -19,9 +20,9 @@ struct DriftOptions {
   std::size_t least = 50;
 };
 
-// What a restart must not forget.
+// State to keep over a restart.
 struct DriftState {
-  double mean = 0, mean_square = 0;  // of the errors, about their mean
+  double mean = 0, mean_square = 0;  // of the errors and of their squared deviations
   double up = 0, down = 0;
   std::uint64_t seen = 0, shifts = 0;
 };
@@ -29,13 +30,13 @@ struct DriftState {
 class Drift {
  public:
   explicit Drift(DriftOptions options = {}) : options_(options), cusum_(options.slack, options.limit) {}
-  // True: a shift.
+  // Returns true if the error shows a shift.
   bool add(double error);
   void begin_anew();
   std::uint64_t shifts() const { return shifts_; }
   double level() const { return cusum_.level(); }
   DriftState state() const { return {mean_, square_, cusum_.up(), cusum_.down(), seen_, shifts_}; }
-  // False: it is no state that a monitor can be in, and nothing changes.
+  // Returns false, without a change, if no monitor can have this state.
   bool restore(const DriftState& state);
 
  private:

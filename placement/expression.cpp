@@ -10,7 +10,7 @@ namespace wattle::placement {
 
 struct Formula::Compiled {
   std::string text;
-  std::mutex mutex;  // guards all below: the parser reads the values where they lie
+  std::mutex mutex;  // guards all members below: the parser reads the values in place
   FormulaValues values{};
   mu::Parser parser;
 
@@ -35,7 +35,7 @@ std::string term_names() {
   return names;
 }
 
-// muParser would take an assignment, and text in quotes.
+// Rejects assignments and quoted text, which muParser would accept.
 Status check_text(const std::string& text) {
   if (text.empty()) return fail(Errc::malformed, kSubject, "is empty", "a formula of " + term_names());
   if (text.size() > kMaxFormulaLength)
@@ -83,7 +83,7 @@ Result<Formula> Formula::compile(const std::string& text) {
   } catch (const mu::ParserError& error) {
     return tl::unexpected(error_of(error));
   }
-  // Nothing measured, then each term alone at both of its ends and between, then all of them there.
+  // Checks no measurement, then each term alone across its range, then all terms together.
   const auto sound = [&](const FormulaValues& values) { return std::isfinite(compiled.evaluate(values)); };
   if (!sound({}))
     return fail(Errc::out_of_range, kSubject, "is no number when every term is 0",

@@ -1,10 +1,10 @@
-// expression: an operator's own reward, a formula of the terms of `weighted` (docs/reference/rewards.md), their weights left out.
-// Language muParser's: numbers, + - * / ^, comparisons, && ||, ?:, min max sum avg abs sqrt exp ln tanh and the like; no
-//          assignment. Compiled once, when it is set
-// Bounds   kMaxFormulaLength characters; a value beyond +-kFormulaLimit is cut to it
-// Errors   compile: malformed, naming the term that is not known or the place; out_of_range when terms within their ranges
-//          give what is no number, naming them
-// Threads  any: a value that shares what was compiled; evaluations take turns
+// expression: an operator's own reward: a formula of the unweighted terms of `weighted` (docs/reference/rewards.md).
+// Language muParser's: numbers, + - * / ^, comparisons, && ||, ?:, min max sum avg abs sqrt exp ln tanh and the like;
+// no assignment. Compiled once, when it is set
+// Bounds   kMaxFormulaLength characters; values are clipped to +-kFormulaLimit
+// Errors   compile: malformed, with the unknown term or the position; out_of_range if terms within their ranges give a
+//          value that is not finite, with their names
+// Threads  any: copies share the compiled formula; evaluations are serialised
 #pragma once
 
 #include <array>
@@ -37,12 +37,12 @@ inline constexpr double kFormulaLimit = 100;
 
 class Formula {
  public:
-  Formula() = default;  // none: every value is 0
+  Formula() = default;  // empty: every value is 0
   static Result<Formula> compile(const std::string& text);
 
   const std::string& text() const;
   bool empty() const { return compiled_ == nullptr; }
-  // Finite and within the limit; 0 where the formula gives what is no number.
+  // Returns a finite value within the limit; 0 if the formula's value is not finite.
   double operator()(const FormulaValues& terms) const;
   bool operator==(const Formula& other) const { return text() == other.text(); }
 

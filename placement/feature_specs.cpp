@@ -1,4 +1,4 @@
-// feature_specs: the features in their order, with unit and source; docs/reference/features.md says the same to readers.
+// feature_specs: the features in order, with unit and source. docs/reference/features.md is the version for readers.
 #include "placement/features.hpp"
 
 namespace wattle::placement {

@@ -1,4 +1,4 @@
-// features: one pass over the nodes for values, two sorts for ranks; everything is finite whatever the telemetry says.
+// features: one pass over the nodes for values, two sorts for ranks. All outputs are finite for any telemetry.
 #include "placement/features.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ double cores_of(const NodeView& node) {
   return cores > 0 && std::isfinite(cores) ? cores : 0.0;
 }
 
-// Columns that are read or written apart from the others.
+// Columns that are accessed individually.
 constexpr std::size_t kCpuUsed = 1, kMemoryUsed = 3, kCpuComing = 5, kPlanPreference = 6, kPods = 7, kCores = 9,
                       kPsiCpu = 10, kPlanLeft = 12, kIdlePerSlot = 13, kMarginal = 14, kMarginalWithWake = 15,
                       kPlanExpected = 16, kAmortised = 17, kAmortisedRank = 18, kHalfPerSlot = 21, kFullPerSlot = 22,
@@ -43,7 +43,7 @@ constexpr std::size_t kCpuUsed = 1, kMemoryUsed = 3, kCpuComing = 5, kPlanPrefer
                       kOutlives = 31, kCurveError = 32, kUseUnsure = 33, kWaitAdded = 34, kWaitError = 35;
 constexpr std::size_t kPodRequest = 0, kPodDemand = 2, kPodMemoryOfNode = 4, kPodSoft = 5, kPodHard = 7,
                       kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13, kPodLife = 14, kPodDemandError = 16;
-constexpr std::size_t kForecastError = 8;  // of the context
+constexpr std::size_t kForecastError = 8;  // in the context
 
 struct Means {
   double amortised_w = 0, cores = 0, memory_bytes = 0, requested_cores = 0, allocatable_cores = 0;
@@ -128,7 +128,8 @@ void write_weights(models::Observation& observation, const RewardConfig& reward)
   for (std::size_t i = 0; i < values.size(); ++i) observation.context[i] = relative(values[i] / 4);
 }
 
-// The prior: what models predict of this node; where there is a plan, it judges energy in their place.
+// Returns the prior: the models' prediction for this node, with the plan's preference as energy term if there is a
+// plan.
 double prior_of(const RewardConfig& reward, double predicted, double latency, std::optional<double> preference_w0) {
   if (!preference_w0 || reward.preset != Preset::weighted || !reward.with_prior) return predicted;
   return reward.weights.energy * *preference_w0 + latency;
@@ -166,12 +167,12 @@ void write_prediction(models::Observation& observation, const PlanView& plan) {
   observation.pod[kPodLife] = std::isfinite(plan.life_s) ? logarithm(plan.life_s / 60, 16) : 0.0F;
 }
 
-constexpr double kUsualCapacity = 110;  // pods of a node, where only their share is kept
-constexpr double kTcpParts = 1e6;       // likewise of connections
+constexpr double kUsualCapacity = 110;  // pods per node, where only their share is known
+constexpr double kTcpParts = 1e6;       // connections, where only their share is known
 
 double whole_of(float logarithm, double divisor) { return std::exp2(static_cast<double>(logarithm) * divisor) - 1; }
 
-// What features still tell of a node, latency left out; watts by three points of its curve, slots by its cores.
+// Reconstructs a node from features, without latency: watts from three points of its curve, slots from its cores.
 Outlook outlook_of(std::span<const float> node, std::span<const float> pod, double w0) {
   const auto at = [&](std::size_t column) { return static_cast<double>(node[column]); };
   Outlook seen;
@@ -188,7 +189,8 @@ Outlook outlook_of(std::span<const float> node, std::span<const float> pod, doub
   seen.memory_after = seen.now.memory_ratio + of_memory;
   const double by_cpu = request > 0 ? cores / request : kUsualCapacity;
   const double by_memory = of_memory > 0 ? 1 / of_memory : kUsualCapacity;
-  const double slots = std::clamp(std::floor(std::min(by_cpu, by_memory) + 1e-3), 1.0, kUsualCapacity);  // floats
+  // Tolerance for float features.
+  const double slots = std::clamp(std::floor(std::min(by_cpu, by_memory) + 1e-3), 1.0, kUsualCapacity);
   const double used = std::clamp(seen.now.cpu_ratio, 0.0, 1.0);
   const double per_slot = used < 0.5 ? at(kIdlePerSlot) + 2 * used * (at(kHalfPerSlot) - at(kIdlePerSlot))
                                      : at(kHalfPerSlot) + (2 * used - 1) * (at(kFullPerSlot) - at(kHalfPerSlot));

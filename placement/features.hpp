@@ -1,4 +1,5 @@
-// features: a cluster view and a pod as the network's numbers. docs/reference/features.md lists each with unit, range, source.
+// features: converts a cluster view and a pod to the network's inputs. docs/reference/features.md lists each with unit,
+// range and source.
 // Shapes   models::Observation
 // Threads  pure functions
 #pragma once
@@ -23,48 +24,48 @@ struct FeatureSpec {
   std::string_view unit;  // after normalisation: "ratio", "log", "flag"
   std::string_view source;
 };
-// In the order of the vectors.
+// Descriptions in the order of the vectors.
 extern const std::array<FeatureSpec, models::kNodeFeatures> kNodeFeatureSpecs;
 extern const std::array<FeatureSpec, models::kPodFeatures> kPodFeatureSpecs;
 extern const std::array<FeatureSpec, models::kContextFeatures> kContextFeatureSpecs;
 
-// Changes when a feature is added, moved or given another meaning; kept in checkpoints.
+// Changes when a feature is added, moved or redefined; stored in checkpoints.
 std::string feature_schema_hash();
 
 struct MaskOptions {
-  double stale_after_s = 10;  // telemetry older than this masks a node
+  double stale_after_s = 10;  // older telemetry masks a node
   StartCap start_cap;
-  OwnerShare owner_share;  // a soft mask: mask_reason() does not judge by it
+  OwnerShare owner_share;  // a soft mask: mask_reason() ignores it
 };
 
-// Why this node cannot take this pod; empty if it can. In order: not ready, never heard of, stale, does not fit (cpu,
-// memory, pods; in-flight requests count), hard latency exceeded or unknown, start cap. The text lives for ever.
+// Returns why this node cannot take this pod; empty if it can. Order: not ready, never reported, stale, does not fit
+// (cpu, memory, pods; in-flight requests count), hard latency exceeded or unknown, start cap. The text is static.
 std::string_view mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options);
-// Likewise, were this what is taken of the node.
+// Returns the same with these amounts in place of the node's own.
 struct NodeTaken {
-  Resources requested;  // pods in flight among them
+  Resources requested;  // including pods in flight
   std::uint64_t pods = 0, starts = 0;
 };
 std::string_view mask_reason(const NodeView& node, const NodeTaken& taken, const PodSpec& pod,
                              const MaskOptions& options);
 
-// Mean cores that the pod will use: as predicted, or of a pod of which nothing is known this share of its request.
+// Mean cores that a pod uses: the prediction, or this share of its request if there is none.
 inline constexpr double kDemandOfRequest = 0.5;
-// A pod without a request counts as this many cores requested, as in the default scheduler.
+// A pod without a request counts as this many requested cores, as in the default scheduler.
 inline constexpr double kRequestWhenNone = 0.1;
 double demand_cores(const PodSpec& pod);
 
-// With a plan (one entry per row) the prior's energy term is what the plan would rather not have, so that an untrained
-// network decides as the planner does; without one the features of the plan are 0, and its flag says so. A plan without
-// nodes tells the pod's predicted demand and life alone.
+// Given a plan (one entry per row) the prior's energy term is the plan's preference, so that an untrained network
+// decides like the planner. Without one the features of the plan are 0, and a flag is unset. A plan without nodes gives
+// only the pod's predicted demand and life.
 models::Observation observe(const ClusterView& view, const PodSpec& pod, std::span<const std::string_view> masked,
                             const RewardConfig& reward, const PlanView* plan = nullptr);
-// The same for some of the view's nodes, in the order of `rows`; masked and predictions have one entry per row.
+// Does the same for some of the view's nodes, in the order of `rows`; masked and predictions have one entry per row.
 models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
                             std::span<const std::string_view> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward, const PlanView* plan = nullptr);
 
-// Judges an old observation by another reward: context weights and prior are computed anew from its features.
+// Relabels an old observation for another reward: recomputes context weights and prior from its features.
 void relabel(models::Observation& observation, const RewardConfig& reward);
 
 }  // namespace wattle::placement

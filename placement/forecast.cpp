@@ -9,9 +9,9 @@ namespace {
 constexpr std::size_t kForecastExpectations = 9;
 constexpr std::size_t kMaxBuckets = 100'000;
 constexpr double kAhead_s = 3600;
-constexpr double kMostGrowth = 2;      // of the last hour's, that a plan reckons with
-constexpr std::size_t kLeastPace = 3;  // buckets that growth is told from
-constexpr double kMostPace = 4;        // times what came, where less is known than is looked ahead
+constexpr double kMostGrowth = 2;      // growth that a plan assumes, over that of the last hour
+constexpr std::size_t kLeastPace = 3;  // buckets needed to estimate growth
+constexpr double kMostPace = 4;        // limit of the extrapolation from a shorter past
 bool usable(double value) { return std::isfinite(value) && value >= 0; }
 }  // namespace
 
@@ -23,7 +23,7 @@ RequestForecast::RequestForecast(ForecastOptions options)
 
 void RequestForecast::sample(double requested_cores, double now_s) {
   if (!usable(requested_cores) || !usable(now_s)) return;
-  if (began_s_ < 0 || now_s < last_s_) {  // the first, or another clock
+  if (began_s_ < 0 || now_s < last_s_) {  // the first call, or another clock
     began_s_ = last_s_ = now_s;
     weight_s_ = 0;
   }
@@ -54,7 +54,7 @@ std::size_t RequestForecast::in_an_hour() const {
   return static_cast<std::size_t>(std::max(1.0, std::round(kAhead_s / options_.bucket_s)));
 }
 
-// In so many buckets, at the pace of as many before them, or of those that there are.
+// Extrapolates the growth of the past `buckets`, or of as many as there are.
 double RequestForecast::growth_cores(std::size_t buckets) const {
   const std::size_t seen = std::min(buckets, past_.size());
   double cores = 0;

@@ -1,14 +1,14 @@
-// forecast: how many cores will be requested, from how many were.
-// Model    time is cut into buckets, each with its mean of the requested cores and what came and went. Pods stay when less
-//          than a tenth of what came over the window went again. Where they come and go, the cores requested in the long
-//          run are as likely any of the window's means. Where they stay, growth may end at any time, and is reckoned with no farther
-//          than has been judged: anything between what is there now and the upper end of the range of an hour from now, at
-//          most twice what the last hour brought
-// Score    of two horizons, an hour and the window: placement/horizon_forecast. The plan looks an hour ahead, so that its score is the
-//          trust in it
-// Unknown  before `least_buckets` are full nothing is said: no expectation, and pods come and go
+// forecast: predicts the requested cores from their history.
+// Model    time is divided into buckets, each with its mean requested cores and the cores that came and went. Pods stay
+//          if less than a tenth of what came in the window left again. Where pods come and go, each of the window's
+//          means is equally likely in the long run. Where they stay, growth may end at any time: the forecast is
+//          uniform between the current value and the upper end of the one-hour range, at most twice the last hour's
+//          growth, and looks no farther ahead than its score reaches
+// Score    of two horizons, an hour and the window: placement/horizon_forecast. The plan looks an hour ahead, so that
+//          its trust is that score
+// Unknown  before `least_buckets` are full there is no expectation, and pods count as coming and going
 // Units    cores, seconds of any clock that does not jump
-// Errors   none; values that are not finite or negative are not taken
+// Errors   none; values that are not finite or negative are ignored
 // Threads  single owner
 #pragma once
 
@@ -32,21 +32,21 @@ class RequestForecast {
  public:
   explicit RequestForecast(ForecastOptions options = {});
 
-  // The cores requested now; any number of times, in the order of time.
+  // Records the cores requested now. Any number of calls, in order of time.
   void sample(double requested_cores, double now_s);
   void came(double cores);
   void went(double cores);
 
   bool known() const { return past_.size() >= options_.least_buckets; }
   bool pods_stay() const;
-  // Equally likely values, ascending, at most `capacity_cores`; empty: unknown.
+  // Returns equally likely values, ascending, at most `capacity_cores`; empty if unknown.
   std::vector<double> expected_cores(double capacity_cores) const;
   const HorizonForecast& hour() const { return hour_; }
   const HorizonForecast& window() const { return window_; }
 
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
-  // The scores, which are kept apart: what was saved before there were any has none.
+  // The scores are packed separately: states saved before scores existed have none.
   void pack_scores(PackWriter& out) const;
   void unpack_scores(PackReader& in);
 
@@ -57,7 +57,7 @@ class RequestForecast {
   Bucket sum() const;
   void close();
   std::size_t in_an_hour() const;  // buckets
-  // What comes on balance in so many buckets, as it did before.
+  // Returns the past net growth over that many buckets.
   double growth_cores(std::size_t buckets) const;
 
   ForecastOptions options_;

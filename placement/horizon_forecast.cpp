@@ -4,14 +4,14 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr double kWidthStep = 0.1;  // of the logarithm of the range, per forecast
+constexpr double kWidthStep = 0.1;  // of the range's logarithm, per forecast
 constexpr double kLeastWidth = 1.0, kMostWidth = 20.0;
-constexpr double kLeastSpread = 0.005;                  // of the cores requested
-constexpr double kPoorWithin = 0.5, kGoodWithin = 0.8;  // trust is none at the first, whole at the second
+constexpr double kLeastSpread = 0.005;                  // of the requested cores
+constexpr double kPoorWithin = 0.5, kGoodWithin = 0.8;  // no trust at the first, full trust at the second
 constexpr double kFirstGrowth = 0.5;
 constexpr double kRight_cores = 1e-6;
 
-// Koenker and Bassett 1978.
+// Pinball loss (Koenker and Bassett 1978).
 double pinball(double quantile, double told, double came) {
   return came >= told ? quantile * (came - told) : (1 - quantile) * (told - came);
 }
@@ -47,7 +47,7 @@ void HorizonForecast::forecast(const Seen& seen) {
   guesses[kHalfGrowth] = std::max(0.0, seen.cores + kFirstGrowth * seen.growth_cores);
   if (seen.of_day_cores) guesses[kByDay] = std::max(0.0, *seen.of_day_cores);
   const double least = kLeastSpread * (1 + seen.cores);
-  // Before anything was judged: anything between no growth and all of it.
+  // Before the first score: between no growth and full growth.
   double cores = *guesses[kHalfGrowth], spread = std::abs(seen.growth_cores) / 4;
   if (scored_.judged()) {
     const Scored::Together together = scored_.together(guesses, least * least, kStill);
@@ -61,7 +61,7 @@ void HorizonForecast::forecast(const Seen& seen) {
 
 void HorizonForecast::step(const Seen& seen, double now_s) {
   if (!(std::isfinite(seen.cores) && seen.cores >= 0 && std::isfinite(seen.growth_cores))) return;
-  // Another clock.
+  // Another clock: drop all pending forecasts.
   if (!due_.empty() && due_.back().at_s - options_.ahead_s >= now_s) due_.clear();
   for (; !due_.empty() && due_.front().at_s <= now_s; due_.pop_front())
     if (now_s - due_.front().at_s <= options_.late_s) judge(due_.front(), seen.cores);

@@ -1,11 +1,13 @@
-// horizon_forecast: the cores that will be requested so long from now, how far off that may be, and how right that has been.
-// Model    four guesses: as now goes on; as much more as came on balance over as long before, and half of that; what followed at this time a
-//          day ago. Weighted by their errors (placement/scored_guesses); until one was judged, half of the growth
-// Score    each forecast is kept until its time has come and compared with what is requested then: error, against that of "as now goes
-//          on"; how often it was within the range; the pinball loss of the range's ends and its middle
-// Trust    0 while nothing was judged; towards 1 as errors of late are smaller than those of "as now goes on" and the range holds what it
-//          says. Times at which both are right say nothing
-// Restart  scores are kept; forecasts that were not due are forgotten, as nobody knows how long it took
+// horizon_forecast: forecasts the requested cores at a fixed horizon, with a range, and scores past forecasts.
+// Model    four guesses: no change; the net growth over an equally long past, and half of it; the change at this time
+//          of day yesterday. Weighted by their errors (placement/scored_guesses); before the first score, half of the
+//          growth
+// Score    each forecast is kept until its due time and compared with the requested cores: its error against that of
+//          "no change", how often the value was within the range, and the pinball loss of the range's ends and its
+//          middle
+// Trust    0 before the first score; approaches 1 as recent errors fall below those of "no change" and the range covers
+//          its nominal share. Times at which both are right do not count
+// Restart  scores are kept; forecasts not yet due are dropped, because the length of the outage is unknown
 // Units    cores; seconds of any clock that does not jump back
 // Errors   unpack: the reader's
 // Threads  values; single owner
@@ -23,23 +25,23 @@ namespace wattle::placement {
 
 struct HorizonOptions {
   double ahead_s = 3600;
-  double late_s = 600;         // a forecast that is looked at later than this is not judged
-  double range_share = 0.9;    // of what comes that is within the range
-  double memory = 48;          // forecasts that trust goes by
-  double guess_memory = 144;   // and weights
-  double enough = 12;          // judged forecasts before trust may be whole
-  std::size_t most_due = 300;  // forecasts that are kept until they are due
+  double late_s = 600;         // a forecast that is evaluated later than this is not scored
+  double range_share = 0.9;    // share of values that the range should cover
+  double memory = 48;          // number of forecasts that trust is based on
+  double guess_memory = 144;   // number of forecasts that weights are based on
+  double enough = 12;          // scored forecasts needed for full trust
+  std::size_t most_due = 300;  // forecasts kept until they are due
 };
 
 struct ExpectedCores {
   double cores = 0, low_cores = 0, high_cores = 0;
 };
 
-// Of all that were judged.
+// Over all scored forecasts.
 struct HorizonScore {
   std::uint64_t judged = 0;
-  double error_cores = 0;        // mean of |forecast - what was requested|
-  double still_error_cores = 0;  // the same, had "as now goes on" been forecast
+  double error_cores = 0;        // mean of |forecast - requested|
+  double still_error_cores = 0;  // mean error of the forecast "no change"
   double within_ratio = 0;
   double pinball_cores = 0;  // mean loss of both ends and the middle
 };
@@ -48,12 +50,12 @@ class HorizonForecast {
  public:
   explicit HorizonForecast(HorizonOptions options = {}) : options_(options) {}
 
-  // What is requested, what came on balance over as long before as is looked ahead, what this time of day had follow a day ago.
+  // Requested cores, net growth over a past as long as the horizon, and yesterday's change at this time of day.
   struct Seen {
     double cores = 0, growth_cores = 0;
     std::optional<double> of_day_cores;
   };
-  // Judges what is due and forecasts anew. In the order of time.
+  // Scores due forecasts and makes a new one. Call in order of time.
   void step(const Seen& seen, double now_s);
   const std::optional<ExpectedCores>& next() const { return next_; }
   HorizonScore score() const;
@@ -77,8 +79,8 @@ class HorizonForecast {
   std::deque<Due> due_;  // soonest first
   std::optional<ExpectedCores> next_;
   Scored scored_;
-  double range_ = 2;  // half of it, in mean errors of the guesses
-  // Of late.
+  double range_ = 2;  // half width, in mean errors of the guesses
+  // Recent, decaying.
   double weight_ = 0, within_weight_ = 0, recent_error_ = 0, recent_still_error_ = 0;
   double judged_ = 0, error_sum_ = 0, still_error_sum_ = 0, within_ = 0, pinball_sum_ = 0;
 };

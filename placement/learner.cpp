@@ -8,14 +8,15 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kMeanMemory = 0.01;
-constexpr double kCentreRate = 0.02;  // of what the errors of a batch say
+constexpr double kCentreRate = 0.02;  // of the mean error of a batch
 
 double running(double mean, double value, std::uint64_t count) {
   return mean + std::max(kMeanMemory, 1.0 / static_cast<double>(std::max<std::uint64_t>(count, 1))) * (value - mean);
 }
 
-// The centre takes what Q would have to rise by on average (value-based reward centring: Naik, Wan, Tomar, Sutton 2024), and what Q stands
-// above its prior. Without the latter nothing holds the two: Q may fall and the centre rise for ever, each as the other would have it.
+// Moves the centre by the mean rise that Q needs (value-based reward centring: Naik, Wan, Tomar, Sutton 2024) and by
+// Q's level above its prior. Without the second term Q could fall and the centre rise for ever, each compensating for
+// the other.
 double centre_after(const RewardCentring::State& before, const models::StepStats& stats,
                     std::span<const models::Transition> batch, std::span<const ReturnSums> sums, double scale) {
   double discounts = 0, discount = 0, prior = 0;

@@ -1,9 +1,9 @@
 // learner: turns decisions, their real placements and outcomes into transitions, and transitions into gradient steps.
 // Flow     placed() -> settled() -> n-step transitions between consecutive placements -> replay -> step()
-// Learning Double DQN on models::QTrainer; discount exp(-dt/tau); masks travel in the observations; no clock and no
-//          thread here
+// Learning Double DQN on models::QTrainer; discount exp(-dt/tau); masks are part of the observations; has no clock and
+// no thread
 // Errors   step() forwards the trainer's
-// Threads  single owner; the app gives it a thread, tests and the simulator call it in lockstep
+// Threads  single owner; the controller gives it a thread, tests and the simulator call it in lockstep
 #pragma once
 
 #include <cstdint>
@@ -25,38 +25,39 @@ struct LearnerFigures {
   std::uint64_t placed = 0, settled = 0, expired = 0;
   std::size_t replay = 0;
   std::uint64_t steps = 0;
-  double loss = 0;      // running means; of errors in deviations of what a transition is paid
+  double loss = 0;      // running means; errors in deviations of a transition's return
   double td_error = 0;  // root mean square, in rewards
   double mean_q = 0;
-  double centre = 0;       // in force
+  double centre = 0;       // in use
   double mean_reward = 0;  // of settled outcomes
 };
 
 class Learner {
  public:
   Learner(const LearnerOptions& options, const RewardConfig& reward, models::QTrainer& trainer);
-  // The pod really is on the node of this row; placements come in the order of time.
+  // Records that the pod runs on the node of this row. Call in order of time.
   void placed(std::uint64_t decision_id, models::Observation observation, std::uint32_t action, MonoTime when);
-  // What became of it; gives the reward. Unknown or expired ids are not found.
+  // Records the outcome and returns its reward. Fails with not_found for unknown or expired ids.
   Result<Reward> settled(std::uint64_t decision_id, RawOutcome outcome);
-  // No outcome will come (the pod went before a sample told of it): what waits behind it need not wait for the expiry.
-  // Ids that wait for none are left alone.
+  // Reports that no outcome will come (the pod ended before its first sample), so that later transitions need not wait
+  // for the expiry. Ignores ids without a pending outcome.
   void lost(std::uint64_t decision_id);
-  // Gives up on outcomes that are too late.
+  // Gives up on overdue outcomes.
   void expire(MonoTime now);
-  // One gradient step, once there is enough replay; nullopt before.
+  // Takes one gradient step; nullopt while there is too little replay.
   Result<std::optional<models::StepStats>> step();
-  // What the last step was taken on.
+  // The transitions of the last step.
   std::span<const models::Transition> last_batch() const { return batch_; }
-  // The world has changed: half of each batch is drawn from what was placed from then on, until something is placed after `until`.
+  // Call after a change of the environment: draws half of each batch from placements made at or after `since`. Ends
+  // with the first placement after `until`.
   void favour(MonoTime since, MonoTime until) { replay_.favour(since, until); }
-  // All experience is judged anew.
+  // Relabels all experience.
   void set_reward(const RewardConfig& reward);
   const RewardConfig& reward() const { return reward_; }
   const LearnerFigures& figures() const { return figures_; }
-  // Placements in the order of time, with what became of them.
+  // Placements in order of time, with their outcomes.
   const std::deque<Experience>& chain() const { return replay_.chain(); }
-  // Replay and raw outcomes, for checkpoints: restored on start, so that learning goes on.
+  // Returns replay and raw outcomes for a checkpoint, so that learning continues after a restart.
   models::Weights save() const;
   Status restore(const models::Weights& saved);
 
@@ -68,7 +69,7 @@ class Learner {
   models::QTrainer& trainer_;
   Replay replay_;
   RewardCentring centring_;
-  std::vector<models::Transition> batch_;  // kept between steps for its memory
+  std::vector<models::Transition> batch_;  // reused between steps for its memory
   std::vector<ReturnSums> sums_;           // of the batch
   LearnerFigures figures_;
 };

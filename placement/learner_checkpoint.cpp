@@ -1,8 +1,9 @@
-// learner_checkpoint: the learner's experience as named tensors, exactly.
-// Format   "replay/node" [rows x 32], "replay/prior" and "replay/valid" [rows], "replay/pod" [n x 16],
-//          "replay/context" [n x 8]; everything else as 64-bit words, each split into three floats of 22, 21 and 21
-//          bits, in "replay/words" [words x 3] and "replay/centring", which files of before it lack. Rewards and transitions are not kept: they follow from raw outcomes.
-// Errors   malformed, naming the tensor; the learner is then left as it was
+// learner_checkpoint: stores the learner's experience exactly, as named tensors.
+// Format   "replay/node" [rows x 32], "replay/prior" and "replay/valid" [rows], "replay/pod" [n x 16], "replay/context"
+//          [n x 8]; everything else as 64-bit words, each split into three floats of 22, 21 and 21 bits, in
+//          "replay/words" [words x 3] and "replay/centring", which older files lack. Rewards and transitions are not
+//          stored: they follow from raw outcomes
+// Errors   malformed, naming the tensor; the learner then stays as it was
 #include <bit>
 #include <cmath>
 #include <sstream>
@@ -17,8 +18,8 @@ namespace {
 
 const std::string kCentring = "replay/centring";
 constexpr std::uint64_t kFormat = 3;
-constexpr std::uint64_t kUncounted = 2;    // a format whose outcomes do not say how many were before them
-constexpr std::uint64_t kWithWorkers = 1;  // a format that kept every worker of every outcome
+constexpr std::uint64_t kUncounted = 2;    // format without the number of earlier placements per outcome
+constexpr std::uint64_t kWithWorkers = 1;  // format with every worker of every outcome
 constexpr std::uint64_t kLimb = 1U << 21U;
 
 class Writer {
@@ -99,7 +100,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// One list of fields for both ways.
+// The same list of fields serves reading and writing.
 template <class Archive, class Outcome>
 void node_fields(Archive& archive, Outcome& outcome) {
   archive(outcome.latency_ms);
@@ -303,7 +304,7 @@ Status Learner::restore(const models::Weights& saved) {
     return malformed("replay/words", "contradicts the sizes of the other tensors");
   }
   reward.preset = static_cast<Preset>(preset);
-  // What the formula was is not kept.
+  // The formula is not stored.
   const bool relabels = !same(reward, reward_) || reward.preset == Preset::expression;
 
   std::deque<Experience> chain;

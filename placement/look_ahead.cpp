@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kRounding = 1e-9;
 
-// What is left of a node. A size that nobody told is no bound.
+// Remaining room on a node. An unknown size is unlimited.
 struct Room {
   double cpu_cores = 0, memory_bytes = 0, pods = 0;
   bool asleep = false;
@@ -43,15 +43,15 @@ Room room_of(const NodeView& node) {
   return room;
 }
 
-// A pod that few nodes have room for.
+// A pod that fits on few nodes.
 struct Scarce {
   Resources request;
-  std::vector<std::size_t> nodes;  // places in Packing::rooms
+  std::vector<std::size_t> nodes;  // indices into Packing::rooms_
 };
 
 class Packing {
  public:
-  // Of one of the view's nodes: its place in rooms; it is there from now on.
+  // Returns the index of a view's node in rooms_; adds it if missing.
   std::size_t place_of(const ClusterView& view, std::size_t node) {
     const auto found = std::find(nodes_.begin(), nodes_.end(), node);
     if (found != nodes_.end()) return static_cast<std::size_t>(found - nodes_.begin());
@@ -73,7 +73,7 @@ class Packing {
     });
   }
 
-  // How they fare with that request on that node, or without one.
+  // Packs the pods after this request has taken room on that node, or without it.
   RoomLoss pack(std::optional<std::size_t> taken, const Resources& request) const {
     std::vector<Room> rooms = rooms_;
     if (taken) rooms[*taken].take(request);
@@ -110,7 +110,7 @@ std::vector<RoomLoss> room_losses(const ClusterView& view, std::span<const std::
                                   std::span<const PodSpec> next, const MaskOptions& mask) {
   std::vector<RoomLoss> losses(rows.size());
   next = next.first(std::min(next.size(), kMaxAhead));
-  const std::size_t enough = next.size() + 1;  // each pod but the one that looks takes room on one node
+  const std::size_t enough = next.size() + 1;  // each of the other pods takes room on one node
   Packing packing;
   std::vector<std::size_t> awake, asleep;
   for (const PodSpec& each : next) {

@@ -8,11 +8,11 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kSpan_s = 600, kLatestSpan_s = 1e12, kMostNeeded = 1e18;
-constexpr std::int64_t kSpansOfDay = 144, kSpansBack = 6;  // a clock that is set back by that much
-constexpr std::size_t kLeastSpans = 3;                     // of an hour, to be compared with
+constexpr std::int64_t kSpansOfDay = 144, kSpansBack = 6;  // tolerance for a clock that is set back
+constexpr std::size_t kLeastSpans = 3;                     // per hour, for a comparison
 constexpr double kLeastRise = 0.05, kNeedStep = 1.03;
 
-// Of those that are known.
+// Returns the known values.
 std::vector<double> known_of(std::span<const double> spans) {
   std::vector<double> known;
   std::copy_if(spans.begin(), spans.end(), std::back_inserter(known), [](double value) { return value > 0; });
@@ -25,7 +25,7 @@ double middle_of(std::vector<double> values) {
   return *middle;
 }
 
-// A request does not follow every breath.
+// Rounds up in steps, so that a request does not follow every small change.
 double in_steps(double bytes) { return std::pow(kNeedStep, std::ceil(std::log(bytes) / std::log(kNeedStep) - 1e-9)); }
 
 }  // namespace

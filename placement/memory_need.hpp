@@ -1,11 +1,11 @@
-// memory_need: what a workload's pods need of memory now, and how much more they came to need before they were seen to.
-// Keeps    the most of each ten minutes of the last seventy; of each of 14 days the most, and the greatest rise: ten minutes less the
-//          middle of the hour before them. What rises again and again (a spike, a job of the night, a start) is in it, whatever the
-//          level was then; a level that is no longer needed is forgotten within the hour
-// Says     the middle of the last hour and the greatest rise (a twentieth of it at least), with its margin; no more than the most of
-//          14 days with its margin, no less than these ten minutes; in steps of 3%, up
-// Units    bytes; seconds of the wall clock: a day is one of UTC
-// Errors   unpack: the reader's. A clock that is set back by an hour or more begins anew
+// memory_need: the memory that a workload's pods need now, and how much their need rises before a resize can follow.
+// Keeps    the maximum of each ten minutes of the last seventy; for each of 14 days the maximum and the greatest rise,
+//          which is a ten-minute maximum minus the median of the hour before. A recurring rise (a spike, a nightly job,
+//          a start) is included at any level. A level that is no longer needed is dropped within the hour
+// Returns  the median of the last hour plus the greatest rise (at least a twentieth of the median) and its margin; at
+//          most the 14-day maximum plus its margin, at least the current ten minutes; rounded up in steps of 3%
+// Units    bytes; seconds of the wall clock; a day is a UTC day
+// Errors   unpack: the reader's. A clock that is set back by an hour or more resets the state
 // Threads  values
 #pragma once
 
@@ -20,15 +20,15 @@
 namespace wattle::placement {
 
 struct MemoryMargins {
-  double rise_ratio = 0.1;   // beyond the greatest rise
-  double most_ratio = 0.15;  // beyond the most
+  double rise_ratio = 0.1;   // on the greatest rise
+  double most_ratio = 0.15;  // on the maximum
 };
 
 class MemoryNeed {
  public:
-  // One pod's most of the ten minutes before `at_s`, of which it may tell more than once.
+  // Adds one pod's maximum of the ten minutes before `at_s`; may be called more than once for them.
   void add(double needed, double at_s);
-  // Absent: fewer than `days` days are known beside this one.
+  // No value if fewer than `days` days before today are known.
   std::optional<double> wanted(double days, const MemoryMargins& margins) const;
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
@@ -38,15 +38,15 @@ class MemoryNeed {
     std::int64_t day = 0;  // since 1970
     double most = 0, rise = 0;
   };
-  static constexpr std::size_t kHour = 6, kDays = 14;  // ten minutes of an hour; days
+  static constexpr std::size_t kHour = 6, kDays = 14;  // ten-minute spans per hour; days
 
   void move_to(std::int64_t slot);
   std::span<const double> hour_before() const;
   std::span<const double> last_hour() const;
 
-  std::array<double, kHour + 1> spans_{};  // the newest last; 0: nothing is known
-  std::array<Day, kDays> days_{};          // day % kDays; `most` 0: nothing is known
-  std::int64_t newest_ = 0;                // ten minutes since 1970
+  std::array<double, kHour + 1> spans_{};  // newest last; 0: unknown
+  std::array<Day, kDays> days_{};          // index: day % kDays; `most` 0: unknown
+  std::int64_t newest_ = 0;                // ten-minute spans since 1970
 };
 
 }  // namespace wattle::placement

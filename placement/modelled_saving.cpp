@@ -21,7 +21,7 @@ void add_block(ModelledBlock& sum, const ModelledBlock& block) {
   sum.advised_pod_s += block.advised_pod_s;
 }
 
-// How alike neighbours are, 0..0.9; of few values it is estimated too low (Kendall 1954), which is put right.
+// Autocorrelation of neighbouring blocks, 0..0.9, corrected for its bias with few values (Kendall 1954).
 double likeness(const std::vector<double>& errors) {
   double together = 0, all = 0;
   for (std::size_t i = 0; i < errors.size(); ++i) {
@@ -44,7 +44,7 @@ stats::Interval change_of(std::span<const ModelledBlock> blocks, const ModelledB
     moments.add(errors.back());
   }
   const double alike = likeness(errors);
-  const double worth = (1 - alike) / (1 + alike);  // of a block, of one that says something of its own
+  const double worth = (1 - alike) / (1 + alike);  // effective number of independent blocks per block
   const double deviation = std::sqrt(moments.variance_of_mean() / worth) / (sum.now_j / n);
   const double reach = deviation > 0 ? stats::student_quantile_975(n * worth - 1) * deviation : 0;
   return {ratio - 1, ratio - 1 - reach, ratio - 1 + reach};
@@ -101,7 +101,7 @@ std::optional<ModelledFigure> ModelledSaving::figure() const {
 }
 
 double ModelledSaving::first_in_s() const {
-  const std::size_t wanted = 2 * options_.least_blocks - 1;  // the newer half of them is as many as it takes
+  const std::size_t wanted = 2 * options_.least_blocks - 1;  // so that the newer half has least_blocks
   if (blocks_.size() >= wanted) return 0;
   return std::max(0.0, static_cast<double>(wanted - blocks_.size()) * block_s_ - open_.seconds);
 }

@@ -1,13 +1,14 @@
-// modelled_saving: what acting would draw and how long pods would wait, beside what happens, with an interval. Modelled, never measured.
-// Input    about once a second what the cluster draws by the model and what it would draw had advice been followed
+// modelled_saving: the modelled power and pod waiting if advice had been followed, beside the real cluster's, with an
+// interval. A model value, not a measurement.
+// Input    about once a second the modelled power of the cluster, as it is and with all advice followed
 //          (placement/advised_cluster): the same pods, curves and loads in both
-// Blocks   of time, block_s each, of time in which pods run that were advised; when there are most_blocks every two become one, so that blocks
-//          grow longer than what hangs together
-// Figure   of the newer half of the blocks, since the copy begins as the cluster is: watts of both, and the ratio of their joules less 1.
-//          Below least_blocks there is none
-// Interval 95%: the ratio's, linearised, over blocks (Cochran 1977), Student's t; wider by how much neighbouring blocks are
-//          alike. It is of what varies in time: that curves and demand are learned wrong is not in it
-// Errors   none; what is no number is not added
+// Blocks   of time, block_s each, while pods with advice run. At most_blocks blocks each two are merged, so that blocks
+//          become longer than the autocorrelation
+// Figure   over the newer half of the blocks, because the copy starts as the cluster: power of both, and the ratio of
+//          their energies minus 1. Needs least_blocks
+// Interval 95%: the linearised ratio over blocks (Cochran 1977), Student's t, widened by the correlation of
+// neighbouring blocks. It covers variation over time, not errors of the learned curves and demand
+// Errors   none; values that are not finite are ignored
 // Threads  value, single owner
 #pragma once
 
@@ -24,27 +25,27 @@ struct ModelledBlock {
   double seconds = 0;
   double now_j = 0, advised_j = 0;
   double now_waited_s = 0, advised_waited_s = 0, pod_s = 0;  // pod-seconds: waited, and all
-  double advised_pod_s = 0;                                  // of pods on which there was advice
+  double advised_pod_s = 0;                                  // of pods with advice
   bool sane() const;
 };
 
 struct ModelledOptions {
   double block_s = 300;
   std::size_t least_blocks = 4, most_blocks = 48;
-  double longest_gap_s = 10;  // beyond it nothing is known of the time between
+  double longest_gap_s = 10;  // a longer gap is unknown time
 };
 
 struct ModelledFigure {
-  stats::Interval change;  // of joules: -0.17 is 17% less
+  stats::Interval change;  // of energy: -0.17 is 17% less
   double now_w = 0, advised_w = 0;
   double now_wait_ratio = 0, advised_wait_ratio = 0;  // share of pods' time
-  double seconds = 0;                                 // that it is of
-  double advised_ratio = 0;                           // share of pods' time: of pods on which there was advice
+  double seconds = 0;                                 // time covered
+  double advised_ratio = 0;                           // share of pods' time with advice
 };
 
-// What a restart must not forget.
+// State to keep over a restart.
 struct ModelledState {
-  double block_s = 0;  // as long as blocks are by now
+  double block_s = 0;  // current length of a block
   std::vector<ModelledBlock> blocks;
   ModelledBlock open;
 };
@@ -53,14 +54,14 @@ class ModelledSaving {
  public:
   explicit ModelledSaving(ModelledOptions options = {}) : options_(options), block_s_(options.block_s) {}
   void begin_anew() { *this = ModelledSaving(options_); }
-  // As it has been for so many seconds.
+  // Adds `passed_s` seconds of this load.
   void add(const ComparedLoad& load, double passed_s);
   std::optional<ModelledFigure> figure() const;
-  // Until there is a figure, while pods run that were advised; 0: there is one.
+  // Returns the time until the first figure, provided that pods with advice run; 0 if there is one.
   double first_in_s() const;
 
   ModelledState state() const { return {block_s_, blocks_, open_}; }
-  // False: it is no state that this can be in, and nothing changes.
+  // Returns false, without a change, if the state is invalid.
   bool restore(const ModelledState& state);
 
  private:

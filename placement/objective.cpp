@@ -8,14 +8,15 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kLeastLimit = 0.01, kOverDefault = 0.005;
-constexpr double kLately_s = 300;     // what moves the price
-constexpr double kMeasured_s = 3600;  // what is shown
+constexpr double kLately_s = 300;     // moves the price
+constexpr double kMeasured_s = 3600;  // for display
 constexpr double kUnderDefault_s = 86'400;
-constexpr double kEnoughDefault_s = 600;  // before the default scheduler's waiting counts
-constexpr double kStep_s = 600;    // in which a point too much (or twice a budget below that) raises the price e-fold
-constexpr double kMostOver = 2;    // points, or times such a budget, beyond it that a step counts
-constexpr double kFall = 0.25;     // of the rate at which it rises
-constexpr double kLongest_s = 60;  // of one measurement: who was away measured nothing
+constexpr double kEnoughDefault_s = 600;  // needed before the default scheduler's waiting counts
+// For one point above the limit (or twice a budget below one point) the price rises e-fold in this time.
+constexpr double kStep_s = 600;
+constexpr double kMostOver = 2;    // limit of one step, in points or such budgets
+constexpr double kFall = 0.25;     // rate of falling over that of rising
+constexpr double kLongest_s = 60;  // limit of one measurement, because nothing was measured during a gap
 constexpr double kLeastPaidLife_s = 1;
 
 }  // namespace
@@ -139,7 +140,8 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
     price_ = rule_.least * unit;
     return;
   }
-  // In points: an eighth more than a budget of 8% is as many pods that wait as twice a budget of 1%, and is mended as soon.
+  // Counted in points: an eighth above a budget of 8% is as many waiting pods as twice a budget of 1%; corrected as
+  // fast.
   const double over = std::clamp((lately_.ratio() - limit()) / std::min(limit(), kLeastLimit), -1.0, kMostOver);
   price_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
   price_ = std::clamp(price_, rule_.least * unit, rule_.most * unit);

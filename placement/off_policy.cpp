@@ -50,7 +50,7 @@ void OffPolicyComparison::judged(std::uint64_t decision_id, const std::string& n
   if (!std::isfinite(reward)) return;
   for (ComparedDecision& sample : samples_) {
     if (sample.decision_id != decision_id || !sample.placed_on.empty()) continue;
-    // Only what one of them would have chosen tells anything of them.
+    // Only nodes that one of the rankings would have chosen are informative.
     const RankedChoice* there = sample.own.node == node ? &sample.own : nullptr;
     for (const RankedChoice& reference : sample.references)
       if (there == nullptr && reference.node == node) there = &reference;

@@ -14,8 +14,9 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 std::size_t room(const std::vector<double>& row) { return row.size() - 1; }
 
-// Least watts of p pods on the servers so far, in `reached` for those before this one. What no way leads to is infinite, as is what lies
-// before and behind. Eight counts of pods at once: neither a branch nor a store for each way to come to one.
+// Least watts of p pods on the servers so far; `reached` has those of the servers before. Unreachable counts are
+// infinite, as is the padding on both sides. Processes eight counts at once, without branches and without a store per
+// option.
 typedef double Watts __attribute__((vector_size(16)));
 constexpr std::size_t kLanes = 2, kTogether = 4 * kLanes;
 
@@ -46,14 +47,14 @@ void add_server(std::span<const double> row, const double* reached, std::size_t 
 }
 
 std::vector<std::size_t> exact(const CostTable& cost, std::span<const std::size_t> nodes, std::size_t n) {
-  std::size_t behind = 0;  // room of the servers that are still to come
+  std::size_t behind = 0;  // room of the remaining servers
   for (const std::size_t node : nodes) behind += room(cost[node]);
-  // A line for the servers so far, by pods; kTogether on either side of it.
+  // A line per number of servers, by pods, with kTogether of padding on both sides.
   const std::size_t width = kTogether + n + 1 + kTogether;
   std::vector<double> least_w((nodes.size() + 1) * width, kNever);
   const auto line = [&](std::size_t k) { return least_w.data() + k * width + kTogether; };
   line(0)[0] = 0;
-  std::size_t reach = 0;  // pods that the servers so far can hold
+  std::size_t reach = 0;  // capacity of the servers so far
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     const std::vector<double>& row = cost[nodes[k]];
     const std::size_t reached = reach;
@@ -65,7 +66,7 @@ std::vector<std::size_t> exact(const CostTable& cost, std::span<const std::size_
   std::vector<std::size_t> counts(nodes.size());
   std::size_t left = n;
   for (std::size_t k = nodes.size(); k-- > 0;) {
-    // Of ways that cost the same the one with fewest pods here.
+    // Among equal costs, chooses the fewest pods here.
     const std::vector<double>& row = cost[nodes[k]];
     std::size_t& count = counts[k];
     while (count < std::min(room(row), left) && line(k)[left - count] + row[count] != line(k + 1)[left]) ++count;
@@ -101,7 +102,7 @@ std::vector<std::size_t> optimal_allocation(const CostTable& cost, std::size_t n
   std::iota(all.begin(), all.end(), std::size_t{0});
   if (cost.size() * n * std::max<std::size_t>(widest, 1) <= max_cells) return exact(cost, all, n);
 
-  // Blocks by slope until all pods have a place: every server is then where one multiplier puts it, but the last.
+  // Takes blocks by slope until all pods have a place. One multiplier then determines every server except the last.
   struct Candidate {
     double slope_w;
     std::size_t node, from, to;
@@ -121,7 +122,7 @@ std::vector<std::size_t> optimal_allocation(const CostTable& cost, std::size_t n
     left -= take;
     margin_w = each.slope_w;
   }
-  // The programme decides anew over the servers with a block nearest to the margin.
+  // The exact programme decides again for the servers with a block nearest to the margin.
   std::vector<double> distance_w(cost.size(), std::numeric_limits<double>::infinity());
   for (const Candidate& each : candidates)
     distance_w[each.node] = std::min(distance_w[each.node], std::abs(each.slope_w - margin_w));

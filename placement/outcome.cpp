@@ -1,4 +1,4 @@
-// outcome: what a reward must know of the cluster just before the placement.
+// outcome: the snapshot of the cluster just before a placement, as input of rewards.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +35,7 @@ WorkerBefore worker_before(const NodeView& node) {
 }
 
 RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::size_t node, const RewardConfig& reward) {
-  std::vector<std::string> problems;  // told when it was decided
+  std::vector<std::string> problems;  // reported at decision time
   const PodSpec pod = with_sane_limits(asked, problems);
   RawOutcome outcome;
   const double demand = demand_cores(pod);
@@ -48,7 +48,7 @@ RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::siz
     // Full after the placement: another pod of this kind does not fit.
     if (fits(worker, pod, i == node ? 2 : 1, i == node ? 2 : 1)) outcome.all_full = false;
     if (!worker.ready) continue;
-    // Idle watts by share, not by who sleeps just now: what was chosen before must not move the yardstick.
+    // Uses the idle watts' share of every node, whether it sleeps or not: earlier choices must not move the baseline.
     expected_w += amortised_w(worker, pod, demand);
     ++compared;
   }

@@ -1,6 +1,6 @@
-// packed: values to bytes and back, for what is kept over a restart and read by this program alone.
-// Format   little-endian words of 64 bits (doubles by their bits), texts as a word of length and their bytes
-// Errors   a reader that runs out, or meets a length beyond what is left, is not ok() from then on and gives zeros
+// packed: converts values to bytes and back, for state that only this program reads after a restart.
+// Format   little-endian words of 64 bits (doubles by their bits); a text is a word with its length, then its bytes
+// Errors   a reader that reaches the end, or a length beyond the rest, is not ok() from then on and returns zeros
 // Threads  values
 #pragma once
 
@@ -40,7 +40,7 @@ class PackReader {
     bytes_.remove_prefix(8);
     return value;
   }
-  // Finite, or the bytes are not ours.
+  // Must be finite; other values are an error.
   double real() {
     const double value = std::bit_cast<double>(word());
     if (!std::isfinite(value)) ok_ = false;
@@ -54,7 +54,7 @@ class PackReader {
     bytes_.remove_prefix(static_cast<std::size_t>(size));
     return value;
   }
-  // A number of things that take at least `least` bytes each.
+  // Reads the number of elements that take at least `least` bytes each.
   std::size_t count(std::size_t least) {
     const std::uint64_t value = word();
     if (value > bytes_.size() / (least == 0 ? 1 : least)) ok_ = false;

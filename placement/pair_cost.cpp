@@ -12,13 +12,13 @@ namespace {
 
 constexpr double kLeastW0 = 1e-3;
 
-// Of one pod there that waits for `waited` of its time.
+// Returns the cost of one pod that waits for `waited` of its time.
 double waiting_pod_w(const Fleet& fleet, const FleetNode& node, const PodEstimate& pod, double waited) {
   if (!(waited > 0)) return 0;
   return stretch_of(waited) * (amortised_w(node, pod) + std::max(0.0, fleet.cpu_wait_price_w) * pod.demand_cores);
 }
 
-// `around`: of the pod's application.
+// `around`: data on the pod's application.
 double added_w_of(const Fleet& fleet, std::size_t i, const PodEstimate& ask, const PairExcess::Around& around) {
   const FleetNode& node = fleet.nodes[i];
   if (node.apps == nullptr) return 0;
@@ -32,10 +32,10 @@ double added_w_of(const Fleet& fleet, std::size_t i, const PodEstimate& ask, con
   }
   double watts = waiting_pod_w(fleet, node, ask, waiting.beyond(around.own));
   for (const AppThere& each : apps) {
-    // One more of an application adds nothing to what others wait because of it, but to its own.
+    // Another pod of an application already there adds no waiting to others, except to its own application.
     if (!new_there && !(each.app == ask.app && each.pods == 1)) continue;
     if (std::find(around.slows.begin(), around.slows.end(), each.app) == around.slows.end()) continue;
-    std::vector<AppId> beside;  // whom it has there
+    std::vector<AppId> beside;  // its neighbours there
     for (const AppThere& other : apps)
       if (other.app != each.app || other.pods > 1) beside.push_back(other.app);
     const double before = fleet.pairs->expected(each.app, beside);

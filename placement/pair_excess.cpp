@@ -11,20 +11,20 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr double kNoticed = 0.05;     // more than so much beyond what is explained has a cause that is not known
-constexpr double kFewest = 0.1;       // pairs of which one slows the other, before anything is seen
-constexpr double kAnyway = 0.02;      // applications that wait whoever is there
-constexpr double kFalls_s = 30;       // of seeing less beside somebody
-constexpr double kRises_s = 300;      // of seeing more
-constexpr double kLikely = 0.5;       // of an excess: who takes less at most did not cause it
-constexpr double kChance_s = 30;      // what was seen for so much longer is e times less likely to be chance
-constexpr double kOneReading_s = 10;  // what was seen for less is chance
+constexpr double kNoticed = 0.05;     // larger unexplained excess has an unknown cause
+constexpr double kFewest = 0.1;       // prior share of pairs that slow each other
+constexpr double kAnyway = 0.02;      // prior share of applications that wait beside any neighbour
+constexpr double kFalls_s = 30;       // time constant after lower readings
+constexpr double kRises_s = 300;      // time constant after higher readings
+constexpr double kLikely = 0.5;       // of an excess: an application whose maximum is below it is cleared
+constexpr double kChance_s = 30;      // each further such time makes chance e times less likely
+constexpr double kOneReading_s = 10;  // shorter observations count as chance
 constexpr double kLeastChance = 0.01;
-constexpr double kPointedAt = 1.01;  // times what was expected before: somebody waited beside it
+constexpr double kPointedAt = 1.01;  // times the prior; above it the application is suspected
 constexpr std::size_t kMostSets = 24, kMostSuspects = 64;
 constexpr int kSweeps = 8;
 constexpr double kDamped = 0.5;
-constexpr double kBelieved = 0.9;  // of who was suspected when suspicion had no probability
+constexpr double kBelieved = 0.9;  // blame of suspects in the format without probabilities
 
 double prior_of(bool itself) { return itself ? kAnyway : kFewest; }
 double log_odds(double p) { return std::log(p / (1 - p)); }
@@ -58,7 +58,7 @@ bool PairExcess::observe(AppId app, std::span<const AppId> beside, double excess
   if (app == kItself || !std::isfinite(excess) || excess < 0 || !std::isfinite(seen_s) || !(seen_s > 0)) return false;
   excess = std::min(excess, kMostExcess);
   ++clock_;
-  if (excess <= kNoticed && !known_.contains(app)) return true;  // most pods: nothing to learn
+  if (excess <= kNoticed && !known_.contains(app)) return true;  // most pods: there is no data to update
   if (pairs_ + beside.size() + 1 > options_.max_pairs) make_room();
   Known& known = known_[app];
   std::vector<Entry>& entries = known.entries;
@@ -88,7 +88,7 @@ bool PairExcess::observe(AppId app, std::span<const AppId> beside, double excess
   return true;
 }
 
-// True if it says more than was known.
+// Returns true if the reading adds information.
 bool PairExcess::blame(Known& known, const std::vector<Entry*>& there, double excess, double seen_s) const {
   std::vector<AppId> suspects;
   const double rises = std::min(1.0, seen_s / kRises_s);
@@ -127,7 +127,7 @@ bool PairExcess::blame(Known& known, const std::vector<Entry*>& there, double ex
   return true;
 }
 
-// Those leave their sets that can no longer have caused them, and sets those of which another one is a part.
+// Removes suspects that can no longer be the cause, and sets that contain another set.
 void PairExcess::clear_up(Known& known) {
   const auto cleared = [&](AppId one, double excess) {
     for (const Entry& entry : known.entries)
@@ -156,8 +156,8 @@ void PairExcess::clear_up(Known& known) {
 void PairExcess::settle(Known& known) {
   struct Edge {
     std::size_t entry = 0;
-    double says = 0;      // to its log odds
-    double innocent = 0;  // logarithm of that probability, by all that others say
+    double says = 0;      // contribution to the entry's log odds
+    double innocent = 0;  // log probability of innocence without this set
   };
   std::vector<std::vector<Edge>> sets(known.slow.size());
   for (std::size_t s = 0; s < sets.size(); ++s) {
@@ -224,7 +224,7 @@ PairExcess::Around PairExcess::around(AppId app) const {
   return found;
 }
 
-// A quarter at once, so that one that is made costs little on average.
+// Drops a quarter at once, so that the cost per new entry is small on average.
 void PairExcess::make_room() {
   const auto worth = [](const Entry& entry) { return std::pair(suspect(entry).blame > 0, entry.last); };
   std::vector<std::pair<bool, std::uint64_t>> all;
@@ -276,7 +276,8 @@ void PairExcess::unpack(PackReader& in, bool by_time) {
   for (std::size_t left = in.count(by_time ? kBytesByTime : kBytesEach); left > 0 && in.ok(); --left) {
     const AppId app = in.word();
     Entry entry{in.word(), in.real(), 0, in.real(), ++read.clock_};
-    if (by_time) {  // it was the seconds seen, and those without excess follow: who was suspected is, by what was expected
+    // Old format: seconds seen, then seconds without excess; converts the expected share to a probability.
+    if (by_time) {
       if (entry.blame < 0 || in.real() < 0) in.refuse();
       entry.blame = entry.share > kNoticed ? kBelieved : prior_of(entry.beside == kItself);
     }

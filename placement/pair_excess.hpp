@@ -1,18 +1,20 @@
-// pair_excess: which applications slow each other where they share a node, learned from how long pods wait for CPU.
-// Model    beside others a pod waits as long as the worst of those makes it that slow it. Kept of its application, beside each of theirs: the
-//          share of its time that this one takes at most (the least that was seen beside it), and the probability that it is to blame. What
-//          it waits whoever is there is kept likewise, as if it were a neighbour of its own; others count by what is beyond it
-// Learned  from the excess of a pod's waiting over what its node makes anybody wait. A pod that waits has one among its neighbours at least
-//          that is to blame, and those are no suspects beside whom it was seen to wait much less. Such sets of suspects are kept, without
-//          those that contain another, and blame is settled over all of them: belief propagation, of pairs of which one in ten is to blame
-//          before anything is seen (group testing with a noisy or; Sejdinovic and Johnson, 2010). A set of one reading is
-//          chance, one that was seen for short may be. Excess that nobody could cause makes suspects anew. An application that never
-//          waits has no entries
-// Expected of several suspects: that one of them at least is to blame
-// Bounds   max_pairs; beyond them a quarter is forgotten, first who is not to blame, then who was not seen for longest. 24 sets of an
-//          application, of 64 suspects at most. No share is above kMostExcess. Sets do not outlive a restart, blame does
+// pair_excess: learns which applications slow each other on a shared node, from how long pods wait for CPU.
+// Model    a pod waits as long as the worst of the neighbours that slow it makes it wait. For each pair of applications
+//          it keeps the largest share of time that the neighbour can take (the smallest excess seen beside it) and the
+//          probability that the neighbour is to blame. Waiting that occurs beside any neighbour is kept as an entry of
+//          the application itself; a neighbour counts with its excess over that
+// Learning from the excess of a pod's waiting over the waiting of any pod on its node. At least one neighbour of a
+// waiting pod is to blame. Neighbours beside which the pod waited much less are no suspects. The minimal sets of
+// suspects are kept, and belief propagation over all sets gives the blame, with a prior of one in ten pairs (group
+// testing with a noisy or; Sejdinovic and Johnson, 2010). A set from one reading counts as chance, a set seen for a
+// short time may be chance. Unexplained excess makes the neighbours suspects again. An application that never waits has
+// no entries
+// Expected of several suspects: that at least one of them is to blame
+// Bounds   max_pairs; beyond it a quarter is dropped: first entries without blame, then those not seen for longest. 24
+//          sets per application, of at most 64 suspects. Shares are at most kMostExcess. Sets are not kept over a
+//          restart, blame is
 // Units    shares of a pod's time, 0..1; seconds
-// Errors   none; readings that are not finite or negative are not taken
+// Errors   none; readings that are not finite or negative are ignored
 // Threads  value, single owner
 #pragma once
 
@@ -28,7 +30,7 @@ namespace wattle::placement {
 
 struct AppKey;
 
-// An application by the digest of its key; 0: none.
+// An application as the digest of its key; 0: none.
 using AppId = std::uint64_t;
 AppId app_id_of(const AppKey& key);
 
@@ -42,20 +44,21 @@ class PairExcess {
  public:
   explicit PairExcess(PairExcessOptions options = {}) : options_(options) {}
 
-  // A pod of `app` waited that much longer than its node alone would make it, for `seen_s`, while pods of these applications were there
-  // (each once; its own is among them where there is another pod of it). True if taken.
+  // Adds a reading: a pod of `app` waited `excess` longer than its node alone explains, for `seen_s`, beside pods of
+  // these applications (each once; includes `app` if another pod of it was there). Returns whether it was used.
   bool observe(AppId app, std::span<const AppId> beside, double excess, double seen_s);
 
-  // Share of a pod's time that it is expected to wait because of them; 0: nobody there is known to disturb it.
+  // Returns the share of a pod's time that it is expected to wait because of these neighbours; 0 if none is known to
+  // slow it.
   double expected(AppId app, std::span<const AppId> beside) const;
-  // Of one neighbour.
+  // Returns the same for one neighbour.
   double expected(AppId app, AppId beside) const { return expected(app, std::span(&beside, 1)); }
   struct Suspect {
     AppId app = 0;
     double share = 0;  // of a pod's time, if it is to blame
-    double blame = 0;  // probability of that
+    double blame = 0;  // probability that it is to blame
   };
-  // expected(), of those that are added, each once.
+  // Computes expected() incrementally; add each suspect once.
   class Waiting {
    public:
     void add(const Suspect& one) {
@@ -67,9 +70,9 @@ class PairExcess {
    private:
     double nobody_ = 1, share_ = 0;
   };
-  // All that is known of one application, so that who asks about many nodes looks at few of those that are there.
+  // All data on one application, so that callers with many nodes look up few of the applications there.
   struct Around {
-    double own = 0;  // waited whoever is there
+    double own = 0;  // waiting that occurs beside any neighbour
     std::vector<Suspect> slowed_by;
     std::vector<AppId> slows;
   };
@@ -77,19 +80,20 @@ class PairExcess {
   std::size_t pairs() const { return pairs_; }
 
   void pack(PackWriter& out) const;
-  // Pairs beyond max_pairs are left out. What the reader refuses leaves this as it was. `by_time`: of before blame was a probability.
+  // Drops pairs beyond max_pairs. Leaves the object as it was if the reader refuses. `by_time`: reads the format
+  // without blame probabilities.
   void unpack(PackReader& in, bool by_time = false);
 
  private:
   static constexpr AppId kItself = 0;  // in place of a neighbour
   struct Entry {
     AppId beside = kItself;
-    double share = 0;        // that it takes at most
-    double prior = 0;        // that it is to blame, without what the sets say
-    double blame = 0;        // with them
-    std::uint64_t last = 0;  // when it was seen, on a clock that observations move
+    double share = 0;        // largest share of time that it can take
+    double prior = 0;        // probability of blame without the sets
+    double blame = 0;        // probability of blame with the sets
+    std::uint64_t last = 0;  // last seen, on a clock that observations advance
   };
-  // One of these at least is to blame, if it was not chance.
+  // A set of suspects, at least one of which is to blame unless it was chance.
   struct Slow {
     std::vector<AppId> suspects;  // ascending
     double excess = 0, seen_s = 0, settled_s = 0;
@@ -106,12 +110,12 @@ class PairExcess {
   void make_room();
 
   PairExcessOptions options_;
-  std::unordered_map<AppId, Known> known_;  // by who waits
+  std::unordered_map<AppId, Known> known_;  // by waiting application
   std::size_t pairs_ = 0;
   std::uint64_t clock_ = 0;
 };
 
-// Extra time that a pod takes which waits for that share of it, over what it would take.
+// Returns the relative extension of a pod's lifetime if it waits for this share of it.
 double stretch_of(double waited);
 
 }  // namespace wattle::placement

@@ -1,6 +1,6 @@
-// paired_choices: the rules that are played against each other on copies of the cluster (placement/paired_simulation).
-// Errors   none: without a plan, or where no node fits, nothing is chosen
-// Threads  single owner; what they are given outlives them
+// paired_choices: the rules that compete on copies of the cluster (placement/paired_simulation).
+// Errors   none: without a plan, or if no node fits, a rule chooses no node
+// Threads  single owner; arguments must outlive the rules
 #pragma once
 
 #include <vector>
@@ -11,11 +11,12 @@
 
 namespace wattle::placement {
 
-// The network on the planner's view, as it serves: another node than the plan's must be better by `margin`, in Q. It alone
-// minds who slows whom (placement/pair_cost). Null: the prior alone, which is the planner where nobody's latency counts.
+// The network on the planner's view, as it serves: it deviates from the plan only for a node that is better by
+// `margin`, in Q. Only this rule uses pair costs (placement/pair_cost). `network` null: the prior alone, which equals
+// the planner unless latency counts.
 PairedRule by_network(const PairedQuestion& question, Planner& planner, const RewardConfig& reward,
                       const models::QNetwork* network, double margin);
-// The planner, with that trust in its expectations (Fleet::trust): at 0 it is the amortised rank.
+// The planner with this trust in its expectations (Fleet::trust); at 0 it is the amortised rank.
 PairedRule by_plan(const PairedQuestion& question, Planner& planner, double trust);
 
 }  // namespace wattle::placement

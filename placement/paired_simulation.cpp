@@ -18,7 +18,7 @@ double life_of(const Fleet& fleet, const PodEstimate& ask) {
   return std::max(ask.life_s, kLeastLife_s);
 }
 
-// What the pod's users get there, as live decisions and outcomes see it.
+// Latency term of the pod's users on the node, as in live decisions and outcomes.
 double latency_points(const PairedQuestion& question, std::size_t node) {
   const PodSpec& pod = question.pod;
   return latency_term(latency_for(question.view.nodes[node], pod), pod.latency_soft_ms, pod.latency_hard_ms);
@@ -32,12 +32,12 @@ double PairedSimulation::node_w(const Side& side, std::size_t i) {
   return node_cost_w(node, side.loads[i].used_cores, side.loads[i].used_cores2, side.fleet.cpu_wait_price_w);
 }
 
-// The copy's nodes as they are now, but for what its own pods make of them.
+// Applies the current state of the cluster's nodes to the copy, with the copy's own pods.
 void PairedSimulation::show(Side& side, const PairedQuestion& question) {
   side.unseen = &question;
   side.fleet = question.fleet;
   side.fleet.only.clear();
-  side.fleet.edition_of.clear();  // of the cluster, not of the copy
+  side.fleet.edition_of.clear();  // they belong to the cluster, not to the copy
   side.power_w = side.extra_w;
   for (std::size_t i = 0; i < side.loads.size(); ++i) {
     const Side::Load& load = side.loads[i];
@@ -84,10 +84,10 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   challenger_.loads.clear();
   for (std::size_t i = 0; i < question.fleet.nodes.size(); ++i) {
     const FleetNode& node = question.fleet.nodes[i];
-    const NodeView& seen = question.view.nodes[i];  // without pods in flight, which will be told when they run
+    const NodeView& seen = question.view.nodes[i];  // without pods in flight, which are reported when they run
     Side::Load load{seen.requested, seen.pods, node.used_cores, node.used_cores2, 0, node.empties_at_s, {}};
     if (node.apps != nullptr) load.apps = *node.apps;
-    // The mean life that would make it empty then, so that it can go on from there.
+    // The mean lifetime that matches the expected end, so that updates can continue from it.
     const double one_s = last_ends_in_s(1, load.pods);
     const double left_s = node.empties_at_s - now_s_;
     if (one_s > 0 && std::isfinite(left_s) && left_s > 0) load.life_s = left_s / one_s * static_cast<double>(load.pods);
@@ -177,7 +177,7 @@ std::optional<PairedSimulation::Placed> PairedSimulation::choose(Side& side, con
     side.masked.push_back(
         mask_reason(question.view.nodes[i], {load.requested, load.pods, 0}, question.pod, question.mask));
   }
-  // Replicas are counted where they are in the cluster: the copies do not keep owners.
+  // Replicas count where they run in the cluster: the copies have no owners.
   add_soft_masks(question.view, question.rows, question.pod, question.mask.owner_share, side.masked);
   for (std::size_t k = 0; k < question.rows.size(); ++k)
     side.fleet.nodes[question.rows[k]].open = side.masked[k].empty();
@@ -186,7 +186,7 @@ std::optional<PairedSimulation::Placed> PairedSimulation::choose(Side& side, con
   if (!node) return std::nullopt;
   Placed placed{*node, added_pair_w(side.fleet, *node, question.ask)};
   if (question.latency_price_w > 0) {
-    // Against the best there is on either: a latency that nobody knows, or that is the same everywhere, costs nothing.
+    // Compares with the best node of the question: a latency that is unknown or equal everywhere costs nothing.
     double best = latency_points(question, *node);
     for (const std::size_t i : question.rows) best = std::max(best, latency_points(question, i));
     placed.extra_w += question.latency_price_w * (best - latency_points(question, *node));
@@ -199,7 +199,7 @@ std::optional<double> PairedSimulation::play(const PairedQuestion& question, con
   const bool others = begun_ && challenger_.loads.size() != question.fleet.nodes.size();
   if (!begun_ || others || pods_.size() >= options_.max_pods) begin(question);
   advance(question.fleet.now_s);
-  // It may be asked for again, or run by now: the copies choose as if it were nowhere.
+  // A pod that is requested again, or already runs, is removed from both copies first.
   std::optional<Pod> before;
   if (const auto known = pods_.find(question.key); known != pods_.end()) before = known->second;
   ended(question.key, now_s_);

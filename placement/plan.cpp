@@ -28,14 +28,14 @@ double mean_between(const std::vector<double>& ascending, double low, double hig
   return sum / (to - from);
 }
 
-constexpr double kPriceAlike = 2;  // times the other; beyond it an order was made for other ends
+constexpr double kPriceAlike = 2;  // ratio of prices above which an order was made for other conditions
 
 bool alike(double a, double b) {
   constexpr double kAlike = 0.1;
   return std::abs(a - b) <= kAlike * std::max(a, b);
 }
 
-// P(the requested cores come to more than `cores`).
+// P(requested cores > `cores`).
 double exceeds(const std::vector<double>& expected, double cores) {
   if (cores < expected.front()) return 1;
   if (cores >= expected.back()) return 0;
@@ -99,7 +99,7 @@ void Plan::tabulate(const Fleet& fleet) {
 
 std::vector<PlannedBlock> Plan::order_for(const std::vector<std::size_t>& counts) const {
   struct Candidate {
-    bool beyond;  // what the allotment does not use comes last
+    bool beyond;  // blocks outside the allotment come last
     double slope_w;
     PlannedBlock block;
   };
@@ -121,7 +121,7 @@ std::vector<PlannedBlock> Plan::order_for(const std::vector<std::size_t>& counts
 }
 
 void Plan::improve(std::size_t moves) {
-  // Moves one block across its neighbours while that lowers the cost; blocks of one server keep their order.
+  // Moves one block across its neighbours while that lowers the cost. Blocks of one server keep their order.
   constexpr std::size_t kReach = 8;
   std::size_t tried = 0;
   bool better = true;
@@ -131,7 +131,7 @@ void Plan::improve(std::size_t moves) {
     for (std::size_t i = 0; i + 1 < order_.size() && tried < moves; ++i) {
       if (survival(start) < kTail) break;
       const std::size_t length = order_[i].to - order_[i].from;
-      // Block i goes behind block k, for growing k; the same swap moves block k to the front when it is short.
+      // Moves block i behind block k, for growing k; the same swap moves block k to the front when it is short.
       double before = block_cost(order_[i], start), after = 0;
       std::size_t position = start;
       std::size_t best_k = i;
@@ -191,7 +191,7 @@ void Plan::match(const Fleet& fleet) {
   }
 }
 
-// Middle and spread of the count of pods, and how likely each position is.
+// Computes median and spread of the number of pods, and the probability of each position.
 void Plan::expect(const Fleet& fleet) {
   std::size_t room = 0;
   for (const auto& row : cost_) room += row.size() - 1;
@@ -221,7 +221,7 @@ void Plan::find_order(const PlannerOptions& options) {
   order_ = order_for(std::vector<std::size_t>(cost_.size(), 0));
   double least = order_cost(order_);
   for (std::size_t f = 0; f < options.forecasts; ++f) {
-    // Counts by the probability that they are exceeded.
+    // Counts at evenly spaced probabilities of being exceeded.
     const double level = 1 - (static_cast<double>(f) + 0.5) / static_cast<double>(options.forecasts);
     const auto at = std::partition_point(survival_.begin(), survival_.end(), [&](double s) { return s > level; });
     const auto pods = static_cast<std::size_t>(at - survival_.begin());
@@ -240,7 +240,7 @@ bool Plan::follows(const Plan& former) const {
          std::max(price_w_, former.price_w_) <= kPriceAlike * std::min(price_w_, former.price_w_) + 1e-9;
 }
 
-// The order with the places that there are now: what a server has no longer is left out, what it has besides comes last.
+// Adapts the order to the current places: drops places that no longer exist and appends new ones.
 std::vector<PlannedBlock> Plan::fitted(const std::vector<PlannedBlock>& order) const {
   std::vector<std::size_t> planned(cost_.size(), 0);
   std::vector<PlannedBlock> fitted;
@@ -255,8 +255,8 @@ std::vector<PlannedBlock> Plan::fitted(const std::vector<PlannedBlock>& order) c
   return fitted;
 }
 
-// Another order means that pods end on servers that were to be filled and come to others: twice as many are in use for as long as
-// pods live.
+// A change of order makes pods end on the old servers and arrive on new ones, so that more servers are in use for a
+// pod's lifetime. The former order therefore stays unless the new one is much cheaper.
 void Plan::keep(const PlannerOptions& options, const Plan& former) {
   std::vector<PlannedBlock> order = fitted(former.order_);
   if (order_cost(order) <= order_cost(order_) * (1 + options.keep_ratio)) order_ = std::move(order);
@@ -286,7 +286,7 @@ Plan::Plan(const PlannerOptions& options, const Fleet& fleet, const Plan* former
   const std::size_t n = fleet.nodes.size();
   pods_then_.resize(n);
   if (former != nullptr && !follows(*former)) former = nullptr;
-  // Places are counted alike as long as pods are.
+  // Keeps the unit of counting while it is similar.
   if (former != nullptr && alike(unit_cores_, former->unit_cores_) && alike(unit_memory_, former->unit_memory_)) {
     unit_cores_ = former->unit_cores_;
     unit_memory_ = former->unit_memory_;
@@ -306,7 +306,7 @@ Plan::Plan(const PlannerOptions& options, const Fleet& fleet, const Plan* former
   }
   if (former != nullptr) keep(options, *former);
   expected_w_ = order_cost(order_);
-  // Demand and slopes as of the final order; its costs stay those it was chosen by.
+  // Demand and slopes follow the final order; its costs stay those of the selection.
   match(fleet);
   cost_ = {};
   index();

@@ -1,15 +1,16 @@
-// plan: an order of blocks of places for the pods that are expected, made once for one fleet, then only read.
-// Method   servers are cut into blocks of pods that are worth filling at once (placement/optimal_allocation). A plan is an
-//          order of all blocks; its cost is the sum over positions k of P(at least k pods come) x what the k-th pod adds
-//          to the cost (placement/objective), waking included. Starts: the order of slopes, and allotments for several
-//          counts of pods, cheapest block first; the best
-//          of them is improved by moving blocks. A certain count makes this the allotment for that count, an open one the
-//          amortised rank
-// Cost     a hundredth of a second for 50 nodes, a tenth for 5,000: see PlanMaker for who must not wait for it
-// Former   where pods come and go the order that was followed goes on until another is cheaper by keep_ratio: under another order
-//          pods end where there were to be some and come elsewhere, so that for as long as they live more servers are in use
+// plan: an order in which nodes are filled with the expected pods, made once for one fleet and immutable.
+// Method   servers are divided into blocks of pods that are worth filling at once (placement/optimal_allocation). A
+//          plan is an order of all blocks. Its cost is the sum over positions k of P(at least k pods come) x what the
+//          k-th pod adds to the cost (placement/objective), waking included. The search starts from the order of slopes
+//          and from allotments for several counts of pods, cheapest block first, and improves the best of them by
+//          moving blocks. If the count is certain, the plan is the allotment for that count; if it is open, the plan is
+//          the amortised rank
+// Cost     a hundredth of a second for 50 nodes, a tenth for 5,000: use a PlanMaker where decisions must not wait
+// Former   where pods come and go the previous order stays until another is cheaper by keep_ratio. After a change of
+//          order pods end on the old nodes and arrive on the new ones, so that more servers are in use during their
+//          lifetimes
 // Errors   none: no room gives an empty order
-// Threads  immutable once made: any. The same fleet and former plan give the same plan
+// Threads  any; immutable after construction. The same fleet and former plan give the same plan
 #pragma once
 
 #include <cstddef>
@@ -24,47 +25,48 @@
 namespace wattle::placement {
 
 struct PlannerOptions {
-  // Open are blocks that are filled with at least this share of the present probability: the first value when the number
-  // of pods is known well, the second when its range is as wide as its middle.
+  // A block is open if its probability is at least this share of the current one: the first value if the number of pods
+  // is well known, the second if its range is as wide as its middle.
   double settled_ratio = 0.6, settled_ratio_open = 0.9;
-  std::size_t matching_rounds = 3;      // demand of a server's pods and counts depend on each other
-  std::size_t forecasts = 5;            // counts of pods that an allotment is made for
-  std::size_t allot_cells = 2'000'000;  // work of one allotment
-  std::size_t moves = 60'000;           // tried to improve the order, for each plan
-  double replan_ratio = 0.03;           // of the expected pods placed since: plan anew
-  double keep_ratio = 0.2;              // by which a new order must be cheaper than the one that is followed
+  std::size_t matching_rounds = 3;      // iterations, because demand and counts of a server's pods depend on each other
+  std::size_t forecasts = 5;            // counts of pods that get an allotment
+  std::size_t allot_cells = 2'000'000;  // work limit of one allotment
+  std::size_t moves = 60'000;           // attempts to improve the order, per plan
+  double replan_ratio = 0.03;           // replans once this share of the expected pods has been placed
+  double keep_ratio = 0.2;              // by which a new order must be cheaper than the current one
 };
 
 struct PlannedBlock {
-  std::size_t node = 0, from = 0, to = 0;  // pods on the node, beyond those there when it was planned
+  std::size_t node = 0, from = 0, to = 0;  // pods on the node, beyond those there at planning time
 };
 
 class Plan {
  public:
-  static constexpr double kTail = 1e-3;  // beyond every expectation pods still come, ever less likely
+  static constexpr double kTail = 1e-3;  // probability that pods come beyond every expectation, decreasing
 
-  // `former`: the plan that was followed so far; null: none.
+  // `former`: the plan in use so far; null: none.
   Plan(const PlannerOptions& options, const Fleet& fleet, const Plan* former = nullptr);
 
   const std::vector<PlannedBlock>& order() const { return order_; }
-  // One block of a node, and how many pods the plan has before it.
+  // A block of a node and the number of pods before it in the plan.
   struct Placed {
     PlannedBlock block;
     std::size_t position = 0;
     std::size_t end() const { return position + block.to - block.from; }
   };
-  // In the plan's order.
+  // Returns the node's blocks in the plan's order.
   std::span<const Placed> blocks_of(std::size_t node) const {
     return std::span(by_node_).subspan(first_of_[node], first_of_[node + 1] - first_of_[node]);
   }
-  // Expected watts beyond those of then, summed over the pods to come (weighted by the probability that they come).
+  // Expected additional watts since planning, summed over the pods to come (weighted by the probability that they
+  // come).
   double cost() const { return expected_w_; }
   std::size_t nodes() const { return pods_then_.size(); }
   std::uint64_t revision() const { return revision_; }  // of the fleet
   bool pods_stay() const { return pods_stay_; }
   double unit_cores() const { return unit_cores_; }              // of the mean request
   double settled() const { return settled_; }                    // the ratio in use
-  double slope(std::size_t node) const { return slope_[node]; }  // watts per core where the node is planned to be
+  double slope(std::size_t node) const { return slope_[node]; }  // watts per core at the planned load of the node
   double pods_then(std::size_t node) const { return pods_then_[node]; }
   double total_then() const { return total_then_; }
   // P(that position is filled), given that the first one is.
@@ -88,8 +90,8 @@ class Plan {
 
   std::vector<PlannedBlock> order_;
   std::vector<Placed> by_node_;
-  std::vector<std::size_t> first_of_;  // of each node in by_node_, and the end
-  CostTable cost_;                     // while it is made
+  std::vector<std::size_t> first_of_;  // first index per node in by_node_, and the end
+  CostTable cost_;                     // only during construction
   std::vector<double> survival_;
   std::vector<double> demand_;  // mean cores of the pods planned for each node
   std::vector<double> slope_;
@@ -103,13 +105,13 @@ class Plan {
   std::uint64_t revision_ = 0;
 };
 
-// Somebody who makes plans while others go on: decisions use the plan that there is.
+// Makes plans in the background; decisions use the newest plan.
 class PlanMaker {
  public:
   virtual ~PlanMaker() = default;
-  // A plan for this fleet is wanted. While one is in the making this does nothing; ask again.
+  // Requests a plan for this fleet. Does nothing while a plan is in progress; call again later.
   virtual void want(const Fleet& fleet) = 0;
-  // The newest plan; null: none is made yet.
+  // Returns the newest plan; null before the first.
   virtual std::shared_ptr<const Plan> newest() = 0;
 };
 

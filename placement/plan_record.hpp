@@ -1,9 +1,9 @@
-// plan_record: whether following the plan has cost less of late than going by each pod's own cost.
-// Input    of each block of decisions what the copy of the cluster that follows the plan drew beyond the one that goes by the amortised rank,
-//          over what that drew (placement/paired_simulation)
-// Method   a mean that fades; the verdict changes where it is clear of 0, so that it does not change back at once
-// Begins   behind: a plan rests on expectations, which have been right of nothing yet
-// Errors   none: what is no number is not added
+// plan_record: records whether following the plan has recently cost less than each pod's own cost.
+// Input    per block of decisions the relative energy difference between the copy of the cluster that follows the plan
+//          and the one that uses the amortised rank (placement/paired_simulation)
+// Method   a decaying mean; the verdict changes with hysteresis, so that it does not flip back at once
+// Start    behind: a plan rests on expectations that are not confirmed yet
+// Errors   none: values that are not finite are ignored
 // Threads  value
 #pragma once
 
@@ -15,15 +15,15 @@ namespace wattle::placement {
 
 struct PlanRecordOptions {
   double memory_blocks = 20;
-  double least_blocks = 5;  // before there is a verdict
-  double ahead = 0.01;      // a plan must cost this much less to be followed, and not more to go on
-  double most = 0.1;        // that one block counts: a cluster that fills begins with little on either side
+  double least_blocks = 5;  // needed for a verdict
+  double ahead = 0.01;      // advantage needed to start following the plan; to continue, any advantage is enough
+  double most = 0.1;        // limit of one block's weight: a filling cluster has small totals on either side
 };
 
 class PlanRecord {
  public:
   explicit PlanRecord(PlanRecordOptions options = {}) : options_(options) {}
-  // True: the verdict has changed.
+  // Returns true if the verdict changed.
   bool add(double difference) {
     if (!std::isfinite(difference)) return false;
     blocks_ = std::min(blocks_ + 1, options_.memory_blocks);
@@ -32,14 +32,14 @@ class PlanRecord {
     if (blocks_ >= options_.least_blocks) ahead_ = mean_ < (ahead_ ? 0 : -options_.ahead);
     return was != ahead_;
   }
-  // What a restart need not forget.
+  // State to keep over a restart.
   struct State {
     bool ahead = false;
     double mean = 0, blocks = 0;
     bool operator==(const State&) const = default;
   };
   State state() const { return {ahead_, mean_, blocks_}; }
-  // False: it is no state that a record can be in, and nothing changes.
+  // Returns false, without a change, if no record can have this state.
   bool restore(const State& state) {
     const bool seen =
         state.blocks >= 0 && state.blocks <= options_.memory_blocks && std::abs(state.mean) <= options_.most;
@@ -50,7 +50,7 @@ class PlanRecord {
     return true;
   }
   bool ahead() const { return ahead_; }
-  double mean() const { return mean_; }  // of late; below 0: the plan costs less
+  double mean() const { return mean_; }  // recent; below 0: the plan costs less
   double blocks() const { return blocks_; }
 
  private:

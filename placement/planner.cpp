@@ -14,7 +14,8 @@ namespace {
 constexpr double kTail = Plan::kTail;
 constexpr double kMostPods = 1e9;
 constexpr double kLeastMean_w = 1e-3;
-// What the plan would rather not have, in W0: another open node, the one whose demand is farthest, one it does not plan for.
+// Preference against a node, in W0: another open node at the farthest demand, a node that is not open, a node that is
+// not planned.
 constexpr double kOutOfBand = 0.15, kOutOfOpen = 0.35, kNotPlanned = 0.5;
 
 double rank_of(const std::vector<double>& ascending, double value) {
@@ -60,9 +61,8 @@ bool Planner::ready(const Fleet& fleet) {
   return plan_ && plan_->nodes() == fleet.nodes.size();
 }
 
-// How far the plan has come. Where the fleet tells what changed, nothing else is looked at; where it does not, all nodes are, and
-// only those that moved are reckoned anew. But with pods that stay, what is expected of every node depends on how many pods there
-// are in all.
+// Updates the plan's progress. Reads only changed nodes if the fleet reports changes; otherwise reads all and
+// recomputes those that moved. With pods that stay, every node's expectation depends on the total number of pods.
 void Planner::follow(const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
   const bool followed = progress_.plan == plan_ && progress_.done.size() == n;
@@ -103,7 +103,7 @@ double Planner::still_expected(std::size_t node) const {
   return sum;
 }
 
-// Of nodes that may be open.
+// Returns the blocks of the nodes that may be open.
 std::vector<Plan::Placed> Planner::blocks_in_order(const Fleet& fleet) const {
   std::vector<Plan::Placed> blocks;
   for (const std::size_t node : fleet.only) {
@@ -115,7 +115,7 @@ std::vector<Plan::Placed> Planner::blocks_in_order(const Fleet& fleet) const {
 }
 
 Planner::Open Planner::open_places(const Fleet& fleet, const PodEstimate& ask) const {
-  constexpr std::size_t kFew = 8;  // one in so many: sorting their blocks is less than walking over all
+  constexpr std::size_t kFew = 8;  // fraction of nodes below which sorting their blocks is faster than a walk over all
   Open open;
   std::vector<double> places(fleet.nodes.size(), 0.0);
   const auto add = [&](const PlannedBlock& block, std::size_t end) {
@@ -145,7 +145,7 @@ Planner::Open Planner::open_places(const Fleet& fleet, const PodEstimate& ask) c
 }
 
 std::optional<std::size_t> Planner::pick(const Fleet& fleet, const PodEstimate& ask, const Open& open) const {
-  if (open.by_slope.empty()) {  // no plan yet, or sizes unlike the mean: whatever fits
+  if (open.by_slope.empty()) {  // no plan yet, or sizes unlike the mean: any node that fits
     std::optional<std::size_t> best;
     double least_w = 0;
     for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
@@ -165,8 +165,8 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const PodEstimate& 
   return open.by_slope.back();
 }
 
-// What the plan could not foresee: who waits for whom, as the pods that are there are what they are and no mean of their kind; and
-// what a pod costs by itself, as far as nobody knows what will come.
+// Adds the costs that the plan does not contain: waiting among the actual pods, and the pod's own cost to the extent
+// that the expectations are not trusted.
 void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes,
                          PlanView& view) {
   const double trust = std::clamp(fleet.trust, 0.0, 1.0);
@@ -177,7 +177,7 @@ void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<c
     ascending.push_back(amortised[k]);
   }
   if (ascending.empty()) return;
-  // Sums of the same watts in another order differ in their last bits, and the same nodes may come in any.
+  // Sorted, because the sum must not depend on the order of the nodes.
   std::sort(ascending.begin(), ascending.end());
   const double least_w = ascending.front();
   const double mean_w = std::max(
@@ -186,12 +186,12 @@ void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<c
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     if (!fits(fleet.nodes[nodes[k]], ask)) continue;
     double& preference = view.nodes[k].preference;
-    // Of nodes that the plan has not open the one that costs least by itself: the plan has nothing to say between them.
+    // Among nodes that the plan has not opened, the pod's own cost decides, because the plan does not distinguish them.
     const double share = view.nodes[k].left > 0 ? 1 - trust : 1;
     preference = trust * preference - share * (amortised[k] - least_w) / mean_w;
     view.nodes[k].wait_w = added_wait_w(fleet, nodes[k], ask);
     preference -= view.nodes[k].wait_w / mean_w;
-    // Of equals the first of the fleet, whatever the order they are asked about in.
+    // Among equals the first of the fleet wins, independent of the order of `nodes`.
     if (preference < best || (preference == best && *view.pick < nodes[k])) continue;
     best = preference;
     view.pick = nodes[k];
@@ -226,14 +226,15 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
 
   const std::size_t n = fleet.nodes.size();
   const std::size_t count = rows ? rows->size() : n;
-  std::vector<std::size_t> place(n, count);  // in `out`, of each node
+  std::vector<std::size_t> place(n, count);  // position in `out`, by node
   out.nodes.reserve(count);
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t node = rows ? (*rows)[k] : k;
     place[node] = k;
     out.nodes.push_back(view_node(fleet, node));
   }
-  // Open: how far the pod's demand is from the node's part of the demand, flattest curves for the heaviest.
+  // Open nodes: distance of the pod's demand from the node's part of the demand, with the flattest curves for the
+  // heaviest pods.
   const double at = (1 - out.demand_quantile) * open.total;
   double from = 0;
   for (std::size_t k = 0; k < open.by_slope.size(); ++k) {
@@ -256,7 +257,7 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
   return out;
 }
 
-// As of a node that is not open: the less likely its next place is ever filled, the less the plan would have it.
+// Returns the view of a node that is not open: the less likely its next place will be filled, the lower its preference.
 PlanView::Node Planner::view_node(const Fleet& fleet, std::size_t i) const {
   PlanView::Node node;
   node.expected = progress_.expected[i];

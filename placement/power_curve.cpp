@@ -1,9 +1,9 @@
 // power_curve: recursive Bayesian regression on principal components of published server curves.
-// Source   SPECpower_ssj2008 published results of 125 servers of 8 to 80 cores (every second of 249: the others are what
-//          is judged by, wattle-sim bench consolidation_fill), watts at 0,10,...,100% load. Each curve is divided by the watts of a
-//          typical server of that many cores; components are scaled so that their prior is a standard normal. Read 10
-//          times with 3% noise, the other servers' curves are met within 4.5% of their maximum on average
-//          ({1, u, sqrt u}: 5.1%, {1, u, u^2}: 5.0%).
+// Source   SPECpower_ssj2008 published results of 125 servers of 8 to 80 cores (every second of 249; the others are the
+//          test set, wattle-sim bench consolidation_fill), watts at 0,10,...,100% load. Each curve is divided by the
+//          watts of a typical server of that many cores; components are scaled so that their prior is a standard
+//          normal. After 10 readings with 3% noise, the curves of the test set are fitted within 4.5% of their maximum
+//          on average ({1, u, sqrt u}: 5.1%, {1, u, u^2}: 5.0%).
 #include "placement/power_curve.hpp"
 
 #include <algorithm>
@@ -27,12 +27,12 @@ constexpr std::array<Points, 4> kComponents = {{
 }};
 
 constexpr double kReadingVariance = 1e-3;  // of one reading, in units of scale^2
-constexpr double kForget = 1e-5;           // share of the way back to the prior covariance, each reading
-constexpr double kForgetSurprised = 0.05;  // the same, while readings contradict the curve
+constexpr double kForget = 1e-5;           // step towards the prior covariance, per reading
+constexpr double kForgetSurprised = 0.05;  // the same while readings contradict the curve
 constexpr double kSurpriseMemory = 0.1;
-constexpr double kSurpriseLimit = 1.5;  // mean error in predicted spreads; 1/sqrt(19) of it is usual
+constexpr double kSurpriseLimit = 1.5;  // mean error over its predicted spread; 1/sqrt(19) of it is normal
 constexpr double kOutlier = 3.0;        // spreads beyond which one reading counts less
-constexpr double kShiftForget = 0.5;    // share of the way back to the prior covariance, once
+constexpr double kShiftForget = 0.5;    // step towards the prior covariance after a shift, once
 constexpr double kMaxPowerW = 20'000;
 
 double at(const Points& points, double utilisation) {
@@ -44,7 +44,7 @@ double at(const Points& points, double utilisation) {
 
 }  // namespace
 
-// Values of a view begin with one, by the thousand.
+// Cached, because a view constructs thousands of these.
 PowerCurve::PowerCurve() {
   static const PowerCurve typical = prior(16);
   *this = typical;
@@ -141,7 +141,8 @@ double PowerCurve::watts(double utilisation) const {
 
 double PowerCurve::marginal_w(double from, double by) const {
   if (!std::isfinite(from) || !std::isfinite(by)) return 0;
-  // Beyond full load the last tenth's slope, or the mean one if that is steeper, goes on: an overfull node is not free.
+  // Beyond full load the last tenth's slope continues, or the mean one if that is steeper: an overfull node is not
+  // free.
   const double slope_w = std::max(max_w() - idle_w(), 10 * (points_[kCurvePoints - 1] - points_[kCurvePoints - 2]));
   const auto extended_w = [&](double u) { return watts(u) + std::max(0.0, u - 1.0) * slope_w; };
   return extended_w(from + by) - extended_w(from);

@@ -10,13 +10,13 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr double kWattsOfGrade = 0.05;  // among nodes of nearly one load ee goes by watts
-constexpr double kOfNext = 0.5;         // what the next placement will be paid, beside what this one is
+constexpr double kWattsOfGrade = 0.05;  // decides among nodes of nearly equal load with ee
+constexpr double kOfNext = 0.5;         // weight of the next placement's expected reward beside this one's
 
 double or_zero(double value) { return std::isfinite(value) ? value : 0.0; }
 double share_of(double of, double whole) { return whole > 0 ? or_zero(of / whole) : 0.0; }
 
-// Sum and squares of one share, by which the deviation with the pod on any one node follows at once.
+// Sum and squares of one share, from which the deviation with the pod on any one node follows directly.
 class Spread {
  public:
   void add(double share) {
@@ -33,7 +33,7 @@ class Spread {
   double sum_ = 0, squares_ = 0, count_ = 0;
 };
 
-// The nodes compared, and what an outcome on each would be.
+// The compared nodes, and the expected outcome on each.
 class Compared {
  public:
   Compared(const RewardConfig& config, const PodOutlook& pod, std::span<const Outlook> nodes) : config_(config) {
@@ -66,7 +66,7 @@ class Compared {
     outcome_.deviations_pct = 100 * (cpu_.deviation(node.now.cpu_ratio, node.cpu_after) +
                                      memory_.deviation(node.now.memory_ratio, node.memory_after));
     outcome_.latency_ms = node.latency_ms;
-    outcome_.marginal_w = -node.saved_w;  // b is 0: the mean of the nodes compared
+    outcome_.marginal_w = -node.saved_w;  // b is 0: the mean of the compared nodes
     outcome_.mean_power_w = node.node_w;
     outcome_.cpu_some_ratio = node.cpu_some_ratio;
   }
@@ -80,7 +80,7 @@ class Compared {
     return {all - without_energy, latency, without_energy - latency};
   }
 
-  // 0..1, but for el-rl, whose formula does not ask where the pod went but by its latency, in steps of a half.
+  // 0..1; for el-rl, whose formula ignores the chosen node, by latency in steps of a half.
   double grade(const Outlook& node) const {
     const LoadRange& load = load_of(config_, outcome_.before);
     switch (config_.preset) {
@@ -196,7 +196,7 @@ void judge(const RewardConfig& config, const ClusterView& view, std::span<const 
   double mean_w = 0;
   for (const Prediction& prediction : predictions) mean_w += prediction.amortised_w;
   mean_w /= std::max<double>(1, static_cast<double>(predictions.size()));
-  if (config.preset == Preset::weighted) {  // of each node alone, and asked of thousands
+  if (config.preset == Preset::weighted) {  // depends on each node alone, so thousands of nodes are cheap
     for (Prediction& prediction : predictions)
       prediction.terms = config.with_prior
                              ? weighted(config, outlook(pod), mean_w - prediction.amortised_w, prediction.latency_ms)

@@ -18,7 +18,7 @@ struct Keyed {
   std::uint32_t index = 0;
 };
 
-// Ascends with the value; 0 and -0 are one.
+// Ascends with the value; 0 and -0 have the same key.
 std::uint32_t key_of(double value) {
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value) + 0.0F);
   constexpr std::uint32_t kSign = std::uint32_t{1} << 31U;
@@ -29,7 +29,7 @@ std::size_t digit(std::uint32_t key, std::size_t which) { return (key >> (kDigit
 
 bool below(const Keyed& a, const Keyed& b) { return a.key < b.key; }
 
-// Least digit first; a digit that all keys share costs nothing.
+// Least significant digit first; a digit that all keys share is skipped.
 void radix_sort(std::vector<Keyed>& items) {
   std::array<std::array<std::uint32_t, kBuckets>, kDigits> counts{};
   for (const Keyed& item : items)

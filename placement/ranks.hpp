@@ -1,6 +1,7 @@
-// ranks: where each of many values stands, 0 lowest to 1 highest; ties share the mean of their places, so that order means
-// nothing. Values are compared as floats are.
-// Cost     a radix sort from a few hundred values on: comparing costs a thousand nodes more than their network's first layer
+// ranks: ranks values from 0 (lowest) to 1 (highest). Ties share the mean of their ranks, so that the order of the
+// input has no effect. Compares values as floats.
+// Cost     a radix sort from a few hundred values on: comparison sorting of a thousand nodes would cost more than their
+//          network's first layer
 // Errors   none; values are finite
 // Threads  pure
 #pragma once
@@ -10,7 +11,7 @@
 
 namespace wattle::placement {
 
-// One per value; all 0 when there are fewer than two.
+// Returns one rank per value; all 0 if there are fewer than two.
 std::vector<float> mean_ranks(std::span<const double> values);
 
 }  // namespace wattle::placement

@@ -9,9 +9,9 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kMinuteS = 60;
-constexpr double kLongestGapS = 600;  // beyond it level and trend begin anew
+constexpr double kLongestGapS = 600;  // a longer gap resets level and trend
 constexpr double kTrendFades = 0.8, kOverDayShare = 0.2;
-constexpr double kRangeStep = 0.2;  // of the logarithm of the range, per minute
+constexpr double kRangeStep = 0.2;  // of the range's logarithm, per minute
 constexpr double kMostOverDay = 100;
 constexpr double kMostRps = 1e12, kMostS = 1e15;
 
@@ -102,7 +102,7 @@ void RateForecast::forecast() {
   guesses_[kSlow] = slow_.next_rps();
   guesses_[kQuick] = quick_.next_rps();
   if (const auto then = of_day(last_s_ + kMinuteS / 2)) guesses_[kByDay] = *then * over_day_;
-  // A guess that has not been judged weighs nothing, but for the first minute of all.
+  // A guess without a score has no weight, except in the first minute.
   const double rate = scored_.together(guesses_, 1e-6 * (1 + last_rps_ * last_rps_), kAgain).value;
   next_ = ExpectedRate{rate, std::max(0.0, rate * (1 - range_ratio_)), rate * (1 + range_ratio_)};
 }

@@ -1,11 +1,13 @@
-// rate_forecast: how many requests a second one service will get in the next minute, and how far off that may be.
-// Model    four guesses: the last minute again; a slow and a quick level, each with a fading trend; what this time of day had on earlier days, times what
-//          the last minutes had over their own, from the second day on. They are weighted by their errors (placement/scored_guesses)
-// Error    told with each forecast: a range that 9 of 10 rates are in, since it follows the errors.
-//          Scored: against the last minute again, and how many rates were in the range
-// Units    requests/s; seconds of the wall clock, since time of day counts and what is kept goes on after a restart
-// Gap      of ten minutes, or a clock that was set back by more than a minute: what the last minutes had begins anew
-// Errors   rates that are negative or no numbers, and a minute that was told already, are not taken; unpack: the reader's
+// rate_forecast: forecasts a service's requests per second for the next minute, with a range.
+// Model    four guesses: the last minute; a slow and a quick level, each with a decaying trend; the rate of this time
+//          of day on earlier days, scaled by the ratio of the last minutes to theirs, from the second day on. Weighted
+//          by their errors (placement/scored_guesses)
+// Range    covers 9 of 10 rates, because it adapts to the errors. Scored against the last minute's rate, and by the
+//          share of rates within the range
+// Units    requests/s; seconds of the wall clock, because the time of day counts and state continues after a restart
+// Gap      of ten minutes, or a clock set back by more than a minute: the state of the last minutes resets
+// Errors   rates that are negative or not finite, and a minute that was already added, are ignored; unpack: the
+//          reader's
 // Threads  values; single owner
 #pragma once
 
@@ -21,11 +23,11 @@ namespace wattle::placement {
 
 struct RateForecastOptions {
   double day_s = 86'400;
-  std::size_t buckets = 288;      // of a day: five minutes
-  double day_share = 0.3;         // of a newer day in what its time of day is known by
-  double memory_minutes = 60;     // that errors are weighed by
-  double range_share = 0.9;       // of rates that are in the range
-  std::size_t least_minutes = 3;  // before anything is said
+  std::size_t buckets = 288;      // per day: five minutes each
+  double day_share = 0.3;         // weight of a newer day in the mean of its time of day
+  double memory_minutes = 60;     // memory of the errors
+  double range_share = 0.9;       // of rates within the range
+  std::size_t least_minutes = 3;  // needed for the first forecast
 };
 
 struct ExpectedRate {
@@ -33,25 +35,25 @@ struct ExpectedRate {
   double low_rps = 0, high_rps = 0;
 };
 
-// Of all minutes that were forecast.
+// Over all forecast minutes.
 struct ForecastScore {
   std::uint64_t minutes = 0;
   double error_rps = 0;       // mean of |forecast - rate|
-  double last_error_rps = 0;  // the same, had the last minute been forecast
+  double last_error_rps = 0;  // the same for the last minute's rate as forecast
   double rate_rps = 0;        // mean
-  double within_ratio = 0;    // of minutes whose rate was in the range
+  double within_ratio = 0;    // share of minutes whose rate was in the range
 };
 
 class RateForecast {
  public:
   explicit RateForecast(RateForecastOptions options = {});
 
-  // The mean rate of the minute that ends at `now_s`. False: not taken.
+  // Adds the mean rate of the minute that ends at `now_s`. Returns false if it was ignored.
   bool add(double rate_rps, double now_s);
-  // Of the minute that follows the last one; absent: too little is known.
+  // Forecast for the minute after the last one. No value if there is too little data.
   std::optional<ExpectedRate> next() const { return next_; }
   ForecastScore score() const;
-  // Another day is behind, so that time of day has a say.
+  // Returns whether an earlier day is known, so that the time of day counts.
   bool knows_days() const { return guesses_[kByDay].has_value(); }
 
   void pack(PackWriter& out) const;
@@ -65,16 +67,16 @@ class RateForecast {
     double next_rps() const;
   };
   struct Bucket {
-    double mean_rps = 0;  // of the days that are behind
+    double mean_rps = 0;  // of completed days
     double days = 0;
-    double sum_rps = 0, minutes = 0;  // of the day that is under way
-    double day = -1;                  // its number
+    double sum_rps = 0, minutes = 0;  // of the current day
+    double day = -1;                  // number of the current day
   };
 
   std::size_t bucket_at(double at_s) const;
-  // With what was of another day than this one made part of the mean.
+  // Returns the bucket for this day, with data of an earlier day merged into the mean.
   Bucket on_day(Bucket bucket, double day) const;
-  std::optional<double> of_day(double at_s) const;  // absent: no earlier day had it
+  std::optional<double> of_day(double at_s) const;  // no value if no earlier day has data
   void judge(double rate_rps);
   void forecast();
 
@@ -83,7 +85,7 @@ class RateForecast {
   ScoredGuesses<kGuesses>::Guesses guesses_;
   ScoredGuesses<kGuesses> scored_;
   std::optional<ExpectedRate> next_;
-  double over_day_ = 1;  // of late: the rate over that of its time of day
+  double over_day_ = 1;  // recent ratio of the rate to that of its time of day
   double last_s_ = -1, last_rps_ = 0;
   Trend slow_, quick_;
   double minutes_ = 0;

@@ -1,4 +1,4 @@
-// replay: a chain of placements; each becomes an n-step transition once the outcomes that it needs are known.
+// replay: a chain of placements; each becomes an n-step transition once its outcomes are known.
 #include "placement/replay.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Replay::Replay(const LearnerOptions& options) : options_(options), random_(optio
 }
 
 models::Observation Replay::shrink(models::Observation observation, std::uint32_t& action) {
-  // The pod is there, so the node was feasible, whatever the mask said.
+  // The pod runs there, so the node was feasible, whatever the mask.
   observation.valid[action] = 1;
   if (beyond_shortlist(observation, options_.shortlist)) {
     const std::vector<std::size_t> listed = shortlist(observation, options_.shortlist, action);
@@ -69,7 +69,7 @@ void Replay::give_up(Experience& experience) {
 }
 
 void Replay::add(std::uint64_t decision_id, models::Observation observation, std::uint32_t action, MonoTime when) {
-  if (action >= observation.nodes) return;  // bound to a node that no agent tells of: nothing to learn from
+  if (action >= observation.nodes) return;  // bound to a node without an agent: there is no data to learn from
   Experience experience;
   experience.decision_id = decision_id;
   experience.when = when;
@@ -99,7 +99,7 @@ Result<double> Replay::settle(std::uint64_t decision_id, RawOutcome outcome, con
   }
   found->outcome = std::move(outcome);
   judge(*found, reward);
-  const double paid = found->reward;  // growing may drop it
+  const double paid = found->reward;  // a copy, because grow() may drop the entry
   grow();
   return paid;
 }
@@ -176,7 +176,7 @@ void Replay::drop_oldest() {
 
 void Replay::trim() {
   while (links_.size() > options_.replay_capacity) links_.pop_front();
-  // Experience before the oldest transition, or without any, serves nothing.
+  // Drops experience before the oldest transition, because no transition uses it.
   while (grown_ > 0 && (links_.empty() || first_ < links_.front().first)) drop_oldest();
   while (grown_ > 0 && bytes_ > options_.max_bytes) drop_oldest();
 }

@@ -1,7 +1,9 @@
-// replay: placements in the order of time, with what became of them, and the n-step transitions that they make.
+// replay: stores placements in order of time with their outcomes, and builds n-step transitions from them.
 // Flow     add() -> settle() -> transitions between consecutive placements -> draw()
-// Bounds   replay_capacity transitions, max_bytes of experience, max_rows nodes of one observation; the oldest goes first
-// Draws    uniform; half of a batch from what is favoured, while something is. No clock, no gradient: placement/learner has those
+// Bounds   replay_capacity transitions, max_bytes of experience, max_rows nodes of one observation; the oldest is
+//          dropped first
+// Draws    uniform, or half of a batch from favoured placements while there are some. The clock and the gradient are in
+//          placement/learner
 // Errors   settle(): not_found
 // Threads  single owner
 #pragma once
@@ -29,16 +31,17 @@ struct LearnerOptions {
   std::size_t n_step = 3;
   double tau_s = 300;  // discount = exp(-dt/tau)
   double reward_scale = 1.0;
-  // Taken from every reward before scaling, so that Q stays about the prior at long horizons. Absent: learned, as the reward that would
-  // leave no temporal-difference error on average (value-based reward centring: Naik, Wan, Tomar, Sutton 2024).
+  // Subtracted from every reward before scaling, so that Q stays near the prior at long horizons. Unset: learned, as
+  // the reward that would leave no mean temporal-difference error (value-based reward centring: Naik, Wan, Tomar,
+  // Sutton 2024).
   std::optional<double> reward_centre;
-  double settle_expiry_s = 120;  // an outcome later than this is lost, and counted
-  std::size_t max_rows = 64;     // of one kept observation: the action, and others drawn at random, feasible ones first
-  std::size_t shortlist = 10;    // NetworkOptions::shortlist: what the network was shown is what it learns on
-  std::size_t max_bytes = std::size_t{512} << 20;  // of experience; the oldest goes first
+  double settle_expiry_s = 120;  // a later outcome is lost, and counted
+  std::size_t max_rows = 64;     // per stored observation: the action, and others drawn at random, feasible ones first
+  std::size_t shortlist = 10;    // NetworkOptions::shortlist; learning uses the rows that the network ranked
+  std::size_t max_bytes = std::size_t{512} << 20;  // of experience; the oldest is dropped first
 };
 
-// One placement in the chain, with what it became. Kept raw so that another reward relabels it.
+// A placement in the chain, with its outcome. Stored raw, so that another reward can relabel it.
 struct Experience {
   std::uint64_t decision_id = 0;
   MonoTime when{};
@@ -46,12 +49,12 @@ struct Experience {
   std::uint32_t action = 0;
   std::optional<RawOutcome> outcome;
   bool expired = false;        // no outcome came in time
-  bool after_restart = false;  // the clock began anew: nothing before bootstraps from here
-  double reward = 0;           // by the present RewardConfig
+  bool after_restart = false;  // the clock restarted: earlier entries do not bootstrap from here
+  double reward = 0;           // by the current RewardConfig
   bool end_of_episode = false;
 };
 
-// Memory that it holds.
+// Returns the memory that it occupies.
 std::size_t bytes_of(const Experience& experience);
 
 // Sums over the rewards of a transition, discounted, not centred.
@@ -62,36 +65,37 @@ struct ReturnSums {
 class Replay {
  public:
   explicit Replay(const LearnerOptions& options);
-  // The pod really is on the node of this row; placements come in the order of time.
+  // Adds a placement: the pod runs on the node of this row. Call in order of time.
   void add(std::uint64_t decision_id, models::Observation observation, std::uint32_t action, MonoTime when);
-  // What became of it, judged by `reward`. Unknown or expired ids are not found. What it is paid.
+  // Records the outcome and returns its reward. Fails with not_found for unknown or expired ids.
   Result<double> settle(std::uint64_t decision_id, RawOutcome outcome, const RewardConfig& reward);
-  // No outcome will come; ids that wait for none are left alone.
+  // Reports that no outcome will come. Ignores ids without a pending outcome.
   void lose(std::uint64_t decision_id);
-  // Gives up on outcomes that are too late.
+  // Gives up on overdue outcomes.
   void expire(MonoTime now);
-  // All experience is judged anew.
+  // Relabels all experience.
   void judge_by(const RewardConfig& reward);
-  // Half of each batch is drawn from what was placed from `since` on, until something is placed after `until`.
+  // Draws half of each batch from placements made at or after `since`. Ends with the first placement after `until`.
   void favour(MonoTime since, MonoTime until) { favoured_ = Favoured{since, until}; }
-  // Fills as many transitions as there are, and the sums that each is paid by; there must be some to draw from. Rewards are left as they are.
+  // Fills the batch with transitions and the sums that determine their returns. Requires at least one transition. Does
+  // not set rewards.
   void draw(std::span<models::Transition> batch, std::span<ReturnSums> sums);
 
-  std::size_t size() const { return links_.size(); }    // transitions
-  std::uint64_t given_up() const { return given_up_; }  // outcomes that never came, since the beginning of this object
+  std::size_t size() const { return links_.size(); }    // number of transitions
+  std::uint64_t given_up() const { return given_up_; }  // outcomes that never came, since construction
   const std::deque<Experience>& chain() const { return chain_; }
-  std::uint64_t first() const { return first_; }  // number of the chain's first, since its beginning
+  std::uint64_t first() const { return first_; }  // number of the oldest entry since the start of the chain
   const std::mt19937_64& generator() const { return random_; }
-  // Takes over what chain(), first() and generator() gave.
+  // Restores the values of chain(), first() and generator().
   void restore(std::deque<Experience> chain, std::uint64_t first, const std::mt19937_64& generator);
 
  private:
-  // A transition, as a place in the chain: observations are copied only when sampled.
+  // A transition as indices into the chain; observations are copied only when sampled.
   struct Link {
     std::uint64_t first = 0;  // number of the experience since the start of the chain
-    std::uint32_t ahead = 0;  // next state is that of the experience so many later; 0: end of episode
+    std::uint32_t ahead = 0;  // distance to the experience with the next state; 0: end of episode
     float reward = 0;         // sum, not centred
-    float discounts = 0;      // sum of those of its rewards
+    float discounts = 0;      // sum of the discounts of its rewards
     float discount = 0;
   };
   enum class Growth { pending, none, made };
@@ -102,7 +106,7 @@ class Replay {
   models::Observation shrink(models::Observation observation, std::uint32_t& action);
   void give_up(Experience& experience);
   Experience* waiting(std::uint64_t decision_id);
-  // Index of the first favoured transition; the end: none is.
+  // Index of the first favoured transition, or the end.
   std::size_t first_favoured() const;
   void grow();
   void rebuild();
@@ -114,14 +118,14 @@ class Replay {
   std::mt19937_64 random_;
   std::deque<Experience> chain_;  // in order of time; the newest may be unsettled
   std::uint64_t first_ = 0;
-  std::size_t grown_ = 0;  // chain_ entries before this have had their transition made
+  std::size_t grown_ = 0;  // entries before this index have their transition
   std::size_t bytes_ = 0;  // of chain_
   std::deque<Link> links_;
   std::optional<Favoured> favoured_;
   std::uint64_t given_up_ = 0;
 };
 
-// The reward of an outcome, as transitions are paid by it: finite.
+// Sets the experience's reward from its outcome. The reward is finite.
 void judge(Experience& experience, const RewardConfig& reward);
 
 }  // namespace wattle::placement

@@ -19,7 +19,7 @@ void ReplicaRule::learn(const ReplicaMinute& minute) {
     ++minutes_;
   }
   if (!minute.late_ratio || minutes_ < options_.least_minutes) return;
-  // Late with too few replicas says nothing of the aim.
+  // Lateness with too few replicas does not affect the aim.
   const double offered_cores = aim_ratio_ * minute.request_cores * static_cast<double>(minute.replicas);
   const bool enough = minute.rate_rps * core_s_ / requests_ <= offered_cores;
   const bool late = *minute.late_ratio > options_.late_ratio;
@@ -38,7 +38,7 @@ void ReplicaRule::add(const ReplicaMinute& minute, double now_s) {
   learn(minute);
   next_.reset();
   const auto expected = forecast_.next();
-  if (!expected) wanted_.clear();  // as after a gap: what was wanted before it was not wanted of late
+  if (!expected) wanted_.clear();  // as after a gap: the earlier numbers are outdated
   if (!expected || minutes_ < options_.least_minutes || !(core_s_ > 0) || !(minute.request_cores > 0)) return;
   SuggestedReplicas next;
   next.expected = *expected;

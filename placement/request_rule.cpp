@@ -8,10 +8,10 @@
 namespace wattle::placement {
 namespace {
 
-constexpr double kLongestPause_s = 120;  // between two minutes that are heard: what is longer was not heard
+constexpr double kLongestPause_s = 120;  // between two readings; a longer pause does not count as observed
 constexpr double kKilledFactor = 1.2;    // as VPA does
-constexpr double kSeenWhole = 0.95;      // of what is suggested: who is killed there was stopped by it
-constexpr double kUnseen = 1.02;         // what it would have had beyond that, at least
+constexpr double kSeenWhole = 0.95;      // of the suggestion: a pod killed above it was limited by the suggestion
+constexpr double kUnseen = 1.02;         // assumed need beyond the limit, at least
 constexpr double kMostCores = 1e6, kMostBytes = 1e18;
 constexpr stats::DecayOptions kMemoryBuckets{.first = 1 << 20, .growth = 1.05, .half_life_s = 0, .buckets = 260};
 
@@ -20,7 +20,7 @@ stats::DecayOptions with_half_life(stats::DecayOptions options, double half_life
   return options;
 }
 
-// Buckets with something in them alone.
+// Packs only the buckets that are not empty.
 void pack_histogram(const stats::DecayedHistogram& histogram, PackWriter& out) {
   const auto weights = histogram.weights();
   out.real(histogram.as_of_s());
@@ -93,7 +93,7 @@ void RequestTrack::look(double wanted, double original, double now_s, bool may_r
     low_since_s_.reset();
     return;
   }
-  // A clock that was set back begins the time anew.
+  // A clock that was set back restarts the time.
   if (!low_since_s_ || now_s < *low_since_s_) {
     low_since_s_ = now_s;
     low_most_ = 0;
@@ -127,7 +127,7 @@ void RequestRule::add_cpu(double needed, double seconds, double now_s) {
       options_.load_exponent == 0 ? 1 : std::pow(std::max(needed, options_.least_cores), options_.load_exponent);
   if (!cpu_.add(needed, seconds * load, now_s)) return;
   daily_.add(needed, options_.cpu_share, now_s - seconds / 2);
-  // Several pods are heard at once.
+  // Several pods may report at the same time.
   if (now_s > last_heard_s_ && last_heard_s_ > 0) heard_s_ += std::min(now_s - last_heard_s_, kLongestPause_s);
   last_heard_s_ = now_s;
 }
@@ -140,14 +140,14 @@ void RequestRule::add_memory(double needed, double now_s, bool killed) {
   if (!killed) return;
   killed_bytes_ = std::max(needed, is_held(now_s) ? killed_bytes_ : 0);
   killed_s_ = now_s;
-  looked_s_ = 0;  // a pod that is killed again and again does not wait for the next look
+  looked_s_ = 0;  // repeated OOM kills trigger an immediate evaluation
 }
 
 std::optional<double> RequestRule::risen_bytes() const {
   return rises_.wanted(options_.rises_after_days, {options_.memory_rise_ratio, options_.memory_margin_ratio});
 }
 
-// A clock that was set back holds nothing.
+// Ignores a kill in the future, after a clock was set back.
 bool RequestRule::is_held(double now_s) const {
   const double hold_s = risen_bytes() ? options_.risen_kill_hold_s : options_.kill_hold_s;
   return killed_bytes_ > 0 && now_s >= killed_s_ && now_s - killed_s_ < hold_s;
@@ -201,7 +201,7 @@ void RequestRule::unpack(PackReader& in) {
   unpack_histogram(in, read.memory_);
   read.cpu_track_.unpack(in);
   read.memory_track_.unpack(in);
-  // What was kept before kills and days were ends here, and before rises were after them.
+  // Older formats end here: first those without kills and days, then those without rises.
   if (!in.done()) {
     for (double* value : {&read.killed_bytes_, &read.killed_s_}) *value = at_least_zero(in);
     read.daily_.unpack(in);

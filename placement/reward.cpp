@@ -1,4 +1,5 @@
-// reward: the presets of the field exactly as published or repaired, and `weighted`. docs/reference/rewards.md has the formulas.
+// reward: the literature's presets, exactly as published or repaired, and `weighted`. docs/reference/rewards.md has the
+// formulas.
 #include "placement/reward.hpp"
 
 #include <algorithm>
@@ -243,7 +244,8 @@ double energy_term(const RewardConfig& config, double saved_w, double life_s) {
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms) {
   if (!latency_ms || !std::isfinite(*latency_ms)) return hard_ms ? -1.0 : 0.0;
   if (hard_ms && *latency_ms > *hard_ms) return -1;
-  // Only a hard limit: anything within it is right. Only a soft one: worthless at twice that. None: 0 to 100 ms.
+  // Given only a hard limit, anything within it is 1. Given only a soft one, twice that is 0. Without limits: 0 to 100
+  // ms.
   const double soft = soft_ms ? *soft_ms : hard_ms.value_or(0.0);
   const double end = hard_ms ? *hard_ms : soft_ms ? 2 * *soft_ms : 100.0;
   if (*latency_ms <= soft) return 1;

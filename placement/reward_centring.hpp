@@ -1,6 +1,7 @@
-// reward_centring: what is taken from every reward, so that Q stays about differences and does not climb; and the unit that errors are told in.
-// Source   the learner, from errors and level of Q (placement/learner; begun as the mean of a batch); the unit: how much what a
-//          transition is paid varies, in rewards
+// reward_centring: subtracts a learned centre from every reward, so that Q represents differences and does not drift
+// upwards, and keeps the unit in which errors are reported.
+// Source   the learner, from errors and level of Q (placement/learner; initially the mean of a batch); the unit: the
+//          spread of a transition's return, in rewards
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -16,15 +17,15 @@ namespace wattle::placement {
 
 class RewardCentring {
  public:
-  // What is learned; begins anew with another reward.
+  // Learned state; resets with another reward.
   struct State {
-    double centre = 0, spread2 = 0;  // of rewards; of what a transition is paid, squared
+    double centre = 0, spread2 = 0;  // of rewards; squared, of a transition's return
     std::uint64_t steps = 0;
   };
 
-  // `fixed`: the centre, which is then not learned. `scale`: of rewards, after centring.
+  // `fixed`: a centre that is not learned. `scale`: of rewards, after centring.
   RewardCentring(std::optional<double> fixed, double scale) : fixed_(fixed), scale_(scale) {}
-  // Sets reward and unit of each transition by the sums of its own.
+  // Sets reward and unit of each transition from its sums.
   void pay(std::span<models::Transition> batch, std::span<const ReturnSums> sums);
   double centre() const { return fixed_.value_or(state_.centre); }
   const State& state() const { return state_; }

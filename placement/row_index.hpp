@@ -1,6 +1,7 @@
-// row_index: which of a view's nodes a name means, without hashing every name at every decision.
-// Kept     where each candidate of the last call was, and an index of the view's names. Both are guesses: the view is asked
-//          whether its node has that name, so that views may change in between, and a fresh RowIndex finds the same
+// row_index: finds a view's nodes by name without hashing every name at every decision.
+// Cached   the row of each candidate of the last call, and an index of the view's names. Both are hints: each is
+//          checked against the view's node, so that views may change in between, and a fresh RowIndex gives the same
+//          results
 // Errors   none: a name that the view does not have has no row
 // Threads  single owner
 #pragma once
@@ -19,7 +20,7 @@ class RowIndex {
  public:
   static constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
 
-  // For each name the index into view.nodes, or kNoRow. Valid until the next call.
+  // Returns for each name the index into view.nodes, or kNoRow. Valid until the next call.
   std::span<const std::size_t> find(const ClusterView& view, std::span<const std::string> names);
 
  private:

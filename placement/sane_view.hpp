@@ -1,4 +1,4 @@
-// sane_view: what of a view may reach a plan: numbers that are none, or absurd, do not.
+// sane_view: limits a view's numbers to sane values before they reach a plan.
 // Units    in names
 // Errors   none
 // Threads  pure functions
@@ -14,16 +14,16 @@ namespace wattle::placement {
 inline constexpr double kDay_s = 86'400, kHour_s = 3600;
 inline constexpr double kUnknownCores = 16;
 inline constexpr double kUnknownBytes = 1e18;
-inline constexpr double kMostCores = 1e6, kMostBytes = 1e18, kMostJoules = 1e12;  // of anything that a view says
+inline constexpr double kMostCores = 1e6, kMostBytes = 1e18, kMostJoules = 1e12;  // of any value in a view
 
-// What a view says in no number, or in an absurd one, must not reach a plan.
+// Values that are not finite become 0; others are clipped.
 inline double sane(double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0; }
 
 inline Resources sane(const Resources& value) {
   return {sane(value.cpu_cores, kMostCores), sane(value.memory_bytes, kMostBytes)};
 }
 
-// Sizes that nobody told do not keep a node from being used.
+// Unknown sizes get defaults, so that the node can still be used.
 inline Resources size_of(const NodeView& node) {
   Resources size = sane(node.allocatable);
   if (!(size.cpu_cores > 0)) size.cpu_cores = sane(node.values.cpu_cores.value_or(kUnknownCores), kMostCores);

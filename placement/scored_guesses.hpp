@@ -1,7 +1,8 @@
-// scored_guesses: several guesses of one value made one by how far off each has been of late, and a range that follows how often it was missed.
-// Weights  one over the error of each to the fourth (after Bates and Granger 1969: nearly the best of late alone), of errors that fade
-// Range    wider by much after a value that it missed, narrower by little after one within, so that in the long run the wanted share is
-//          within, whatever comes (Gibbs and Candes 2021)
+// scored_guesses: combines several guesses of one value by their recent errors, with a range that adapts to its misses.
+// Weights  the inverse fourth power of each guess's decaying error (after Bates and Granger 1969: nearly the recent
+//          best alone)
+// Range    widens by much after a miss and narrows by little after a hit, so that in the long run the wanted share is
+//          within, for any sequence (Gibbs and Candes 2021)
 // Errors   none; unpack: the reader's
 // Threads  values
 #pragma once
@@ -21,7 +22,7 @@ class ScoredGuesses {
  public:
   using Guesses = std::array<std::optional<double>, N>;
 
-  // `keep`: what is left of the errors before.
+  // `keep`: decay factor of the earlier errors.
   void judge(const Guesses& guesses, double value, double keep) {
     for (std::size_t i = 0; i < N; ++i) {
       if (!guesses[i]) continue;
@@ -30,9 +31,10 @@ class ScoredGuesses {
       weight_[i] = weight_[i] * keep + 1;
     }
   }
-  // Squared errors below `least_square` are alike. Of guesses that were never judged `first` alone has a say, and must be there.
+  // Squared errors below `least_square` count as equal. Among guesses that were never judged only `first` counts; it
+  // must have a value.
   struct Together {
-    double value = 0, mean_square = 0;  // of the errors that its guesses had
+    double value = 0, mean_square = 0;  // of the past errors of its guesses
   };
   Together together(const Guesses& guesses, double least_square, std::size_t first) const {
     double sum = 0, squares = 0, weights = 0;
@@ -66,11 +68,11 @@ class ScoredGuesses {
   }
 
  private:
-  std::array<double, N> square_{};  // of errors, faded
+  std::array<double, N> square_{};  // of errors, decayed
   std::array<double, N> weight_{};  // of values in square_
 };
 
-// The range after a value. `share` of them should be within; `step`: of its logarithm.
+// Returns the range after a value. `share`: the wanted share within; `step`: step of the range's logarithm.
 inline double followed_range(double range, bool within, double share, double step, double least, double most) {
   return std::clamp(range * std::exp(step * (within ? share - 1 : share)), least, most);
 }

@@ -5,9 +5,9 @@
 
 namespace wattle::placement {
 
-// The growth of capital is greatest, to the second order, at mean / mean square.
+// The capital's growth is greatest, to the second order, at mean / mean square.
 double SequentialTest::stake(double sign) const {
-  constexpr double kLeast = 0.05;  // a bet that is never made never wins
+  constexpr double kLeast = 0.05;  // a bet of zero could never win
   return std::clamp(sign * mean_ / std::max(square_, 1e-6), kLeast, options_.largest_stake);
 }
 
@@ -36,7 +36,7 @@ bool SequentialTest::restore(const SequentialTestState& state) {
   return true;
 }
 
-// Left out: it has cost no more so far. Heard: it has cost too much.
+// While gated: the trial succeeds if its blocks cost no more so far. While in use: it fails if it has cost too much.
 bool SequentialTest::trial_over(double difference, double block_s) {
   if (!on_trial_ || !(block_s >= 0) || !std::isfinite(block_s)) return false;
   trial_s_ += block_s;
@@ -72,7 +72,7 @@ bool SequentialTest::add(double difference, double block_s) {
     return false;
   }
   rest_s_ = tried && !enough && !network_gated_ ? options_.rest_s : 0;
-  // What lets it in has not shown that it is ahead: what it costs from now on counts.
+  // A network that enters on a trial has not been shown to be ahead, so its cost counts from now on.
   on_trial_ = tried && !enough && network_gated_;
   trial_s_ = behind_s_ = 0;
   network_gated_ = !network_gated_;

@@ -1,16 +1,18 @@
-// sequential_test: is the network behind the planner? Decided block after block, at any time, with a stated rate of false alarms.
-// Input    of each block of decisions the joules that the network's choices cost beyond the planner's, over what the block's pods
-//          cost on average: within -1..1, positive: the network costs more (placement/paired_simulation makes them)
-// Method   betting against "not behind": capital grows by log(1 + stake x difference), the stake set from earlier blocks only,
-//          never below 0 (a CUSUM of a test martingale). Whatever the differences' distribution, and however they depend on
-//          earlier ones, as long as each is 0 or less on average given the past the mean number of blocks to a false alarm is at
-//          least `run_blocks` (e-detector: Shin, Ramdas, Rinaldo 2022; Ville's inequality). Left out, the same bet the other way
-//          round lets the network back, with `back_blocks`; and in, where it begins left out
-// Trial    of a network that something speaks for: it comes in when its first blocks cost no more, within `trial_tolerance`, and while it has
-//          not shown more than that it may not cost `trial_loss_s` more in total, in seconds of what the copies draw. Beyond that it
-//          is left out, and tried again as at first after `rest_s`: what it may cost is bounded of each day, and a bad day is not held
-//          against it for ever
-// Errors   none: what is no number is not added
+// sequential_test: decides at any time, block by block, whether the network is behind the planner, with a stated rate
+// of false alarms.
+// Input    per block of decisions the joules that the network's choices cost beyond the planner's, relative to the mean
+//          cost of the block's pods: within -1..1, positive: the network costs more (placement/paired_simulation
+//          computes it)
+// Method   betting against "not behind": capital grows by log(1 + stake x difference), the stake set from earlier
+//          blocks only, never below 0 (a CUSUM of a test martingale). For any distribution and dependence of the
+//          differences, as long as each is 0 or less on average given the past, the mean number of blocks to a false
+//          alarm is at least `run_blocks` (e-detector: Shin, Ramdas, Rinaldo 2022; Ville's inequality). While the
+//          network is gated, the opposite bet is made, with `back_blocks`; winning it opens the gate
+// Trial    for a network with a certificate. The gate opens if the first blocks cost no more, within `trial_tolerance`.
+//          It closes again when the network has cost `trial_loss_s` more in total, in seconds of the copies' power,
+//          unless it has proved itself before. The next trial is after `rest_s`. This bounds the cost per day, and a
+//          bad day does not exclude the network for ever
+// Errors   none: values that are not finite are ignored
 // Threads  value, single owner
 #pragma once
 
@@ -24,24 +26,24 @@ struct SequentialTestOptions {
   double run_blocks = 2000;  // with blocks of ten decisions one false alarm in 20,000 decisions
   double back_blocks = 200;
   double largest_stake = 0.9;
-  double memory_blocks = 50;     // that stakes are set from
-  bool begins_gated = false;     // a network must show that it is ahead before it is heard at all
-  bool begins_on_trial = false;  // it begins left out, too, but less lets it in
+  double memory_blocks = 50;     // over which stakes are set
+  bool begins_gated = false;     // a network must be shown to be ahead before it serves
+  bool begins_on_trial = false;  // begins gated, but needs less evidence to serve
   std::uint64_t trial_blocks = 3;
   double trial_tolerance = 0.01;
   double trial_loss_s = 0.005 * 86'400;  // half a percent of a day's joules
   double rest_s = 86'400;
 };
 
-// What a restart must not forget.
+// State to keep over a restart.
 struct SequentialTestState {
   bool network_gated = false;
   double evidence = 0, mean = 0, mean_square = 1;
   std::uint64_t blocks = 0, changes = 0;
   bool on_trial = false;
   double trial_s = 0,
-         behind_s = 0;  // of blocks on trial: how long they were, and what they cost more, in seconds of what is drawn
-  double rest_s = 0;    // until it is tried again; 0: it is not
+         behind_s = 0;  // of blocks on trial: their length, and their additional cost, in seconds of the copies' power
+  double rest_s = 0;    // until it is retried; 0: not waiting
 };
 
 class SequentialTest {
@@ -51,7 +53,7 @@ class SequentialTest {
         network_gated_(options.begins_gated || options.begins_on_trial),
         capital_(capital_of(network_gated_)),
         on_trial_(options.begins_on_trial) {}
-  // Of a block that lasted so long. True: the verdict has changed.
+  // Adds a block of that length. Returns true if the verdict changed.
   bool add(double difference, double block_s = 0);
   bool network_gated() const { return network_gated_; }
   void begin_anew() { *this = SequentialTest(options_); }
@@ -61,12 +63,12 @@ class SequentialTest {
     return {network_gated_, capital_.level(), mean_,    square_,   blocks_,
             changes_,       on_trial_,        trial_s_, behind_s_, rest_s_};
   }
-  // False: it is no state that a test can be in, and nothing changes.
+  // Returns false, without a change, if no test can have this state.
   bool restore(const SequentialTestState& state);
 
-  double evidence() const { return capital_.level(); }  // log; of being behind, or of being ahead again while left out
-  double limit() const { return capital_.limit(); }     // where the verdict changes
-  double mean() const { return mean_; }                 // of late, positive: behind
+  double evidence() const { return capital_.level(); }  // log; of being behind, or of being ahead again while gated
+  double limit() const { return capital_.limit(); }     // level at which the verdict changes
+  double mean() const { return mean_; }                 // recent; positive: behind
   std::uint64_t blocks() const { return blocks_; }
   std::uint64_t changes() const { return changes_; }
   const SequentialTestOptions& options() const { return options_; }

@@ -37,9 +37,9 @@ const Columns& columns() {
   return found;
 }
 
-constexpr std::size_t kDemand = 2, kDemandOfNode = 3, kPlanKnown = 10, kSameApp = 11;  // of the pod
-constexpr std::size_t kNodes = 5, kFill = 7;                                           // of the context
-constexpr float kKindStep = 0.25F;  // curves and fills that differ by less are of one kind
+constexpr std::size_t kDemand = 2, kDemandOfNode = 3, kPlanKnown = 10, kSameApp = 11;  // in the pod's features
+constexpr std::size_t kNodes = 5, kFill = 7;                                           // in the context
+constexpr float kKindStep = 0.25F;  // smaller differences of curves and fills count as the same kind
 
 float at(const models::Observation& seen, std::size_t row, std::size_t feature) {
   return seen.node[row * models::kNodeFeatures + feature];

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 3> kReasons = {"the zone has its share of
                                                       "PreferNoSchedule taint that the pod does not tolerate"};
 using Excess = std::array<std::uint64_t, kReasons.size()>;  // compared in this order
 
-// Replicas of one owner. Few zones have any: a list is faster than a map.
+// Replicas of one owner. A list, which is faster than a map for few zones.
 struct Replicas {
   std::uint64_t all = 0;
   std::vector<std::pair<std::string_view, std::uint64_t>> by_zone;
@@ -43,7 +43,7 @@ Replicas count_replicas(const ClusterView& view) {
   return replicas;
 }
 
-// How many of `replicas` are above the cap once the pod is there.
+// Number of replicas above the cap with the pod there.
 std::uint64_t above(std::uint64_t cap, std::uint64_t replicas) { return replicas + 1 > cap ? replicas + 1 - cap : 0; }
 
 }  // namespace

@@ -83,7 +83,7 @@ class TabularTrainer final : public models::QTrainer {
   std::uint64_t steps() const override { return steps_; }
   models::Weights weights() const override { return {{kTable, tensor(table_)}}; }
   models::Weights checkpoint() const override {
-    // Two floats hold any count of steps that a process can take.
+    // Two floats can represent any number of steps of a process.
     const std::vector<float> steps{static_cast<float>(steps_ >> 20U), static_cast<float>(steps_ & 0xfffffU)};
     return {{kOnlineTable, tensor(table_)}, {kVisits, tensor(visits_)}, {kSteps, tensor(steps)}};
   }

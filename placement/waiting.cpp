@@ -10,17 +10,17 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kReadingVariance = 9e-4;  // of one reading
-constexpr double kSlopeVariance = 1.0;     // of a slope round that of the fleet
+constexpr double kSlopeVariance = 1.0;     // of a slope around that of the fleet
 constexpr double kWaitMemory = 5000;       // readings
-constexpr double kWaitForget = 0.1;        // of what is known, kept when readings contradict it
+constexpr double kWaitForget = 0.1;        // share of the data kept when readings contradict it
 constexpr double kSurelyWaits = 0.999;
 constexpr std::size_t kSweeps = 30;
 constexpr double kSettledSlope = 1e-7;
 constexpr double kResidualMemory = 0.02;
 
-// Mean of (X - t)+ where X is normal.
+// Mean of (X - t)+ for a normal X.
 double mean_above(double mean, double spread, double t) {
-  constexpr double kFar = 8;  // spreads; what is left out is below 1e-16
+  constexpr double kFar = 8;  // spreads; the rest is below 1e-16
   const double away = mean - t;
   if (away >= kFar * spread) return away;
   if (away <= -kFar * spread) return 0;
@@ -34,7 +34,7 @@ double mean_above(double mean, double spread, double t) {
 double WaitingCurve::wait(double mean_cores, double variance, double cores) const {
   if (!(mean_cores > 0) && !(variance > 0)) return 0;
   if (!(cores > 0)) return 1;
-  constexpr double kMost = 1e6;  // beyond it everybody waits
+  constexpr double kMost = 1e6;  // beyond it all tenants wait
   const double mean = std::clamp(mean_cores / cores, 0.0, kMost);
   const double spread = variance > 0 ? std::min(std::sqrt(variance) / cores, kMost) : 0.0;
   double sum = 0;
@@ -69,7 +69,8 @@ bool WaitingModel::observe(double utilisation, double waiting, const WaitingCurv
   }
   ++samples_;
   const double error = waiting - std::min(predicted, 1.0);
-  // Nobody knows how much more is wanted where everybody waits, nor what a load below the first knot says.
+  // A reading is uninformative if all tenants wait (the unmet demand is unknown) or if the load is below the first
+  // knot.
   const bool silent = !(basis[0] > 0) || (waiting > kSurelyWaits && predicted >= 1);
   if (silent) return true;
   residual_var_ += std::max(kResidualMemory, 1.0 / static_cast<double>(samples_)) * (error * error - residual_var_);
@@ -88,7 +89,8 @@ bool WaitingModel::observe(double utilisation, double waiting, const WaitingCurv
   return true;
 }
 
-// Least squares under slopes >= 0, coordinate by coordinate: the problem is convex, so that it ends at its one solution.
+// Least squares with slopes >= 0, by coordinate descent: the problem is convex, so that it converges to its only
+// solution.
 void WaitingModel::fit(const WaitingCurve& fleet) {
   constexpr double kPull = kReadingVariance / kSlopeVariance;
   for (std::size_t sweep = 0; sweep < kSweeps; ++sweep) {
@@ -154,7 +156,7 @@ std::optional<double> waiting_ratio(const NodeView& node) {
   const auto queued = static_cast<double>(*values.kernel.run_queue_us),
              ran = static_cast<double>(*values.kernel.on_cpu_us);
   if (!(queued + ran > 0) || !std::isfinite(queued + ran)) return 0.0;
-  // A task that is throttled is in the queue, too. The interval is what it takes to run so long on so many cores.
+  // A throttled task is in the queue, too. The interval follows from the running time and the cores used.
   const double used_cores = values.cpu_used_cores.value_or(0);
   const double throttled_us = used_cores > 0 ? std::max(0.0, node.throttled_cores) * ran / used_cores : 0.0;
   return std::clamp((queued - std::min(queued, throttled_us)) / (queued + ran), 0.0, 1.0);

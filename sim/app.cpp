@@ -18,7 +18,7 @@ void usage(std::FILE* to, std::span<const Subcommand> commands) {
     std::fprintf(to, "  %-12s %s\n", std::string(each.name).c_str(), std::string(each.help).c_str());
 }
 
-// Each command tells its own part; nothing of it is known here but its name.
+// Each command prints its own section; this function only knows its name.
 int man_page(const char* section, std::span<const Subcommand> commands) {
   cmdline::Outline program{
       "wattle-sim",

@@ -1,5 +1,6 @@
-// app: a program of subcommands, as a table that can be read: wattle-sim (sim/commands/all.cpp), wattle-sim-live (sim/live_main.cpp).
-// Errors   exit codes: 0 done, 1 the world failed (message on standard error), 2 wrong usage
+// app: a program of subcommands, described by a table: wattle-sim (sim/commands/all.cpp), wattle-sim-live
+// (sim/live_main.cpp).
+// Errors   exit codes: 0 done, 1 the environment failed (message on standard error), 2 wrong usage
 // Threads  main thread
 #pragma once
 
@@ -12,7 +13,7 @@ struct Subcommand {
   std::string_view name;
   std::string_view help;              // one line
   int (*run)(int argc, char** argv);  // argv[0] is the subcommand
-  std::string_view variant = {};      // a word behind it that makes it another command, with other options
+  std::string_view variant = {};      // second word that selects another command with its own options
 };
 
 int run_app(std::span<const Subcommand> commands, int argc, char** argv);

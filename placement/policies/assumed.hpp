@@ -1,5 +1,5 @@
-// assumed: pods that were bound but that telemetry cannot show yet, with what a scheduler assumes of their use; every load-aware
-// scheduler of the field keeps such a list.
+// assumed: bound pods that telemetry cannot show yet, with the usage that a scheduler assumes for them. Every
+// load-aware scheduler of the field keeps such a list.
 // Units    cores, bytes; seconds on the view's clock
 // Errors   none
 // Threads  single owner
@@ -18,7 +18,7 @@ inline double on_view_clock_s(MonoTime at) { return seconds(at.time_since_epoch(
 class AssumedPods {
  public:
   void add(std::string_view node, double at_s, Resources use) { pods_[std::string(node)].push_back({at_s, use}); }
-  // Of pods on `node` bound after `since_s`; forgets those that are older than an hour.
+  // Sums over the pods on `node` that were bound after `since_s`. Drops entries older than an hour.
   Resources sum(const std::string& node, double since_s, double now_s) {
     Resources sum;
     const auto found = pods_.find(node);

@@ -1,4 +1,4 @@
-// Policies that each pick the feasible node of least cost; ties go to the first.
+// cost: policies that each pick the feasible node of least cost; ties go to the first.
 #include "placement/policies/cost.hpp"
 
 #include <algorithm>
@@ -58,9 +58,9 @@ void CostPolicy::score(PolicyContext& context, std::span<double> values) {
     best = std::max(best, values[row]);
     worst = std::min(worst, values[row]);
   }
-  constexpr double kSame = 1e-6;  // of what the costs are: rounding
+  constexpr double kSame = 1e-6;  // relative to the costs: rounding
   if (!plans() && best - worst <= kSame * std::max(1.0, std::abs(best))) return;
-  // What it chooses is the best by a margin that no rounding takes; none (sizes that a plan has no place for): by cost.
+  // The chosen node wins by a margin above rounding. Without a choice (sizes outside the plan) the cost decides.
   for (const std::size_t row : context.feasible())
     if (chosen && context.node(row) == *chosen) values[row] = best + std::max(1e-3, 0.01 * (best - worst));
 }

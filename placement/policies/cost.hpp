@@ -1,4 +1,4 @@
-// cost: policies that choose by what a node costs, the planner among them, which looks at the pods to come as well.
+// cost: policies that choose by the cost of a node. One of them is the planner, which also considers the pods to come.
 // Units    watts
 // Errors   none
 // Threads  single owner
@@ -15,8 +15,8 @@
 
 namespace wattle::placement {
 
-// Chooses the node of least cost; its values are the costs turned round, what it chooses above all others, but where all cost
-// the same.
+// Chooses the node of least cost. The values are the negated costs, with the choice above all others unless all costs
+// are equal.
 class CostPolicy : public Policy {
  public:
   using Policy::Policy;
@@ -24,9 +24,9 @@ class CostPolicy : public Policy {
   std::optional<std::size_t> choose(PolicyContext& context) override;
 
  private:
-  // Whether it chooses among nodes of equal cost for a reason of its own.
+  // Returns whether the choice among nodes of equal cost is deliberate.
   virtual bool plans() const { return false; }
-  // Of a node that fits. Amortised cost where a policy has no cost of a node alone.
+  // Cost of a node that fits. Default: amortised cost.
   virtual double cost(const Fleet& fleet, std::size_t node, const PodEstimate& ask) {
     return amortised_cost_w(fleet, node, ask);
   }

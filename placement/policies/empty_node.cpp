@@ -1,5 +1,5 @@
-// A node without pods if there is one, else the least allocated: it spreads, so that each application has a node to itself for as long
-// as there are nodes enough.
+// empty_node: prefers a node without pods, otherwise the least allocated. It spreads, so that each application has its
+// own node while there are enough.
 #include "placement/policies/makers.hpp"
 
 namespace wattle::placement {
@@ -10,7 +10,7 @@ class EmptyNode final : public Policy {
  public:
   using Policy::Policy;
   void score(PolicyContext& context, std::span<double> values) override {
-    constexpr double kEmpty = 2 * static_cast<double>(kMaxNodeScore);  // more than any node with pods can have
+    constexpr double kEmpty = 2 * static_cast<double>(kMaxNodeScore);  // above the score of any node with pods
     for (const std::size_t row : context.feasible()) {
       const KubeNode node = context.kube_node(row);
       values[row] = static_cast<double>(least_allocated(node, context.kube_pod())) + (node.pods == 0 ? kEmpty : 0);

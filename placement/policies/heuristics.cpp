@@ -1,4 +1,4 @@
-// Policies that need no model: kube-scheduler's own scores, counts of pods, turns and chance.
+// heuristics: policies without a model: kube-scheduler's own scores, pod counts, round robin and random.
 #include "placement/policies/makers.hpp"
 
 namespace wattle::placement {
@@ -40,7 +40,7 @@ class RoundRobin final : public Policy {
   }
 };
 
-// All alike: the draw among ties decides.
+// All values are equal: the draw among ties decides.
 class AtRandom final : public Policy {
  public:
   using Policy::Policy;

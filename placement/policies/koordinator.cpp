@@ -1,8 +1,9 @@
-// Koordinator's LoadAwareScheduling: pkg/scheduler/plugins/loadaware/load_aware.go and estimator/default_estimator.go with
-// their default arguments. What was bound since the last report is reserved by its estimate (a view has no use of single pods,
-// with which the source refines the estimate of those bound within a report's interval). A node that told nothing for 180 s passes
-// the filter and scores 0. The filter by usage with this pod in it (CPU 65 %, memory 95 %, whole percents) leaves pods pending;
-// a policy ranks, so that when it refuses every node the scores decide.
+// koordinator: Koordinator's LoadAwareScheduling: pkg/scheduler/plugins/loadaware/load_aware.go and
+// estimator/default_estimator.go with their default arguments. Pods bound since the last report reserve their estimate.
+// The source refines the estimate of pods bound within a report's interval by their usage; a view has no usage per pod.
+// A node without a report for 180 s passes the filter and scores 0. The filter by usage including this pod (CPU 65 %,
+// memory 95 %, whole percents) leaves pods pending; a policy only ranks, so that the scores decide if it rejects every
+// node.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +15,7 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kCpuFactor = 0.85, kMemoryFactor = 0.70;                             // of the request
-constexpr double kDefaultCpuCores = 0.25, kDefaultMemoryBytes = 200.0 * 1024 * 1024;  // of a pod that requests none
+constexpr double kDefaultCpuCores = 0.25, kDefaultMemoryBytes = 200.0 * 1024 * 1024;  // of a pod without requests
 constexpr double kExpired_s = 180;
 constexpr double kCpuThreshold_pct = 65, kMemoryThreshold_pct = 95;
 

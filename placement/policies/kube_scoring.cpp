@@ -6,9 +6,10 @@
 namespace wattle::placement {
 
 KubePod kube_pod(const Resources& request) {
-  // What views and fleets say may be no number, or absurd; a hundred times a thousandth of a core must be an integer.
+  // Values of views and fleets may not be finite or may be out of range; a hundred times the millicores must fit an
+  // integer.
   const auto sane = [](double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0; };
-  // Quantities round up, as resource.Quantity does.
+  // Quantities round up, as in resource.Quantity.
   return {static_cast<std::int64_t>(std::ceil(sane(request.cpu_cores, 1e12) * 1000 - 1e-9)),
           static_cast<std::int64_t>(std::ceil(sane(request.memory_bytes, 1e15)))};
 }
@@ -31,7 +32,7 @@ void remove_pod(KubeNode& node, const KubePod& pod) {
 
 bool fits(const KubeNode& node, const KubePod& pod) {
   if (node.pods + 1 > node.allocatable_pods) return false;
-  // A resource that the pod does not ask for cannot be short.
+  // A resource that the pod does not request cannot be short.
   const bool cpu = pod.milli_cpu == 0 || pod.milli_cpu <= node.allocatable_milli_cpu - node.requested_milli_cpu;
   const bool memory =
       pod.memory_bytes == 0 || pod.memory_bytes <= node.allocatable_memory_bytes - node.requested_memory_bytes;
@@ -78,7 +79,7 @@ std::int64_t most_allocated(const KubeNode& node, const KubePod& pod) {
 
 std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod) {
   if (pod.milli_cpu == 0 && pod.memory_bytes == 0) return 0;
-  double deviation = 0;  // one resource alone has none
+  double deviation = 0;  // 0 for a single resource
   if (node.allocatable_milli_cpu != 0 && node.allocatable_memory_bytes != 0) {
     const double cpu = fraction_of(node.requested_milli_cpu + pod.milli_cpu, node.allocatable_milli_cpu);
     const double memory = fraction_of(node.requested_memory_bytes + pod.memory_bytes, node.allocatable_memory_bytes);

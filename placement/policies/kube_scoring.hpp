@@ -1,8 +1,7 @@
-// kube_scoring: what a default kube-scheduler makes of a pod and its feasible nodes, in its own integer arithmetic.
-// Source   kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated, most_allocated, balanced_allocation as in 1.26
-// to 1.35;
-//          useRequested differs between the two) and util/pod_resources.go (100m, 200 MiB for what a pod does not
-//          request)
+// kube_scoring: scores of a default kube-scheduler for a pod and its feasible nodes, in its own integer arithmetic.
+// Source   kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated, most_allocated,
+//          balanced_allocation as in 1.26 to 1.35; useRequested differs between the two) and util/pod_resources.go
+//          (100m, 200 MiB for a pod without requests)
 // Units    CPU in millicores, memory in bytes, scores 0..100 per plugin; both plugins have weight 1 by default
 // Errors   none
 // Threads  pure
@@ -18,11 +17,11 @@ inline constexpr std::int64_t kMaxNodeScore = 100;
 inline constexpr std::int64_t kDefaultMilliCpuRequest = 100;
 inline constexpr std::int64_t kDefaultMemoryRequestBytes = 200LL * 1024 * 1024;
 
-// One node as the scheduler's cache has it.
+// A node as in the scheduler's cache.
 struct KubeNode {
   std::int64_t allocatable_milli_cpu = 0, allocatable_memory_bytes = 0, allocatable_pods = 110;
   std::int64_t requested_milli_cpu = 0, requested_memory_bytes = 0;  // as requested
-  std::int64_t nonzero_milli_cpu = 0, nonzero_memory_bytes = 0;      // with defaults for what was not requested
+  std::int64_t nonzero_milli_cpu = 0, nonzero_memory_bytes = 0;      // with defaults for missing requests
   std::int64_t pods = 0;
 };
 

@@ -1,4 +1,4 @@
-// makers: what makes each policy; for the registry and for the files that define them.
+// makers: factory functions of the policies, for the registry and the files that define them.
 // Errors   none
 // Threads  any
 #pragma once

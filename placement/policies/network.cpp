@@ -91,7 +91,7 @@ NetworkPolicy::NetworkPolicy(std::shared_ptr<const models::QNetwork> network, co
   network_ = std::move(network);
 }
 
-// Where nobody knows the cluster there is no plan to be seen.
+// Without a cluster model there is no plan.
 std::optional<PlanView> NetworkPolicy::plan_view(PolicyContext& context) {
   if (!options_.plan || !context.has_knowledge()) return std::nullopt;
   PlanView view = planner_.view(context.fleet(), context.ask(), context.row_nodes());
@@ -113,7 +113,7 @@ void NetworkPolicy::score(PolicyContext& context, std::span<double> values) {
     best = std::max(best, values[row]);
     if (context.node(row) == *context.plan->pick) kept = row;
   }
-  // Above all others by more than what counts as a tie.
+  // Exceeds all others by more than a tie.
   if (kept && best <= values[*kept] + options_.margin) values[*kept] = best + 1e-3;
 }
 
@@ -169,7 +169,7 @@ namespace {
 class HighestQ final : public Policy {
  public:
   using Policy::Policy;
-  // Where nobody has reckoned them, the amortised watts are the prior of a cluster that tells no more (observe_unplanned).
+  // Without computed values, the amortised watts are the prior (observe_unplanned).
   void score(PolicyContext& context, std::span<double> values) override {
     if (!context.q.empty()) {
       std::copy(context.q.begin(), context.q.end(), values.begin());

@@ -1,9 +1,9 @@
-// network: the learned network as a policy among the others, and what it is shown.
-// Method   the planner's view of the pod gives features and prior (placement/features); the node of highest prior + residual
-//          wins, but the plan's own choice stays unless another is better by at least `margin`, so that a network that has learned
-//          nothing (residual 0) is the planner
+// network: the learned network as a policy, and the input that it receives.
+// Method   the planner's view of the pod gives features and prior (placement/features). The node of highest prior +
+//          residual wins, but the plan's own choice stays unless another is better by at least `margin`. A network that
+//          has learned nothing (residual 0) therefore equals the planner
 // Units    Q and margin in W0, the mean amortised watts per place of the nodes compared
-// Errors   none: no node fits -> nothing chosen; a residual that is not finite is 0 (models/frozen)
+// Errors   none: no node fits -> no choice; a residual that is not finite is 0 (models/frozen)
 // Threads  single owner; the network is shared and immutable
 #pragma once
 
@@ -22,10 +22,10 @@
 
 namespace wattle::placement {
 
-// The part of the fleet that features are made of: no names, no telemetry but cores in use, curves as the fleet has them.
+// Fills the part of a view that features use: no names, no telemetry except cores in use, and the fleet's curves.
 void fill_view(const Fleet& fleet, ClusterView& view);
 
-// One waiting pod as the network sees it.
+// The network's input for one waiting pod.
 struct PlannedAsk {
   PlanView plan;
   models::Observation observation;
@@ -34,11 +34,11 @@ PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const PodEstima
 // The same without a plan: the pod's predicted demand and life, and the amortised rank as prior.
 PlannedAsk observe_unplanned(const Fleet& fleet, const PodEstimate& ask, ClusterView& scratch);
 
-// The network on a shortlist (placement/shortlist) of at most so many valid nodes (0: all), as if there were no others. The others are
-// worth no more than what it likes least of the ones that it was shown.
+// Applies the network to a shortlist (placement/shortlist) of at most `most` valid nodes (0: all), as if there were no
+// others. The other nodes get at most the lowest value on the shortlist.
 class Shortlisted final : public models::QNetwork {
  public:
-  // It outlives this.
+  // `network` must outlive this object.
   Shortlisted(const models::QNetwork& network, std::size_t most) : network_(network), most_(most) {}
   void residual(const models::Observation& observation, std::span<float> out) const override;
   std::uint64_t step() const override { return network_.step(); }
@@ -49,8 +49,8 @@ class Shortlisted final : public models::QNetwork {
   std::size_t most_;
 };
 
-// On a view it ranks by the q that it is given, made with its plan; on a fleet alone it asks its own network, and without one is the
-// plan's choice.
+// On a view it ranks by the given q, which was computed with its plan. On a fleet alone it evaluates its own network;
+// without one it is the plan's choice.
 class NetworkPolicy final : public Policy {
  public:
   NetworkPolicy(const PolicyInfo& info, const NetworkOptions& options)
@@ -69,7 +69,8 @@ class NetworkPolicy final : public Policy {
   void ended(const PodEvent& pod) override;
 
   void set_network(std::shared_ptr<const models::QNetwork> network) { network_ = std::move(network); }
-  // On fleets, since construction: choices, those among them that were not the plan's, and that were because of the gate.
+  // Counts on fleets since construction: choices, choices that differ from the plan's, and plan choices because of the
+  // gate.
   std::uint64_t choices() const { return choices_; }
   std::uint64_t deviations() const { return deviations_; }
   std::uint64_t network_gated() const { return network_gated_; }
@@ -82,7 +83,7 @@ class NetworkPolicy final : public Policy {
   NetworkOptions options_;
   std::shared_ptr<const models::QNetwork> network_;
   Planner planner_{PlannerOptions{}};
-  Planner copies_planner_{PlannerOptions{}};  // what is planned for copies must not become the cluster's
+  Planner copies_planner_{PlannerOptions{}};  // separate, because plans for copies must not become the cluster's
   SequentialTest network_gate_;
   PairedSimulation copies_;
   ClusterView view_;
@@ -91,7 +92,8 @@ class NetworkPolicy final : public Policy {
   std::uint64_t choices_ = 0, deviations_ = 0, network_gated_ = 0;
 };
 
-// The valid node of highest prior + residual; `keep` (if given) unless it is beaten by `margin`. residual is [nodes].
+// Returns the valid node of highest prior + residual; `keep` (if given) unless another is better by `margin`. residual
+// is [nodes].
 std::optional<std::size_t> best_node(const models::Observation& observation, std::span<const float> residual,
                                      std::optional<std::size_t> keep, double margin);
 

@@ -1,4 +1,4 @@
-// What every policy is given, and how one alone chooses.
+// policy: builds the input of every policy, and makes the default choice of a policy that decides alone.
 #include "placement/policies/policy.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ const Fleet& PolicyContext::fleet() {
     fleet_ = &knowledge_->fleet(*view_, feasible_nodes());
     return *fleet_;
   }
-  constexpr std::uint64_t kReviseEvery = 64;  // decisions: nobody says when the curves moved
+  constexpr std::uint64_t kReviseEvery = 64;  // decisions, because changes of the curves are not reported
   own_fleet_ = fleet_of(*view_);
   own_fleet_->revision = (turn + 1) / kReviseEvery + 1;
   own_fleet_->only = feasible_nodes();
@@ -49,8 +49,8 @@ const PodEstimate& PolicyContext::ask() {
   return *ask_;
 }
 
-// Requests are all that a view tells: a pod that requests nothing weighs nothing on its node, where the scheduler would count
-// 100m and 200 MiB.
+// A view has only requests: a pod without requests adds nothing to its node, where the scheduler would count 100m and
+// 200 MiB.
 KubeNode PolicyContext::kube_node(std::size_t row) const {
   if (!scheduler.empty()) return scheduler[node(row)];
   if (view_ == nullptr) return placement::kube_node(fleet_->nodes[row]);

@@ -1,9 +1,10 @@
-// policy: what ranks the feasible nodes of one decision, by one interface: the network, the planner, every heuristic and other people's
-// schedulers, live and in the simulator.
-// Masks    are not its business: it is given the rows that may be chosen, and what it says of others is not read. So no
-//          policy can violate a hard constraint while a node satisfies it
-// Values   one per row, higher is better; rewards for those that `explore` (a margin means something then), else anything
-// Truth    none is reachable from here: a policy that needs it lives in sim/policies
+// policy: the interface for ranking the feasible nodes of one decision. The network, the planner, every heuristic and
+// other schedulers implement it, live and in the simulator.
+// Masks    apply outside: a policy receives the rows that may be chosen, and its values for others are ignored. A
+//          policy can therefore not violate a hard constraint while a node satisfies it
+// Values   one per row, higher is better; rewards for policies that `explore` (so that a margin has a unit), otherwise
+//          any scale
+// Truth    never reachable from here: a policy that needs it lives in sim/policies
 // Errors   none
 // Threads  a policy has a single owner
 #pragma once
@@ -27,28 +28,30 @@ namespace wattle::placement {
 class Policy;
 class PlanMaker;  // placement/plan.hpp
 
-// Of the policy `dqn`; the others have none.
+// Options of the policy `dqn` only.
 struct NetworkOptions {
-  // Q by which another node must beat the plan's; 0: any. Of many nodes that are nearly equal the best is often one that only looks so.
+  // Minimum advantage in Q over the plan's node; 0: any. Among many nearly equal nodes the best is often best by error
+  // only.
   double margin = 0.1;
   std::size_t shortlist = 10;  // nodes that the network ranks where there is a plan (placement/shortlist); 0: all
-  bool plan = true;            // false: features and prior without the planner, and nothing to fall back to
-  // The plan's choices serve while the network is behind them; needs a plan. A controller's gate is its decision engine's.
+  bool plan = true;            // false: features and prior without the planner, and no fallback
+  // The plan's choices serve while the network is behind them; needs a plan. In a controller the decision engine has
+  // the gate.
   std::optional<SequentialTestOptions> gate;
-  bool lives_known = false;  // an Ask's life is when it will end
+  bool lives_known = false;  // the estimate's life is the actual end of the pod
 };
 
 struct PolicyInfo {
   std::string_view name;    // in configuration, API and records; never changes
-  std::string_view reason;  // why its node, for people
+  std::string_view reason;  // reason for its choice, for people
   std::unique_ptr<Policy> (*make)(const PolicyInfo&, const NetworkOptions&) = nullptr;
-  bool learns = false;     // the network's residual counts
+  bool learns = false;     // uses the network's residual
   bool explores = false;   // its values are rewards
-  bool draws = false;      // chance is what it decides by: nodes of equal value are no reason to be neutral
-  bool telemetry = false;  // it reads what nodes told: there is nothing for it to go by where there is a fleet alone
+  bool draws = false;      // decides at random: equal values do not make the advice neutral
+  bool telemetry = false;  // reads telemetry, so that it has no input on a fleet alone
 };
 
-// One decision, as a policy sees it: on a view, as telemetry told it, or on a fleet alone, each of whose nodes is a row then.
+// The input of a policy for one decision: a view with telemetry, or a fleet alone, whose nodes are the rows.
 class PolicyContext {
  public:
   PolicyContext(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> node,
@@ -59,36 +62,36 @@ class PolicyContext {
   PolicyContext(const PolicyContext&) = delete;
   PolicyContext& operator=(const PolicyContext&) = delete;
 
-  // Null: a fleet alone.
+  // Null for a fleet alone.
   const ClusterView* view() const { return view_; }
-  // Of a row of a view.
+  // Requires a view.
   const NodeView& node_view(std::size_t row) const { return view_->nodes[node_[row]]; }
   std::size_t rows() const { return view_ != nullptr ? node_.size() : fleet_->nodes.size(); }
-  // Of a row: index into the nodes of view and fleet.
+  // Returns the row's index into the nodes of view and fleet.
   std::size_t node(std::size_t row) const { return view_ != nullptr ? node_[row] : row; }
-  // Those of the rows of a view.
+  // Indices of a view's rows.
   std::span<const std::size_t> row_nodes() const { return node_; }
   bool has_knowledge() const { return knowledge_ != nullptr; }
-  // Rows.
+  // Returns feasible rows.
   std::span<const std::size_t> feasible();
-  // What is known of the nodes, no other than the feasible ones open.
+  // Returns the known state of the nodes, with only the feasible ones open.
   const Fleet& fleet();
-  // What is expected of the pod.
+  // Returns the estimate of the pod.
   const PodEstimate& ask();
   const Resources& request() const { return view_ != nullptr ? pod_->request : ask_->request; }
-  // The row as kube-scheduler's cache has it, and the pod; sane whatever a view says.
+  // The row as in kube-scheduler's cache, and the pod. Values of the view are checked for sanity.
   KubeNode kube_node(std::size_t row) const;
   KubePod kube_pod() const;
 
   const std::uint64_t turn;     // decisions before this one
-  const std::uint64_t key = 0;  // of the pod, by which its end is told
-  // Of each row: predicted reward, and the residual for one that learns. Empty: nobody has reckoned them.
+  const std::uint64_t key = 0;  // identifies the pod in ended()
+  // Per row: predicted reward, plus the residual for a policy that learns. Empty if not computed.
   std::span<const double> q;
-  const PlanView* plan = nullptr;       // what plan_view() said of this decision
+  const PlanView* plan = nullptr;       // result of plan_view() for this decision
   std::mt19937_64* random = nullptr;    // draws among ties; null: the first of them
-  std::span<const KubeNode> scheduler;  // its cache, by node; empty: what view or fleet say
-  Fleet* copy = nullptr;                // of the view's nodes, in place of what the knowledge says of them
-  bool minds_pairs = false;  // a network is heard: what its policy knows of who slows whom counts (placement/pair_cost)
+  std::span<const KubeNode> scheduler;  // the scheduler's cache, by node; empty: use view or fleet
+  Fleet* copy = nullptr;                // the view's nodes, in place of the cluster model's
+  bool minds_pairs = false;             // a network is in use, so pair costs count (placement/pair_cost)
 
  private:
   std::vector<std::size_t> feasible_nodes() const;
@@ -104,12 +107,12 @@ class PolicyContext {
   std::optional<Fleet> own_fleet_;
 };
 
-// A pod that began to run, or that ended.
+// A pod that started or ended.
 struct PodEvent {
   std::uint64_t key = 0;
   const PodEstimate& ask;
-  std::optional<std::size_t> node;  // index into the nodes of view and fleet; absent: unknown
-  std::string_view name;            // the node's; empty where nodes have none
+  std::optional<std::size_t> node;  // index into the nodes of view and fleet; unset if unknown
+  std::string_view name;            // of the node; empty if nodes have no names
   double now_s = 0;                 // on the clock of view and fleet
 };
 
@@ -119,17 +122,18 @@ class Policy {
   virtual ~Policy() = default;
   const PolicyInfo& info() const { return info_; }
   std::string_view name() const { return info_.name; }
-  // Work that is better done before somebody asks; about once a second.
+  // Does work ahead of decisions; called about once a second.
   virtual void prepare(const Fleet&) {}
-  // Who makes its plans, if it has any; null: whoever asks waits for them.
+  // Sets the maker of its plans, if it uses plans; null: each decision waits for its plan.
   virtual void plan_with(PlanMaker*) {}
-  // What it would have features and prior know of a plan; asked before score(), when q is not there yet.
+  // Returns the plan's input for features and prior, if the policy has one. Called before score(), without q.
   virtual std::optional<PlanView> plan_view(PolicyContext&) { return std::nullopt; }
-  // `values` has one place per row and comes as zeros.
+  // `values` has one entry per row, initially zero.
   virtual void score(PolicyContext& context, std::span<double> values) = 0;
-  // The node, as an index, where it alone decides; by default one of highest score. Absent: none is feasible.
+  // Returns the node's index if this policy decides alone; by default a node of highest score. No value if none is
+  // feasible.
   virtual std::optional<std::size_t> choose(PolicyContext& context);
-  // A pod was bound, whoever decided; and it ended.
+  // Reports that a pod was bound, by any scheduler, or that it ended.
   virtual void placed(const PodEvent&) {}
   virtual void ended(const PodEvent&) {}
 
@@ -141,7 +145,7 @@ class Policy {
   PolicyInfo info_;
 };
 
-// On a fleet alone.
+// Chooses on a fleet alone.
 std::optional<std::size_t> choose(Policy& policy, const Fleet& fleet, const PodEstimate& ask);
 
 }  // namespace wattle::placement

@@ -1,5 +1,5 @@
-// registry: every policy by its name, the same in configuration, command lines, API, records and reports. A new one is a file and a
-// row here (docs/how-to/add-a-policy.md).
+// registry: all policies by name; the names are the same in configuration, command lines, API, records and reports. A
+// new policy is a file and a row here (docs/how-to/add-a-policy.md).
 // Errors   not_found, with the names
 // Threads  any
 #pragma once

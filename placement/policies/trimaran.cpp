@@ -1,4 +1,4 @@
-// Trimaran of kubernetes-sigs/scheduler-plugins: pkg/trimaran/targetloadpacking/targetloadpacking.go and
+// trimaran: Trimaran of kubernetes-sigs/scheduler-plugins: pkg/trimaran/targetloadpacking/targetloadpacking.go and
 // pkg/trimaran/loadvariationriskbalancing/{analysis.go,plugin.go} with their default arguments.
 #include <algorithm>
 #include <cmath>
@@ -15,10 +15,10 @@ namespace {
 
 constexpr double kMaxScore = 100;
 
-// Predicted use of the pod: request x 1.5, and a core where it requests none (no limits here).
+// Predicted usage of the pod: request x 1.5, or one core without a request (there are no limits here).
 constexpr double kRequestsMultiplier = 1.5, kDefaultRequestCores = 1.0;
 constexpr double kTarget_pct = 40;
-constexpr double kReporting_s = 60;  // of metrics agents: pods this young are not in the metrics
+constexpr double kReporting_s = 60;  // interval of metrics agents: younger pods are not in the metrics
 
 double predicted_cores(const Resources& request) {
   return request.cpu_cores > 0 ? kRequestsMultiplier * request.cpu_cores : kDefaultRequestCores;
@@ -53,7 +53,7 @@ class TargetLoadPacking final : public Policy {
   AssumedPods assumed_;
 };
 
-// Mean and deviation of what a node told over the load watcher's window.
+// Mean and deviation of a node's reports over the load watcher's window.
 struct Reading {
   MonoTime at{};
   double cpu_ratio = 0, memory_ratio = 0;
@@ -72,7 +72,8 @@ Spread spread_of(const std::deque<Reading>& told, double Reading::*what) {
   return spread;
 }
 
-// Risk = (mean with the pod + deviation) / 2, of CPU and memory; the riskier resource decides. Margin and sensitivity are 1.
+// Risk = (mean with the pod + deviation) / 2, of CPU and memory; the riskier resource decides. Margin and sensitivity
+// are 1.
 class Lvrb final : public Policy {
  public:
   using Policy::Policy;
@@ -105,7 +106,7 @@ class Lvrb final : public Policy {
                       static_cast<double>(node.values.memory_used_bytes.value_or(0)) / node.allocatable.memory_bytes});
       while (view.now - told.front().at > from_seconds(kWindow_s) && told.size() > 1) told.pop_front();
     }
-    // Nodes that are gone.
+    // Drops nodes that are gone.
     if (told_.size() > 2 * view.nodes.size())
       std::erase_if(told_,
                     [&](const auto& each) { return view.now - each.second.back().at > from_seconds(kWindow_s); });

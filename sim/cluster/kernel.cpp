@@ -198,7 +198,7 @@ void Kernel<Time>::place(PodId pod, std::size_t i, double wanted_cores, double l
     ++wakes_;
     events_.push({node.wakes_at, i, What::wake, ++node.generation});
   } else if (node.power == Power::awake) {
-    ++node.generation;  // it is not about to sleep any more
+    ++node.generation;  // cancels the pending sleep
   }
   node.pods.push_back({pod, wanted_cores, now_});
   if (pod >= node_of_.size()) node_of_.resize(pod + 1, kNowhere);

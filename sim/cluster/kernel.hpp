@@ -1,14 +1,18 @@
-// kernel: machines, the pods on them, and the joules that both draw: the one model of a cluster that the simulations here stand on.
-// Knows    who runs where, what each pod wants, what that draws, and who sleeps, wakes or is gone; no names, no requests, no
-//          telemetry, no users: whoever needs those keeps them beside it and follows as an Observer
-// Truth    all is constant between events, so that energy is the exact integral of the curves. A machine that wakes draws its
-//          wake energy over its wake time, its pods run afterwards; one that is empty sleeps after sleep_after_s
-// Pods     dense numbers that the owner counts up; none is placed twice. Where pairs of applications disturb each other (pairs.hpp) a pod
-//          that runs slower ends later: life_s is of its work, at full speed. While its machine does not run, its life goes by all the same
-// Time     the owner's: double, in seconds, or MonoTime; events of the same moment happen in the order pod ends, wakes, sleeps
+// kernel: machines, the pods on them, and the joules that both draw. All simulations here share this cluster model.
+// Knows    which pods run where, the cores that each pod wants, the resulting power, and which machines sleep, wake or
+//          are gone. It has no names, requests, telemetry or users: callers keep those and follow the kernel as an
+//          Observer
+// Truth    the state is constant between events, so that energy is the exact integral of the curves. A waking machine
+//          draws its wake energy over its wake time, and its pods run afterwards; an empty one sleeps after
+//          sleep_after_s
+// Pods     consecutive numbers assigned by the owner; a number is never placed twice. If pairs of applications disturb
+//          each other (pairs.hpp), a slowed pod ends later: life_s is its work at full speed. Its life passes even
+//          while its machine does not run
+// Time     chosen by the owner: double, in seconds, or MonoTime. Events of the same moment happen in the order pod
+//          ends, wakes, sleeps
 // Units    in names
-// Errors   none; a pod that is placed twice, or taken where it is not, is our bug
-// Threads  single owner; a copy lives on by itself, and nobody follows it but who is passed in
+// Errors   none; placing a pod twice, or removing a pod that is not there, is a programming error
+// Threads  single owner; a copy is independent, and only the observer passed to its calls follows it
 #pragma once
 
 #include <cstddef>
@@ -27,13 +31,14 @@ namespace wattle::sim::cluster {
 using PodId = std::size_t;
 inline constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
-// Share of their time that pods of a machine wait for CPU when so many cores are wanted; from `crowded_ratio` of them on.
+// Share of their time that a machine's pods wait for CPU when `wanted_cores` are wanted; above 0 from `crowded_ratio`
+// of the cores.
 double pressure_ratio(double wanted_cores, double cores, double crowded_ratio);
 
 struct SleepOptions {
   bool idle_sleep = false;
   double after_s = 60;
-  bool from_start = false;  // empty machines are asleep at the beginning; else they fall asleep after_s later
+  bool from_start = false;  // empty machines are asleep at the start; otherwise they fall asleep after after_s
 };
 
 enum class Power { awake, asleep, waking, gone };
@@ -43,16 +48,16 @@ struct Totals {
   double energy_j = 0, used_core_s = 0, pressure_s = 0, awake_s = 0;
 };
 
-// Who follows a kernel. Calls come from within its methods; none of them may be called back but the const ones, refresh and,
-// from changed alone, settle and update of other machines.
+// Follows a kernel. The kernel makes the calls within its methods. An observer may call only the const methods, refresh
+// and, from changed, settle and update of other machines.
 struct Observer {
   virtual ~Observer() = default;
-  // So long all was as it still is; something is about to change.
+  // The state was constant for `dt_s` and is about to change.
   virtual void ran(std::size_t /*node*/, double /*dt_s*/) {}
-  // At that position among the machine's pods, before what is left is refreshed.
+  // The pod was at that position on the machine. Called before the machine is refreshed.
   virtual void ended(PodId /*pod*/, std::size_t /*node*/, std::size_t /*position*/) {}
   virtual void woke(std::size_t /*node*/) {}
-  // Pods, power or curve are others now.
+  // Pods, power state or curve have changed.
   virtual void changed(std::size_t /*node*/) {}
 };
 
@@ -64,7 +69,7 @@ class Kernel {
     double wanted_cores = 0;
     Time placed{};
   };
-  // Of a pod where there are pairs.
+  // Progress of a pod, if there are pairs.
   struct Pace {
     std::size_t app = kNoApp;
     double speed = 1;
@@ -75,18 +80,18 @@ class Kernel {
     Machine machine;
     Power power = Power::awake;
     std::vector<Pod> pods;    // oldest first
-    std::vector<Pace> paces;  // of these; none where there are no pairs
+    std::vector<Pace> paces;  // one per pod; empty without pairs
     double wanted_cores = 0, used_cores = 0, pressure_ratio = 0, power_w = 0;
     double speed = 1;        // mean of its pods
-    double work_cores = 0;   // what used cores do, in cores that nobody disturbs
+    double work_cores = 0;   // work done by the used cores, in undisturbed cores
     double crowd_ratio = 0;  // pressure without pairs
-    Time wakes_at{};         // of the last wake
-    Time since{};            // sums run to here
+    Time wakes_at{};         // time of the current wake
+    Time since{};            // end of the sums
     Totals total;
-    std::uint32_t generation = 0;  // outdates wakes and sleeps that were to come
+    std::uint32_t generation = 0;  // invalidates pending wakes and sleeps
   };
 
-  // `pairs`: null, nobody disturbs anybody; they begin with disturb().
+  // `pairs`: null: pods do not disturb each other. Pairs take effect from disturb() on.
   Kernel(const std::vector<Machine>& machines, const SleepOptions& sleep, std::shared_ptr<const Pairs> pairs = nullptr);
 
   Time now() const { return now_; }
@@ -108,43 +113,43 @@ class Kernel {
   }
 
   bool due(Time when) const { return !events_.empty() && events_.top().at <= when; }
-  Time next() const { return events_.top().at; }  // of what is due
-  // What happens until then, in order.
+  Time next() const { return events_.top().at; }  // requires a pending event
+  // Executes all events until then, in order.
   void advance_to(Time when, Observer& observer);
 
   // Wakes the machine if it sleeps. `life_s` may be infinite.
   void place(PodId pod, std::size_t node, double wanted_cores, double life_s, Observer& observer,
              std::size_t app = kNoApp);
   void remove(PodId pod, Observer& observer);
-  // Pods that run and do not stay end so many seconds from now; where there are no pairs.
+  // Sets the remaining life of all pods that run and do not stay. Requires that there are no pairs.
   void end_in(const std::function<double(PodId)>& left_s);
-  // What each pod of the machine wants from now on.
+  // Sets the cores that each pod of the machine wants from now on.
   template <class CoresOf>
   void want(std::size_t i, CoresOf&& cores_of, Observer& observer) {
     settle(i, observer);
     for (Pod& pod : nodes_[i].pods) pod.wanted_cores = cores_of(pod.id);
     change(i, observer);
   }
-  void fail(std::size_t i, Observer& observer);    // draws nothing, pods stand still
-  void repair(std::size_t i, Observer& observer);  // awake, with what pods it still has
-  void disturb(Observer& observer);                // pairs do from now on
+  void fail(std::size_t i, Observer& observer);    // the machine draws no power, and its pods stop
+  void repair(std::size_t i, Observer& observer);  // the machine is awake again, with its remaining pods
+  void disturb(Observer& observer);                // pairs take effect from now on
   void set_watts(std::size_t i, const Watts& watts, Observer& observer);
-  void update(std::size_t i, Observer& observer);  // what observers know of it has changed
+  void update(std::size_t i, Observer& observer);  // reports a change of the machine to the observer
 
-  // For observers, from changed: of what pods of this machine want; nobody is told.
+  // For observers, within changed: applies new wanted cores without another call of the observer.
   void refresh(std::size_t i);
   void set_wanted(std::size_t i, std::size_t position, double cores) { nodes_[i].pods[position].wanted_cores = cores; }
 
-  // Sums run to now, of one machine and of all.
+  // Extends the sums to now, for one machine or for all.
   void settle(std::size_t i, Observer& observer);
   void settle(Observer& observer);
-  void forget();  // sums begin anew
-  // As far as they were settled.
+  void forget();  // resets the sums
+  // Sums up to the last settle().
   double energy_j() const;
   double awake_node_s() const;
   double pod_s() const { return pod_s_; }
   double pressure_pod_s() const { return pressure_pod_s_; }
-  double work_pod_s() const { return work_pod_s_; }  // for which pods would have lived, had nobody disturbed them
+  double work_pod_s() const { return work_pod_s_; }  // lifetime of the pods if no pair had disturbed them
   std::uint64_t wakes() const { return wakes_; }
 
  private:
@@ -161,8 +166,8 @@ class Kernel {
   };
   void happen(const Event& event, Observer& observer);
   void change(std::size_t i, Observer& observer);
-  void pace(std::size_t i);     // its pods run as fast as they do beside each other
-  void slow(Node& node) const;  // what that makes of cores and pressure
+  void pace(std::size_t i);     // updates the speed of its pods
+  void slow(Node& node) const;  // updates cores and pressure from the pods' speeds
   void fall_asleep_later(std::size_t i);
 
   SleepOptions sleep_;
@@ -174,7 +179,7 @@ class Kernel {
   std::uint64_t wakes_ = 0;
   std::shared_ptr<const Pairs> pairs_;
   bool disturbed_ = false;
-  std::vector<std::uint32_t> end_of_;  // by pod, where there are pairs: outdates ends that were to come
+  std::vector<std::uint32_t> end_of_;  // by pod, with pairs: invalidates pending ends
 };
 
 extern template class Kernel<double>;

@@ -1,5 +1,5 @@
-// machine: one server as the kernel needs it: cores, watts, sleep, and what pods do to each other on it.
-// Units    in names; watts at 0, 10, ..., 100 % utilisation, linear between, utilisation held to 0..1
+// machine: one server of the kernel: cores, power curve, sleep, and the effect of its pods on each other.
+// Units    in names; watts at 0, 10, ..., 100 % utilisation, linear between, utilisation clamped to 0..1
 // Errors   none
 // Threads  values, pure functions
 #pragma once
@@ -24,11 +24,11 @@ struct Machine {
   double cores = 16;
   Watts watts{};
   double sleep_w = 3;
-  double wake_time_s = 30, wake_energy_j = 3000;  // draws the one over the other while it wakes
-  double blocked_cores = 0;                       // wanted by what never goes
+  double wake_time_s = 30, wake_energy_j = 3000;  // the energy is drawn evenly over the wake time
+  double blocked_cores = 0;                       // wanted by permanent load
   double crowded_ratio = 1;                       // wanted share of the cores from which pods wait for each other
-  double waiting_times = 1;                       // pods wait so many times as long as the crowd alone would make them
-  double interference = 0;  // pods want 1 + interference x (wanted share of the cores) times as much
+  double waiting_times = 1;                       // factor on the waiting that crowding alone causes
+  double interference = 0;  // pods want 1 + interference x (wanted share of the cores) times their cores
 };
 
 }  // namespace wattle::sim::cluster

@@ -1,10 +1,11 @@
-// pairs: which applications disturb each other where they share a machine, and how much.
-// Model    a pod beside at least one pod of an application that disturbs its own runs at 1 / (1 + strength) of its speed, the strongest of
-//          them counts. It keeps its cores busy all the same (caches, memory's bandwidth and hardware threads are shared, so that an
-//          instruction takes longer), and waits for the rest of its time. Its work is fixed: it lives, and uses cores, for that much longer
-// Likeness pressure tells all of that here; on a real node it tells what is waited for CPUs, and what is lost within them shows in
-//          latency alone
-// Units    strengths: 0.5 means that something takes one and a half times as long
+// pairs: which applications disturb each other on a shared machine, and how much.
+// Model    a pod beside at least one pod of a disturbing application runs at 1 / (1 + strength) of its speed; only the
+//          strongest counts. It keeps its cores busy (caches, memory bandwidth and hardware threads are shared, so that
+//          an instruction takes longer) and counts as waiting for the rest of its time. Its work is fixed, so that it
+//          lives, and uses cores, for that much longer
+// Realism  here pressure shows all of the slowdown. On a real node pressure shows the time waited for CPUs; a slowdown
+//          within a CPU shows in latency only
+// Units    strengths: 0.5 means that work takes one and a half times as long
 // Errors   none
 // Threads  values
 #pragma once
@@ -27,7 +28,7 @@ class Pairs {
 
  private:
   std::size_t apps_;
-  std::vector<double> strengths_;  // of each with each
+  std::vector<double> strengths_;  // symmetric matrix over applications
 };
 
 }  // namespace wattle::sim::cluster

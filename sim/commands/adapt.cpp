@@ -26,7 +26,7 @@ struct AdaptArguments {
   std::string initial_file, json_file, side = "report";
 };
 
-// What is true on the cluster, and not what planner and network are told.
+// Options for differences between the cluster's truth and the knowledge of planner and network.
 void add_shift_options(CLI::App& app, consolidation::Shift& shift) {
   app.add_option("--odd-watts", shift.odd_watts, "servers told to be thrifty draw so many times as much, others less")
       ->check(CLI::Range(0.1, 10.0))
@@ -82,7 +82,7 @@ Status run(AdaptArguments arguments) {
   options.side = arguments.side == "train" ? consolidation::Side::train : consolidation::Side::report;
   options.start = models::initial_weights(arguments.trainer.seed);
   if (!arguments.initial_file.empty()) {
-    WATTLE_TRY(const auto network, read_network(arguments.initial_file));  // refuses another schema
+    WATTLE_TRY(const auto network, read_network(arguments.initial_file));  // rejects another schema
     static_cast<void>(network);
     WATTLE_TRY(auto file, read_model(arguments.initial_file));
     options.start = std::move(file.tensors);

@@ -20,7 +20,7 @@ struct BenchArguments {
   std::optional<std::uint64_t> first_seed;
 };
 
-// What would be left out without a word.
+// Rejects options that would be ignored silently.
 Status check_bench(const CLI::App& app, const BenchArguments& arguments) {
   if (arguments.scenario.options.knowledge != consolidation::ClusterModel::production)
     for (const char* option : {"--cold", "--defer", "--look-ahead"})

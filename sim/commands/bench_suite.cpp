@@ -41,7 +41,7 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
   return curves;
 }
 
-// Networks and the policies that they decide by; the contestants borrow the networks.
+// Networks and their policies; the contestants reference the networks.
 struct Learned {
   std::vector<std::shared_ptr<const models::FrozenNetwork>> networks;
   std::vector<Contestant> contestants;
@@ -51,7 +51,7 @@ struct Learned {
   }
 };
 
-// PRESET.safetensors in that folder, each by its own reward; in the order of their names.
+// Adds PRESET.safetensors of that folder, each with its own reward, in the order of their names.
 Status add_pretrained(Learned& learned, const std::string& folder, const placement::RewardConfig& reward) {
   constexpr std::string_view kEnding = ".safetensors";
   WATTLE_TRY(const auto dir, Dir::open_(folder));
@@ -87,7 +87,7 @@ void print_summary(const suite::SuiteResult& result) {
       if (entry.energy)
         std::printf(" energy %+6.1f%% [%+.1f, %+.1f]%s", 100 * entry.energy->ratio.mean, 100 * entry.energy->ratio.low,
                     100 * entry.energy->ratio.high, entry.energy->holm_p < 0.05 ? "*" : " ");
-      // Joules are never told without what was paid for them.
+      // Joules are always printed with the cost that they caused.
       for (const suite::Column& column : suite::columns())
         if (column.name == "waiting_pct" || column.name == trial.trial.merits[0] ||
             column.name == trial.trial.merits[1]) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout{30};
 
-// Twelve digits of now: runs that begin in different microseconds have different names.
+// Twelve hex digits of the current time: runs that begin in different microseconds have different names.
 std::string run_name(const Clock& clock) {
   const auto us = static_cast<unsigned long long>(to_ns(clock.wall()) / 1000);
   char text[16];

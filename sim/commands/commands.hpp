@@ -1,4 +1,4 @@
-// commands: what the table in all.cpp calls; one file each. argv[0] is the subcommand; returns the exit code.
+// commands: the subcommands in the table of all.cpp, one file each. argv[0] is the subcommand; returns the exit code.
 // Threads  main thread
 #pragma once
 
@@ -20,7 +20,7 @@ class App;
 
 namespace wattle::sim::commands {
 
-std::span<const Subcommand> all();  // of wattle-sim
+std::span<const Subcommand> all();  // the subcommands of wattle-sim
 
 int adapt(int argc, char** argv);
 int bench(int argc, char** argv);
@@ -31,8 +31,8 @@ int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
 int improve(int argc, char** argv);  // from recorded days
 int labels(int argc, char** argv);
-int teach(int argc, char** argv);  // who steers provisioning
-int train(int argc, char** argv);  // in the simulated loop; `train consolidation`: the next
+int teach(int argc, char** argv);  // the network that steers provisioning
+int train(int argc, char** argv);  // in the simulated loop; `train consolidation`: train_imitate
 int online(int argc, char** argv);
 int profile(int argc, char** argv);
 int provision(int argc, char** argv);
@@ -43,23 +43,23 @@ int speed(int argc, char** argv);
 int sweep(int argc, char** argv);
 int train_imitate(int argc, char** argv);  // from labels
 
-// What several commands take; as typed.
+// Options common to several commands, as typed.
 struct WorldArguments {
   std::string scenario = "churn_sleep";
   std::string preset = "weighted";
-  std::vector<std::string> weights;  // "energy=1", of the preset `weighted`
+  std::vector<std::string> weights;  // "energy=1", for the preset `weighted`
   std::string trace_dir;
   std::optional<std::uint64_t> cluster_seed;
-  std::size_t nodes = 0;       // 0: as the scenario says
-  std::size_t placements = 0;  // likewise
+  std::size_t nodes = 0;       // 0: as in the scenario
+  std::size_t placements = 0;  // 0: as in the scenario
   SchedulerOptions scheduler;
 };
 void add_world_options(CLI::App& app, WorldArguments& arguments);
-// --extender-weight, --topology-spread
+// Adds --extender-weight and --topology-spread.
 void add_scheduler_options(CLI::App& app, SchedulerOptions& options);
 Result<EnvOptions> env_options(const WorldArguments& arguments);
 
-// "energy=1"
+// Parses "energy=1".
 Status set_weight(placement::RewardWeights& weights, const std::string& text);
 
 }  // namespace wattle::sim::commands

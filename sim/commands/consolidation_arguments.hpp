@@ -1,5 +1,6 @@
-// consolidation_arguments: what the commands that play the consolidation scenarios take: data, side, scenario, knowledge.
-// Names    consolidation_fill, consolidation_churn; the former one, with --churn, is of both
+// consolidation_arguments: common options of the commands that play the consolidation scenarios: data, side, scenario,
+// knowledge.
+// Names    consolidation_fill, consolidation_churn; the former name, with --churn, covers both
 // Errors   malformed: a range of fills; those of loading data
 // Threads  main thread
 #pragma once
@@ -18,13 +19,13 @@ namespace wattle::sim::commands {
 struct ConsolidationArguments {
   std::string scenario, knowledge = "oracle", fill = "60-68", sizes = "one-core", trace_dir;
   double demand_scale = 3;
-  bool teaches = false;  // sizes and crowds may be played on the kernel, too
+  bool teaches = false;  // also allows sizes and crowds on the kernel
   consolidation::Options options;
 };
-// Any of those names; consolidation, of both, where labels say which.
+// Returns true for any of those names, including consolidation, which covers both if labels decide.
 bool is_consolidation(std::string_view name);
 void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments);
-// As typed, into arguments.options.
+// Converts the typed values into arguments.options.
 Status apply(ConsolidationArguments& arguments);
 Result<consolidation::Dataset> load(const ConsolidationArguments& arguments);
 

@@ -52,7 +52,7 @@ Status begin_patiently(Driver& driver, StopSignal& stop, const Clock& clock) {
   }
 }
 
-// A table drawn over the one before. What stands above stays, unless the screen is too small for it.
+// Redraws a table in place. Text above it stays, unless the screen is too small.
 class Screen {
  public:
   void draw(const std::string& table) {
@@ -66,7 +66,7 @@ class Screen {
   }
 
  private:
-  std::ptrdiff_t lines_ = 0;  // of the one before
+  std::ptrdiff_t lines_ = 0;  // number of lines of the previous table
 };
 
 void show(const Driver& driver, const Show& how, Screen& screen) {

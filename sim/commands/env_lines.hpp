@@ -1,4 +1,4 @@
-// env_lines: a server of environment requests over standard input and output, a line each.
+// env_lines: serves environment requests over standard input and output, a line each.
 // Errors   io: standard output
 // Threads  main thread
 #pragma once
@@ -11,7 +11,8 @@
 
 namespace wattle::sim::commands {
 
-// The next line, at most one byte longer than a request may be; the rest of a longer one is skipped. False at the end.
+// Reads the next line, at most one byte longer than a request may be, and skips the rest of a longer one. Returns false
+// at the end.
 inline bool read_request_line(std::string& line) {
   line.clear();
   int c = 0;
@@ -20,7 +21,7 @@ inline bool read_request_line(std::string& line) {
   return c != EOF || !line.empty();
 }
 
-// Until the server is closed or the input ends; a blank line has no answer.
+// Answers until the server is closed or the input ends. A blank line gets no answer.
 template <class Server>
 Status answer_lines(Server& server) {
   std::string line;

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kMostRecordBytes = std::size_t{1} << 30;
-constexpr const char* kReward = "weighted";  // joules are what labels judge by
+constexpr const char* kReward = "weighted";  // labels are based on joules
 
 struct ImproveArguments {
   std::string record_file, model_file, out_file, work_dir, json_file, shard;
@@ -44,7 +44,7 @@ struct Start {
   consolidation::Network network;
 };
 
-// As wattle-sim or the packages have networks, or as a controller keeps them (a name among its checkpoints).
+// Reads a network in the format of wattle-sim and the packages, or of a controller's checkpoints.
 Result<Start> read_start(const std::string& file) {
   Start start;
   const fs::path path(file);
@@ -60,7 +60,7 @@ Result<Start> read_start(const std::string& file) {
     on_prior = loaded.manifest.on_prior.value_or(models::had_prior(start.reward));
   } else {
     WATTLE_TRY(auto model, read_model(file));
-    WATTLE_TRY(const auto checked, read_network(file));  // refuses another schema
+    WATTLE_TRY(const auto checked, read_network(file));  // rejects another schema
     static_cast<void>(checked);
     start.reward = model.metadata["reward"];
     on_prior = models::taught_on_prior(model.metadata);
@@ -98,7 +98,7 @@ Result<Asked> ask(const ImproveArguments& arguments) {
   return asked;
 }
 
-// Of one shard. With a folder each day is on disk when the next begins, and what is there is not done again.
+// Judges one shard. With a folder, each day is on disk before the next begins, and finished days are not repeated.
 Result<consolidation::LabelShard> judge(const ImproveArguments& arguments, const Asked& asked, std::size_t shard,
                                         std::size_t shards) {
   consolidation::LabelShard out{asked.question, shard, shards, 0, {}};
@@ -155,7 +155,7 @@ std::string percent(const Interval& interval) {
   return text.data();
 }
 
-// What speaks for a network that nobody has seen at work yet.
+// Returns the evidence for a network that has not served yet.
 std::string certificate(const consolidation::Improvement& found) {
   std::array<char, 320> text{};
   std::snprintf(

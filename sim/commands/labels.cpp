@@ -18,7 +18,7 @@ struct LabelArguments {
 };
 
 Status run(LabelArguments arguments) {
-  // Rollouts clone the cluster, which no World can be: what was called production here is its imitation.
+  // Rollouts clone the cluster, which a World does not support: the earlier meaning of production here was imitated.
   if (arguments.scenario.knowledge == "production") {
     arguments.scenario.knowledge = "imitated";
     std::fputs("wattle-sim: --knowledge production of labels is called imitated now\n", stderr);

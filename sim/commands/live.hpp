@@ -1,4 +1,5 @@
-// live: the commands that play nodes and a scheduler to real parts of Wattle; all that scripts/demo runs of wattle-sim.
+// live: the commands that simulate nodes and a scheduler for real parts of Wattle; all that scripts/demo uses of
+// wattle-sim.
 // Threads  main thread
 #pragma once
 

@@ -1,4 +1,4 @@
-// model_file: a network's weights in a safetensors file, with how they came about as text metadata.
+// model_file: a network's weights in a safetensors file, with its origin as text metadata.
 // Errors   not_found, denied, malformed, naming the file and the tensor
 // Threads  any
 #pragma once
@@ -13,14 +13,14 @@
 
 namespace wattle::sim::commands {
 
-// Any file, as it is named on a command line.
+// Reads any file named on a command line.
 Result<std::string> read_whole(const std::string& file, std::size_t most_bytes);
 Status write_whole(const std::string& file, const std::string& text);
 
 Result<models::Safetensors> read_model(const std::string& file);
-// Refuses weights of another feature schema, where the file names one.
+// Rejects weights of another feature schema, if the file names one.
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
-// Of all the files, in their order; conflict for labels of other features.
+// Reads the labels of all files, in their order; conflict for labels of other features.
 Result<std::vector<consolidation::Label>> read_labels(const std::vector<std::string>& files);
 Status write_model(const std::string& file, const models::Safetensors& model);
 

@@ -30,7 +30,7 @@ struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// Beside this program first: wattle-load and wattle-agent of the same version.
+// Searches beside this program first, for wattle-load and wattle-agent of the same version.
 std::string program_folders() {
   std::error_code none;
   const auto own = std::filesystem::read_symlink("/proc/self/exe", none).parent_path().string();

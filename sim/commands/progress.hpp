@@ -1,4 +1,4 @@
-// progress: a bar on standard error, drawn over itself on a terminal, a line for every tenth elsewhere.
+// progress: a bar on standard error, redrawn in place on a terminal; otherwise a line for every tenth.
 // Errors   none
 // Threads  main thread
 #pragma once

@@ -1,4 +1,4 @@
-// provision_arguments: what the worlds of `provision` and `provision-env` are told on the command line.
+// provision_arguments: the command line options for the worlds of `provision` and `provision-env`.
 // Units    ms where the name says so
 // Errors   of the traces' files
 // Threads  values

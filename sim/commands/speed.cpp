@@ -46,7 +46,7 @@ placement::Fleet fleet_of(std::size_t nodes) {
   return fleet;
 }
 
-// Pods of one core, half of them used, until two thirds of the fleet are requested; then it is emptied and begins again.
+// Places pods of one core, half of them used, until two thirds of the fleet are requested; then empties it and repeats.
 void measure(placement::Policy& policy, std::size_t nodes, double seconds_wanted) {
   placement::Fleet fleet = fleet_of(nodes);
   double cores = 0;
@@ -60,7 +60,7 @@ void measure(placement::Policy& policy, std::size_t nodes, double seconds_wanted
   std::uint64_t placements = 0;
   double requested = 0;
   while (taken_s < seconds_wanted) {
-    // The clock costs as much as a quick decision: it is asked once in a while.
+    // Reading the clock costs as much as a quick decision, so it is read rarely.
     const std::uint64_t until = placements + std::max<std::uint64_t>(1, 100'000 / nodes);
     for (; placements < until; ++placements) {
       const auto node = requested < 0.67 * cores ? placement::choose(policy, fleet, ask) : std::nullopt;

@@ -16,7 +16,7 @@ using namespace live;
 
 namespace {
 
-constexpr std::chrono::milliseconds kRound{50};  // sessions want ten rounds a second
+constexpr std::chrono::milliseconds kRound{50};  // sessions need ten rounds a second
 constexpr double kTellEvery_s = 10;
 
 void tell_of(const Log& log, const Swarm& swarm) {

@@ -30,7 +30,7 @@ struct TeachArguments {
   std::size_t bound_minutes = 0, bound_futures = 0;
 };
 
-// What would be left out without a word.
+// Rejects options that would be ignored silently.
 Status check_teach(const CLI::App& app, const TeachArguments& arguments) {
   const auto given = [&](const char* option) { return app.count(option) > 0; };
   const auto unused = [&](std::initializer_list<const char*> options, const char* why, const char* mend) -> Status {

@@ -41,7 +41,7 @@ struct TrainArguments {
 
 constexpr std::size_t kValidationEpisodes = 10;
 
-// Episodes' rewards over decisions, one curve for each restart.
+// Episodes' rewards over decisions, one curve per restart.
 class Curves {
  public:
   void add(const TrainProgress& progress) {
@@ -60,7 +60,7 @@ class Curves {
   std::vector<std::pair<std::vector<double>, std::vector<double>>> curves_;
 };
 
-// What a controller's checkpoints are made of (models/frozen/prefixed), so that `wattle model load` takes it.
+// Writes a controller's checkpoint (models/frozen/prefixed), so that `wattle model load` accepts it.
 Status keep(const models::CheckpointDir& dir, const TrainArguments& arguments, const TrainResult& result) {
   models::Weights all;
   models::add_prefixed(all, result.state.trainer, models::kNetworkPrefix);
@@ -127,7 +127,7 @@ Status run(const TrainArguments& arguments) {
   std::optional<models::CheckpointDir> dir;
   if (!arguments.kept_in.empty()) {
     WATTLE_TRY(dir, models::CheckpointDir::open_(arguments.kept_in));
-    options.learner.max_bytes = std::size_t{160} << 20U;  // of replay: a checkpoint has a size too
+    options.learner.max_bytes = std::size_t{160} << 20U;  // of replay: limits the size of a checkpoint
   }
   if (arguments.resume) {
     WATTLE_TRY(options.resume, kept(*dir, arguments));

@@ -19,7 +19,7 @@ namespace wattle::sim::commands {
 
 namespace {
 
-// What speaks for a network that nobody has seen at work yet.
+// Returns the evidence for a network that has not served yet.
 std::string certificate(const consolidation::Promotion& promotion, std::size_t labels) {
   const auto& less = promotion.against_present;
   char text[256];
@@ -136,7 +136,7 @@ Status run(ImitateArguments arguments) {
   model.metadata["seed"] = std::to_string(best_seed);
   model.metadata["labels"] = std::to_string(labels.size());
   model.metadata["feature_schema"] = placement::feature_schema_hash();
-  // Against the plan, whatever it began with: that is what it takes over from.
+  // Compares with the plan, whatever the initial network was, because the network takes over from the plan.
   const std::array<const models::QNetwork*, 1> best{candidates[*promotion.candidate]};
   const auto against_plan = consolidation::promote(held_out, nullptr, best);
   if (against_plan.candidate) model.metadata["certificate"] = certificate(against_plan, held_out.size());

@@ -23,7 +23,7 @@ std::string without_requests(std::string_view name) {
   return std::string(with_requests(name) ? name.substr(0, name.rfind('+')) : name);
 }
 
-// A network that is wrong on purpose, or bolder.
+// A network whose residual is reversed or scaled.
 class Scaled final : public models::QNetwork {
  public:
   Scaled(std::shared_ptr<const models::QNetwork> network, double times)
@@ -53,7 +53,7 @@ RunFigures figures_of(Cluster& cluster, const Episode& episode, std::size_t plac
   return figures;
 }
 
-// Plays the episode; `where` says the node of each pod.
+// Plays the episode; `where` returns the node of each pod.
 template <class Where>
 RunFigures play(const Episode& episode, Where&& where) {
   Cluster cluster(episode);
@@ -132,7 +132,7 @@ RunFigures hold(const Episode& episode, const Placement& placement) {
 }
 
 Placement reference_placement(const Episode& episode, std::size_t moves) {
-  // Starts from what the rules would do if they knew the count; kept is what has the fewest watts.
+  // Starts from the rules' placements with a known count, and keeps the one of fewest watts.
   const FillProblem problem = fill_problem(episode);
   Episode told = with_truth(episode);
   told.expected_cores.assign(3, static_cast<double>(episode.pods.size()));
@@ -168,7 +168,7 @@ Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t 
   constexpr std::uint64_t kBefore = 500'000'000;
   Options before = drawn;
   before.cluster_seed = drawn.cluster_seed.value_or(seed);
-  before.shift.odd_waiting = 1;  // what it taught holds no more
+  before.shift.odd_waiting = 1;  // the learned waiting no longer applies
   if (before.shift.pairs_from_s > 0) before.shift.pairs = 0;
   return make_episode(data, before, seed + kBefore + 1);
 }
@@ -241,7 +241,7 @@ class Bench {
 };
 
 void Bench::compare(BenchTable& table) const {
-  // Where pods wait for a place, or for each other, less is done in the same time.
+  // If pods wait for a place or for each other, they complete less work in the same time.
   const bool by_work =
       compares_by_work(options_.episode) || std::any_of(options_.rules.begin(), options_.rules.end(), with_requests);
   const auto energies = [by_work](const BenchRule& rule) {
@@ -251,7 +251,7 @@ void Bench::compare(BenchTable& table) const {
     return values;
   };
   const auto interval = [&](const std::vector<double>& seeds) {
-    std::map<std::string, std::vector<double>> by_day;  // strata; a day of one seed says nothing of how seeds differ
+    std::map<std::string, std::vector<double>> by_day;  // strata; an interval over seeds needs several seeds
     if (seeds.size() < 2) return Interval{seeds.front(), std::nan(""), std::nan("")};
     for (std::size_t k = 0; k < seeds.size(); ++k) by_day[table.days[k]].push_back(seeds[k]);
     std::vector<std::vector<double>> strata;

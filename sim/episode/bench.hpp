@@ -1,10 +1,10 @@
-// bench: policies against each other on consolidation, on the same fleets and pods.
-// Plays    with oracle knowledge in a Cluster (sim/episode/told_cluster), with production knowledge in a World by the controller's decision engine
-//          (sim/episode/live_run); the reference is of oracle knowledge
-// Pairing  every policy sees the same servers, pods, readings and past; only its own choices differ
-// Requests a policy whose name ends in "+requests" has the controller's rule of requests beside it (sim/world/request_setter), in
-//          "+cpu-requests" of CPU alone; with production knowledge alone
-// Errors   not_found: policies that do not exist, or that need telemetry where there is none
+// bench: compares policies on consolidation, on the same fleets and pods.
+// Plays    with oracle knowledge in a Cluster (sim/episode/told_cluster); with production knowledge in a World, by the
+//          controller's decision engine (sim/episode/live_run). The reference has oracle knowledge
+// Pairing  every policy gets the same servers, pods, readings and history; only its own choices differ
+// Requests a policy whose name ends in "+requests" runs with the controller's rule of requests
+// (sim/world/request_setter), in "+cpu-requests" for CPU alone; with production knowledge only
+// Errors   not_found: unknown policies, or policies that need telemetry that does not exist
 // Threads  single owner; the same options give the same bytes
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace wattle::sim::consolidation {
 
-// Pods' time and what they waited of it for CPU; what was drawn and done meanwhile.
+// Pods' time and the part that they waited for CPU, with the energy and work of the same period.
 struct WaitedTime {
   double pod_s = 0, waited_pod_s = 0;
   double energy_j = 0, work_core_s = 0;
@@ -34,28 +34,30 @@ struct WaitedTime {
 
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, wake_wait_s = 0, placements = 0;
-  double refused = 0;      // pods that had found no place at the end; in a Cluster: when they came
-  double pending_s = 0;    // that a pod waited for a place, mean of all; in a World
-  double deferred_s = 0;   // of which it was put off though it need not have been, or until room was expected; likewise
-  double deferrals = 0;    // how often one was
-  double work_core_s = 0;  // that was done; in a World
-  double life_stretch = 1;        // pods' time over what it would have been, had no pair disturbed another; in a World
-  double waiting = 0;             // share of pod time spent waiting, for CPU or for a node that wakes
-  std::vector<WaitedTime> hours;  // of the whole episode, one each, from its start; in a World
-  std::vector<DecisionWindow> decisions;  // where pairs disturb each other, if it is asked for
-  double wait_limit = 0;                  // of it in the end: the share that pods may wait; likewise
+  double refused = 0;    // pods without a place at the end; in a Cluster: on arrival
+  double pending_s = 0;  // time that a pod waited for a place, mean over all; in a World
+  // Part of pending_s in which the pod was deferred although it could have been placed, or until room was expected; in
+  // a World.
+  double deferred_s = 0;
+  double deferrals = 0;                   // number of deferrals per pod
+  double work_core_s = 0;                 // work done; in a World
+  double life_stretch = 1;                // pods' time over their time without disturbing pairs; in a World
+  double waiting = 0;                     // share of pod time spent waiting, for CPU or for a waking node
+  std::vector<WaitedTime> hours;          // one per hour of the whole episode, from its start; in a World
+  std::vector<DecisionWindow> decisions;  // on request, if pairs disturb each other
+  double wait_limit = 0;                  // final limit of the share that pods may wait; in a World
   double requests_set = 0, given_up_cores = 0,
-         given_up_bytes = 0;          // writes; what pods requested less than they came with, on average
-  double network_gated = 0;           // share of choices that a guarded network was left out of
-  Placement placement;                // of a fill
-  std::vector<double> node_energy_j;  // of an oracle's cluster
+         given_up_bytes = 0;          // writes; mean reduction of the pods' requests
+  double network_gated = 0;           // share of choices for which a gated network was ignored
+  Placement placement;                // for a fill
+  std::vector<double> node_energy_j;  // for an oracle's cluster
 };
 RunFigures run(const Episode& episode, placement::Policy& policy);
-// A placement held for a day, pods in their places from the start.
+// Plays a day with the pods in the placement from the start.
 RunFigures hold(const Episode& episode, const Placement& placement);
-// The same servers and applications on another day.
+// Builds an episode of the same servers and applications on another day.
 Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t seed);
-// The best known placement of a fill.
+// Returns the best known placement of a fill.
 Placement reference_placement(const Episode& episode, std::size_t moves);
 
 struct BenchOptions {
@@ -65,32 +67,33 @@ struct BenchOptions {
   std::size_t seeds = 10;
   std::vector<std::string> rules;
   std::size_t moves_per_pod = 4000;                 // of the annealed reference; 0: none
-  std::shared_ptr<const models::QNetwork> network;  // of the policy dqn
-  placement::NetworkOptions learned;                // likewise
+  std::shared_ptr<const models::QNetwork> network;  // for the policy dqn
+  placement::NetworkOptions learned;                // for the policy dqn
   SchedulerOptions scheduler;                       // with production knowledge
-  double defer_s = 0;                               // production: a pod may be put off so long
-  std::size_t look_ahead = 0;                       // production: so many next pods are told
-  std::size_t decision_window = 0;  // production, of pairs: decisions that are told of together; 0: none
-  bool cold = false;                // production: nothing is known at the start
-  double residual_times = 1;        // of the network; below 0 it wants the opposite of what it learned
+  double defer_s = 0;                               // production: longest deferral of a pod
+  std::size_t look_ahead = 0;                       // production: number of next pods made known
+  std::size_t decision_window = 0;                  // production, with pairs: decisions per window; 0: none
+  bool cold = false;                                // production: starts without any learned state
+  double residual_times = 1;  // factor on the network's residual; below 0 reverses its preferences
 };
-// A contestant's policy (sim/policies/contestant) where there is a fleet alone, with oracle knowledge.
+// Makes a contestant's policy (sim/policies/contestant) for a fleet alone, with oracle knowledge.
 Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
                                                              const BenchOptions& options);
 
-// Of one seed there is no interval: the ends are no numbers.
+// Intervals of a single seed have ends that are NaN.
 struct BenchRule {
   std::string name;
   std::vector<RunFigures> runs;  // one per seed
   std::optional<Interval> gap;   // to the reference
   std::optional<Interval>
-      over_default;  // energy / that of kube-default - 1, where sizes differ or it is crowded of the same work
+      over_default;  // energy / that of kube-default - 1; per unit of work if sizes differ or the cluster is crowded
   std::optional<Interval> over_amortised;
   std::optional<Interval> over_planner;
-  // In a World: what pods waited for CPU of the time that is judged, and from the second hour of the whole episode on.
+  // Share of time that pods waited for CPU, in a World: over the judged time, and from the second hour of the whole
+  // episode on.
   std::optional<Interval> waiting, later_waiting;
 };
-// Absent: it ends before.
+// Share of time that pods waited for CPU from the second hour on. No value if the episode is shorter.
 std::optional<double> waited_from_second_hour(const RunFigures& figures);
 struct BenchTable {
   std::size_t nodes = 0;

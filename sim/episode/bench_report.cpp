@@ -1,4 +1,4 @@
-// Benches as people (to_table) and programs (to_json) read them.
+// bench_report: formats benches for people (to_table) and programs (to_json).
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -46,7 +46,7 @@ std::string joules_of_work(const BenchRule& rule) {
 
 double share(const WaitedTime& time) { return time.pod_s > 0 ? time.waited_pod_s / time.pod_s : 0; }
 
-// Of all seeds together, hour by hour.
+// Sums over all seeds, hour by hour.
 std::vector<WaitedTime> hours_of(const BenchRule& rule) {
   std::vector<WaitedTime> hours;
   for (const RunFigures& run : rule.runs) {
@@ -59,7 +59,7 @@ std::vector<WaitedTime> hours_of(const BenchRule& rule) {
   return hours;
 }
 
-// Of the seeds' hours from the second on, in how many pods waited beyond the limit.
+// Counts the hours, from the second on, in which pods waited beyond the limit, over all seeds.
 std::string hours_over(const BenchRule& rule) {
   std::size_t over = 0, all = 0;
   for (const RunFigures& run : rule.runs) {
@@ -69,7 +69,7 @@ std::string hours_over(const BenchRule& rule) {
   return std::to_string(over) + " of " + std::to_string(all);
 }
 
-// What pods waited for CPU, where that is played.
+// Waiting of pods for CPU, if it is simulated.
 std::string waiting_table(const BenchTable& table) {
   if (table.rules.empty() || table.rules.front().runs.front().hours.size() < 2) return {};
   std::string out = "\nwaiting for CPU, % of pods' time, from the second hour on; hour by hour, all seeds together\n" +
@@ -87,7 +87,7 @@ std::string waiting_table(const BenchTable& table) {
 
 double over(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// Of all seeds together.
+// Sums over all seeds.
 std::vector<DecisionWindow> decisions_of(const BenchRule& rule) {
   std::vector<DecisionWindow> sum;
   for (const RunFigures& run : rule.runs) {
@@ -104,7 +104,7 @@ std::vector<DecisionWindow> decisions_of(const BenchRule& rule) {
   return sum;
 }
 
-// What decisions were worth where pairs disturb each other.
+// Value of decisions where pairs disturb each other.
 std::string decision_table(const BenchTable& table, std::size_t decisions_each) {
   if (decisions_each == 0) return {};
   std::string out = "\nfrom the moment on at which pairs disturb, by " + std::to_string(decisions_each) +

@@ -1,9 +1,10 @@
-// decision_windows: what decisions are worth where pairs disturb each other (sim/cluster/pairs), whatever was placed before them: a row for
-// each so many decisions from the moment on at which they do.
-// Lost     work that pods there do not get done any more for this pod, its own among it, in cores; of the node that was chosen, and of the one
-//          that pairs-oracle would have chosen in the same state. A pod that is disturbed already loses no more
-// Waited   of the pods that were placed in these decisions, by what agents tell of them until they end, or the episode does
-// Follows  a world in place of who decides, who follows it through this. It changes nothing of what happens
+// decision_windows: the value of decisions where pairs disturb each other (sim/cluster/pairs), independent of earlier
+// placements. Makes one row per window of decisions, starting when pairs take effect.
+// Lost     work in cores that the pods on a node, including this one, lose because of this pod: for the chosen node,
+//          and for the node that pairs-oracle would have chosen in the same state. A pod that is disturbed already
+//          loses no more
+// Waited   by the pods placed in the window, from the agents' reports until they end or the episode does
+// Follows  a world in place of the decider's observer, and forwards every call to it. Does not affect the episode
 // Errors   make: forwards the oracle's
 // Threads  single owner
 #pragma once
@@ -19,19 +20,19 @@ namespace wattle::sim {
 
 struct DecisionWindow {
   std::size_t decisions = 0;
-  double from_s = 0;  // of its first decision, since that of the first window
+  double from_s = 0;  // time of its first decision since that of the first window
   double placed_cores = 0, lost_cores = 0, oracle_lost_cores = 0;
   double pod_s = 0, waited_pod_s = 0;
 };
 
 class DecisionWindows final : public WorldObserver {
  public:
-  // `options`: what the oracle's planner knows at the start, and binds by.
+  // `options`: the oracle planner's initial knowledge and its scheduler options.
   static Result<std::unique_ptr<DecisionWindows>> make(std::size_t decisions_each, const ChooserOptions& options,
                                                        std::uint64_t seed);
-  // Who decides; it outlives this.
+  // Sets the decider's observer, which must outlive this object.
   void begin(WorldObserver* next) { next_ = next; }
-  // Before the pod is placed there.
+  // Call before the pod is placed there.
   void decided(const World& world, const placement::ClusterView& view, const SimPod& pod, std::size_t node);
   const std::vector<DecisionWindow>& windows() const { return windows_; }
 
@@ -51,8 +52,8 @@ class DecisionWindows final : public WorldObserver {
   WorldObserver* next_ = nullptr;
   std::vector<DecisionWindow> windows_;
   double began_s_ = 0;
-  bool to_follow_ = false;                                     // the pod that is placed next
-  std::unordered_map<cluster::PodId, std::size_t> window_of_;  // of pods
+  bool to_follow_ = false;                                     // the next placed pod belongs to a window
+  std::unordered_map<cluster::PodId, std::size_t> window_of_;  // by pod
 };
 
 }  // namespace wattle::sim

@@ -58,9 +58,9 @@ void Env::go_on() {
   pending_since_s_.reset();
   for (;;) {
     if (!next_) next_ = arrivals_->next();
-    // The first telemetry is in before the first pod comes.
+    // The first telemetry arrives before the first pod.
     const double at_s = next_ ? next_->at_s + 2 * WorldOptions{}.telemetry_period_s : ends_s_;
-    // Pods that were lost with their machine are made anew before the next one comes.
+    // Pods that were lost with their machine are recreated before the next one comes.
     bool there = false;
     if (lost_.empty()) {
       if (retry()) return;

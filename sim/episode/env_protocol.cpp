@@ -68,7 +68,7 @@ json step_json(Env& env, const EnvStep& step) {
 
 }  // namespace
 
-// What a client typed may be no UTF-8; it must not end the dialogue.
+// A client's text may be invalid UTF-8; it must not end the dialogue.
 std::string error_line(const Error& error) { return error_json(error).dump(); }
 
 std::string EnvServer::carry_out(const EnvRequest& request) {

@@ -1,9 +1,10 @@
-// env_protocol: Env over JSON lines, one request and one answer a line; docs/reference/simulator.md has both for those who write a client.
+// env_protocol: serves Env over JSON lines, one request and one answer per line. docs/reference/simulator.md describes
+// both for client authors.
 // Source   a line of text, at most kMaxRequestBytes
-// Gives    one line of JSON without its newline; numbers that are not finite never occur
+// Gives    one line of JSON without its newline; all numbers are finite
 // Shapes   observation.nodes [N][kNodeFeatures], pod [kPodFeatures], context [kContextFeatures], prior [N], mask [N]
-// Units    as Env; energy_j and time_s of the episode are given when it is done, not before: they are truth
-// Errors   parse_env_request: malformed, out_of_range, naming the field; answer() puts every error into its line
+// Units    as Env; energy_j and time_s of the episode are given at its end only, because they are truth
+// Errors   parse_env_request: malformed, out_of_range, naming the field; answer() returns every error as a line
 // Threads  single owner
 #pragma once
 
@@ -31,10 +32,10 @@ struct StepRequest {
 struct CloseRequest {};
 using EnvRequest = std::variant<HelloRequest, ResetRequest, StepRequest, CloseRequest>;
 
-// {"op":"hello"}, {"op":"reset","seed":7}, {"op":"step","action":2}, {"op":"close"}; unknown fields are refused.
+// {"op":"hello"}, {"op":"reset","seed":7}, {"op":"step","action":2}, {"op":"close"}; unknown fields are rejected.
 Result<EnvRequest> parse_env_request(std::string_view line);
 
-// {"error":{"code","subject","what","mend"}}; text that is no UTF-8 is replaced.
+// {"error":{"code","subject","what","mend"}}; invalid UTF-8 is replaced.
 std::string error_line(const Error& error);
 
 class EnvServer {

@@ -1,4 +1,5 @@
-// What a client of the environment may say; apart from what it is told, so that it can be fuzzed alone.
+// env_request: parses the requests of an environment's client, separate from the answers so that it can be fuzzed
+// alone.
 #include <set>
 
 #include "common/json/value.hpp"

@@ -43,7 +43,7 @@ void note(EpisodeTrace& trace, Env& env, std::size_t node, bool near) {
   trace.near.push_back(near);
 }
 
-// Mean over the shifts of latency; one is seen a telemetry interval and its way later.
+// Mean over the latency shifts. A shift becomes visible after a telemetry interval and its delay.
 double mean_recovery(const EpisodeTrace& trace, const WorldOptions& world) {
   std::vector<double> at_s;
   for (const LatencyShift& shift : world.trouble.shifts)
@@ -98,7 +98,7 @@ Result<Chooser> chooser_of(const Env& env, const Contestant& contestant, std::ui
 
 Result<std::string> learned_in_shadow(const EnvOptions& options, std::uint64_t seed) {
   EnvOptions same_cluster = options;
-  same_cluster.waiting_times = 1;  // what is odd is not known beforehand
+  same_cluster.waiting_times = 1;  // a deviation is not known in advance
   same_cluster.cluster_seed = options.cluster_seed.value_or(seed);
   Env env(same_cluster);
   const std::uint64_t other_pods = mix(seed, 0x736861646f77ULL);
@@ -174,7 +174,7 @@ Result<EpisodeFigures> run_once(Env& env, const Contestant& contestant, std::uin
   return figures;
 }
 
-// Waiting is dear once a pod that waits all the time costs as much as some cores.
+// Prices in cores that a pod costs if it waits all the time.
 constexpr std::array<double, 9> kPrices{0, 0.25, 0.5, 1, 2, 4, 8, 16, 64};
 
 Result<EpisodeFigures> run_within_budget(Env& env, const Contestant& contestant, std::uint64_t seed,

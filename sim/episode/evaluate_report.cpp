@@ -1,4 +1,4 @@
-// Evaluations as people (to_table) and programs (to_json) read them.
+// evaluate_report: formats evaluations for people (to_table) and programs (to_json).
 #include <array>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
-// hours: an episode on the kernel, hour by hour: what each node drew, where pods went, and the curves as they are known at its end.
-// Errors   none: a pod that no node is named for, or that does not fit there, is not placed
+// hours: an episode on the kernel, hour by hour: each node's energy, the pods' nodes, and the curves known at its end.
+// Errors   none: a pod is not placed if no node is chosen or it does not fit there
 // Threads  single owner
 #pragma once
 

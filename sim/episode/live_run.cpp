@@ -16,7 +16,7 @@ constexpr auto kSlotsOfSample = static_cast<std::size_t>(kSample_s / kDemandSlot
 constexpr double kReportedHour_s = 3600;
 constexpr double kTick_s = 1e-6;  // times are whole nanoseconds
 
-// The first telemetry is in before the first pod comes.
+// The first telemetry arrives before the first pod.
 double before_first_s(const LiveRunOptions& live) { return 2 * live.telemetry_period_s; }
 
 WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
@@ -64,7 +64,7 @@ SimPod sim_pod(const Episode& episode, std::size_t p) {
   return made;
 }
 
-// Who comes next: those that wait, the longest first, then those that are still to come.
+// Returns the next pods: those that wait, the longest first, then those that will come.
 std::vector<placement::PodSpec> next_pods(const Episode& episode, const PendingPods& pending, std::size_t to_come,
                                           std::size_t look_ahead) {
   std::vector<placement::PodSpec> next;
@@ -77,10 +77,10 @@ std::vector<placement::PodSpec> next_pods(const Episode& episode, const PendingP
   return next;
 }
 
-// Judged, not taught.
+// Plays a contestant for evaluation, without training.
 class Judged final : public LivePlayer {
  public:
-  // `windows`: may be null.
+  // `windows` may be null.
   Judged(Chooser chooser, std::unique_ptr<DecisionWindows> windows)
       : chooser_(std::move(chooser)), windows_(std::move(windows)) {
     if (windows_) windows_->begin(chooser_.observer());
@@ -106,7 +106,7 @@ class Judged final : public LivePlayer {
   placement::Ahead ahead_;
 };
 
-// `verdicts`: absent, they begin anew.
+// `verdicts`: no value: the gates start fresh.
 Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
                          std::optional<KeptVerdicts> verdicts, const LiveRunOptions& live, RequestSetter& requests) {
   ChooserOptions options;
@@ -162,7 +162,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   };
   PendingPods pending;
   double gated = 0, asked = 0, waited_s = 0, deferred_s = 0;
-  std::size_t to_come = 0;  // the first pod that has not
+  std::size_t to_come = 0;  // index of the next pod to come
   std::uint64_t placed = 0;
   const auto ask = [&](PendingPods::Pod each) -> Status {
     WATTLE_CHECK(player.settled(world.take_settled()));
@@ -190,7 +190,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
     figures.placements += 1;
     return world.place(each.pod, *node, each.id, std::move(outcome));
   };
-  // Those that wait for a place are asked about on the way.
+  // Retries due pending pods on the way.
   const auto advance_to = [&](double at_s) -> Status {
     for (;;) {
       double until_s = std::min(before_s + at_s, pending.next_s());

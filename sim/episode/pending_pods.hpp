@@ -1,5 +1,6 @@
-// pending_pods: pods that no machine had room for, as kube-scheduler keeps them: each is tried again, the longest waiting first, kRetry_s after
-// it was tried at the earliest, once a machine has what it requests. One that a decision put off is asked about again when that said so.
+// pending_pods: pods without room, as in kube-scheduler's queue. Retries each, the longest waiting first, at the
+// earliest kRetry_s after its last attempt and once a machine has room for its requests. Retries a deferred pod at the
+// time that the decision set.
 // Units    seconds of the world
 // Errors   none
 // Threads  single owner
@@ -14,22 +15,22 @@
 
 namespace wattle::sim {
 
-// As long as kube-scheduler lets a pod wait at most that fitted nowhere, when room has come since.
+// The longest time that kube-scheduler lets an unschedulable pod wait after room has become free.
 inline constexpr double kRetry_s = 10;
 
 class PendingPods {
  public:
   struct Pod {
     SimPod pod;
-    std::uint64_t id = 0;  // the caller's
+    std::uint64_t id = 0;  // assigned by the caller
     double since_s = 0, tried_s = 0;
-    std::optional<double> again_s;  // it was put off until then
+    std::optional<double> again_s;  // set if deferred until then
   };
 
   void add(Pod pod);
-  // One that a machine has room for now, if its time has come; it is pending no more.
+  // Removes and returns a due pod that a machine has room for now.
   std::optional<Pod> take(const World& world);
-  // When one may be tried; infinity: there is none.
+  // Returns the time of the next possible attempt; infinity if there is none.
   double next_s() const;
   double waited_s(double until_s) const;  // summed over all
   std::size_t size() const { return pods_.size(); }

@@ -17,7 +17,7 @@ placement::ClusterModelOptions about(const Episode& episode) {
   return options;
 }
 
-// Who advises is not followed: the default scheduler decides.
+// The contestant's advice is not followed: the default scheduler decides.
 class ShadowPlayer final : public LivePlayer {
  public:
   static Result<ShadowPlayer> make(const Episode& episode, const Contestant& contestant, const std::string& known,

@@ -1,6 +1,7 @@
-// shadow_run: what mode shadow says that acting would save, beside what acting then does.
-// Plays    an episode of consolidation that teaches, then the next of the same servers and applications twice, both by what was learned: in
-//          shadow, where the default scheduler decides, and live. Compared are the hours that the modelled figure is of
+// shadow_run: compares the saving that shadow mode predicts with the saving of acting.
+// Plays    a first episode of consolidation to learn from, then the next one of the same servers and applications twice
+//          with that knowledge: in shadow, where the default scheduler decides, and live. Compares the hours that the
+//          modelled figure covers
 // Truth    joules and waiting of the two runs, as the world knows them
 // Errors   those of contestants; out_of_range: the episode is too short for a figure
 // Threads  single owner; the same options give the same bytes
@@ -20,15 +21,16 @@ namespace wattle::sim::consolidation {
 struct ShadowRun {
   std::uint64_t seed = 0;
   placement::ModelledFigure modelled;
-  RunFigures shadow, live;  // of the same hours
+  RunFigures shadow, live;  // over the same hours
   double change() const { return live.energy_j / shadow.energy_j - 1; }
   bool holds() const { return modelled.change.low <= change() && change() <= modelled.change.high; }
 };
 
-// `before` teaches; `contestant` is who advises, and who decides live.
+// `before` is for learning; `contestant` advises in shadow and decides live.
 Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Contestant& contestant,
                              const LiveRunOptions& options);
-// One for each seed; of the options those of the episode, the first number of nodes, the seeds and the network count.
+// Returns one run per seed. Of the options only the episode's, the first number of nodes, the seeds and the network are
+// used.
 Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy);
 
 std::string shadow_table(const std::vector<ShadowRun>& runs);

@@ -1,4 +1,4 @@
-// statistics: those of common/stats that episodes are compared by.
+// statistics: the functions of common/stats that compare episodes.
 // Errors   none
 // Threads  pure functions
 #pragma once

@@ -1,6 +1,7 @@
-// sweep: throughput, response and watts of every server model at every load level, under closed-loop users; one line of JSON each.
-// Source   servers; the level is the share of all cores that users would want if nobody ever waited
-// Resume   a file of earlier lines says which cells are done; a line that was cut is done anew
+// sweep: measures throughput, response and watts of every server model at every load level, under closed-loop users, as
+// one line of JSON each.
+// Source   servers; the level is the share of all cores that users would want without any waiting
+// Resume   a file of earlier lines defines the finished cells; a truncated line is repeated
 // Units    in the fields' names
 // Errors   finished_cells: malformed, with the line: the file is of another sweep
 // Threads  pure functions
@@ -34,12 +35,12 @@ struct SweepCell {
 };
 
 std::vector<SweepCell> sweep_cells(const SweepOptions& options);
-// Its line, with the newline.
+// Returns the cell's line, with the newline.
 std::string run_cell(const SweepOptions& options, const SweepCell& cell);
 
 struct Finished {
   std::vector<SweepCell> cells;
-  std::size_t bytes = 0;  // of whole lines; what follows was cut
+  std::size_t bytes = 0;  // of whole lines; the rest is truncated
 };
 Result<Finished> finished_cells(std::string_view text, const SweepOptions& options);
 

@@ -8,15 +8,15 @@ namespace wattle::sim::consolidation {
 
 namespace {
 constexpr std::uint32_t kSamplesPerHour = 12;
-constexpr double kPriorSamples = 12;  // what a prediction weighs against the pod's own samples
+constexpr double kPriorSamples = 12;  // weight of a prediction against the pod's own samples
 constexpr std::size_t kExpectations = 50;
 constexpr double kNineOfTen = 1.28;     // deviations that nine of ten normal values stay below
-constexpr std::uint32_t kOwnBurst = 4;  // samples before how a pod strays is its own
+constexpr std::uint32_t kOwnBurst = 4;  // samples until a pod's own spread is used
 constexpr double kMeasured_s = 60;      // of one measurement of the budget
 
 double half_load_w_per_core(const ServerModel& server) { return server.watts_at(0.5) / server.cores; }
 
-// True watts over told ones, of each server.
+// True watts over reported ones, per server.
 std::vector<double> watts_times(const Episode& episode) {
   std::vector<double> told, times(episode.servers.size(), 1.0);
   for (const ServerModel& server : episode.servers) told.push_back(half_load_w_per_core(server));
@@ -125,7 +125,7 @@ placement::PodEstimate Cluster::ask(std::size_t p) const {
     ask.demand_cores2 = predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores;
     ask.unsure_cores = kNineOfTen * predicted.unsure_cores;
   }
-  ask.life_s = std::isfinite(pod.life_s) ? predicted.life_s : pod.life_s;  // that pods stay is known
+  ask.life_s = std::isfinite(pod.life_s) ? predicted.life_s : pod.life_s;  // whether pods stay is known
   return ask;
 }
 
@@ -140,7 +140,7 @@ double Cluster::cores_at(std::size_t p, std::size_t sample) const {
 
 double Cluster::cores_now(std::size_t p) const { return cores_at(p, samples_ == 0 ? 0 : samples_ - 1); }
 
-// What its tenants may use beside what is expected of them, as in the controller's model of the cluster.
+// Adds the possible deviation of its tenants from their expected usage, as in the controller's cluster model.
 void Cluster::tell_spread(placement::FleetNode& told, const Running& running) const {
   const double unknown = kPriorSamples / (kPriorSamples + running.samples);
   double own = running.burst_cores2;
@@ -168,7 +168,8 @@ void Cluster::tell(std::size_t i) {
   told.empties_at_s = empties_at_s(nodes_[i]);
 }
 
-// True lives end when they end; predicted ones know no age, and the last of n like them ends after 1 + 1/2 + ... + 1/n.
+// True lives end at their time. Predicted ones are memoryless: the last of n equal ones ends after life x (1 + 1/2 +
+// ... + 1/n).
 double Cluster::empties_at_s(const Node& node) const {
   double last_s = 0, mean_s = 0;
   for (const Running& running : node.pods) {
@@ -188,7 +189,7 @@ void Cluster::report(const Running& running) {
   demand_.observe(episode_->key_of(pod.app), pod.request, mean, kSample_s * running.samples, burst_cores2);
 }
 
-// What the last five minutes told of a node.
+// Learns from the last five minutes of a node.
 void Cluster::learn(std::size_t i, std::size_t sample) {
   Node& node = nodes_[i];
   for (Running& running : node.pods) {
@@ -196,7 +197,7 @@ void Cluster::learn(std::size_t i, std::size_t sample) {
     running.seen_cores += cores;
     running.seen_cores2 += cores * cores;
     ++running.samples;
-    // The first hour of a pod counts once; a pod that ends sooner reports then.
+    // The first hour of a pod counts once; a pod that ends sooner reports at its end.
     if (running.samples == kSamplesPerHour) {
       report(running);
       running.reported = running.samples;
@@ -224,7 +225,7 @@ void Cluster::learn_waiting(std::size_t i) {
   fleet_.nodes[i].wait_error = nodes_[i].waiting.residual_sd();
 }
 
-// By what was waited in the last five minutes.
+// Updates the price from the waiting of the last five minutes.
 void Cluster::price_waiting() {
   double waited = 0, pods = 0, watts = 0, cores = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {

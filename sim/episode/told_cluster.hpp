@@ -1,16 +1,19 @@
-// told_cluster: an episode of consolidation on the kernel (sim/cluster/kernel), and what is told of it.
-// Truth    pods use the cores of their machine's day, watts follow the measured curve; what a Shift changes is true here and
-//          told to nobody
-// Told     fleet() and ask(): with true knowledge the real curves and the pod's mean over the whole day; imitated
-//          curves fitted from noisy watts, one reading of each awake node in 5 minutes, and demand learned per application; with
-//          knowledge of pods alone the real curves and demand learned per application
-// Waiting  asked to (Options::learns_waiting), imitated knowledge learns of each node what the controller learns (placement/waiting), and
-//          waiting has a price by its budget, as there (placement/objective). Bursts are of five minutes, not of half a minute
-// Errors   of what is told, as the controller knows its own: readings off the curve and off the model of waiting, pods off what was
-//          predicted of them, and how far off the forecast was (Shift::odd_forecast)
+// told_cluster: an episode of consolidation on the kernel (sim/cluster/kernel), and the information that policies get
+// about it.
+// Truth    pods use the cores of their machine's day, watts follow the measured curve. A Shift changes the truth
+//          without any report
+// Reported fleet() and ask(). With true knowledge: the real curves and the pod's mean over the whole day. Imitated:
+// curves fitted to noisy watts, one reading of each awake node in 5 minutes, and demand learned per application. With
+// knowledge of pods alone: the real curves and demand learned per application
+// Waiting  with Options::learns_waiting, imitated knowledge learns each node's waiting like the controller
+//          (placement/waiting), and waiting has a price by its budget (placement/objective). Bursts last five minutes,
+//          not half a minute
+// Accuracy reported like the controller's own: deviation of readings from the curve and from the waiting model, of pods
+// from their prediction, and the error of the forecast (Shift::odd_forecast)
 // Units    in names; seconds from the start of the run
-// Errors   none; placing where it does not fit is our bug, and so is production knowledge, which is a World's alone
-// Threads  single owner; the same episode and calls give the same bytes; a copy lives on by itself
+// Errors   none; placing a pod where it does not fit is a programming error, and so is production knowledge, which only
+//          a World has
+// Threads  single owner; the same episode and calls give the same bytes; a copy is independent
 #pragma once
 
 #include <cstdint>
@@ -33,7 +36,8 @@ class Cluster : private cluster::Observer {
  public:
   explicit Cluster(const Episode& episode);
 
-  // The same cluster where from now on this happens, another future of its episode (sim/learning/futures), of which as much is told.
+  // Returns the same cluster with another future of its episode from now on (sim/learning/futures). Its reports are as
+  // complete as here.
   Cluster in(const Episode& future) const;
 
   void advance_to(double when_s);
@@ -47,7 +51,7 @@ class Cluster : private cluster::Observer {
     double at_s = 0;
   };
   std::vector<Ended> take_ended() { return std::exchange(ended_, {}); }
-  // Measures from here on.
+  // Starts the measurement.
   void start_measuring();
 
   double energy_j();  // since start_measuring, up to now
@@ -57,8 +61,8 @@ class Cluster : private cluster::Observer {
   std::uint64_t refused() const { return refused_; }
   double wake_wait_s() const { return wake_wait_s_; }  // pod-seconds spent waiting for nodes to wake
   double waited_core_s();  // cores' worth of pods that waited for CPU, over time, since start_measuring
-  double pod_s() const { return kernel_.pod_s(); }  // of all that ran
-  // By pod; kNowhere when it never ran or ended.
+  double pod_s() const { return kernel_.pod_s(); }  // of all pods that ran
+  // Returns each pod's node; kNowhere if it never ran or has ended.
   const std::vector<std::size_t>& node_of() const { return kernel_.nodes_of(); }
   static constexpr std::size_t kNowhere = cluster::kNowhere;
 
@@ -72,14 +76,14 @@ class Cluster : private cluster::Observer {
     double burst_cores2 = 0, error_cores = 0, unsure_cores = 0;  // predicted, as in PodEstimate
   };
   struct Node {
-    std::vector<Running> pods;  // as the kernel's
+    std::vector<Running> pods;  // in the kernel's order
     placement::PowerCurve curve;
     placement::WaitingModel waiting;
   };
   bool fits_curves() const { return episode_->options.knowledge == ClusterModel::imitated; }
   bool predicts_pods() const { return episode_->options.knowledge != ClusterModel::truth; }
-  bool waits() const;                                          // and waiting is learned
-  double cores_at(std::size_t pod, std::size_t sample) const;  // as its day has them, and its bursts
+  bool waits() const;                                          // whether waiting is modelled and learned
+  double cores_at(std::size_t pod, std::size_t sample) const;  // from its day, with bursts
   double cores_now(std::size_t pod) const;
   void tick(std::size_t sample);
   void learn(std::size_t node, std::size_t sample);
@@ -102,7 +106,7 @@ class Cluster : private cluster::Observer {
   placement::Budget cpu_wait_;
   Random noise_;
   std::vector<Ended> ended_;
-  std::size_t samples_ = 0;  // begun
+  std::size_t samples_ = 0;  // number of samples begun
   std::uint64_t refused_ = 0;
   double wake_wait_s_ = 0, waited_core_s_ = 0;
 };

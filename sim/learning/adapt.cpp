@@ -15,7 +15,7 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-// Seeds of a cluster's days: even ones are played by the first demand day, odd ones by the second.
+// Seeds of a cluster's days: even ones use the first demand day, odd ones the second.
 constexpr std::uint64_t kDaysOfCluster = 1000;
 
 class Adapt {
@@ -23,7 +23,7 @@ class Adapt {
   Adapt(const Dataset& data, const AdaptOptions& options, const MakeTrainer& make)
       : data_(data), options_(options), make_(make) {}
 
-  // Joules of a contestant over the cluster's judged days; of a core-second of work where pairs slow it.
+  // Returns the joules of a contestant over the cluster's evaluated days, with pairs per core-second of work.
   Result<double> judge(AdaptRow& row, std::uint64_t cluster) {
     std::shared_ptr<const models::QNetwork> network;
     if (row.name == "recorded") {
@@ -76,7 +76,8 @@ class Adapt {
     learned.lives_known = options_.online.episode.knowledge == ClusterModel::truth;
     return std::make_unique<placement::NetworkPolicy>(network, learned);
   }
-  // What `wattle-sim improve` makes of the lived days as a controller would have recorded them. None: the planner serves.
+  // Returns the result of `wattle-sim improve` for the past days in the form of a controller's record. Null: the
+  // planner serves.
   Result<Network> grown_of_record(AdaptRow& row, std::uint64_t cluster) {
     WATTLE_TRY(const Network start, frozen(options_.start));
     std::vector<Episode> lived;
@@ -100,7 +101,7 @@ class Adapt {
     if (found.serves == Serves::planner) return Network();
     return found.serves == Serves::start ? start : frozen(found.weights);
   }
-  // None: the planner serves.
+  // Returns null if the planner serves.
   Result<std::shared_ptr<const models::QNetwork>> grown_by_hindsight(AdaptRow& row, std::uint64_t cluster) {
     WATTLE_TRY(const auto start, frozen(options_.start));
     if (hindsight_cluster_ != cluster) {
@@ -168,7 +169,8 @@ class Adapt {
   std::optional<std::uint64_t> hindsight_cluster_;
 };
 
-// Who learns online does so as a controller does, told by telemetry; who needs the record of a day, or is told the truth, is on the kernel.
+// Contestants that learn online do so live, from telemetry. Contestants that need the record of a day, or the truth,
+// run on the kernel.
 Status playable(const AdaptOptions& options) {
   constexpr std::array<std::string_view, 4> kLive{"online", "free", "scratch", "guarded"};
   constexpr std::array<std::string_view, 4> kTold{"informed", "hindsight", "gated", "recorded"};

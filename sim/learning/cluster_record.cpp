@@ -15,7 +15,7 @@ using json = SortedJson;
 constexpr double kMostCores = 1e6, kMostBytes = 1e18, kMostWatts = 1e5, kMostSeconds = 1e11, kMostJoules = 1e15;
 constexpr std::size_t kMostHours = 24 * 366;
 
-// One line's object, read field by field; what is not as it should be is told once.
+// Reads the object of a line field by field, and keeps the first error.
 class Row {
  public:
   explicit Row(const json& object) : object_(object) {}
@@ -56,7 +56,7 @@ class Row {
 
 class Reader {
  public:
-  // The key that is wrong; empty: all was read.
+  // Returns the invalid key; empty if the line is valid.
   std::string take(const json& line) {
     if (!line.is_object() || line.size() != 1 || !line.begin()->is_object()) return "line";
     Row row(line.begin().value());
@@ -91,7 +91,7 @@ class Reader {
     node.readings = static_cast<std::uint64_t>(row.number("readings", 0, 1e15));
     node.wake_j = row.number("wake_j", 0, kMostJoules);
     node.asleep = row.text("state") == "asleep";
-    if (node.cores <= 0 || node.memory_bytes <= 0) return;  // nobody has told what it is
+    if (node.cores <= 0 || node.memory_bytes <= 0) return;  // an agent has not reported its size
     if (!nodes_.emplace(node.name, record.nodes.size()).second) row.wrong("name");
     record.nodes.push_back(std::move(node));
   }
@@ -180,7 +180,7 @@ double mean_cores(const RecordedPod& pod) {
   return known > 0 ? sum / known : 0.5 * pod.request.cpu_cores;
 }
 
-// What it uses in each sample of the day, or would: reordered days play it at another time.
+// Cores of the pod in each sample of the day, also outside its life, because reordered days play it at another time.
 std::array<float, kDaySamples> cores_of(const RecordedPod& pod, double from_s) {
   std::array<float, kDaySamples> cores{};
   const double first_s = pod.placed_s - std::fmod(pod.placed_s, kHour_s), mean = mean_cores(pod);
@@ -203,7 +203,7 @@ std::vector<double> quantiles(std::vector<double> values, std::size_t steps, dou
   return out;
 }
 
-// Requested cores at each sample of a time.
+// Requested cores at each sample of a period.
 std::vector<double> requested_cores(const ClusterRecord& record, double from_s, double to_s) {
   const auto samples = static_cast<std::size_t>((to_s - from_s) / kSample_s);
   std::vector<double> change(samples + 1), out;
@@ -236,7 +236,7 @@ void add_pods(const ClusterRecord& record, double to_s, RecordedDay& day, PodDay
   for (const RecordedPod& pod : record.pods) {
     if (pod.placed_s >= to_s || pod.ended_s <= day.from_s || pod.request.cpu_cores <= 0) continue;
     const double came_s = std::max(pod.placed_s, day.from_s);
-    // What runs on is there when the day ends; that it has an end is known of pods that come and go.
+    // A pod that continues ends an hour after the day, because pods that come and go have an end.
     const double left_s = std::min(pod.ended_s, to_s + kHour_s);
     episode.pods.push_back(
         {pod.app, demand.cores.size(), came_s - day.from_s, std::max(1.0, left_s - came_s), pod.request});
@@ -252,7 +252,7 @@ void add_pods(const ClusterRecord& record, double to_s, RecordedDay& day, PodDay
   episode.mean_request = {cores / count, bytes / count};
 }
 
-// What ended before; or, of the first days, that day's pods.
+// Adds the pods that ended before the day; for the first days, the day's own pods.
 void add_past(const ClusterRecord& record, double to_s, RecordedDay& day) {
   Episode& episode = day.episode;
   for (const double before_s : {day.from_s, to_s}) {
@@ -278,7 +278,7 @@ Result<RecordedDays> days_of(const ClusterRecord& record, const DayOptions& opti
   for (std::size_t back = options.most; back > 0; --back) {
     RecordedDay day;
     day.from_s = end_s - static_cast<double>(back) * options.day_s;
-    if (day.from_s < first_s) continue;  // of which the beginning was not recorded
+    if (day.from_s < first_s) continue;  // its beginning was not recorded
     const double to_s = day.from_s + options.day_s;
     Episode& episode = day.episode;
     episode.options.nodes = record.nodes.size();

@@ -1,10 +1,11 @@
-// cluster_record: what a cluster has lived through, as `wattle model record` writes it, and its days as episodes that can be played again.
+// cluster_record: the history of a cluster, as `wattle model record` writes it, and its days as episodes for replay.
 // Source   JSON lines (docs/reference/improve.md): a head, then one node, pod or hour of a node each
-// Days     of 24 hours each back from the end of the record; what runs when a day begins comes at its first second, and the first part of it is
-//          not measured. A pod uses in each hour what it used then; where nobody measured, the mean of its other hours, or half of its request.
-//          What is known of applications is what ended before the day, or that day's pods where too few did
+// Days     of 24 hours, counted back from the end of the record. A pod that runs when a day begins arrives in its first
+//          second, and the first part of the day is not measured. A pod uses its recorded cores of each hour; for hours
+//          without a measurement the mean of its other hours, or half of its request. Applications are known from pods
+//          that ended before the day, or from the day's own pods if there are too few
 // Units    in names; times are Unix seconds, in episodes from the day's start
-// Errors   malformed: names the line; out_of_range: nothing to play
+// Errors   malformed: names the line; out_of_range: the record has no whole day
 // Threads  values, pure functions
 #pragma once
 
@@ -27,20 +28,20 @@ struct RecordedNode {
   std::string name;
   double cores = 0, memory_bytes = 0;
   std::array<double, placement::kCurvePoints> watts{};
-  std::uint64_t readings = 0;  // that the curve was fitted on
+  std::uint64_t readings = 0;  // behind the curve's fit
   bool asleep = false;
   double wake_j = 0;
 };
 struct RecordedPod {
-  std::size_t app = 0, node = 0;  // kNoNode: one that is gone
+  std::size_t app = 0, node = 0;  // kNoNode: a node that is gone
   placement::Resources request;
-  double placed_s = 0, ended_s = std::numeric_limits<double>::infinity();  // infinity: it runs
-  std::vector<float> used_cores;  // by the hour from the one that it came in; NaN: not known
+  double placed_s = 0, ended_s = std::numeric_limits<double>::infinity();  // infinity: still running
+  std::vector<float> used_cores;  // per hour, from that of its start; NaN: unknown
 };
 struct RecordedHour {
   double from_s = 0;
   std::size_t node = 0;
-  double measured_j = 0;  // nothing of it is a model's word
+  double measured_j = 0;  // measured only, without modelled energy
 };
 struct ClusterRecord {
   static constexpr std::size_t kNoNode = static_cast<std::size_t>(-1);
@@ -60,10 +61,10 @@ struct DayOptions {
 struct RecordedDay {
   Episode episode;
   double from_s = 0;
-  std::vector<std::size_t> node_of;  // of each pod, where it really went; kNoNode
+  std::vector<std::size_t> node_of;  // per pod, its real node; kNoNode
 };
 struct RecordedDays {
-  std::vector<std::unique_ptr<PodDay>> demand;  // that episodes point to
+  std::vector<std::unique_ptr<PodDay>> demand;  // referenced by the episodes
   std::vector<RecordedDay> days;                // oldest first
 };
 Result<RecordedDays> days_of(const ClusterRecord& record, const DayOptions& options, const std::string& subject);

@@ -1,7 +1,9 @@
-// futures: what may come after a decision, drawn anew, so that a choice is not judged by what happened by chance.
-// Same     all until the decision, the fleet, the day, and what applications are like: pods are drawn from those of the episode itself
-// Anew     who comes from then on and when; how much longer those live that run, since lives know no age; the pod's own use and life; bursts
-//          and noise. With true knowledge the lives of pods that are there are told, and stay
+// futures: draws alternative futures after a decision, so that a choice is not judged by chance events.
+// Kept     the past, the fleet, the day and the applications' properties: pods are drawn from those of the episode
+//          itself
+// Redrawn  which pods come from then on and when; the remaining lives of running pods, because lives are memoryless;
+//          the pod's own usage and life; bursts and noise. With true knowledge the lives of present pods are known, and
+//          stay
 // Threads  pure function; the same episode, pod and number give the same future
 #pragma once
 
@@ -11,7 +13,7 @@
 
 namespace wattle::sim::consolidation {
 
-// Under churn, of an episode whose pods are placed when they come. `number` 0: the episode's own.
+// For an episode with churn whose pods are placed on arrival. `number` 0: the episode's own future.
 Episode another_future(const Episode& episode, std::size_t pod, std::size_t number);
 
 }  // namespace wattle::sim::consolidation

@@ -17,7 +17,7 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-// The planner and networks in turn, an hour each: curves are known of the nodes that any of them wakes.
+// Planner and networks in turn, an hour each, so that the curves of all nodes that any of them wakes become known.
 class InTurn final : public placement::Policy {
  public:
   InTurn(std::span<const std::shared_ptr<const models::QNetwork>> networks, double margin)
@@ -43,7 +43,7 @@ class InTurn final : public placement::Policy {
   std::vector<placement::NetworkPolicy> networks_;
 };
 
-// As the day left them.
+// Takes the curves as fitted at the end of the day.
 void take_fitted_curves(const Episode& lived, placement::Policy& policy, Episode& record) {
   Cluster cluster(lived);
   for (std::size_t p = 0; p < lived.pods.size(); ++p) {
@@ -61,7 +61,7 @@ Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const mod
   if (lived.options.knowledge == ClusterModel::imitated) {
     InTurn policy(beside, margin);
     take_fitted_curves(lived, policy, record);
-    record.options.knowledge = ClusterModel::pods;  // the model's curves are known: they are not fitted again
+    record.options.knowledge = ClusterModel::pods;  // the model's curves are known and not fitted again
   }
   return record;
 }

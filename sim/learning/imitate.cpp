@@ -15,7 +15,7 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-// Of the tried nodes, by value; others 0.
+// Softmax of the tried nodes by value; 0 for others.
 std::vector<float> softmax(const Label& label, const std::function<double(std::size_t)>& value, double temperature) {
   double highest = -1e300, sum = 0;
   const std::size_t n = label.state.nodes;
@@ -51,7 +51,7 @@ class MeanWeights {
     }
     ++count_;
   }
-  // In the shapes of `weights`; those as they are where none was added.
+  // Returns the mean in the shapes of `weights`; `weights` itself if none were added.
   models::Weights mean(models::Weights weights) const {
     if (count_ == 0) return weights;
     std::size_t k = 0;
@@ -101,7 +101,7 @@ Result<ImitateFigures> imitate(std::span<const Label> labels, const ImitateOptio
   Random random(mix(options.seed, 0x696d6974ULL));
   ImitateFigures figures;
   MeanWeights averaged;
-  constexpr std::uint64_t kEvery = 8;  // steps between those that are averaged
+  constexpr std::uint64_t kEvery = 8;  // steps between averaged weights
   const std::uint64_t half = options.epochs * ((examples.size() + options.batch - 1) / options.batch) / 2;
   std::uint64_t step = 0;
   std::vector<const models::PolicyExample*> batch;
@@ -163,7 +163,7 @@ Promotion promote(std::span<const Label> held_out, const models::QNetwork* prese
 
 namespace {
 
-// Rows of `values`, one behind the other; the inputs that never differ lose their row of `weight`.
+// `values` has consecutive rows of inputs. Removes the row of `weight` of each constant input.
 void silence(std::span<const float> values, std::size_t width, models::Tensor& weight, models::Tensor& bias) {
   const std::size_t outputs = bias.values.size();
   for (std::size_t input = 0; input < width; ++input) {
@@ -194,15 +194,15 @@ void silence_constant_inputs(models::Weights& weights, std::span<const Label> la
 
 namespace {
 
-constexpr std::size_t kPlanKnown = 10, kLife = 14;  // of the pod features
+constexpr std::size_t kPlanKnown = 10, kLife = 14;  // in the pod features
 constexpr float kLeastLife = 1.0F / 128;            // 5.4 s
 constexpr float kMostLife = 4;                      // of the feature
-constexpr std::size_t kNodes = 5;                   // of the context: log2(nodes) / 12
+constexpr std::size_t kNodes = 5;                   // in the context: log2(nodes) / 12
 constexpr float kBeyond = 1.0F / 1024;              // less than one node of 118
 constexpr float kShut = -1e6F;
 constexpr std::size_t kGate = 0;  // the unit
 
-// Above 0, this unit of the ask encoder shuts every hidden unit of both heads.
+// When it is above 0, this unit of the ask encoder switches off every hidden unit of both heads.
 void shut_heads(models::Weights& weights, std::size_t unit) {
   for (const char* head : {"advantage.shared.weight", "value.weight"}) {
     auto& values = weights.at(head).values;
@@ -211,7 +211,7 @@ void shut_heads(models::Weights& weights, std::size_t unit) {
   }
 }
 
-// What a label says to a unit of the ask encoder.
+// Returns the input of a label to a unit of the ask encoder.
 double excitement(const models::Weights& weights, std::size_t unit, const models::Observation& state) {
   const auto& weight = weights.at("ask.weight").values;
   double sum = static_cast<double>(weights.at("ask.bias").values[unit]);
@@ -242,7 +242,8 @@ void reserve_gate(models::Weights& initial) {
 
 void close_untaught(models::Weights& weights, Taught taught) {
   if (!taught.plan && !taught.life) return;
-  // relu(bias - of_plan x plan_known - life): 0 where both are there; no life, however long, makes up for a plan that is missing.
+  // relu(bias - of_plan x plan_known - life): 0 if both are known; no life, however long, compensates for a missing
+  // plan.
   const float of_life = taught.life ? 1 : 0, of_plan = taught.plan ? kMostLife + 1 - of_life * kLeastLife : 0;
   weights.at("ask.weight").values[kPlanKnown * models::kHidden + kGate] = -of_plan;
   weights.at("ask.weight").values[kLife * models::kHidden + kGate] = -of_life;

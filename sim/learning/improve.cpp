@@ -12,10 +12,10 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-constexpr std::size_t kLeastHours = 6;                // of a node, to scale its curve by
-constexpr double kLeastRatio = 0.25, kMostRatio = 4;  // beyond, something else is wrong than a curve
+constexpr std::size_t kLeastHours = 6;                // per node, needed to scale its curve
+constexpr double kLeastRatio = 0.25, kMostRatio = 4;  // a ratio outside has another cause than the curve
 
-// Joules of each node in each hour, placements as they were: [hour][node].
+// Joules of each node in each hour with the real placements: [hour][node].
 std::vector<std::vector<double>> as_it_was_j(const RecordedDay& day) {
   return play_hours(day.episode,
                     [&](Cluster&, std::size_t pod) {
@@ -80,7 +80,7 @@ std::vector<Label> judge_day(const CalibratedDays& days, std::size_t day, const 
                              const Network& start) {
   const Episode& episode = days.recorded.days[day].episode;
   LabelOptions of_day = options;
-  // A choice is followed for no longer than leaves half of what is measured to judge in.
+  // The horizon of a choice leaves at least half of the measured time for judged decisions.
   const double most_s = (episode.end_s - episode.measure_from_s) / 2;
   of_day.horizon_lives = std::min(options.horizon_lives, most_s / episode.options.life_s);
   return judge_episode(episode, of_day, start);

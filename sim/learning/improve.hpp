@@ -1,10 +1,11 @@
-// improve: a network that is better on one cluster's own days: recorded days are played again on a model of that cluster, choices are judged by
-// paired lookahead, a network goes on from the start by imitation, and it is kept only when days that it did not see confirm it.
-// Model    what was recorded (cluster_record) on curves that are scaled, node by node, so that placements as they were draw the joules that
-//          were measured on the days learned from; what is off on the last days all the same widens the verdict's intervals
-// Days     the last quarter judges, the others are learned from (sim/learning/hindsight)
-// Shards   labels may be made by several processes, each of every so manieth judged decision; put together they are the same, bit by bit
-// Units    joules, seconds; energy of one over that of another less 1
+// improve: makes a network that is better on one cluster's own days. Replays recorded days on a model of that cluster,
+// judges choices by paired lookahead, continues from the start network by imitation, and keeps the result only if
+// unseen days confirm it.
+// Model    the record (cluster_record) with curves scaled per node, so that the real placements draw the measured
+//          joules on the days used for learning. The remaining error on the last days widens the verdict's intervals
+// Days     the last quarter judges, the others are for learning (sim/learning/hindsight)
+// Shards   several processes can make the labels, each every n-th judged decision; merged they are the same bit by bit
+// Units    joules, seconds; energy ratios minus 1
 // Errors   forwards the trainer's
 // Threads  single owner; the same record and options give the same labels and weights
 #pragma once
@@ -18,14 +19,14 @@
 
 namespace wattle::sim::consolidation {
 
-// Measured joules over those of the model, placements as they were.
+// Measured joules over those of the model, with the real placements.
 struct Calibration {
-  static constexpr double kUnmeasured = 0.10;  // how far a node may be off of which nothing was measured
-  std::vector<double> node_ratio;              // by node; 1 where too little was measured
+  static constexpr double kUnmeasured = 0.10;  // assumed error of a node without measurements
+  std::vector<double> node_ratio;              // by node; 1 with too few measurements
   double node_error = kUnmeasured;             // of a node's joules on the judging days, root mean square
-  std::size_t measured_hours = 0;              // of nodes, on all days
+  std::size_t measured_hours = 0;              // node-hours, over all days
 };
-// `learned`: so many days count for the ratios, the others for the error.
+// `learned`: number of days for the ratios; the others are for the error.
 Calibration calibrate(const ClusterRecord& record, std::span<const RecordedDay> days, std::size_t learned);
 
 struct ImproveOptions {
@@ -34,28 +35,28 @@ struct ImproveOptions {
 };
 struct CalibratedDays {
   RecordedDays recorded;
-  std::size_t learned = 0;  // of them
-  Calibration calibration;  // that their servers have
+  std::size_t learned = 0;  // number of days for learning
+  Calibration calibration;  // as applied to the servers
 };
 Result<CalibratedDays> calibrated_days(const ClusterRecord& record, const ImproveOptions& options,
                                        const std::string& subject);
 
-// Of a day that is learned from.
+// Returns the labels of one day for learning.
 std::vector<Label> judge_day(const CalibratedDays& days, std::size_t day, const LabelOptions& options,
                              const Network& start);
 
 struct Improvement {
-  models::Weights weights;  // the start's where no pass was better
+  models::Weights weights;  // the start's if no pass was better
   std::size_t labels = 0, passes = 0;
   std::size_t judged_days = 0, plays = 0;
-  Interval learned_over_start, learned_over_planner, start_over_planner;  // with what the model cannot explain
+  Interval learned_over_start, learned_over_planner, start_over_planner;  // including the error of the model
   Serves serves = Serves::planner;
   bool kept() const { return serves == Serves::learned && passes > 0; }
 };
 Result<Improvement> improve(const CalibratedDays& days, std::span<const Label> labels, const Network& start,
                             const HindsightOptions& options, models::PolicyTrainer& trainer);
 
-// The interval of a's energy over b's, where each node's joules may be off by `node_error` of them, each by itself.
+// Returns the interval of a's energy over b's, if each node's joules may be off by `node_error` of them independently.
 Interval widened(const Interval& interval, const PlayedDays& a, const PlayedDays& b, double node_error);
 
 }  // namespace wattle::sim::consolidation

@@ -12,7 +12,7 @@ namespace wattle::sim::consolidation {
 
 namespace {
 constexpr std::size_t kMostShards = 10'000;
-constexpr double kMostOrder = 1 << 24;  // whole numbers that a float has
+constexpr double kMostOrder = 1 << 24;  // whole numbers that a float represents
 }  // namespace
 
 std::string shard_name(std::size_t shard, std::size_t shards) {

@@ -1,7 +1,9 @@
-// label_shards: labels of recorded days in a file of their own process, which goes on where it was when it is killed, and all of them put together.
-// Format   safetensors: the tensors of labels (sim/learning/imitate), `order` of each, and what was asked as metadata
-// Same     put together they are as one process would have made them, bit by bit
-// Errors   malformed, conflict (labels of another record, start or options; a shard that is missing or not done): names the file
+// label_shards: labels of recorded days in one file per process, which resumes after a kill, and the merge of all
+// files.
+// Format   safetensors: the tensors of labels (sim/learning/imitate), the `order` of each, and the question as metadata
+// Same     the merged labels equal those of a single process, bit by bit
+// Errors   malformed, conflict (labels of another record, start or options; a shard that is missing or not done): names
+//          the file
 // Threads  pure functions
 #pragma once
 
@@ -17,7 +19,7 @@
 namespace wattle::sim::consolidation {
 
 struct LabelShard {
-  std::string question;  // digest of all that labels depend on
+  std::string question;  // digest of all inputs of the labels
   std::size_t shard = 0, shards = 1;
   std::size_t days_done = 0;
   std::vector<Label> labels;  // `order` counts over all days
@@ -25,7 +27,7 @@ struct LabelShard {
 std::string shard_name(std::size_t shard, std::size_t shards);  // of its file
 models::Safetensors to_file(const LabelShard& shard);
 Result<LabelShard> parse_label_shard(const models::Safetensors& file, const std::string& subject);
-// Of shards of one question, all of them there and done with so many days.
+// Merges the shards of one question. All must be present and done with that many days.
 Result<std::vector<Label>> merged(std::vector<LabelShard> shards, std::size_t days, const std::string& folder);
 
 }  // namespace wattle::sim::consolidation

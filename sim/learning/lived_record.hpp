@@ -1,8 +1,9 @@
-// lived_record: simulated days as a controller would have recorded them, for what learns from records to be judged in a world whose truth is
-// known.
-// Known    what a controller has: the curves that were told or fitted by the end, requests, hours of use, and the joules that nodes really drew
-// Days     one after another, each with pods of its own; what runs when one ends, ends
-// Format   docs/reference/improve.md, names of nodes and applications made up
+// lived_record: simulated days in the form of a controller's record, to evaluate learning from records in a world whose
+// truth is known.
+// Known    the controller's data: the curves reported or fitted by the end, requests, hours of usage, and the joules
+//          that nodes really drew
+// Days     consecutive, each with pods of its own, which all end with the day
+// Format   docs/reference/improve.md, with synthetic names of nodes and applications
 // Threads  pure: the same days give the same bytes
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace wattle::sim::consolidation {
 
-// Lived by the planner.
+// The planner places the pods.
 std::string lived_record(std::span<const Episode> days);
 
 }  // namespace wattle::sim::consolidation

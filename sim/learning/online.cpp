@@ -12,7 +12,7 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-// Between the days of one chain: so long that nothing is bootstrapped across.
+// Time between the days of one chain, so long that no value is bootstrapped across.
 constexpr double kBetweenDays_s = 1e7;
 
 placement::RewardConfig watts() {

@@ -1,8 +1,8 @@
-// online: what the controller's learner learns of clusters under churn, day after day: placement/learner on what a World tells, by the
-// outcome window that runs live, nothing of the truth.
-// Reward   the energy term alone (docs/reference/rewards.md), of the watts that agents told of in the outcome window
-// Decides  the controller's engine, policy dqn; it goes on knowing its cluster from one day to the next
-// Anchor   every anchor_every-th step is followed by one that draws the policy on the same states to the anchor's
+// online: runs the controller's learner on clusters under churn, day after day: placement/learner on a World's reports,
+// with the live outcome window, without the truth.
+// Reward   the energy term alone (docs/reference/rewards.md), from the watts that agents reported in the outcome window
+// Decides  the controller's engine, policy dqn; it keeps its knowledge of the cluster from one day to the next
+// Anchor   after every anchor_every-th step, another step draws the policy on the same states to the anchor's
 // Errors   forwards the trainer's; out_of_range: not churn, or not production knowledge
 // Threads  single owner; the same options give the same weights
 #pragma once
@@ -21,12 +21,12 @@ struct OnlineOptions {
   Options episode;
   std::uint64_t first_seed = 1;
   std::uint64_t seed_step = 1;
-  std::size_t episodes = 10;  // fleets, one after the other, or days of one fleet (episode.cluster_seed)
+  std::size_t episodes = 10;  // fleets in sequence, or days of one fleet (episode.cluster_seed)
   bool plan = true;           // false: placement::NetworkOptions::plan
   double epsilon = 0.05;
-  placement::LearnerOptions learner;               // a controller's but for the seed, which is the first fleet's
+  placement::LearnerOptions learner;               // as in a controller except for the seed, which is the first fleet's
   std::uint64_t refresh_every = 25;                // steps between frozen networks
-  std::shared_ptr<const models::QNetwork> anchor;  // none: no anchor
+  std::shared_ptr<const models::QNetwork> anchor;  // null: no anchor
   double temperature = 0.15;
   std::uint64_t anchor_every = 1;  // steps
 };

@@ -18,7 +18,7 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-// Watts at the pods' true means, kept as pods are placed.
+// Watts at the pods' true means, updated as pods are placed.
 class MeanWatts {
  public:
   MeanWatts(const Episode& episode, const Cluster& cluster) : episode_(episode) {
@@ -51,7 +51,7 @@ class MeanWatts {
   double total_w_ = 0;
 };
 
-// Goes on after the candidate; `after` is called once for each further placement, with the pod and its node.
+// Continues after the candidate; calls `after` once for each further placement, with the pod and its node.
 template <class After>
 void go_on(const Episode& episode, Cluster& cluster, std::size_t pod, std::size_t node, placement::Policy& policy,
            double until_s, After&& after) {
@@ -84,7 +84,7 @@ double churn_w(const Episode& episode, const Cluster& now, std::size_t pod, std:
                double horizon_s) {
   Cluster cluster = now;
   const double from_s = episode.pods[pod].arrives_s, to_s = std::min(from_s + horizon_s, episode.end_s);
-  // What was waited counts at the price that decides now.
+  // Waiting counts at the price at the time of the decision.
   const double price_w = now.fleet().cpu_wait_price_w;
   const double before_j = cluster.energy_j(), before_core_s = cluster.waited_core_s();
   go_on(episode, cluster, pod, node, policy, to_s, [](std::size_t, std::size_t) {});
@@ -93,7 +93,8 @@ double churn_w(const Episode& episode, const Cluster& now, std::size_t pod, std:
   return cost_j / episode.options.life_s;
 }
 
-// How likely the fill ends with each placement from this one on, as far as it is told: evenly between its bounds.
+// Probability that the fill ends with each placement from this one on, to the policy's knowledge: uniform between its
+// bounds.
 std::vector<double> ends_here(const Episode& episode, std::size_t pod, std::size_t steps) {
   const double low = episode.expected_cores.front(), high = episode.expected_cores.back();
   std::vector<double> weights(steps, 0.0);
@@ -102,7 +103,7 @@ std::vector<double> ends_here(const Episode& episode, std::size_t pod, std::size
     const double cores = static_cast<double>(pod + k + 1) * kPodRequest.cpu_cores;
     sum += weights[k] = cores >= low - 0.5 && cores <= high + 0.5 ? 1.0 : 0.0;
   }
-  if (sum <= 0) {  // beyond what was told: it may end at once
+  if (sum <= 0) {  // beyond the known range: it may end at once
     weights.assign(steps, 0.0);
     weights.front() = sum = 1;
   }
@@ -119,7 +120,7 @@ std::vector<double> fill_costs_w(const Episode& episode, const Cluster& now, std
       base_w = watts;
       weights = ends_here(episode, pod, watts.size());
     }
-    // Relative to the first candidate's watts at the same number of pods; scaled to watts as they are there on average.
+    // Relative to the first candidate's watts at the same number of pods; scaled to the mean watts there.
     double sum = 0, mean_w = 0;
     for (std::size_t k = 0; k < std::min(watts.size(), base_w.size()); ++k) {
       sum += weights[k] * watts[k] / base_w[k];
@@ -144,7 +145,7 @@ std::vector<std::size_t> candidates_of(const models::Observation& state, std::si
   return nodes;
 }
 
-// What is judged: all nodes, or those of the shortlist as if there were no others.
+// The judged nodes: all, or those of the shortlist as if there were no others.
 struct Listed {
   models::Observation state;
   std::vector<std::size_t> rows;  // the nodes; empty: all
@@ -208,7 +209,7 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
           if (network) return std::make_unique<placement::NetworkPolicy>(learned);
           return std::make_unique<placement::PlannerPolicy>(planner);
         };
-        // Drawn from a random source of its own: how many are kept so changes nothing else.
+        // Drawn from a separate source, so that the share of unplanned labels does not change other draws.
         const bool unplanned = options.unplanned > 0 && uniform(sight) < options.unplanned;
         if (ours) {
           const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, clone, horizon_s, options.futures);

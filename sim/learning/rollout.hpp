@@ -1,13 +1,14 @@
-// rollout: what each choice for one pod would have cost, all else being the same; the teacher of networks.
-// Method   cluster and policy are cloned; each candidate is tried once, then the policy goes on with the same pods, demands,
-//          lives and noise. Fill: watts at the pods' true means after every further placement, weighed by how likely the
-//          policy may think it that the fill ends there, each relative to what the first candidate's future draws then.
-//          Churn: joules until the horizon, and what was waited at the price that waiting had when it was decided
-// Futures  under churn a choice may be judged by several of them (sim/learning/futures), the same ones for all candidates: the mean
+// rollout: computes the cost of each choice for one pod, all else being equal. These labels train the networks.
+// Method   clones cluster and policy. Each candidate is tried once, then the policy continues with the same pods,
+//          demands, lives and noise. Fill: watts at the pods' true means after every further placement, weighted by the
+//          probability, for the policy, that the fill ends there, each relative to the watts of the first candidate's
+//          future then. Churn: joules until the horizon, and the waiting at the price that it had at the decision
+// Futures  under churn a choice may be judged by the mean over several futures (sim/learning/futures), the same ones
+//          for all candidates
 // Truth    uses the future of the episode: only for training episodes, never within a policy
 // Units    regret in W0 (models::Observation, placement/features): watts, under churn over the mean life
 // Errors   none
-// Threads  single owner; pure but for the clones
+// Threads  single owner; pure except for the clones
 #pragma once
 
 #include <functional>
@@ -21,10 +22,10 @@
 
 namespace wattle::sim::consolidation {
 
-using ClonePolicy = std::function<std::unique_ptr<placement::Policy>()>;  // a copy of the policy as it stands
+using ClonePolicy = std::function<std::unique_ptr<placement::Policy>()>;  // copies the policy in its current state
 
-// Watts of each candidate beyond the least of them. `episode` is the cluster's own and reaches as far as the policy may expect
-// pods to come (Options::fill_longest).
+// Returns the watts of each candidate above the least of them. `episode` is the cluster's own and extends as far as the
+// policy may expect pods to come (Options::fill_longest).
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
                                       std::span<const std::size_t> candidates, const ClonePolicy& policy,
                                       double horizon_s, std::size_t futures = 1);
@@ -45,16 +46,17 @@ struct LabelOptions {
   std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
   double explore = 0.1;                // share of placements on another candidate than the policy's
   double horizon_lives = 3;
-  std::size_t futures = 1;            // that a choice is judged by, under churn
-  double unplanned = 0;               // share of the judged decisions that are kept as they look without a plan
-  placement::NetworkOptions network;  // of the one that plays
-  bool listed = false;                // of many nodes the shortlist is judged, as the network sees it; else all of them
-  std::size_t shard = 0, shards = 1;  // of the judged decisions each shards-th, from the shard-th on
+  std::size_t futures = 1;            // number of futures per choice, under churn
+  double unplanned = 0;               // share of judged decisions that are stored without the plan
+  placement::NetworkOptions network;  // for the playing policy
+  // Judges the shortlist of a large fleet, as the network sees it; otherwise all nodes.
+  bool listed = false;
+  std::size_t shard = 0, shards = 1;  // every shards-th judged decision, starting with the shard-th
 };
-// Plays the episode and judges some of its decisions; of the options the episode, its nodes and its seed are not looked at.
+// Plays the episode and judges some of its decisions. Ignores the options' episode, nodes and seed.
 std::vector<Label> judge_episode(const Episode& episode, const LabelOptions& options,
                                  const std::shared_ptr<const models::QNetwork>& network);
-// Plays training episodes by `network` (by the planner where there is none) and judges some of its decisions.
+// Plays training episodes by `network` (by the planner if null) and judges some of its decisions.
 std::vector<Label> collect_labels(const Dataset& data, const LabelOptions& options,
                                   const std::shared_ptr<const models::QNetwork>& network);
 

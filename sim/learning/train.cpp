@@ -10,7 +10,7 @@
 namespace wattle::sim {
 
 namespace {
-// Between the episodes of one chain: so long that exp(-dt/tau) is 0, and nothing is bootstrapped across.
+// Time between the episodes of one chain, so long that exp(-dt/tau) is 0, and no value is bootstrapped across.
 constexpr double kBetweenEpisodes_s = 1e7;
 }  // namespace
 
@@ -94,7 +94,7 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
         continue;
       }
       const std::size_t row = advice.row_of[*target];
-      // A node that was masked is no action of the network's.
+      // A masked node is not an action of the network.
       if (advice.observation.valid[row] != 0)
         learner.placed(id_base + env.decision_id(), std::move(advice.observation), static_cast<std::uint32_t>(row),
                        when);

@@ -1,4 +1,4 @@
-// train: online learning in the simulated loop, by the code that learns live: decide -> bind -> outcome -> learner ->
+// train: online learning in the simulated loop, with the code of live learning: decide -> bind -> outcome -> learner ->
 // step.
 // Flow     episodes on seeds seed, seed + 1, ... (all below kFirstValidationSeed), one experience chain through all of
 //          them
@@ -19,7 +19,7 @@
 
 namespace wattle::sim {
 
-// All that a training needs to go on, between two episodes.
+// State to continue a training, between two episodes.
 struct TrainState {
   models::Weights trainer;  // QTrainer::checkpoint
   models::Weights learner;  // placement::Learner::save
@@ -37,17 +37,17 @@ struct TrainOptions {
   std::uint64_t decisions_per_step = 1;             // decisions between gradient steps
   std::uint64_t refresh_every = 25;                 // decisions between frozen networks
   placement::LearnerOptions learner;
-  std::optional<TrainState> resume;  // goes on from there, until `decisions` in all
+  std::optional<TrainState> resume;  // continues from there, up to `decisions` in total
 };
 
-// What works here (docs/research/does-it-learn.md): ten steps, rewards centred on what the prior alone earns on training seeds, and a
-// discount whose horizon is that many decisions.
+// Options that work here (docs/research/does-it-learn.md): ten steps, rewards centred on the prior's own reward on
+// training seeds, and a discount with a horizon of that many decisions.
 placement::LearnerOptions working_learner_options(const EnvOptions& env, double horizon_decisions = 100);
 
 struct TrainProgress {
   std::uint64_t decisions = 0, episodes = 0;
   double epsilon = 0;
-  double episode_reward = 0;  // mean of the last whole episode, exploration included
+  double episode_reward = 0;  // mean of the last whole episode, including exploration
   placement::LearnerFigures learner;
 };
 
@@ -62,8 +62,8 @@ struct TrainResult {
 Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer,
                           const std::function<void(const TrainProgress&)>& on_episode = {});
 
-// Trains once per trainer, each from training seeds of its own, and keeps the restart whose greedy mean reward over the
-// first validation seeds is highest: what one run reaches depends much on its seed.
+// Trains once per trainer, each on its own training seeds, and keeps the restart of highest greedy mean reward over the
+// first validation seeds, because results depend much on the seed.
 inline constexpr std::uint64_t kSeedsPerRestart = 1000;
 Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer* const> trainers,
                                std::size_t validation_episodes,

@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view kMarker = "77617474-6c65-";  // "wattle"
 constexpr std::string_view kPodPrefix = "kubepods-burstable-pod";
 constexpr std::string_view kSlice = ".slice";
-// Parents that we made, and may remove: a kubelet's own stay.
+// Marks parent cgroups that this process made and may remove. A kubelet's own cgroups stay.
 constexpr const char* kMadeByUs = "user.wattle.made";
 
 std::string systemd_name(std::string uid) {
@@ -69,7 +69,7 @@ void kill_each(const Dir& cgroup) {
   });
 }
 
-// Until nothing runs below it, or two seconds have passed.
+// Waits until no process runs below it, at most two seconds.
 void wait_until_empty(const std::string& path) {
   const Fd fd(open((path + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return;
@@ -146,7 +146,7 @@ std::string CgroupPods::pod_dir(const std::string& uid) const {
   return burstable() + "/" + std::string(kPodPrefix) + systemd_name(uid) + std::string(kSlice);
 }
 
-// A container id is 64 hex digits; the pod's own 32 twice are as good as any.
+// A container id is 64 hex digits: the 32 of the pod's UID twice.
 std::string CgroupPods::scope_dir(const std::string& uid) const {
   std::string hex;
   for (const char c : uid)
@@ -239,7 +239,7 @@ Status CgroupPods::remove_tree(const std::string& path) {
 Status CgroupPods::stop(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return {};
-  const std::string path = pod_dir(uid);  // uid may be the key that goes
+  const std::string path = pod_dir(uid);  // a copy, because uid may be the key that is erased
   const pid_t process = found->second.process;
   pods_.erase(found);
   const Status removed = remove_tree(path);
@@ -256,7 +256,7 @@ bool CgroupPods::alive(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return false;
   siginfo_t info{};
-  // WNOWAIT: stop() reaps.
+  // WNOWAIT, because stop() reaps.
   const int got = waitid(P_PID, static_cast<id_t>(found->second.process), &info, WEXITED | WNOHANG | WNOWAIT);
   return got == 0 && info.si_pid == 0;
 }

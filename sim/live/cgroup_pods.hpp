@@ -1,7 +1,8 @@
-// cgroup_pods: pods on this machine without a kubelet: a cgroup named as a kubelet and containerd would, with a bounded load.
+// cgroup_pods: pods on this machine without a kubelet: cgroups named like those of a kubelet and containerd, with a
+// bounded load.
 // Source   a cgroup2 tree (its mount is found in /proc/self/mounts, or given) and the program stress-ng
-// Marker   a pod UID that begins with the ASCII bytes of "wattle" and carries the id of the process that made it, so that
-//          what a killed process left behind is known as ours
+// Marker   a pod UID that begins with the ASCII bytes of "wattle" and contains the id of the process that made it, so
+//          that leftovers of a killed process can be recognised
 // Units    load in percent of one core
 // Errors   not_found (no cgroup2, no stress-ng), denied (not root), io, exhausted
 // Threads  single owner; forks, so call from a process without threads of its own that hold locks
@@ -21,7 +22,7 @@ namespace wattle::sim::live {
 
 // UUID text: marker, a number that differs between runs, the process, a counter.
 std::string marked_pod_uid(std::uint64_t run, pid_t process, std::uint32_t counter);
-// The process in a marked UID, with dashes or underscores; 0: the UID is not marked.
+// Returns the process in a marked UID, with dashes or underscores; 0 if the UID is not marked.
 pid_t process_of_marked_uid(std::string_view uid);
 
 // Mount point of the cgroup2 tree from the text of /proc/self/mounts.
@@ -29,7 +30,7 @@ Result<std::string> find_cgroup2_mount(std::string_view mounts);
 
 struct CgroupPodsOptions {
   std::string cgroup_root;             // mount of cgroup2
-  std::string proc_root = "/proc";     // to see whether a marked process still lives
+  std::string proc_root = "/proc";     // to check whether a marked process still lives
   std::string program = "stress-ng";   // found in PATH
   double max_total_load_percent = 40;  // of one core, over all pods here
   int max_seconds = 3600;              // each load ends by itself after that
@@ -42,15 +43,15 @@ class CgroupPods {
   CgroupPods& operator=(CgroupPods&&) = delete;
   ~CgroupPods();  // ends all its pods and removes their cgroups
 
-  // Makes the pod's cgroups and starts the load in it. exhausted: the bound on load is reached.
+  // Makes the pod's cgroups and starts the load in them. exhausted: the bound on load is reached.
   Status start(const std::string& uid, double load_percent);
-  // Ends it and removes its cgroups; an unknown pod is fine.
+  // Ends the pod and removes its cgroups. An unknown pod is not an error.
   Status stop(const std::string& uid);
-  // Ends and removes pods marked by processes that are gone. Returns how many.
+  // Ends and removes pods marked by processes that are gone. Returns their number.
   std::size_t sweep();
   std::size_t size() const { return pods_.size(); }
   bool has(const std::string& uid) const { return pods_.contains(uid); }
-  // True if the pod's load still runs.
+  // Returns whether the pod's load still runs.
   bool alive(const std::string& uid);
 
  private:

@@ -15,7 +15,7 @@ using json = SortedJson;
 constexpr const char* kLabel = "wattle.dev/churn";
 constexpr const char* kLabelInQuery = "wattle.dev%2Fchurn";
 
-// What an API server says of why it refused.
+// Builds an error from an API server's refusal.
 Error refused(const std::string& what, const kube::Reply& reply) {
   const json said = json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   const std::string why = said.is_object() ? said.value("message", "") : "";
@@ -159,7 +159,7 @@ Result<std::size_t> Churn::clear(const std::string& selector) {
       return tl::unexpected(refused("pods of " + options_.pod_namespace, reply));
     const std::size_t left = list["items"].size();
     if (left == 0 || clock_.mono() >= until) return left;
-    // Told to end: what was deleted is waited for all the same, so that nothing of ours stays.
+    // After a stop request it still waits for the deletions, so that none of its pods remain.
     if (!pause_(kLook)) stopped_ = true;
   }
 }

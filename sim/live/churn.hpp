@@ -1,10 +1,11 @@
-// churn: pods that come and go on a real API server, as two drivers of the field do it.
-// Drivers  batch (test1)   creates so many pods, waits until all are bound, deletes all, waits until all are gone; again
-//          window (test2)  creates so many, then again and again deletes the oldest and creates one
-// Source   an API server; a pod is ours by its label wattle.dev/churn, whose value names the run
-// Units    seconds from the creation of a pod to the first list that shows it bound: lists are kLook apart
-// Errors   run: denied (a right is missing: create, list, delete pods), unavailable, malformed; pods that found no node in time
-//          are counted, not an error. Whatever happened, clear() deletes what the run made
+// churn: creates and deletes pods on a real API server, with the patterns of two drivers of the field.
+// Drivers  batch (test1)   creates a number of pods, waits until all are bound, deletes all, waits until all are gone;
+//          repeats
+//          window (test2)  creates a number of pods, then repeatedly deletes the oldest and creates one
+// Source   an API server; a run's pods have the label wattle.dev/churn, whose value names the run
+// Units    seconds from the creation of a pod to the first list that shows it bound; lists are kLook apart
+// Errors   run: denied (a right is missing: create, list, delete pods), unavailable, malformed. Pods without a node in
+//          time are counted, not an error. clear() deletes the run's pods in any case
 // Threads  single owner
 #pragma once
 
@@ -37,7 +38,7 @@ struct ChurnOptions {
 };
 
 struct ChurnFigures {
-  std::size_t turns = 0, created = 0, bound = 0, unbound = 0;  // unbound: without a node when patience was over
+  std::size_t turns = 0, created = 0, bound = 0, unbound = 0;  // unbound: without a node at the end of patience_s
   std::vector<double> bound_after_s;
   std::map<std::string, std::size_t> pods_of_node;
 };
@@ -46,13 +47,13 @@ class Churn {
  public:
   static constexpr std::chrono::milliseconds kLook{100};
 
-  // `pause` sleeps and says whether to go on.
+  // `pause` sleeps and returns whether to continue.
   Churn(ChurnOptions options, kube::HttpApi& api, const Clock& clock, std::function<bool(Duration)> pause);
 
   Status run();
-  // Deletes the run's pods and waits until they are gone; how many are left.
+  // Deletes the run's pods and waits until they are gone. Returns the number of remaining pods.
   Result<std::size_t> clear();
-  // Of every run, also of those that were killed.
+  // Deletes the pods of every run, including killed ones.
   Result<std::size_t> sweep();
   const ChurnFigures& figures() const { return figures_; }
 
@@ -65,7 +66,8 @@ class Churn {
   Status window();
   Status create();
   Status remove(const std::string& name);
-  // Until `done` says so of how many pods there are and how many of them have no node; false: patience is over, or told to end.
+  // Polls until `done` returns true for the number of pods and the number of pods without a node. Returns false if
+  // patience_s is over or the run is stopped.
   Result<bool> look_until(const std::function<bool(std::size_t there, std::size_t unbound)>& done);
   Status all_bound();
   Result<std::size_t> clear(const std::string& selector);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kSwarmTimeout{500};
 constexpr double kLookEvery_s = 1.0;
-constexpr double kFillFaster = 3;  // the window fills this many times faster than it then turns
+constexpr double kFillFaster = 3;  // ratio of the speed of filling the window to that of replacing pods
 
 AppProfile profile_of(const DriveOptions& options) {
   AppProfile profile = thesis_profile();
@@ -38,7 +38,7 @@ Driver::Driver(const DriveOptions& options, std::optional<CgroupPods> real, cons
       random_(mix(options.seed, 1)),
       random_default_(mix(options.seed, 2)) {}
 
-// Nobody knows this machine's true curve: a typical one for its cores stands in, the same in both accounts.
+// This machine's true curve is unknown: a typical one for its cores replaces it, the same in both accounts.
 DriveNode Driver::this_machine() const {
   DriveNode node;
   node.real = true;
@@ -63,7 +63,7 @@ Status Driver::begin() {
   return {};
 }
 
-// Pods that a driver before this one, killed perhaps, has left on simulated nodes.
+// Removes pods that an earlier driver, perhaps killed, has left on simulated nodes.
 void Driver::clear_leftovers() {
   const auto body = get(swarm_, "/pods", kSwarmTimeout);
   if (!body) return;
@@ -100,7 +100,7 @@ MonoTime Driver::step() {
   return std::min({next_look_, next_pod_, end_});
 }
 
-// Latencies as they are now, for both accounts; then whatever a node has not been told yet.
+// Updates the latencies of both accounts, then delivers pods that a node does not have yet.
 void Driver::look() {
   account(clock_.mono());
   if (auto view = observer_.swarm()) {
@@ -150,7 +150,7 @@ std::optional<std::size_t> Driver::schedule(const SimPod& pod, const KubePod& re
     names.push_back(nodes_[i].server.name);
     kube.push_back(wattle_->kube_nodes()[i]);
   }
-  // As kube-scheduler: one feasible node needs no scores.
+  // Like kube-scheduler: a single feasible node needs no scores.
   std::vector<std::int64_t> scores(feasible.size(), 0);
   if (feasible.size() > 1) scores = extender_.prioritize(pod.spec, names);
   const auto winner = select_node(kube, request, scores, options_.weight, random_);
@@ -158,8 +158,8 @@ std::optional<std::size_t> Driver::schedule(const SimPod& pod, const KubePod& re
   return feasible[*winner];
 }
 
-// A node selector leaves one feasible node, and a scheduler then asks nobody: such a pod is bound without advice, in both
-// accounts to the same node. It gives this machine a load even where advice would not.
+// A node selector leaves one feasible node, for which a scheduler calls no extender: the pod is bound without advice,
+// in both accounts to the same node. Such pods give this machine a load even if it is never advised.
 std::optional<std::size_t> Driver::pinned_node() const {
   if (options_.pin_every == 0 || created_ % options_.pin_every != options_.pin_every / 2) return std::nullopt;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
@@ -193,7 +193,7 @@ void Driver::create() {
     ++counts_.unschedulable;
     return;
   }
-  account(clock_.mono());  // asking took time
+  account(clock_.mono());  // the request took time
   wattle_->place(*node, ledger_pod);
   if (pinned && *pinned == *node) {
     ++counts_.pinned;

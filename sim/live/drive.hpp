@@ -1,9 +1,11 @@
-// drive: plays a kube-scheduler through the real extender protocol: keeps a window of pods, deletes the oldest, creates one.
-// Rules    filters by resources as NodeResourcesFit does, asks /prioritize, adds default scores, binds to the winner; a pod
-//          on a simulated node goes to the swarm, a pod on this machine into a cgroup with real load
-// Pairing  the same pods with the same arrivals and removals are placed a second time by default scoring alone, on paper;
-//          joules and latency of both follow from the same curves, background loads and latencies (sim/live/ledger)
-// Errors   start: unavailable (no swarm); later a part that is away is counted, and the churn goes on
+// drive: plays a kube-scheduler through the real extender protocol: keeps a window of pods, deletes the oldest, creates
+// one.
+// Rules    filters by resources as NodeResourcesFit does, calls /prioritize, adds default scores, binds to the winner.
+//          A pod on a simulated node goes to the swarm, a pod on this machine into a cgroup with real load
+// Pairing  places the same pods with the same arrivals and removals a second time by default scoring alone, in the
+//          ledger only. Joules and latency of both follow from the same curves, background loads and latencies
+//          (sim/live/ledger)
+// Errors   start: unavailable (no swarm); later a component that does not answer is counted, and the churn continues
 // Threads  single owner
 #pragma once
 
@@ -36,20 +38,20 @@ struct DriveOptions {
   std::int64_t weight = 6;
   std::chrono::milliseconds deadline{200};
   std::string real_node;         // empty: this machine takes no pods
-  std::size_t real_pods = 2;     // at most, on this machine
-  std::uint32_t pin_every = 10;  // every so many-th pod has a node selector for this machine; 0: none
+  std::size_t real_pods = 2;     // limit of pods on this machine
+  std::uint32_t pin_every = 10;  // every n-th pod has a node selector for this machine; 0: none
 };
 
 class Driver {
  public:
   // `real` may be empty. The clock also names this run.
   Driver(const DriveOptions& options, std::optional<CgroupPods> real, const Clock& clock, const Log& log);
-  // Reads the swarm's nodes. To be tried again while it is unavailable.
+  // Reads the swarm's nodes. Retry while it is unavailable.
   Status begin();
-  // Does what is due; returns when the next thing is.
+  // Executes due steps and returns the time of the next one.
   MonoTime step();
   bool over() const { return clock_.mono() >= end_; }
-  // Removes all pods; the accounts are closed.
+  // Removes all pods and closes the accounts.
   void finish();
 
   double elapsed_s() const;
@@ -74,7 +76,7 @@ class Driver {
     std::string uid, name;
     std::size_t node = 0;
     SimPod pod;
-    bool delivered = false;  // the node has been told
+    bool delivered = false;  // the node has the pod
   };
   void clear_leftovers();
   void look();

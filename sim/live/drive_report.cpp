@@ -77,7 +77,7 @@ std::string answers(const Driver& driver) {
               whole(counts.neutral), whole(counts.unanswered), whole(counts.malformed));
 }
 
-// "network 97, plan 3 of the newest 100"
+// Returns for example "network 97, plan 3 of the newest 100".
 std::string decided_by(const Driver& driver) {
   if (!driver.observer().status || driver.observer().status->decided_by.empty()) return "nobody yet";
   std::string out;
@@ -107,7 +107,7 @@ json costs_json(const Costs& costs) {
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-// What was saved, and at what cost.
+// Summary of the saving and its cost.
 std::string in_short(const Costs& wattle, const Costs& other) {
   const double saved_j = other.energy_j - wattle.energy_j;
   const double late_s = wattle.soft_pod_seconds - other.soft_pod_seconds;

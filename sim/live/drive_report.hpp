@@ -1,4 +1,4 @@
-// drive_report: what the driver shows: a table redrawn each second on a terminal, a line otherwise, and the summary.
+// drive_report: the driver's output: a table redrawn each second on a terminal, a line otherwise, and the summary.
 // Units    in every heading
 // Errors   none
 // Threads  pure functions of the driver's state
@@ -10,11 +10,11 @@
 
 namespace wattle::sim::live {
 
-// Several lines; each ends the line on a terminal.
+// A table of several lines.
 std::string live_table(const Driver& driver);
-// One line.
+// The state as a single line.
 std::string live_line(const Driver& driver);
-// What happened, against the same churn under default scoring, and how that is computed.
+// The result compared with the same churn under default scoring, and its method.
 std::string summary_text(const Driver& driver);
 // The same as a JSON object.
 std::string summary_json(const Driver& driver);

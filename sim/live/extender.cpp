@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxAnswers = 100'000;
 constexpr std::int64_t kMaxPriority = 10;
 
-// As a manifest would have it: "20", "0.5".
+// Formats as in a manifest: "20", "0.5".
 std::string annotation(double value) {
   std::string text = json(value).dump();
   if (text.size() > 2 && text.ends_with(".0")) text.resize(text.size() - 2);
@@ -43,7 +43,7 @@ std::string extender_args(const placement::PodSpec& pod, const std::vector<std::
   if (pod.latency_soft_ms) annotations["wattle.dev/latency-soft-ms"] = annotation(*pod.latency_soft_ms);
   if (pod.latency_hard_ms) annotations["wattle.dev/latency-hard-ms"] = annotation(*pod.latency_hard_ms);
   if (!pod.latency_target.empty()) annotations["wattle.dev/latency-target"] = pod.latency_target;
-  // Without labels: the scheduler that is played spreads no replicas by default, and the shim need not mind that it does.
+  // Has no labels: the simulated scheduler does not spread replicas by default, so the shim need not handle it.
   json metadata{{"name", pod.name},
                 {"namespace", pod.pod_namespace},
                 {"uid", pod.uid},

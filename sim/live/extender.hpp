@@ -1,7 +1,8 @@
-// extender: the kube-scheduler's side of extender v1: asks for priorities as a scheduler does, and counts the answers.
+// extender: the kube-scheduler's side of extender v1: requests priorities like a scheduler, and counts the answers.
 // Source   k8s.io/kube-scheduler/extender/v1 (ExtenderArgs with names only, HostPriorityList)
 // Units    scores 0..10, times in milliseconds
-// Errors   none outward: who does not answer well gives neutral scores, as kube-scheduler ignores a failed prioritize
+// Errors   none for the caller: a failed or invalid answer gives neutral scores, as kube-scheduler ignores a failed
+//          prioritize
 // Threads  single owner
 #pragma once
 
@@ -27,15 +28,15 @@ Result<HttpAddress> parse_http_address(const std::string& url);
 
 // {"Pod": {...}, "Nodes": null, "NodeNames": [...]}
 std::string extender_args(const placement::PodSpec& pod, const std::vector<std::string>& node_names);
-// Scores in the order of node_names; malformed for anything a kube-scheduler would reject, or a name that was not asked
-// for.
+// Returns scores in the order of node_names; malformed for any answer that a kube-scheduler would reject, or an unknown
+// name.
 Result<std::vector<std::int64_t>> parse_priorities(std::string_view body, const std::vector<std::string>& node_names);
 
 struct AnswerCounts {
   std::uint64_t asked = 0;
-  std::uint64_t advised = 0;     // some node got a score above 0
+  std::uint64_t advised = 0;     // a node has a score above 0
   std::uint64_t neutral = 0;     // answered, all 0
-  std::uint64_t unanswered = 0;  // refused, late, gone
+  std::uint64_t unanswered = 0;  // refused, late, no connection
   std::uint64_t malformed = 0;
 };
 
@@ -43,11 +44,11 @@ class Extender {
  public:
   Extender(const HttpAddress& shim, std::chrono::milliseconds deadline, const Clock& clock)
       : client_(shim.host, shim.port), deadline_(deadline), clock_(clock) {}
-  // One score per name; all 0 when there is no good answer.
+  // Returns one score per name; all 0 without a valid answer.
   std::vector<std::int64_t> prioritize(const placement::PodSpec& pod, const std::vector<std::string>& node_names);
   const AnswerCounts& counts() const { return counts_; }
   const std::string& last_problem() const { return last_problem_; }
-  // Of the answers that came, good or malformed; 0 without any.
+  // Quantile over all answers, valid or malformed; 0 without any.
   double answer_ms(double quantile) const;
 
  private:

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMaxCgroupId = (std::uint64_t{1} << 53) - 1;
 constexpr double kSystemMemoryRatio = 0.05;
 constexpr double kPodMemoryOfRequest = 0.7;
 
-// The same pod has the same cgroup id whenever it is told of; never 0.
+// Returns the same cgroup id for the same pod at all times; never 0.
 std::uint64_t cgroup_id_of(const std::string& uid) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char c : uid) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -101,7 +101,7 @@ void Fleet::advance(Node& node, MonoTime now) {
   const double used_j = node.server.watts_at(wanted / node.server.cores) * dt_s;
   node.energy_j += used_j;
   node.total_j += used_j;
-  // Waiting begins before the cores are full, since demand is no even stream.
+  // Waiting begins before the cores are full, because demand is uneven.
   const double stalled_s = std::clamp((wanted / node.server.cores - 0.7) / 0.8, 0.0, 1.0) * dt_s;
   node.stalled_s += stalled_s;
   node.pod_s += static_cast<double>(node.pods.size()) * dt_s;

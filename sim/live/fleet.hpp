@@ -1,7 +1,7 @@
-// fleet: simulated nodes that run pods, and what an agent on each of them would measure.
-// Model    a pod wants a constant share of cores; a node's cores are shared in proportion when it is crowded; watts follow
-//          the node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift
-// Source   sim/world/power's server models and a seed; nothing here reads the machine
+// fleet: simulated nodes that run pods, and the measurements of an agent on each of them.
+// Model    a pod wants a constant share of cores; a crowded node's cores are shared in proportion; watts follow the
+//          node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift
+// Source   sim/world/power's server models and a seed; reads no state of the machine
 // Units    in names; energy split in integer microjoules, shares + idle + unattributed = measured, exactly
 // Errors   not_found (node, pod), conflict (a pod is already on another node), exhausted (node full)
 // Threads  single owner
@@ -22,7 +22,7 @@
 
 namespace wattle::sim::live {
 
-// From `at_s` after the start on, the node answers its users in `latency_ms`.
+// Changes the latency of the node's users, from `at_s` after the start on.
 struct LatencyShift {
   double at_s = 0;
   std::string node;
@@ -35,9 +35,9 @@ struct FleetOptions {
   double power_noise_ratio = 0.01;  // standard deviation of a power reading
   double latency_low_ms = 4, latency_high_ms = 38;
   std::vector<LatencyShift> shifts;
-  double rotate_every_s = 0;  // all latencies move on by one node that often; 0: never
+  double rotate_every_s = 0;  // all latencies move to the next node that often; 0: never
   std::size_t pods_per_node = 110;
-  std::size_t services_per_node = 0;  // that share what the node does by itself and are told one by one
+  std::size_t services_per_node = 0;  // workloads that share the node's own load and are reported individually
 };
 
 struct FleetPod {
@@ -47,7 +47,7 @@ struct FleetPod {
   double cpu_request_cores = 0;
   double memory_request_bytes = 0;
   double demand_cores = 0;
-  std::optional<double> lifetime_s;  // ends by itself; absent: lives until removed
+  std::optional<double> lifetime_s;  // ends by itself; unset: lives until removed
 };
 
 class Fleet {
@@ -59,21 +59,21 @@ class Fleet {
   const ServerModel& server(std::size_t node) const { return nodes_[node].server; }
   double background_cores(std::size_t node) const { return nodes_[node].background_cores; }
   std::size_t pods_on(std::size_t node) const { return nodes_[node].pods.size(); }
-  // What users of that node see now, on average.
+  // Current mean latency of that node's users.
   double latency_ms(std::size_t node, MonoTime now) const;
   double power_w(std::size_t node) const;                 // true, without noise
-  double energy_j(std::size_t node, MonoTime now) const;  // of its true watts, since the start
-  // Of the pods on it, since the start and up to its last sample: how long they ran, and how much of that they waited for CPU.
+  double energy_j(std::size_t node, MonoTime now) const;  // from its true watts, since the start
+  // Over its pods, from the start to its last sample: running time, and the part that they waited for CPU.
   double pod_s(std::size_t node) const { return nodes_[node].pod_s; }
   double waited_pod_s(std::size_t node) const { return nodes_[node].waited_pod_s; }
   std::vector<FleetPod> list() const;
 
-  // The pod's cgroup appears. Binding the same pod to the same node again changes nothing and reports again.
+  // Creates the pod's cgroup. Binding the same pod to the same node again only repeats the report.
   Result<wire::Placement> bind(const FleetPod& pod, MonoTime now);
   Result<wire::Placement> unbind(const std::string& uid, MonoTime now);
-  // Pods whose lifetime is over.
+  // Ends pods whose lifetime is over.
   std::vector<wire::Placement> expire(MonoTime now);
-  // The interval since the node's last sample. Without incarnation and wall_ns.
+  // Samples the interval since the node's last sample. Without incarnation and wall_ns.
   Record sample(std::size_t node, MonoTime now);
   std::optional<std::size_t> index_of(const std::string& node) const;
 

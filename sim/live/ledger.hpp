@@ -1,7 +1,7 @@
-// ledger: what one way of placing the same pods costs in joules and latency, over curves and latencies that are known.
-// Model    the kernel's (sim/cluster/kernel): background and pods' demand on the node's curve, nobody sleeps
+// ledger: the joules and latency that one way of placing the same pods costs, on known curves and latencies.
+// Model    the kernel's (sim/cluster/kernel): background and pods' demand on the node's curve, without sleep
 // Units    in names
-// Errors   none; removing an unknown pod changes nothing
+// Errors   none; ignores the removal of an unknown pod
 // Threads  single owner
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace wattle::sim::live {
 
-// One node as the driver knows it: the truth, for accounting only, and what a scheduler's cache would hold.
+// A node as the driver knows it: the truth, for accounting only, and the content of a scheduler's cache.
 struct DriveNode {
   ServerModel server;
   double background_cores = 0;
-  std::optional<double> latency_ms;  // now; absent: nobody knows yet
+  std::optional<double> latency_ms;  // current; unset if unknown
   std::size_t pod_limit = 110;
   bool real = false;  // this machine
 };
@@ -45,11 +45,11 @@ struct Costs {
 class Ledger {
  public:
   explicit Ledger(const std::vector<DriveNode>& nodes);
-  // As a scheduler's cache has them, with what is bound here.
+  // The nodes as in a scheduler's cache, with the pods placed here.
   const std::vector<KubeNode>& kube_nodes() const { return kube_; }
   void place(std::size_t node, const LedgerPod& pod);
   void remove(const std::string& uid);
-  // Latencies from now on.
+  // Sets the latencies from now on.
   void set_latencies(const std::vector<DriveNode>& nodes);
   void advance(double dt_s);
   double power_w() const;

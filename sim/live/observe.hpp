@@ -1,7 +1,7 @@
-// observe: what the driver reads while it runs: the swarm's truth, and what controller and shim say of themselves.
+// observe: the driver's inputs at runtime: the swarm's truth, and the status of controller and shim.
 // Source   GET /nodes of the swarm; GET /api/v1/nodes and /api/v1/status of the controller; GET /metrics of the shim
 // Units    in names
-// Errors   malformed names the document; a reader that is away is unavailable or timeout
+// Errors   malformed names the document; unavailable or timeout for a component that does not answer
 // Threads  Observer single owner; the parsers are pure
 #pragma once
 
@@ -38,14 +38,14 @@ struct ControllerStatus {
   std::string mode, policy;
   std::uint64_t decisions = 0, placements = 0, outcomes = 0, gradient_steps = 0, model_step = 0, samples_refused = 0;
   std::optional<double> mean_reward, loss, epsilon, power_w, decide_p50_us, decide_p99_us, gradient_steps_per_s;
-  std::map<std::string, std::uint64_t> decided_by;  // of the newest hundred decisions
+  std::map<std::string, std::uint64_t> decided_by;  // over the latest hundred decisions
 };
 Result<ControllerStatus> parse_controller_status(std::string_view body);
 
 // Counters of one Prometheus metric by the value of one label.
 std::map<std::string, double> metric_by_label(std::string_view text, std::string_view metric, std::string_view label);
 
-// A counter that survives the restart of whoever counts.
+// A counter that continues over restarts of its source.
 class RestartedCounter {
  public:
   void see(double value) {
@@ -62,21 +62,21 @@ class Observer {
  public:
   Observer(const HttpAddress& swarm, const HttpAddress& controller, const HttpAddress& shim);
   Result<SwarmView> swarm();
-  // Keeps the last good answer; `controller_away` tells that it is old.
+  // Keeps the last good answer; `controller_away` is set if it is outdated.
   void look_at_controller();
   void look_at_shim();
 
   std::vector<ControllerNode> nodes;
   std::optional<ControllerStatus> status;
   bool controller_away = true;
-  std::uint64_t controller_misses = 0;  // looks that found nobody
+  std::uint64_t controller_misses = 0;  // failed attempts
   std::map<std::string, RestartedCounter> answers_by_source;
 
  private:
   http::Client swarm_, controller_, shim_;
 };
 
-// GET that wants 200.
+// Sends GET and requires status 200.
 Result<std::string> get(http::Client& client, const std::string& target, std::chrono::milliseconds timeout);
 
 }  // namespace wattle::sim::live

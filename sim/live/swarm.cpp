@@ -42,7 +42,7 @@ wire::Hello hello_of(const ServerModel& server, const SwarmOptions& options, std
   return hello;
 }
 
-// The nodes that this process plays; they are who they are whatever the number of parts.
+// Returns the nodes of this process. Their properties do not depend on the number of parts.
 std::vector<ServerModel> servers_of(const SwarmOptions& options) {
   std::vector<ServerModel> all = synthetic_fleet(options.nodes, options.fleet.seed);
   const auto at = [&](std::size_t part) {
@@ -185,7 +185,7 @@ Status Swarm::connect(const SwarmOptions& options) {
     node.outbox = std::make_unique<transport::MemoryOutbox>(options.outbox_records);
     node.session = std::make_unique<transport::AgentSession>(
         std::move(client), *node.outbox, hello_of(server, options, incarnation_), clock_, log_, seed + i);
-    // Spread over the tick, so that a thousand nodes do not speak at once.
+    // Spread over the tick, so that a thousand nodes do not send at once.
     node.due = now + tick_ * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(nodes_.size());
   }
   return {};
@@ -268,7 +268,7 @@ std::vector<bool> Swarm::wait(std::chrono::milliseconds timeout, int fd) {
       std::min(round_at_ + kRoundPerNode * static_cast<std::int64_t>(nodes_.size()), begun + timeout);
   if (earliest > begun) transport::poll({}, others, left(earliest));
   sockets_.clear();
-  // A session may rebuild its socket, so the addresses are taken anew.
+  // A session may rebuild its socket, so the addresses are collected in each round.
   for (const Node& node : nodes_) sockets_.push_back(&node.session->socket());
   std::vector<bool> ready = transport::poll(sockets_, others, left(begun + timeout));
   round_at_ = clock_.mono();
@@ -301,7 +301,7 @@ void Swarm::pump(std::chrono::milliseconds timeout, int fd) {
   if (now - noted_at_ >= kNoteEvery) note(now);
 }
 
-// Who is due, and what was bound and unbound; they become busy.
+// Samples due nodes and collects bindings and ends; marks their nodes as busy.
 void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
   std::vector<wire::Placement> reports;
   std::vector<std::pair<std::size_t, Record>> records;
@@ -313,7 +313,7 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
     reports.swap(reports_);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (now < nodes_[i].due) continue;
-      // After a pause the missed ticks are left out, not made up for.
+      // After a pause missed ticks are skipped.
       const auto behind = (now - nodes_[i].due) / tick_;
       nodes_[i].due += tick_ * (behind + 1);
       records.emplace_back(i, fleet_.sample(i, now));
@@ -339,7 +339,7 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
   }
 }
 
-// For HTTP, whose threads may not touch sessions. The lock is held.
+// Copies the status for HTTP, whose threads may not touch sessions. Requires the lock.
 void Swarm::note(MonoTime now) {
   noted_at_ = now;
   told_ = status_now();

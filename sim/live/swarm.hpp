@@ -1,10 +1,12 @@
-// swarm: many simulated nodes in one process, each a real agent to the controller: own CURVE key, session and records.
-// Source   sim/live/fleet for what is measured, common/transport for how it is said
+// swarm: many simulated nodes in one process. To the controller each is a real agent with its own CURVE key, session
+// and records.
+// Source   sim/live/fleet for the measurements, common/transport for the protocol
 // Units    one record per `tick` and node, the nodes spread evenly over the tick
-// Rounds   a round looks at every node, so rounds of many nodes keep a distance: 10 ms with 5,000
-// Bound    a node takes four descriptors; where a process may have too few, several play a part of the nodes each
-// Errors   start: not_found and denied for keys (names the file and the mend), conflict for the address; later the world's
-//          failures are session states
+// Rounds   a round visits every node, so rounds of many nodes are spaced: 10 ms with 5,000
+// Bound    a node takes four descriptors. If the limit per process is too low, several processes play a part of the
+//          nodes each
+// Errors   start: not_found and denied for keys (names the file and the fix), conflict for the address; later failures
+//          are session states
 // Threads  pump() belongs to one thread; HTTP handlers lock the fleet
 #pragma once
 
@@ -30,7 +32,7 @@ namespace wattle::sim::live {
 
 struct SwarmOptions {
   std::size_t nodes = 7;            // of all parts
-  std::size_t part = 1, parts = 1;  // which of so many equal shares of them this process plays, from 1
+  std::size_t part = 1, parts = 1;  // this process plays part `part` of `parts` equal shares, from 1
   std::string endpoint = "tcp://127.0.0.1:7460";
   std::string keys_dir;    // <node>.key each
   std::string server_key;  // file with the controller's public key
@@ -39,28 +41,28 @@ struct SwarmOptions {
   double tick_s = 1.0;
   std::size_t outbox_records = 600;  // per node, kept while the controller is away
   FleetOptions fleet;
-  std::optional<kube::ApiServer> kube;  // whose bindings the nodes follow; absent: POST /pods alone
+  std::optional<kube::ApiServer> kube;  // the nodes follow its bindings; unset: POST /pods only
 };
 
-// "127.0.0.1:8060" into listen_address and listen_port.
+// Parses "127.0.0.1:8060" into listen_address and listen_port.
 Status parse_listen(const std::string& text, SwarmOptions& options);
-// Every key of a YAML file; unknown ones are errors.
+// Loads all keys of a YAML file; unknown ones are errors.
 Status load_swarm_config(const std::string& path, SwarmOptions& options);
-// "2/3" into part and parts.
+// Parses "2/3" into part and parts.
 Status parse_part(const std::string& text, SwarmOptions& options);
-// Makes keys that are missing; returns allow-list lines "<public key> agent <node>" of all of them.
+// Makes missing keys; returns allow-list lines "<public key> agent <node>" of all of them.
 Result<std::string> make_swarm_keys(const SwarmOptions& options);
 
 struct SwarmStatus {
   std::size_t nodes = 0, welcomed = 0, pods = 0;
   std::uint64_t samples = 0, placements = 0, dropped = 0;
-  std::uint64_t waiting = 0;     // records that are not acknowledged
+  std::uint64_t waiting = 0;     // records without acknowledgement
   std::uint64_t reconnects = 0;  // summed over the nodes
-  double oldest_s = 0;           // age of the oldest record that is not acknowledged
-  std::string problem;           // of one node that is not welcomed
+  double oldest_s = 0;           // age of the oldest record without acknowledgement
+  std::string problem;           // problem of one node whose session is not established
 };
 
-// From sample to acknowledgement, of the records that were acknowledged in the last `window`.
+// Delay from sample to acknowledgement, over the records acknowledged in the last `window`.
 struct AckDelays {
   std::size_t records = 0;
   double p50_s = 0, p99_s = 0, max_s = 0;
@@ -70,20 +72,20 @@ class Swarm {
  public:
   static Result<std::unique_ptr<Swarm>> start(const SwarmOptions& options, const Clock& clock, const Log& log);
   ~Swarm();
-  // One round: waits at most `timeout` for a message or for `fd` (-1: none), then keeps sessions alive and samples who
-  // is due.
+  // Runs one round: waits at most `timeout` for a message or for `fd` (-1: none), then keeps sessions alive and takes
+  // due samples.
   void pump(std::chrono::milliseconds timeout, int fd);
   std::uint16_t port() const { return server_->port(); }
   SwarmStatus status() const;
-  AckDelays ack_delays(Duration window) const;  // of the last minute at most
+  AckDelays ack_delays(Duration window) const;  // at most the last minute
 
  private:
   struct Node {
     std::unique_ptr<transport::MemoryOutbox> outbox;
     std::unique_ptr<transport::AgentSession> session;
-    MonoTime due{};                                          // for its next sample
-    MonoTime pump_at{};                                      // at the latest
-    std::deque<std::pair<std::uint64_t, MonoTime>> unacked;  // seq and when it was sampled
+    MonoTime due{};                                          // time of its next sample
+    MonoTime pump_at{};                                      // latest time of its next pump
+    std::deque<std::pair<std::uint64_t, MonoTime>> unacked;  // seq and time of its sample
   };
   Swarm(const SwarmOptions& options, const Clock& clock, const Log& log);
   Status connect(const SwarmOptions& options);
@@ -91,7 +93,7 @@ class Swarm {
   http::Response on_bind(const http::Request& request);
   http::Response on_unbind(const http::Request& request);
   http::Response on_status(const http::Request& request) const;
-  // Which nodes have something to read.
+  // Returns per node whether it has data to read.
   std::vector<bool> wait(std::chrono::milliseconds timeout, int fd);
   void sample(MonoTime now, std::vector<bool>& busy);
   void note(MonoTime now);
@@ -108,14 +110,14 @@ class Swarm {
   std::uint64_t samples_ = 0, placements_ = 0;
   MonoTime round_at_{}, noted_at_{};
 
-  mutable std::mutex mutex_;  // of all below but the server
+  mutable std::mutex mutex_;  // guards all below except the server
   Fleet fleet_;
   std::vector<wire::Placement> reports_;
   std::vector<bool> connected_;
-  SwarmStatus told_;                                  // as it was a moment ago, for HTTP
-  std::deque<std::pair<MonoTime, double>> delays_s_;  // when it was acknowledged, and how long that took
+  SwarmStatus told_;                                  // recent status, for HTTP
+  std::deque<std::pair<MonoTime, double>> delays_s_;  // time of the acknowledgement, and the delay
 
-  std::optional<KubePods> kube_;        // of pump()'s thread
+  std::optional<KubePods> kube_;        // used by pump()'s thread
   std::optional<http::Server> server_;  // last: its handlers use all above
 };
 

@@ -10,7 +10,7 @@ using json = SortedJson;
 
 namespace {
 
-constexpr std::size_t kMaxText = 253;  // as Kubernetes bounds names
+constexpr std::size_t kMaxText = 253;  // as Kubernetes limits names
 
 struct Reader {
   const json& object;

@@ -118,7 +118,7 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
   }
   if (policy->learns && network == nullptr)
     return fail(Errc::not_found, "policy " + name, "has no network", "give --model FILE");
-  // They know no extender: each is alone in its profile.
+  // These have no extender: each is alone in its profile.
   constexpr std::array<std::string_view, 5> kSchedulers{"target-load-packing", "lvrb", "koordinator", "fewest-pods",
                                                         "most-pods"};
   const bool scheduler = std::find(kSchedulers.begin(), kSchedulers.end(), policy->name) != kSchedulers.end();

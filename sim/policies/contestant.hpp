@@ -1,6 +1,6 @@
-// contestant: who decides in an episode, and how: a policy of placement/policies with all that the controller decides by, the default
-// scheduler alone, or the truth.
-// Binding  where kube-scheduler would bind, given the scores (sim/world/kube_scoring); ties and chances follow the seed
+// contestant: defines how an episode's decisions are made: by a policy of placement/policies within the controller's
+// decision engine, by the default scheduler alone, or with the truth.
+// Binding  to kube-scheduler's choice given the scores (sim/world/kube_scoring); ties and random events follow the seed
 // Errors   make: not_found, with the names
 // Threads  single owner
 #pragma once
@@ -21,42 +21,42 @@ namespace wattle::sim {
 
 enum class Binding {
   advised,    // a policy of placement/policies, through extender scores
-  unadvised,  // no scores of ours: the default scheduler
+  unadvised,  // no extender scores: the default scheduler
   alone,      // a policy's own values, as if it were the scheduler
-  truth,      // least true added watts: a reference that sees what nobody is told
-  pairs,      // the planner's, corrected by who really disturbs whom: likewise
+  truth,      // least true added watts: a reference with data that no policy gets
+  pairs,      // the planner, corrected by the pairs that really disturb each other: also a reference
 };
 
 struct Contestant {
   std::string name;
   Binding binding = Binding::advised;
   std::string policy = "dqn";                     // of placement/policies
-  const models::QNetwork* network = nullptr;      // of a policy that learns
-  std::optional<placement::RewardConfig> reward;  // that it goes by; absent: the environment's
-  bool gate = false;                              // of a network: the planner serves while it is behind
-  double wait_price_w = 0;                        // of the truth: what a pod that waits all the time costs it
-  bool within_budget = false;  // of the truth: it finds the price by which pods wait no longer than they may
+  const models::QNetwork* network = nullptr;      // for a policy that learns
+  std::optional<placement::RewardConfig> reward;  // reward of the policy; unset: the environment's
+  bool gate = false;                              // for a network: the planner serves while the network is behind
+  double wait_price_w = 0;                        // for truth: price of a pod that waits all the time
+  bool within_budget = false;  // for truth: finds the price at which pods wait no longer than allowed
 };
 
-// By its name in tables and on command lines: a policy, which plays as it would serve (other people's schedulers alone);
-// "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy", and "true-budget", which
-// keeps pods' waiting within its limit; "pairs-oracle". `network` is that of dqn.
+// Finds a contestant by its name in tables and on command lines: a policy, played as it would serve (third-party
+// schedulers bind alone); "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy";
+// "true-budget", which keeps pods' waiting within its limit; "pairs-oracle". `network` is that of dqn.
 // Errors: not_found, with the names; dqn without a network.
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 
-// What is the environment's, not the contestant's.
+// Settings of the environment, common to all contestants.
 struct ChooserOptions {
   placement::RewardConfig reward;
   placement::MaskOptions mask;
   placement::ClusterModelOptions knowledge;
-  std::string known;  // DecisionEngine's knowledge of an earlier run (Knowledge::save); empty: it begins with nothing
+  std::string known;  // DecisionEngine's knowledge of an earlier run (ClusterModel::save); empty: none
   placement::NetworkOptions network;
   SchedulerOptions scheduler;
   placement::Limits limits;
-  std::optional<KeptVerdicts> verdicts;  // of gates, of that earlier run; absent: they begin anew
+  std::optional<KeptVerdicts> verdicts;  // of the gates of that earlier run; unset: the gates start fresh
 };
 
-// Where that scheduler binds, given scores of each node (empty: no extender) and the view of the pod.
+// Returns the scheduler's choice, given scores of each node (empty: no extender) and the view of the pod.
 std::optional<std::size_t> bind_node(std::span<const KubeNode> nodes, const KubePod& pod,
                                      std::span<const std::int64_t> scores, const SchedulerOptions& scheduler,
                                      const placement::ClusterView& view, Random& ties);
@@ -65,19 +65,20 @@ class Chooser {
  public:
   static Result<Chooser> make(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed);
 
-  // What must follow the world.
+  // Observer that must follow the world.
   WorldObserver* observer() { return engine_.get(); }
-  // The pod as views of it must be made, and as it must be placed: the same is expected of it whoever decides, so that the
-  // rewards of all contestants are of one kind.
+  // Returns the pod with its expectations, for its views and its placement. They are the same for all contestants, so
+  // that their rewards are comparable.
   placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_->expected(pod); }
-  // Absent: it fits nowhere, or had better wait, as deferred() says. `ahead`: for policies of ours with scores.
+  // Returns the chosen node; no value if the pod fits nowhere or should wait, see deferred(). `ahead`: for Wattle
+  // policies with scores.
   std::optional<std::size_t> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
                                     const placement::Ahead& ahead = {});
-  // Of the last choice.
+  // Deferral of the last choice.
   const std::optional<placement::Deferral>& deferred() const { return deferred_; }
-  // Whether default scoring would never have made the last choice, however ties fall.
+  // Returns whether default scoring could not have made the last choice, for any order of ties.
   bool deviates(const SimPod& pod, std::size_t node) const;
-  // Of who is no policy of ours too: the controller in shadow mode.
+  // The engine. Contestants that are not Wattle policies have one, too: the controller in shadow mode.
   const LiveEngine& engine() const { return *engine_; }
 
  private:

@@ -1,4 +1,4 @@
-// kube_scheduler: the default scheduler with nobody's advice, as a policy on a fleet.
+// kube_scheduler: the default scheduler without an extender, as a policy on a fleet.
 // Errors   none
 // Threads  single owner
 #pragma once

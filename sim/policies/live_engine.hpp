@@ -1,7 +1,8 @@
-// live_engine: the decision engine of the controller (placement/decision_engine), told of a World what a controller is told of a cluster.
-// Told     bindings and ends at once, as an API server tells them; what pods used and the view with each delivery of telemetry
-// Shadow   as in mode shadow of the controller: its choices are advice that nobody follows
-// Gate     one decision of those since the last refresh is compared, as the controller does; only if it is asked for
+// live_engine: the controller's decision engine (placement/decision_engine), fed from a World like a controller from a
+// cluster.
+// Input    bindings and ends at once, as from an API server; pods' usage and the view with each delivery of telemetry
+// Shadow   as in the controller's shadow mode: its choices are advice that the scheduler does not follow
+// Gate     compares one decision per refresh, as the controller does; optional
 // Threads  single owner
 #pragma once
 
@@ -22,12 +23,12 @@ namespace wattle::sim {
 struct LiveEngineOptions {
   std::string policy = "dqn";
   placement::EngineOptions engine;
-  bool gate = false;    // false: a network is heard whatever it costs
-  bool acting = true;   // its choices are what happens: waiting is theirs
-  bool shadow = false;  // what it advises is reserved, and modelled beside what happens
+  bool gate = false;    // false: a network serves whatever it costs
+  bool acting = true;   // its choices are executed, so that waiting is attributed to it
+  bool shadow = false;  // its advice is reserved, and modelled beside the actual cluster
 };
 
-// What a controller keeps over a restart beside its knowledge (controller/decisions/decision_monitors).
+// State that a controller keeps over a restart beside its knowledge (controller/decisions/decision_monitors).
 struct KeptVerdicts {
   placement::PlanRecord::State plan;
   placement::SequentialTestState network;
@@ -40,22 +41,23 @@ class LiveEngine final : public WorldObserver {
   static Result<std::unique_ptr<LiveEngine>> make(LiveEngineOptions options,
                                                   placement::ClusterModel knowledge = placement::ClusterModel());
 
-  // The pod with what is expected of it, as the view that it is decided on must be made for.
+  // Returns the pod with its expectations; make the view of its decision with it.
   placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_.expected(pod); }
-  // Among all nodes of the view; `network` serves a policy that learns, and with the gate it is there until the next decision.
+  // Decides among all nodes of the view. `network` serves a policy that learns; with the gate it must live until the
+  // next decision.
   placement::PlacementDecision decide(const placement::ClusterView& view, const placement::PodSpec& pod,
                                       const models::QNetwork* network, double epsilon, std::mt19937_64& random,
                                       const placement::Ahead& ahead = {});
-  // What the policy alone makes of the nodes (DecisionEngine::values).
+  // Returns the policy's own values of the nodes (DecisionEngine::values).
   std::vector<double> values(const placement::ClusterView& view, const placement::PodSpec& pod,
                              std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
     return engine_.values(view, pod, feasible, scheduler, decisions_++);
   }
-  // The network has a certificate, as one that comes with the programs: it is on trial.
+  // Marks the network as certified, like the networks that are installed with the programs: it starts on trial.
   void certified() { engine_.begin_gate_anew("the start", "held-out fleets speak for it"); }
-  // It goes on where the one that kept them ended; copies of the cluster begin anew. That of the network counts with the gate alone.
+  // Continues from kept verdicts; copies of the cluster restart. The network's verdict applies with the gate only.
   Status restore(const KeptVerdicts& kept);
-  // What the controller does about once a second. A view is read before the next one is asked for.
+  // Does the controller's periodic work (about once a second). A view is read before the next one is requested.
   using ViewFor = std::function<const placement::ClusterView&(const placement::PodSpec&)>;
   void refresh(const ViewFor& view_for);
   const placement::DecisionEngine& engine() const { return engine_; }
@@ -73,7 +75,7 @@ class LiveEngine final : public WorldObserver {
   LiveEngineOptions options_;
   placement::DecisionEngine engine_;
   std::vector<std::string> names_;
-  std::vector<placement::PodHandle> known_as_;  // by the world's number
+  std::vector<placement::PodHandle> known_as_;  // by the world's pod number
   std::vector<placement::PodReading> readings_;
   std::uint64_t decisions_ = 0;
   const models::QNetwork* network_ = nullptr;

@@ -5,7 +5,8 @@
 namespace wattle::sim {
 
 namespace {
-// A mix that begins disturbs those who come later, too, and they are not looked at: of 2, 4, 8 and 16 times the best on the training side.
+// Factor for later pods, which a new mix also disturbs but which are not considered. Best of 2, 4, 8 and 16 on the
+// training side.
 constexpr double kThoseToCome = 8;
 }  // namespace
 
@@ -14,7 +15,7 @@ double lost_cores(const World& world, const SimPod& pod, std::size_t node) {
   if (pairs == nullptr) return 0;
   const auto& there = world.pods(node);
   const auto app = [&](std::size_t k) { return world.pod(there[k].id).app; };
-  // What each loses now is what the strongest of the others takes from it.
+  // Current loss of each pod: the strongest disturbance by another pod.
   const auto loss = [&](std::size_t k) {
     double strongest = 0;
     for (std::size_t other = 0; other < there.size(); ++other)

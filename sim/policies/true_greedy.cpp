@@ -12,7 +12,7 @@ std::optional<std::size_t> least_true_watts(const World& world, const SimPod& po
     const ServerModel& server = world.truth(i).server;
     const double before = world.wanted_cores(i), after = before + pod.mean_demand_cores;
     double added_w = server.watts_at(after / server.cores) - server.watts_at(before / server.cores);
-    // What is wanted beyond all cores costs no watts, but time: a full node is no bargain.
+    // Wanted cores beyond the machine's cost no watts, but time: without this term a full node would appear cheap.
     if (after > server.cores) added_w += server.max_w() * (after - server.cores);
     if (!world.powered(i)) added_w += server.watts_at(0) - server.sleep_w + server.wake_energy_j / kAwake_s;
     if (wait_price_w > 0) {

@@ -93,7 +93,7 @@ Result<std::string> BenchRun::ask(const Cell& cell, Duration span, const std::st
 Result<Measured> BenchRun::measure(const Cell& cell) {
   WATTLE_CHECK(group_.set(cell.quota_cores));
   if (options_.settle > Duration(0)) {
-    // What it leaves behind is no part of what is measured.
+    // The settle phase is not measured.
     WATTLE_TRY(const std::string ignored, ask(cell, options_.settle, "settle"));
   }
   WATTLE_TRY(const Dir proc, Dir::open_("/proc"));

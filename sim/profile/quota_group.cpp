@@ -19,7 +19,7 @@ namespace {
 constexpr double kPeriodUs = 100'000;
 constexpr std::size_t kMostBytes = 1 << 20;
 
-// A kernel file takes a value by one write.
+// A kernel file takes a value in a single write.
 Status put(const std::string& file, const std::string& text) {
   const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd.valid()) return fail_errno(errno, file);
@@ -27,7 +27,7 @@ Status put(const std::string& file, const std::string& text) {
   return {};
 }
 
-// The mount of cgroups that has the CPU controller for its children.
+// Returns the cgroup mount whose children have the CPU controller.
 Result<std::pair<std::string, bool>> cpu_mount() {
   WATTLE_TRY(const std::string table, read_file("/proc/self/mountinfo", kMostBytes));
   for (const Mount& mount : parse_mountinfo(table, "cgroup2")) {
@@ -55,7 +55,7 @@ QuotaGroup::QuotaGroup(QuotaGroup&& other) noexcept : path_(std::exchange(other.
 
 QuotaGroup::~QuotaGroup() {
   if (path_.empty()) return;
-  // Who was killed a moment ago may not be gone yet.
+  // A process killed a moment ago may not be gone yet.
   for (int look = 0; look < 100 && ::rmdir(path_.c_str()) != 0 && errno == EBUSY; ++look) ::usleep(20'000);
 }
 

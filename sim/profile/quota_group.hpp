@@ -1,8 +1,8 @@
-// quota_group: a cgroup of ours with a CPU quota, of v2 or v1, whichever has the CPU controller here.
+// quota_group: a cgroup of this process with a CPU quota, in v2 or v1, whichever has the CPU controller here.
 // Source   cpu.max or cpu.cfs_quota_us, cpu.stat, cgroup.procs; mount points from /proc/self/mountinfo
-// Rules    one that is there already is taken if nothing runs in it: whoever made it was killed; it is removed at the end
+// Rules    reuses an existing empty group, because its maker was killed; removes the group at the end
 // Units    cores; periods of 100 ms
-// Errors   unsupported: no hierarchy with a CPU controller; conflict: something runs in it; denied, io
+// Errors   unsupported: no hierarchy with a CPU controller; conflict: a process runs in it; denied, io
 // Threads  single owner
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace wattle::sim::profile {
 
 struct Periods {
-  std::uint64_t all = 0, throttled = 0;  // since it was made
+  std::uint64_t all = 0, throttled = 0;  // since the group was made
 };
 
 class QuotaGroup {
@@ -22,11 +22,11 @@ class QuotaGroup {
   static Result<QuotaGroup> make(const std::string& name);
   QuotaGroup(QuotaGroup&& other) noexcept;
   QuotaGroup& operator=(QuotaGroup&&) = delete;
-  // Fails where something still runs in it; then it stays.
+  // Removes the group unless a process still runs in it.
   ~QuotaGroup();
   Status set(double cores) const;
   Result<Periods> periods() const;
-  // What a process writes its number to.
+  // File to which a process writes its number to join.
   std::string members_file() const { return path_ + "/cgroup.procs"; }
 
  private:

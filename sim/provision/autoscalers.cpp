@@ -1,4 +1,4 @@
-// What operators use: VPA, HPA, K8s-CPU-Fast, and Autopilot's window.
+// autoscalers: provisioners in common use: VPA, HPA, K8s-CPU-Fast, and Autopilot's window.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -11,7 +11,7 @@
 namespace wattle::sim::provision {
 namespace {
 
-// One scaler per service; each is asked at each tick for a limit in cores, absent where it stays.
+// Has one scaler per service. Each returns a limit in cores at each tick, or no value if the limit stays.
 template <class Scaler>
 class PerService final : public Provisioner {
  public:
@@ -29,7 +29,7 @@ class PerService final : public Provisioner {
   std::vector<Scaler> scalers_;
 };
 
-// Mean usage over spans of about `span_s`; absent within one.
+// Mean usage over spans of about `span_s`; no value within a span.
 class Spans {
  public:
   explicit Spans(double span_s) : span_s_(span_s) {}
@@ -60,8 +60,8 @@ class VpaLimit {
   Spans minutes_{60};
 };
 
-// Each 15 s: ceil(replicas x usage / target) outside a tolerance of 0.1; up at most by 4 replicas or twofold; down to the
-// most that was recommended within 300 s. Replicas start at once and share their quota: better than it is.
+// Each 15 s: ceil(replicas x usage / target) outside a tolerance of 0.1; up at most by 4 replicas or twofold; down to
+// the maximum recommended within 300 s. Replicas start at once and share their quota, which is better than in reality.
 class Hpa {
  public:
   explicit Hpa(double target) : target_(target) {}
@@ -103,7 +103,7 @@ class K8sCpuFast {
   Spans spans_{1};
 };
 
-// Rzadca et al., EuroSys 2020, moving windows; five minutes and no hours, because an hour is judged.
+// Rzadca et al., EuroSys 2020, moving windows; five minutes instead of hours, because an hour is judged.
 class AutopilotWindow {
  public:
   explicit AutopilotWindow(double ratio) : ratio_(ratio) {}

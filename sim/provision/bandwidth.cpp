@@ -50,7 +50,7 @@ void Bandwidth::begin_period() {
 }
 
 void Bandwidth::grant_period(double seconds) {
-  if (quota_us_) granted_s_ -= quota_s();  // of the refill that this replaces
+  if (quota_us_) granted_s_ -= quota_s();  // for the refill that this replaces
   quota_us_ = kLeastQuotaUs;
   left_s_ = seconds;
   granted_s_ += seconds;

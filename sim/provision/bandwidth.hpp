@@ -1,11 +1,12 @@
-// bandwidth: CPU time that the kernel's CFS bandwidth control leaves to one cgroup.
-// Source   kernel/sched/fair.c (__refill_cfs_bandwidth_runtime, do_sched_cfs_period_timer), core.c (tg_set_cfs_bandwidth):
-//          a period adds the quota, what is saved is at most quota + burst; each write of quota or burst refills as a
-//          period does and lets a throttled cgroup run at once; nr_throttled counts periods that end throttled
-// Leaves   out the slices of 5 ms that each CPU takes beforehand, and the up to 1 ms of each that it keeps
-// Gives    granted: what periods and writes have given; a write gives what it adds
+// bandwidth: models the CPU time that the kernel's CFS bandwidth control grants to one cgroup.
+// Source   kernel/sched/fair.c (__refill_cfs_bandwidth_runtime, do_sched_cfs_period_timer), core.c
+//          (tg_set_cfs_bandwidth): a period adds the quota, savings are at most quota + burst. Each write of quota or
+//          burst refills like a period and lets a throttled cgroup run at once. nr_throttled counts periods that end
+//          throttled
+// Omits    the slices of 5 ms that each CPU takes in advance, and the up to 1 ms of each that it keeps
+// Gives    granted: time from periods and writes; a write counts what it adds
 // Units    seconds of CPU time; quota and burst in microseconds per period of 100 ms
-// Errors   set_quota, set_burst: out_of_range where the kernel says EINVAL; nothing has changed then
+// Errors   set_quota, set_burst: out_of_range where the kernel returns EINVAL, without a change
 // Threads  values
 #pragma once
 
@@ -18,18 +19,18 @@
 namespace wattle::sim::provision {
 
 inline constexpr double kPeriodS = static_cast<double>(actuator::kPeriodUs) * 1e-6;
-inline constexpr double kTiny = 1e-10;  // seconds that are rounding
+inline constexpr double kTiny = 1e-10;  // seconds; smaller amounts are rounding
 
 class Bandwidth {
  public:
-  // Absent: no limit.
+  // No value: no limit.
   Status set_quota(std::optional<std::int64_t> quota_us);
   Status set_burst(std::int64_t burst_us);
-  // Both, in the order that the kernel takes; what is as it was is not written.
+  // Sets both in the order that the kernel accepts. Skips unchanged values.
   Status set(const actuator::CpuLimit& limit);
 
   void begin_period();
-  // In place of the refill of a period that has just begun: a limit for this period alone.
+  // Replaces the refill of a period that has just begun by a limit for this period alone.
   void grant_period(double seconds);
   void use(double seconds) {
     used_s_ += seconds;
@@ -37,12 +38,12 @@ class Bandwidth {
   }
 
   bool limited() const { return quota_us_.has_value(); }
-  double left_s() const { return left_s_; }  // of limited()
+  double left_s() const { return left_s_; }  // requires limited()
   bool empty() const { return quota_us_ && left_s_ <= kTiny; }
   std::optional<actuator::CpuLimit> limit() const;
 
   double used_s() const { return used_s_; }
-  double granted_s() const { return granted_s_; }  // of limited()
+  double granted_s() const { return granted_s_; }  // requires limited()
   std::uint64_t writes() const { return writes_; }
 
  private:

@@ -71,8 +71,8 @@ class Captains : public Provisioner {
   std::vector<Captain> captains_;
 };
 
-// Costs of a minute by the rate of the one before and the target chosen, as means in a table: the published one fits a
-// network to the same. One group of services, where the published one has two.
+// Costs of a minute by the rate of the previous one and the chosen target, as means in a table; the published one fits
+// a network to the same data. One group of services, where the published one has two.
 class Tower {
  public:
   static constexpr std::array kTargets{0.0, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3};
@@ -129,7 +129,8 @@ Maker prepare_captain(const WorldOptions& world, double target) {
 
 Maker prepare_tower(const WorldOptions& world, double hours) {
   const auto tower = std::make_shared<Tower>();
-  // As published: half of the time at random, then as learned with half of the minutes explored; judged without.
+  // Follows the publication: half of the time at random, then as learned with half of the minutes explored; judged
+  // without exploration.
   for (int hour = 0; hour < static_cast<int>(hours); ++hour) {
     WorldOptions learning = world;
     learning.seed = learning_seed(hour);

@@ -1,7 +1,7 @@
 // captain: Autothrottle's fast loop of one service (Wang et al., NSDI 2024), each tick of 100 ms.
-// Source   worker-daemon.py of microsoft/autothrottle: once a second the limit goes up by how much the share of throttled
-//          periods exceeds three targets, else down towards the most usage of 5 s and a margin of its deviations, at most
-//          by half; a limit that was lowered and throttles at once is taken back
+// Source   worker-daemon.py of microsoft/autothrottle: once a second the limit rises by the excess of the throttled
+//          share over three targets, otherwise it falls towards the maximum usage of 5 s plus a margin of its
+//          deviations, at most by half. A lowered limit that throttles at once is reverted
 // Units    cores
 // Errors   none
 // Threads  values
@@ -16,7 +16,7 @@ class Captain {
  public:
   Captain(double target, double first_cores) : target_(target), limit_(first_cores), last_limit_(first_cores) {}
   void set_target(double target) { target_ = target; }
-  // `throttled` periods and `usage_cores` of the tick; gives the limit.
+  // Takes the tick's `throttled` periods and `usage_cores`; returns the limit.
   double tick(double throttled, double usage_cores);
 
  private:

@@ -10,7 +10,7 @@ constexpr std::array kRatios{1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6,
 constexpr std::array kUtilisations{0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6,
                                    0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0};
 constexpr std::array kTargets{0.0, 0.02, 0.04, 0.06, 0.1, 0.15,
-                              0.2, 0.25, 0.3,  0.4,  0.5};  // Autothrottle's and two beyond
+                              0.2, 0.25, 0.3,  0.4,  0.5};  // Autothrottle's and two more
 constexpr std::array kTowerHours{12.0};
 constexpr std::array kShares{1.0, 0.7, 0.5, 0.35, 0.25};
 constexpr std::array kAims{0.003};

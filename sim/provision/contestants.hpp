@@ -1,7 +1,8 @@
-// contestants: who is judged, by name; each with the settings from which the best in hindsight is chosen.
-// Source   docs/research/provisioning.md names the paper or program of each, and what was left out
+// contestants: the provisioners under evaluation, by name, each with the settings from which the best in hindsight is
+// chosen.
+// Source   docs/research/provisioning.md names the paper or program of each, and the omitted parts
 // Errors   none
-// Threads  pure but for the provisioners made, which have one owner each
+// Threads  pure except for the provisioners made, which have one owner each
 #pragma once
 
 #include <functional>
@@ -18,14 +19,15 @@ using Maker = std::function<std::unique_ptr<Provisioner>(std::uint64_t seed)>;
 struct Contestant {
   std::string_view name, about, setting;
   std::span<const double> settings;
-  // `world` is what it will be judged in, by any seed; what learns, learns here, on the same trace with seeds of its own.
+  // `world` is the world of the evaluation, with any seed. A contestant that learns does so here, on the same trace
+  // with its own seeds.
   Maker (*prepare)(const WorldOptions& world, double setting);
 };
 
 std::span<const Contestant> contestants();
 const Contestant* find_contestant(std::string_view name);
 
-// Of what is learned from; apart from all that are judged.
+// Seeds for learning, separate from all evaluation seeds.
 inline std::uint64_t learning_seed(int hour) { return mix(0x6c6561726eULL, static_cast<std::uint64_t>(hour)); }
 
 inline constexpr std::string_view kClairvoyant = "clairvoyant";

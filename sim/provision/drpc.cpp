@@ -1,9 +1,10 @@
-// DRPC's nine actions and its reward, each minute, learned as a table.
-// Source   Bai et al., DRPC: replicas, CPU and memory, each down, kept or up; reward Rqos / Rutil with Rqos = 1 while p99 is
-//          within the target, else exp(-((p99 - target) / target)^2), Rutil = 1 + mean |use - 0.75| of CPU and memory
-// Leaves   out what is broken in what was published: a CPU action that changes nothing, memory that is never taken away,
-//          one change of one deployment a minute, steps that return nothing. The reward is as published: it is near 0 at
-//          four times the target, so that nothing leads out of overload
+// drpc: DRPC's nine actions and its reward, each minute, learned as a table.
+// Source   Bai et al., DRPC: replicas, CPU and memory, each down, kept or up; reward Rqos / Rutil with Rqos = 1 while
+//          p99 is within the target, else exp(-((p99 - target) / target)^2), Rutil = 1 + mean |use - 0.75| of CPU and
+//          memory
+// Omits    defects of the publication: a CPU action without effect, memory that is never reduced, one change of one
+//          deployment per minute, steps that return no result. The reward is as published: it is near 0 at four times
+//          the target, so that it gives no gradient out of overload
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,8 +22,8 @@ constexpr std::size_t kActions = 9, kLate = 6, kUse = 12, kStates = kLate * kUse
 constexpr double kStep = 1.1, kMemoryUsed = 0.5, kDiscount = 0.9;
 constexpr int kHours = 40;
 
-// What followed each action in each state, and the values that follow from that: a table needs far fewer hours this way than
-// by steps of temporal differences, and ends where they would.
+// Results of each action in each state, and the values computed from them. A table needs far fewer hours this way than
+// by temporal differences, and converges to the same values.
 class Values {
  public:
   void learn(std::size_t state, std::size_t action, std::size_t next, double reward) {
@@ -70,7 +71,7 @@ class Drpc final : public Provisioner {
         target_share_(target_share),
         random_(mix(seed, 0x64727063ULL)),
         shapes_(world.services) {
-    // Learning begins at any size, so that small ones are seen.
+    // Learning begins at a random size, so that small ones are seen.
     const double first = explore > 0 ? world.first_cores * std::exp2(-3 * uniform(random_)) : world.first_cores;
     for (Shape& shape : shapes_) shape.cores = first / shape.replicas;
   }

@@ -19,7 +19,7 @@ Result<SettingResult> play_seeds(const JudgeOptions& options, WorldOptions world
   double used = 0, writes = 0;
   const double minutes_allowed = options.minutes_over_ratio * static_cast<double>(options.seeds) *
                                  std::ceil(static_cast<double>(world.trace->rates_rps.size()) / 60);
-  // What is over in more minutes than all seeds may have is not allowed, whatever follows.
+  // Stops once the minutes over target exceed the allowance of all seeds.
   for (std::size_t i = 0; i < options.seeds && static_cast<double>(sum.minutes_over) <= minutes_allowed; ++i) {
     world.seed = options.first_seed + i;
     const auto provisioner = make(world.seed);

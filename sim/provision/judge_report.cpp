@@ -1,4 +1,4 @@
-// A judgement for people and for programs.
+// judge_report: formats a judgement for people and for programs.
 #include <algorithm>
 #include <cstdio>
 
@@ -25,7 +25,7 @@ json until_json(const std::vector<std::optional<std::uint64_t>>& until) {
 }
 
 std::string until_text(std::vector<std::optional<std::uint64_t>> until) {
-  std::sort(until.begin(), until.end());  // absent ones are the least
+  std::sort(until.begin(), until.end());  // unset ones sort first
   const auto first = std::find_if(until.begin(), until.end(), [](const auto& minutes) { return minutes.has_value(); });
   std::string text = line("%2td of %zu", until.end() - first, until.size());
   if (first != until.end())
@@ -34,7 +34,7 @@ std::string until_text(std::vector<std::optional<std::uint64_t>> until) {
   return text;
 }
 
-// Who came back, and when the first and the last of them.
+// Number of seeds that recovered, with the first and last minute.
 std::string overload_text(const JudgeOptions& options, const Judgement& judgement) {
   const Overload& overload = *options.overload;
   std::string text = line(

@@ -1,4 +1,4 @@
-// The student: it drives, the teacher says what it would have done there; all that was ever said is learned from.
+// lessons: trains the student: it drives, the teacher labels each minute, and all labels so far are used for learning.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +21,7 @@ class StudentSteering final : public Steering {
                   std::vector<models::PolicyExample>& examples)
       : temperature_(temperature), teacher_(std::move(teacher)), examples_(examples) {}
 
-  // Absent: the teacher drives.
+  // Null lets the teacher drive.
   void drive_by(std::shared_ptr<const models::QNetwork> student) { student_ = std::move(student); }
 
   choice::Setting minute(std::size_t, const MinuteOfService& seen) override {

@@ -23,7 +23,7 @@ std::uint64_t LimitEnv::actions() const {
   return count;
 }
 
-// All that rewards have taken until now.
+// Total cost of the episode so far; rewards are its negated differences.
 double LimitEnv::cost() const {
   const Figures truth = world_->figures();
   const double all_cores = options_.world.cores * static_cast<double>(options_.world.services);
@@ -47,7 +47,7 @@ LimitStep LimitEnv::reset(std::uint64_t seed) {
   return step;
 }
 
-// A second, as somebody on the node sees it.
+// Advances by a second and collects a node's readings.
 void LimitEnv::pass(LimitStep& step) {
   step.services.assign(options_.world.services, {});
   double elapsed_s = 0;

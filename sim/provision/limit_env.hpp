@@ -1,14 +1,14 @@
-// limit_env: the world as an environment: each second somebody chooses the CPU limit of every service; Gym-like.
+// limit_env: the world as a Gym-like environment: each second the caller chooses the CPU limit of every service.
 //
-//   reset(seed)  -> the first observation; before it a minute passes at the highest level
-//   step(action) -> sets a level for each service and lets a second pass
+//   reset(seed)  -> the first observation, after one minute at the highest level
+//   step(action) -> sets a level for each service and advances by one second
 //
-// Action   one digit of base kLevels a service, the first service's lowest: level_cores(digit) is its limit, with a burst as
-//          large; what is as it was is not written, as each write refills
-// Reward   less the share of its cores that a service was granted on average, less over_price for each minute over target: all
-//          of an episode sum up to that of its figures, so that a minute that is no longer over gives its price back
+// Action   one digit of base kLevels per service, the first service's lowest: level_cores(digit) is its limit, with an
+//          equally large burst. Unchanged limits are not written, because each write refills
+// Reward   minus the mean share of its cores that a service was granted, minus over_price for each minute over target.
+//          The sum over an episode equals that of its figures, so a minute that is no longer over returns its price
 // Units    seconds, cores, requests/s
-// Errors   step: out_of_range for an action that is none (nothing happens then), conflict before reset and after the end
+// Errors   step: out_of_range for an invalid action (without any effect), conflict before reset and after the end
 // Threads  single owner; the same options, seed and actions give the same bytes
 #pragma once
 
@@ -25,7 +25,7 @@ namespace wattle::sim::provision {
 inline constexpr std::uint64_t kLevels = 32;
 
 struct LimitEnvOptions {
-  std::vector<std::shared_ptr<const RateTrace>> traces;  // one an episode, by the seed
+  std::vector<std::shared_ptr<const RateTrace>> traces;  // one per episode, chosen by the seed
   WorldOptions world;                                    // trace, seed, warm_s and first_cores are set by reset
   double over_price = 60;                                // a minute over target, as that many seconds with all cores
 };
@@ -38,11 +38,11 @@ struct ServiceView {
 struct LimitStep {
   bool done = false;
   double reward = 0;
-  double now_s = 0;                   // since what is judged began
+  double now_s = 0;                   // since the start of the evaluation
   std::vector<ServiceView> services;  // empty when done
-  // Of the last minute that ended: zeros before the first.
+  // Over the last complete minute; zeros before the first.
   double over_ratio = 0, p99_s = 0, rate_rps = 0;
-  placement::ExpectedRate expected;  // of the minute under way; zeros while nothing is known
+  placement::ExpectedRate expected;  // for the current minute; zeros if unknown
 };
 
 class LimitEnv {
@@ -50,10 +50,10 @@ class LimitEnv {
   explicit LimitEnv(LimitEnvOptions options) : options_(std::move(options)) {}
   LimitStep reset(std::uint64_t seed);
   Result<LimitStep> step(std::uint64_t action);
-  // The truth until now; after reset.
+  // The truth until now; requires reset.
   Figures figures() const { return world_->figures(); }
   const LimitEnvOptions& options() const { return options_; }
-  // From 0.05 to all cores, each the same factor above the last.
+  // Levels go from 0.05 to all cores, in equal ratios.
   double level_cores(std::uint64_t level) const;
   std::uint64_t actions() const;
 

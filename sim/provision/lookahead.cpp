@@ -11,9 +11,9 @@ namespace {
 namespace choice = models::provision;
 
 constexpr std::uint64_t kFutureStream = 0x66757475ULL;
-constexpr double kManyRequests = 1e6;  // that a share of them is a whole number
+constexpr double kManyRequests = 1e6;  // turns a share into a whole number
 
-// The rule from wherever the margin is, as low as the ladder goes.
+// The integral rule from the current margin, down to the lowest setting.
 choice::Setting hold(const MinuteOfService& seen) {
   actuator::IntegralRules rule;
   rule.least_margin = seen.bounds.least_margin;
@@ -25,7 +25,7 @@ choice::Setting hold(const MinuteOfService& seen) {
   return next;
 }
 
-// Takes one action of one service at its first minute, and counts what the minutes after it cost.
+// Takes one action of one service at its first minute, and sums the cost of the following minutes.
 class Trial final : public Steering {
  public:
   Trial(std::size_t services, double minute_price) : began_(services), minute_price_(minute_price) {}
@@ -55,7 +55,7 @@ class Trial final : public Steering {
   double cost_ = 0, minutes_ = 0;
 };
 
-// Looks at a minute, and goes on by what was decided.
+// Records each minute, and continues with the decided actions.
 class Decided final : public Steering {
  public:
   explicit Decided(std::size_t services) : seen(services), next(services) {}
@@ -81,7 +81,7 @@ class Ahead {
     const std::size_t services = main_.world.options().services;
     while (!main_.world.done()) {
       if (main_.world.ends_minute()) {
-        // The minute as it will look: no choice changes its last tick.
+        // The minute as it will end: no choice affects its last tick.
         Running look = main_;
         std::fill(decided_.next.begin(), decided_.next.end(), std::nullopt);
         WATTLE_CHECK(look.tick(next_));

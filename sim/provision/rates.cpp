@@ -29,7 +29,7 @@ std::vector<RateTrace> synthetic_rates(std::uint64_t seed, std::size_t seconds) 
       burst_aim = burst_aim > 1 ? 1 : 1.5 + 1.5 * uniform(random);
       until = t + static_cast<std::size_t>(exponential(random, burst_aim > 1 ? 90 : 300)) + 10;
     }
-    burst += (burst_aim - burst) / 8;  // half way up within six seconds
+    burst += (burst_aim - burst) / 8;  // half of the way within six seconds
     traces[2].rates_rps.push_back(noisy(kMean * 0.7 * burst, 0.05));
     traces[3].rates_rps.push_back(t % 1200 >= 600 && t % 1200 < 900 ? 2.0 * kMean : 0.5 * kMean);
   }

@@ -1,4 +1,4 @@
-// rates: requests a second that are drawn, second by second.
+// rates: draws request rates, second by second.
 // Units    requests/s
 // Errors   none
 // Threads  values
@@ -11,8 +11,9 @@
 
 namespace wattle::sim::provision {
 
-// Made here, of about 130 requests/s: diurnal (slow swings), noisy (each second another rate around one mean), bursty
-// (calm with bursts of some minutes of up to three times as much) and step (four times as much at once, and back).
+// Synthetic traces of about 130 requests/s: diurnal (slow swings), noisy (each second another rate around one mean),
+// bursty (calm with bursts of some minutes of up to three times as much) and step (four times as much at once, and
+// back).
 std::vector<RateTrace> synthetic_rates(std::uint64_t seed, std::size_t seconds);
 
 }  // namespace wattle::sim::provision

@@ -6,7 +6,7 @@
 namespace wattle::sim::provision {
 
 void Service::arrive(std::uint64_t request, double work_s) {
-  if (jobs_.empty()) served_s_ = 0;  // keeps it small, so that small works stay exact
+  if (jobs_.empty()) served_s_ = 0;  // keeps the value small, so that small works stay exact
   jobs_.push_back({served_s_ + work_s, request});
   std::push_heap(jobs_.begin(), jobs_.end());
 }

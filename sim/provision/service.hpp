@@ -1,8 +1,8 @@
-// service: requests that share the CPUs of one cgroup equally, each on at most one CPU, as far as its bandwidth reaches.
+// service: requests that share the CPUs of one cgroup equally, each on at most one CPU, within its bandwidth.
 // Source   processor sharing: with n requests on c cores each is served at min(1, c / n); Kleinrock 1976 has the theory
 // Units    seconds of time and of CPU time
 // Errors   none; time never goes back
-// Threads  values; copies go on from the same state
+// Threads  values; copies continue from the same state
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,14 @@ class Service {
   explicit Service(double cores) : cores_(cores) {}
 
   void arrive(std::uint64_t request, double work_s);
-  // What happens next if nobody writes and no period begins: a request is done or the quota is used up. Infinite: nothing.
+  // Returns the time of the next event without a write or a new period: a request is done or the quota is used up.
+  // Infinite if there is none.
   double next_event_s(double now_s) const;
   void advance(double from_s, double to_s);
-  // The request that is done now, if one is.
+  // Returns a request that is done now, if there is one.
   std::optional<std::uint64_t> take_done();
 
-  // Called each kPeriodS: counts the one that ends, refills.
+  // Call every kPeriodS: counts the period that ends, and refills.
   void begin_period();
 
   bool throttled() const { return !jobs_.empty() && bandwidth.empty(); }
@@ -37,7 +38,7 @@ class Service {
 
  private:
   struct Job {
-    double served_at;  // of served_s_
+    double served_at;  // in terms of served_s_
     std::uint64_t request;
     bool operator<(const Job& other) const { return served_at > other.served_at; }  // the heap's top is done first
   };
@@ -45,7 +46,7 @@ class Service {
 
   double cores_;
   std::vector<Job> jobs_;  // a heap
-  double served_s_ = 0;    // what a request that was always here has got
+  double served_s_ = 0;    // time that a request would have been served since the start
   std::uint64_t throttled_periods_ = 0;
   double throttled_s_ = 0;
 };

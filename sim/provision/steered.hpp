@@ -1,10 +1,10 @@
-// steered: services whose limits are the node's own rule's (actuator/student), under a margin, memory and replicas that somebody
-// steers once a minute: the integral rule, a teacher, a student.
-// Source   readings of 100 ms; at each minute what requests waited
-// Gives    what each service looked like in a minute (models/provision), and what the minute cost it
-// Units    seconds, cores; costs in the power of the cores that the service used of late
+// steered: services whose limits follow the node's own rule (actuator/student), with a margin, memory and replicas that
+// a Steering sets once a minute: the integral rule, a teacher or a student.
+// Source   readings of 100 ms; once a minute the waiting of requests
+// Gives    each service's state in a minute (models/provision), and the cost of the minute
+// Units    seconds, cores; costs in the power of the cores that the service used recently
 // Errors   none
-// Threads  single owner; copies go on from the same state, with the same steering
+// Threads  single owner; copies continue from the same state, with the same steering
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct SteerOptions {
   models::provision::Price price;
   models::provision::Bounds bounds;  // replicas: those of the world
   actuator::IntegralRules rule;
-  double throttled_aim_ratio = 0.02;  // of the rule that knows no latency, as in actuator/governor
+  double throttled_aim_ratio = 0.02;  // of the rule without latency, as in actuator/governor
 };
 
 struct MinuteOfService {
@@ -39,7 +39,7 @@ class Steering {
 
 class Steered final : public Provisioner {
  public:
-  // `steering` outlives it.
+  // `steering` must outlive this object.
   Steered(const WorldOptions& world, const SteerOptions& options, Steering& steering);
   void tick(const Reading& reading, std::span<std::optional<actuator::CpuLimit>> next) override;
   std::span<const Shape> shapes() const override { return shapes_; }
@@ -69,7 +69,7 @@ class Steered final : public Provisioner {
   double last_rps_ = 0;
 };
 
-// What all is judged by: the whole run's power over that of what was used, and the price of the requests that were late.
+// Overall measure: the run's power over that of the used cores, plus the price of delayed requests.
 struct RunCost {
   double cost = 0, power_ratio = 0;
 };

@@ -1,4 +1,5 @@
-// steering: who moves margin, memory and replicas of services once a minute: the integral rule, or a network on rungs.
+// steering: sets margin, memory and replicas of services once a minute, by the integral rule or by a network with
+// discrete settings.
 // Errors   none
 // Threads  single owner; networks are immutable and may be shared
 #pragma once
@@ -9,7 +10,7 @@
 
 namespace wattle::sim::provision {
 
-// The margin that latency asks for; where `local`, that throttling does. Memory a fixed share over its peak, replicas as they were.
+// The margin follows latency, or throttling if `local`. Memory is a fixed share above its peak; replicas stay.
 class RuleSteering final : public Steering {
  public:
   explicit RuleSteering(bool local = false) : local_(local) {}
@@ -19,14 +20,14 @@ class RuleSteering final : public Steering {
   bool local_;
 };
 
-// What a network sees of it. Students see what a node does, and leave replicas alone.
+// Input of a network. A student sees what a node does, and does not change replicas.
 using Asked = models::provision::LocalView;
 Asked ask_teacher(const MinuteOfService& seen);
 Asked ask_student(const MinuteOfService& seen);
 
 class NetworkSteering final : public Steering {
  public:
-  // Without a network: the prior alone. A student that says what is not finite: the rule by throttling, as on a node.
+  // Null network: the prior alone. If a student's output is not finite: the rule by throttling, as on a node.
   NetworkSteering(std::shared_ptr<const models::QNetwork> network, bool student)
       : network_(std::move(network)), student_(student) {}
   models::provision::Setting minute(std::size_t service, const MinuteOfService& seen) override;

@@ -1,4 +1,4 @@
-// The node's rule, one student per service, under one margin that the latency of whole requests moves.
+// students: the node's rule, one student per service, under a common margin that the latency of whole requests moves.
 #include <algorithm>
 #include <vector>
 
@@ -27,7 +27,7 @@ class Students final : public Provisioner {
       const auto wish =
           students_[i].observe({reading.elapsed_s, service.used_s, service.throttled_periods > 0}, margin_);
       if (!wish) continue;
-      // Each service has a node of its own here; nothing else runs on it.
+      // Each service has a node of its own here, without other load.
       actuator::Wish allowed = *wish;
       const double idle_ratio = 1 - service.used_s / (reading.elapsed_s * reading.cores);
       actuator::bound_boosts({&allowed, 1}, actuator::headroom_cores(reading.cores, idle_ratio, 0));

@@ -1,10 +1,10 @@
-// teach: the teacher of provisioning, learned online in simulated hours by Double DQN behind models::QTrainer, and its student, who
-// drives while the teacher labels (DAgger: Ross, Gordon, Bagnell 2011).
-// Hours    synthetic traces of one seed each, at rates of a random scale; none of them is judged on
-// Reward   -(cost of the minute that followed beyond the work that came in it), or DRPC's (models/provision/drpc_reward), less its mean; each
-//          service of a chain acts and learns by itself
+// teach: trains the teacher of provisioning online in simulated hours by Double DQN behind models::QTrainer, and its
+// student, which drives while the teacher labels (DAgger: Ross, Gordon, Bagnell 2011).
+// Hours    synthetic traces of one seed each, at rates of a random scale; none of them is used for evaluation
+// Reward   -(cost of the following minute beyond the work that came in it), or DRPC's (models/provision/drpc_reward),
+//          minus its mean; each service of a chain acts and learns by itself
 // Units    hours of simulated time; costs as models/provision/choice.hpp
-// Errors   forwards the trainer's; what a world's write refuses
+// Errors   forwards the trainer's; errors of a world's write
 // Threads  single owner; the same options and trainer give the same weights
 #pragma once
 
@@ -26,10 +26,10 @@ struct TeachOptions {
   SteerOptions steer;
   TeacherReward reward = TeacherReward::waste;
   std::size_t hours = 300;
-  std::size_t minutes = 60;  // of each
+  std::size_t minutes = 60;  // per hour
   std::uint64_t seed = 1;
   double epsilon_first = 0.3, epsilon_last = 0.05;  // linear over the first half
-  double discount = 0.9;                            // a minute
+  double discount = 0.9;                            // per minute
   std::size_t n_step = 3, batch = 64, steps_per_minute = 1;
   std::size_t warmup = 500;  // minutes before the first step
   std::size_t replay_minutes = 40'000;
@@ -39,28 +39,28 @@ struct TeachOptions {
 
 using Progress = std::function<void(double, const std::string&)>;
 
-// The world of an hour that is learned from.
+// Returns the world of an hour for learning.
 WorldOptions learning_world(const TeachOptions& options, std::size_t hour);
 
 struct Taught {
   models::Weights weights;
   std::size_t minutes = 0, steps = 0;
-  double first_cost = 0, last_cost = 0;  // a minute's, means of the first and last tenth, exploration included
-  void tell_costs(std::span<const double> costs);  // in the order in which they were
+  double first_cost = 0, last_cost = 0;  // per minute, means of the first and last tenth, including exploration
+  void tell_costs(std::span<const double> costs);  // costs in order of time
 };
 Result<Taught> teach(const TeachOptions& options, models::QTrainer& trainer, const Progress& progress);
 
-// The same network, taught by what each action of a minute would have cost.
+// Trains the same network on the cost of every action of a minute.
 struct LookaheadLessons {
   LookaheadOptions look;
-  std::size_t rounds = 4;  // in which the hours are driven; the prior drives the first, then what was learned
+  std::size_t rounds = 4;  // number of rounds; the prior drives the first, then the learned network
   std::size_t steps_per_round = 3000;
-  double explore = 0.3;  // share of minutes in which any action is taken
+  double explore = 0.3;  // share of minutes with a random action
 };
 Result<Taught> teach_by_lookahead(const TeachOptions& options, const LookaheadLessons& lessons,
                                   models::QTrainer& trainer, const Progress& progress);
 
-// One that can be taken.
+// Returns a random possible action.
 std::size_t any_action(const models::Observation& observation, Random& random);
 
 struct Lessons {
@@ -68,7 +68,7 @@ struct Lessons {
   std::size_t examples = 0;
   double agreement = 0;  // with the teacher, over the last round's steps
 };
-// `teacher` null: the integral rule, on rungs, is what is taught.
+// `teacher` null: teaches the integral rule, on the discrete settings.
 Result<Lessons> teach_student(const TeachOptions& options, std::shared_ptr<const models::QNetwork> teacher,
                               models::PolicyTrainer& trainer, const Progress& progress);
 

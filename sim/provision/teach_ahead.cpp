@@ -1,5 +1,5 @@
-// The teacher, taught by lookahead: at each minute it is told what each action would have cost. Who drives is the prior at first, then
-// what was learned so far, with random actions between; all minutes that were ever seen are learned from.
+// teach_ahead: trains the teacher by lookahead: each minute is labelled with the cost of every action. The prior drives
+// first, then the network learned so far, with random actions in between; all minutes so far are used for learning.
 #include <algorithm>
 #include <vector>
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t kAheadStream = 0x6168656164ULL;
 struct JudgedMinute {
   models::Observation state;
   std::vector<std::uint32_t> tried;
-  std::vector<float> reward;  // of each that was tried, less their mean; of all minutes that were followed
+  std::vector<float> reward;  // per tried action, minus their mean; over all simulated minutes
 };
 
 std::optional<JudgedMinute> judged(models::Observation state, const ActionCosts& costs, double minutes) {

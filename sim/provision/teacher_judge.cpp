@@ -16,7 +16,7 @@ namespace {
 constexpr double kBlockS = 900, kHourS = 3600;
 constexpr double kDifferenceUnit = 0.2;  // of the test: a block that costs a fifth more counts in full
 
-// What a block cost: figures are means since judging began, so that both ends are weighed by their time.
+// Cost of a block. Figures are means since the start of judging, so both ends are weighted by their time.
 double block_cost(const Figures& from, double from_s, const Figures& to, double to_s,
                   const models::provision::Price& price) {
   const auto between = [&](double a, double b) { return (b * to_s - a * from_s) / std::max(to_s - from_s, kPeriodS); };

@@ -1,11 +1,13 @@
-// teacher_judge: teacher and student beside the rule, on rate traces that none of them learned from, the same requests for each.
-// Cost     of a run: the power of what was granted over that of what was used, and the price of requests over target beyond 1% of a minute (steered.hpp)
-// Gate     `served` is what would be live: the rule, until a sequential test (placement/sequential_test) says that the teacher costs
-//          less; each block of fifteen minutes is played from its beginning on two copies, by the rule and by the teacher. It is left
-//          again when the test says so. One life a trace: its seeds, one after the other
+// teacher_judge: compares teacher and student with the rule, on rate traces that none of them learned from, with the
+// same requests for each.
+// Cost     of a run: power of the grant over that of the usage, and the price of requests over target beyond 1% of a
+//          minute (steered.hpp)
+// Gate     `served` is the live behaviour: the rule, until a sequential test (placement/sequential_test) shows that the
+//          teacher costs less; each block of fifteen minutes is played from its start on two copies, by the rule and by
+//          the teacher. The test can also return to the rule. One life per trace: its seeds in sequence
 // Units    cores, GiB; shares
-// Errors   what a world's write refuses
-// Threads  pure but for `progress`
+// Errors   errors of a world's write
+// Threads  pure except for `progress`
 #pragma once
 
 #include <functional>
@@ -26,8 +28,8 @@ struct TeacherJudgeOptions {
   SteerOptions steer;
   std::size_t seeds = 10;
   std::uint64_t first_seed = 2'000'000;
-  double minutes_over_ratio = 0.05;      // that may be
-  std::vector<LookaheadOptions> bounds;  // who takes the cheapest action of a lookahead each minute
+  double minutes_over_ratio = 0.05;      // allowed share
+  std::vector<LookaheadOptions> bounds;  // contestants that take the cheapest action of a lookahead each minute
 };
 
 struct Arm {
@@ -39,9 +41,9 @@ struct Arm {
 
 struct GateLife {
   std::uint64_t blocks = 0, changes = 0;
-  double heard_ratio = 0;         // of the blocks that the teacher served
-  std::optional<double> heard_h;  // hours until it was heard first
-  double mean_difference = 0;     // of cost, teacher's over the rule's less 1, within blocks
+  double heard_ratio = 0;         // of the blocks in which the teacher served
+  std::optional<double> heard_h;  // hours until the teacher first served
+  double mean_difference = 0;     // of cost, teacher's over the rule's minus 1, within blocks
 };
 
 struct TeacherEntry {
@@ -61,14 +63,14 @@ inline constexpr std::string_view kRuleArm = "rule", kLowRuleArm = "rule, ladder
                                   kServedArm = "served", kStudentArm = "student", kNodeRuleArm = "rule by throttling",
                                   kKnowingArm = "knows the requests", kRatesArm = "knows the rates";
 
-// Either network may be absent: its arms are left out.
+// Either network may be null: its arms are left out.
 Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,
                                        std::shared_ptr<const models::QNetwork> teacher,
                                        std::shared_ptr<const models::QNetwork> student, const Progress& progress);
 
-// Cost of one over that of another less 1, pairs of seeds resampled.
+// Cost of one over that of another minus 1, resampled over pairs of seeds.
 stats::Interval against(const TeacherEntry& entry, std::string_view arm, std::string_view other);
-// Better with 95% confidence on every trace, and within the minutes that may be over.
+// Better with 95% confidence on every trace, and within the allowed minutes over target.
 bool better_than_rule(const TeacherJudgeOptions& options, const TeacherJudgement& judgement);
 
 std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgement& judgement);

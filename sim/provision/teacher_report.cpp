@@ -1,4 +1,4 @@
-// A judgement of teacher and student for people and for programs.
+// teacher_report: formats a judgement of teacher and student for people and for programs.
 #include <cstdio>
 
 #include "common/json/value.hpp"

@@ -10,9 +10,9 @@ namespace wattle::sim::provision {
 namespace {
 
 constexpr std::uint64_t kTicksPerMinute = 600;
-constexpr double kSlackS = 1e-6;   // that no request is cut off by rounding
-constexpr double kMemoryS = 60;    // what a replica works on follows the rate of so long
-constexpr double kMissedWork = 5;  // times its work, where nothing that a request works on is there
+constexpr double kSlackS = 1e-6;   // so that rounding cuts off no request
+constexpr double kMemoryS = 60;    // the working set follows the rate over this time
+constexpr double kMissedWork = 5;  // factor on its work if its whole working set is missing
 
 }  // namespace
 
@@ -44,7 +44,7 @@ double World::rate_rps(std::int64_t second) const {
 }
 
 void World::draw_next_arrival() {
-  // Within a second the rate stays; past its end the draw begins anew there, which memory-less arrivals allow.
+  // The rate is constant within a second; past its end the draw restarts there, which is valid for memoryless arrivals.
   for (;;) {
     const auto second = static_cast<std::int64_t>(arrival_from_s_);
     const double rate = rate_rps(second);
@@ -79,7 +79,8 @@ void World::arrive() {
   }
   Request& request = requests_[id];
   request.arrived_s = now_s_;
-  // A draw for each place, though a request is the same work on all replicas: the requests of a seed stay what they were.
+  // Draws for every entry, although a request has the same work on all replicas, so that a seed's requests stay the
+  // same.
   for (std::size_t place = 0; place < services_.size(); ++place) {
     const double work_s = std::exp(log_mean_ + log_deviation_ * normal(random_));
     if (place < options_.services) request.work_s[place] = work_s;
@@ -121,7 +122,7 @@ double World::granted_gib(std::size_t place) const {
 
 void World::shape(std::size_t service, const Shape& shape) {
   const std::size_t wanted = std::clamp<std::size_t>(shape.replicas, 1, options_.most_replicas);
-  // A new one begins with the limit of the first.
+  // A new replica begins with the limit of the first.
   for (std::size_t i = replicas_[service]; i < wanted; ++i)
     if (const auto limit = services_[service].bandwidth.limit())
       (void)services_[service + i * options_.services].bandwidth.set(*limit);

@@ -1,14 +1,14 @@
-// world: a service, or a chain of services that each request passes one after the other, under requests of a rate trace.
-// Source   arrivals are Poisson with the rate of each second; works are log-normal, drawn with the arrival, so that every
-//          contestant meets the same requests; services as in service.hpp, each with its own node and limit
-// Replicas of a service: each has a node, a limit and memory of its own; a request goes to the one where fewest wait. They come
-//          at once; one that goes answers what it has
-// Memory   what a replica works on: a base, and more with the rate of the last minute. Where it is granted less, pages are read
-//          again, which makes requests more work; nobody is killed
-// Gives    readings of 100 ms for a provisioner; figures of what was granted and of minutes whose p99 was over the target
+// world: a service, or a chain of services that each request passes in order, under requests of a rate trace.
+// Source   arrivals are Poisson with the rate of each second; works are log-normal, drawn with the arrival, so that
+//          every contestant gets the same requests; services as in service.hpp, each with its own node and limit
+// Replicas of a service each have a node, a limit and memory of their own. A request goes to the replica with the
+// fewest waiting. Replicas start at once; a removed replica finishes its requests
+// Memory   the working set of a replica: a base plus a part in proportion to the rate of the last minute. With less
+//          memory pages are read again, which makes requests more work; there are no OOM kills
+// Gives    readings of 100 ms for a provisioner; figures of the grants and of minutes whose p99 was over the target
 // Units    seconds, cores, GiB, requests/s
-// Errors   write: what the kernel would refuse
-// Threads  single owner; copies go on from the same state, draws included
+// Errors   write: values that the kernel would refuse
+// Threads  single owner; copies continue from the same state, including the draws
 #pragma once
 
 #include <cstdint>
@@ -23,33 +23,32 @@
 namespace wattle::sim::provision {
 
 inline constexpr std::size_t kMostServices = 8, kMostReplicas = 8;
-inline constexpr double kShareOver =
-    0.01;  // a minute whose share of requests over target is larger has its p99 over it
+inline constexpr double kShareOver = 0.01;  // a minute with a larger share of requests over target has its p99 over it
 
 struct WorldOptions {
   std::shared_ptr<const RateTrace> trace;
-  double work_s = 0.004, work_cv = 1;  // of a request in each service; cv 0: all alike
+  double work_s = 0.004, work_cv = 1;  // of a request in each service; cv 0: constant
   std::size_t services = 1;            // 1 to kMostServices
   double cores = 4;                    // that a service can use at once
   double target_s = 0.1;
-  double warm_s = 600;       // before what is judged: the trace's beginning, backwards
-  double first_cores = 2;    // limit at the beginning
-  bool clairvoyant = false;  // each period grants what the requests of it will use, and nothing is ever throttled
+  double warm_s = 600;       // before the judged time: the trace's beginning, backwards
+  double first_cores = 2;    // initial limit
+  bool clairvoyant = false;  // each period grants what its requests will use, so that there is no throttling
   std::uint64_t seed = 1;
-  std::size_t replicas = 1, most_replicas = 1;    // of each service: at first, and ever; at most kMostReplicas
-  double memory_gib = 0, memory_gib_per_rps = 0;  // that a replica works on; both 0: memory is not simulated
+  std::size_t replicas = 1, most_replicas = 1;    // per service: initially, and maximum; at most kMostReplicas
+  double memory_gib = 0, memory_gib_per_rps = 0;  // working set of a replica; both 0: memory is not simulated
 };
 
 struct Figures {
   double granted_cores = 0, used_cores = 0;  // means over judged time, of all services
-  double memory_gib = 0, replicas = 0;       // likewise
+  double memory_gib = 0, replicas = 0;       // means over judged time, of all services
   std::uint64_t minutes = 0, minutes_over = 0;
   std::uint64_t requests = 0, requests_over = 0;
-  double requests_excess = 0;  // of those over, in each minute, what is beyond kShareOver
+  double requests_excess = 0;  // requests over target beyond kShareOver, summed over minutes
   double writes_per_minute = 0;
 };
 
-// Of the requests that came in a minute.
+// Counts over the requests that arrived in a minute.
 struct MinuteCount {
   std::uint64_t count = 0, over = 0;
   bool is_over() const { return static_cast<double>(over) > kShareOver * static_cast<double>(count); }
@@ -61,18 +60,18 @@ class World {
 
   double now_s() const { return now_s_; }
   bool done() const { return now_s_ + 1e-9 >= end_s_; }
-  // Whether the next tick ends a minute.
+  // Returns whether the next tick ends a minute.
   bool ends_minute() const;
-  // Requests that come after the next one are drawn anew, at the same rates: another future of the same past.
+  // Redraws the requests after the next one at the same rates: another future of the same past.
   void redraw(std::uint64_t seed) { random_ = Random(seed); }
-  // To the next tick; what is read there lives until the next call. Not when done.
+  // Advances to the next tick. The reading is valid until the next call. Requires !done().
   Reading advance();
-  // Of a place of the reading's services.
+  // Sets the limit of an entry of the reading's services.
   Status write(std::size_t place, const actuator::CpuLimit& limit);
-  // Of all replicas of a service, from now on.
+  // Sets the shape of all replicas of a service, from now on.
   void shape(std::size_t service, const Shape& shape);
   Figures figures() const;
-  // The judged ones; what still waits and is late already counts as over.
+  // The judged minutes; a late request that still waits already counts as over.
   std::vector<MinuteCount> minutes() const;
   const WorldOptions& options() const { return options_; }
 
@@ -86,16 +85,16 @@ class World {
     std::uint64_t writes = 0;
     double memory_gib_s = 0, replicas_s = 0;
   };
-  // Of one replica.
+  // Memory of one replica.
   struct Memory {
-    double rate_rps = 0, at_s = 0;  // of the last minute, faded
+    double rate_rps = 0, at_s = 0;  // over the last minute, decaying
     double missed = 0, came = 0;    // since the last reading: shares of pages, and requests
   };
 
   double rate_rps(std::int64_t second) const;
   void draw_next_arrival();
   void arrive();
-  // To the replica of that service where fewest wait.
+  // Sends the request to the service's replica with the fewest waiting.
   void pass_on(std::size_t service, std::uint64_t request);
   void finish(std::size_t place, std::uint64_t request);
   bool active(std::size_t place) const { return place / options_.services < replicas_[place % options_.services]; }
@@ -111,19 +110,19 @@ class World {
   WorldOptions options_;
   Random random_;
   std::vector<Service> services_;      // [replicas x services]: the first replica of each, then the second of each
-  std::vector<Memory> memory_;         // likewise
+  std::vector<Memory> memory_;         // in the order of services_
   std::vector<std::size_t> replicas_;  // of each service
-  std::vector<std::optional<double>> memory_limit_gib_;  // likewise
+  std::vector<std::optional<double>> memory_limit_gib_;  // of each service
   std::vector<Request> requests_;
   std::vector<std::uint64_t> free_;
   double now_s_ = 0, end_s_ = 0, next_arrival_s_ = 0, arrival_from_s_ = 0;
   std::uint64_t periods_ = 0, ticks_ = 0;
-  double phase_s_ = 0;  // of ticks within periods
+  double phase_s_ = 0;  // offset of ticks within periods
   double log_mean_ = 0, log_deviation_ = 0;
 
   std::vector<MinuteCount> minutes_;  // by arrival
-  std::vector<double> answered_s_;    // latencies of the minute that is under way
-  std::uint64_t arrived_ = 0;         // in it
+  std::vector<double> answered_s_;    // latencies of the current minute
+  std::uint64_t arrived_ = 0;         // in the current minute
   MinuteReading minute_;
   Sums minute_from_, judged_from_;
   double memory_gib_s_ = 0, replicas_s_ = 0;

@@ -30,11 +30,11 @@ class Annealing {
 
   Placement run(std::size_t moves) {
     if (placement_.empty() || pods_.size() < 2) return best_;
-    // From the watts that one pod may add down to what nobody would notice.
+    // Cools from the watts that one pod may add to a negligible amount.
     const double hot_w = 0.02 * now_w_ / static_cast<double>(pods_.size()) + 1e-9;
     cool(moves / 2, hot_w);
-    // Which servers are awake: empty one or shuffle some pods, settle again, keep it if that was better. Single moves
-    // cannot, because they would have to climb over idle watts.
+    // Which servers are awake: empty one or shuffle some pods, settle again, keep the result if it is better. Single
+    // moves cannot do this, because they would have to climb over idle watts.
     const std::size_t settle = 40 * placement_.size();
     for (std::size_t spent = 0; spent + settle <= moves / 2;) {
       return_to(best_);
@@ -134,7 +134,8 @@ class Annealing {
     return true;
   }
 
-  // One server's pods go to another, the rest to whoever is awake and has room. False: nothing to do.
+  // Moves one server's pods to another, and the rest to awake servers with room. Returns false if there are none to
+  // move.
   bool empty_one() {
     const std::size_t from = pick(random_, pods_.size()), first = pick(random_, pods_.size());
     if (pods_[from].empty() || first == from) return false;
@@ -157,7 +158,7 @@ class Annealing {
   Placement placement_, best_;
   Random random_;
   std::vector<std::vector<std::size_t>> pods_;
-  std::vector<std::size_t> at_;  // of each pod, in its server's list
+  std::vector<std::size_t> at_;  // position of each pod in its server's list
   std::vector<double> used_, watts_;
   double now_w_ = 0, best_w_ = 0, heat_w_ = 0;
 };

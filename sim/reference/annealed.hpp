@@ -1,7 +1,7 @@
-// annealed: where full knowledge would have put the pods of a fill; never available to a rule.
+// annealed: the placement of a fill's pods with full knowledge. A reference that no rule has access to.
 // Problem  least sum of watts over servers, each pod at its true mean demand; an empty server sleeps or idles
 // Method   anneal: simulated annealing from a given placement (moves, swaps, and emptying a server); the best known
-//          placement, not a proven optimum; tests hold it to the exact one on small fleets
+//          placement, not a proven optimum; tests compare it with the exact one on small fleets
 // Units    cores, watts
 // Errors   none
 // Threads  pure functions; the same seed gives the same placement
@@ -18,12 +18,12 @@ namespace wattle::sim::consolidation {
 
 struct FillProblem {
   std::vector<ServerModel> servers;
-  std::vector<std::size_t> slots;  // pods that each server takes
+  std::vector<std::size_t> slots;  // number of pods that each server takes
   std::vector<double> demand_cores;
   bool sleep = false;
 };
 FillProblem fill_problem(const Episode& episode);
-// Of a server with so many pods that use so much in all, for as long as they do.
+// Watts of a server with that many pods and that total usage.
 double server_w(const ServerModel& server, bool sleeps, std::size_t pods, double used_cores);
 
 using Placement = std::vector<std::size_t>;  // pod -> server

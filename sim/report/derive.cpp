@@ -14,7 +14,7 @@ const Entry* find(const TrialResult& result, std::string_view name, std::size_t&
   return nullptr;
 }
 
-// The guardrail: of every 200 decisions' joules against the default's, the upper bound over seeds; the worst of them.
+// The guardrail: the upper bound over seeds of each 200 decisions' joules relative to the default's; returns the worst.
 std::optional<double> worst_window(const std::vector<EpisodeTrace>& mine, const std::vector<EpisodeTrace>& base) {
   constexpr std::size_t kWindow = 200, kStep = 50, kFewest = 5;
   if (mine.size() < kFewest) return std::nullopt;
@@ -40,7 +40,7 @@ const Column& column_of(std::string_view name) {
   return *found;
 }
 
-// All contestants' figures in one column against one of them.
+// Compares all contestants' figures in one column with those of one contestant.
 void compare(TrialResult& result, std::string_view name, std::string_view base_name) {
   std::size_t at = 0;
   const Entry* base = find(result, base_name, at);
@@ -122,8 +122,8 @@ void derive(TrialResult& result, const std::vector<std::vector<EpisodeTrace>>& t
   for (Entry& entry : result.entries)
     if (entry.energy && &entry != base) entry.energy->holm_p = corrected[next++];
   for (const std::string_view merit : result.trial.merits)
-    if (merit != "energy_kj") compare(result, merit, "kube-default");  // that is `energy`, seed by seed
-  // Those with users are judged by the joules of a request.
+    if (merit != "energy_kj") compare(result, merit, "kube-default");  // `energy` has it, seed by seed
+  // Scenarios with users compare joules per request.
   const bool served = result.scenario.users > 0 || result.scenario.kind == Kind::scaled;
   compare(result, served ? "energy_per_request_j" : "energy_kj", "round-robin");
 }

@@ -1,5 +1,5 @@
-// derive: what follows from contestants' episodes side by side.
-// Units    ratios less 1; decisions
+// derive: computes comparisons from contestants' episodes.
+// Units    ratios minus 1; decisions
 // Errors   none
 // Threads  pure
 #pragma once
@@ -15,11 +15,11 @@ std::vector<double> ratios(const std::vector<EpisodeFigures>& a, const std::vect
                            double EpisodeFigures::*what);
 Interval paired_iqm(const std::vector<double>& values);
 
-// Decisions after `from_s` until the joules of the next 30 are within 2 % of the reference's, paired by decision; all that there are
-// when that never comes.
+// Returns the decisions after `from_s` until the joules of the next 30 are within 2 % of the reference's, paired by
+// decision; the number of all decisions if that never happens.
 double recovered_after(const EpisodeTrace& trace, const EpisodeTrace& reference, double from_s);
 
-// Fills each entry's energy, comparisons, recovered_after and worst_window. `traces`: of each entry, of each seed.
+// Fills each entry's energy, comparisons, recovered_after and worst_window. `traces`: per entry and seed.
 void derive(TrialResult& result, const std::vector<std::vector<EpisodeTrace>>& traces);
 
 }  // namespace wattle::sim::suite

@@ -1,11 +1,12 @@
-// The report's page is report.html with the JSON in its place.
+// html: inserts the JSON into report.html.
 #include "sim/report/report_page.hpp"
 #include "sim/report/suite.hpp"
 
 namespace wattle::sim::suite {
 
 std::string to_html(const std::string& json) {
-  // Inside a script element only "</" could end it early; in JSON it can only stand in a string, where \/ means the same.
+  // Within a script element only "</" could end it early. In JSON that can only be in a string, where \/ means the
+  // same.
   std::string data;
   data.reserve(json.size());
   for (std::size_t i = 0; i < json.size(); ++i) {

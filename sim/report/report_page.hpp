@@ -1,4 +1,4 @@
-// report_page: report.html as it was when this was built; made by the build.
+// report_page: the text of report.html, embedded by the build.
 // Errors   none;  Threads  any
 #pragma once
 

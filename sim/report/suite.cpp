@@ -55,12 +55,12 @@ struct Run {
   }
 };
 
-// All seeds of one contestant; traces are wanted whole for what is derived from them.
+// All seeds of one contestant, with whole traces for derived figures.
 struct Played {
   std::vector<EpisodeFigures> episodes;
   std::vector<EpisodeTrace> traces;
 };
-// `known`: of each seed, what the controller knows when it begins.
+// `known`: per seed, the controller's initial knowledge.
 Result<Played> play(Env& env, const Contestant& contestant, const std::vector<std::uint64_t>& seeds,
                     const std::vector<std::string>& known) {
   Played played;
@@ -146,7 +146,7 @@ constexpr std::array<ConsolidationSetting, 14> kConsolidationSettings{
      {"consolidation_fill, 20-90% requested, idle nodes sleep, oracle knowledge", true, false, kOracle, false, 0.20,
       0.90, false}}};
 constexpr double kOracleMargin =
-    0.05;  // of the network with oracle knowledge, chosen on training fleets: docs/research/consolidation-network.md
+    0.05;  // for the network with oracle knowledge, chosen on training fleets: docs/research/consolidation-network.md
 
 bool wanted(const Options& options, const ConsolidationSetting& setting) { return !options.quick || setting.quick; }
 

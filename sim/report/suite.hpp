@@ -1,7 +1,7 @@
-// suite: the evaluation page as one run: every scenario, every contestant, on the same seeds.
-// Pairing  all contestants of a trial see the same clusters, pods and troubles; ties fall by the seed
-// Figures  inter-quartile means over seeds with 95 % bootstrap intervals; energy against kube-scheduler's default paired by
-//          seed, sign permutation with Holm's correction over the contestants of a trial
+// suite: runs the whole evaluation page: every scenario with every contestant, on the same seeds.
+// Pairing  all contestants of a trial get the same clusters, pods and troubles; ties follow the seed
+// Figures  inter-quartile means over seeds with 95 % bootstrap intervals; energy against kube-scheduler's default
+//          paired by seed, sign permutation with Holm's correction over the contestants of a trial
 // Units    in names
 // Errors   unknown scenarios, policies and baselines; those of consolidation
 // Threads  single owner; the same options give the same bytes
@@ -38,11 +38,11 @@ struct Column {
 };
 std::span<const Column> columns();
 
-// One row of the evaluation page.
+// A row of the evaluation page.
 struct Trial {
   std::string_view scenario;
-  std::string_view control;                // the same pods without the trouble, if there is such a scenario
-  std::array<std::string_view, 3> merits;  // columns that count most here
+  std::string_view control;                // scenario of the same pods without the trouble, if there is one
+  std::array<std::string_view, 3> merits;  // most important columns of this trial
   bool quick;                              // part of the short run
 };
 inline constexpr std::array<Trial, 13> kTrials{{
@@ -65,23 +65,23 @@ struct Options {
   std::size_t seeds = 20;
   std::uint64_t first_seed = kFirstHeldOutSeed;
   std::vector<std::string> trials;  // scenarios, and consolidation; empty: all
-  bool warm = false;                // the controller has watched each cluster in mode shadow before (learned_in_shadow)
+  bool warm = false;                // the controller has watched each cluster in shadow mode before (learned_in_shadow)
   bool quick = false;               // few seeds, short episodes, some of the trials
   std::vector<Contestant> contestants;
   std::vector<ServerModel> measured;
   placement::RewardConfig reward;
-  std::optional<consolidation::Dataset> consolidation;            // plays it on these servers and days
-  std::shared_ptr<const models::QNetwork> consolidation_network;  // its policy dqn; null: it does not take part
+  std::optional<consolidation::Dataset> consolidation;            // runs consolidation on these servers and days
+  std::shared_ptr<const models::QNetwork> consolidation_network;  // its policy dqn; null: not a contestant
 };
 
-// Random to truth, as the evaluation page lists them; behind those that are given: networks' policies.
+// The evaluation page's contestants, from random to truth, followed by `learned`: the policies of networks.
 std::vector<Contestant> standard_contestants(std::vector<Contestant> learned);
 
 struct Against {
-  Interval ratio;  // of the paired ratios less 1
+  Interval ratio;  // of the paired ratios minus 1
   double p = 1, holm_p = 1;
 };
-// A column against another contestant's on the same seeds: the inter-quartile means' ratio less 1.
+// A column against another contestant's on the same seeds: the ratio of the inter-quartile means minus 1.
 struct Comparison {
   std::string column, base;
   Against against;
@@ -89,11 +89,11 @@ struct Comparison {
 struct Entry {
   std::string name;
   std::vector<EpisodeFigures> episodes;
-  EpisodeTrace trace;                     // of the first seed
-  std::optional<Against> energy;          // against kube-default
-  std::vector<Comparison> comparisons;    // the trial's merits against kube-default, and what round-robin is judged by
-  std::optional<Interval> lost_to_burst;  // watts afterwards against the control's
-  std::optional<Interval> recovered_after;  // of curves that change: decisions until within 2 % of the truth's energy
+  EpisodeTrace trace;                       // of the first seed
+  std::optional<Against> energy;            // against kube-default
+  std::vector<Comparison> comparisons;      // the trial's merits against kube-default, and round-robin's own measures
+  std::optional<Interval> lost_to_burst;    // watts afterwards against the control's
+  std::optional<Interval> recovered_after;  // for changing curves: decisions until within 2 % of the truth's energy
   std::optional<double> worst_window;  // highest over windows of 200 decisions: upper bound of energy against default
   Interval of(const Column& column) const;
 };
@@ -109,16 +109,16 @@ struct ConsolidationResult {
 };
 struct SuiteResult {
   bool quick = false, warm = false;
-  std::string data;  // where servers and demand come from
+  std::string data;  // origin of servers and demand
   std::vector<TrialResult> trials;
   std::vector<ConsolidationResult> consolidation;
 };
 
-// `progress` is told the share that is done and what comes next.
+// Called with the finished share and the next step.
 using Progress = std::function<void(double done, const std::string& next)>;
 Result<SuiteResult> run(const Options& options, const Progress& progress = {});
 
-// One learning curve for the report: mean reward of episodes over decisions, or what its axes say.
+// A learning curve for the report: mean reward of episodes over decisions, or the quantities that x and y name.
 struct Curve {
   std::string name;
   std::vector<double> decisions, reward;
@@ -126,7 +126,7 @@ struct Curve {
 };
 
 std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves = {});
-// One file that needs nothing else; draws what the JSON says.
+// Returns a self-contained page that draws the JSON.
 std::string to_html(const std::string& json);
 
 }  // namespace wattle::sim::suite

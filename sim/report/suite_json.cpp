@@ -1,4 +1,4 @@
-// The suite as JSON: figures of every seed, intervals, and what the report draws.
+// suite_json: the suite as JSON: figures of every seed, intervals, and the report's plot data.
 #include <cmath>
 
 #include "common/json/value.hpp"
@@ -12,10 +12,10 @@ namespace {
 
 using json = SortedJson;
 
-constexpr std::size_t kPoints = 150;  // of a plot over time
+constexpr std::size_t kPoints = 150;  // in a plot over time
 constexpr std::size_t kPlottedNodes = 30;
 
-// Six digits are more than any figure here is good for, and keep the file small.
+// Six digits exceed the accuracy of all figures here, and keep the file small.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double scale = std::pow(10.0, 5 - std::floor(std::log10(std::abs(value))));

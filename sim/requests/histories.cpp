@@ -32,7 +32,7 @@ struct HistoryTally {
   }
 };
 
-// What a rule says each minute, in the history's unit.
+// The rule's output each minute, in the history's unit.
 class Ours {
  public:
   Ours(const placement::RequestOptions& options, const History& history)
@@ -47,7 +47,7 @@ class Ours {
       rule_.look(original_, now_s);
       return rule_.cpu_cores().value_or(request);
     }
-    // That it is heard is counted by CPU.
+    // The rule measures its observation time by CPU readings.
     rule_.add_cpu(1, kSecondsPerMinute, now_s);
     const placement::PodMemory told{std::min(need, request) * unit_, 0, false, need > request};
     most_bytes_ = std::max(most_bytes_, placement::needed_bytes(told));
@@ -65,7 +65,7 @@ class Ours {
   placement::Resources original_;
   bool memory_;
   double unit_, most_bytes_ = 0;
-  std::size_t span_ = 0;  // minutes of it
+  std::size_t span_ = 0;  // in minutes
 };
 
 SortedJson history_json(const HistoryFigures& figures) {

@@ -1,10 +1,10 @@
-// histories: the controller's rule of requests on given histories of use, for comparison with a recommender that is no part of this
-// (bench/requests_vpa.py plays the same to VPA's own).
-// Source   lines `cpu NAME FROM REQUEST V...`: cores used, or `memory NAME FROM REQUEST V...`: MiB needed, a value for each five
-//          minutes; FROM is the first minute that is judged, REQUEST what is requested at first
-// Plays    minute by minute; what the rule says holds from the next minute on. Memory: a minute that needs more than is
-//          requested, its limit, is a kill, and needs the same in the next; ten minutes are told at once, and a kill within its
-//          minute, as the controller does
+// histories: plays the controller's rule of requests on given usage histories, for comparison with an external
+// recommender (bench/requests_vpa.py plays the same to VPA's own).
+// Source   lines `cpu NAME FROM REQUEST V...`: cores used, or `memory NAME FROM REQUEST V...`: MiB needed, a value for
+//          each five minutes; FROM is the first judged minute, REQUEST the initial request
+// Plays    minute by minute; the rule's output applies from the next minute on. Memory: a minute that needs more than
+//          the request, which is also the limit, is an OOM kill, and needs the same in the next minute. Ten minutes are
+//          reported at once, and a kill within its minute, as the controller does
 // Gives    the figures of judge.hpp, and kills
 // Errors   malformed: names the line
 // Threads  pure functions
@@ -29,7 +29,7 @@ struct History {
 };
 
 struct HistoryFigures {
-  RuleFigures rule;  // of memory in MiB
+  RuleFigures rule;  // for memory in MiB
   double kills_per_day = 0;
 };
 
@@ -37,14 +37,14 @@ struct HistoryResult {
   std::string name;
   double used = 0;
   HistoryFigures wattle;
-  std::optional<HistoryFigures> vpa;  // our own words of it, of CPU alone
+  std::optional<HistoryFigures> vpa;  // our reimplementation of it, for CPU only
 };
 
 Result<std::vector<History>> parse_histories(std::string_view text, const std::string& file);
 
 HistoryResult play_history(const placement::RequestOptions& options, const History& history);
 
-// A line each.
+// A line per result.
 std::string histories_json(const std::vector<HistoryResult>& results);
 std::string histories_text(const std::vector<HistoryResult>& results);
 

@@ -17,7 +17,7 @@ using json = SortedJson;
 constexpr double kMinute_s = 60;
 constexpr std::size_t kMinutesPerSample = static_cast<std::size_t>(consolidation::kSample_s / kMinute_s);
 constexpr std::size_t kMinutes = consolidation::kDaySamples * kMinutesPerSample;
-constexpr std::size_t kJudgedFrom = 13 * 60;  // an hour after the rule knows enough to suggest less
+constexpr std::size_t kJudgedFrom = 13 * 60;  // an hour after the rule has enough data to suggest less
 constexpr auto kJudgedMinutes = static_cast<double>(kMinutes - kJudgedFrom);
 
 // Sums over minutes.

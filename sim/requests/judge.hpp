@@ -1,8 +1,9 @@
-// judge: the controller's rule of requests (placement/request_rule) against the Vertical Pod Autoscaler's, on histories of use.
-// Plays    each machine of a day (sim/scenarios/demand_trace) as one workload of one pod, minute by minute; both rules see
-//          the same minutes, and what they would request holds from the next one on. Of the day 13 hours are learned
-//          from, the rest is judged
-// Gives    slack: what was requested and not used; under: minutes that used more than was requested, and by how much
+// judge: compares the controller's rule of requests (placement/request_rule) with the Vertical Pod Autoscaler's on
+// usage histories.
+// Plays    each machine of a day (sim/scenarios/demand_trace) as one workload of one pod, minute by minute. Both rules
+//          get the same minutes, and their request applies from the next one on. The first 13 hours of the day are for
+//          learning, the rest is judged
+// Gives    slack: requested but not used; under: minutes that used more than was requested, and by how much
 // Units    cores; minutes; shares 0..1
 // Errors   none
 // Threads  pure functions
@@ -19,10 +20,10 @@ namespace wattle::sim::requests {
 
 struct JudgeOptions {
   placement::RequestOptions rule;
-  double cores = 4;  // of each machine, which it requests at first
+  double cores = 4;  // of each machine, which is its initial request
 };
 
-// Means over the minutes and machines that are judged.
+// Means over the judged minutes and machines.
 struct RuleFigures {
   double requested_cores = 0, slack_cores = 0, short_cores = 0;
   double under_ratio = 0;
@@ -34,8 +35,8 @@ struct DayResult {
   std::size_t machines = 0;
   double used_cores = 0;
   RuleFigures wattle, vpa;
-  RuleFigures constant;  // one request a machine, which leaves no more of its judged minutes under than vpa's mean
-  stats::Interval slack_against_vpa;  // cores, machines resampled
+  RuleFigures constant;  // a constant request per machine, with at most as many judged minutes under as vpa's mean
+  stats::Interval slack_against_vpa;  // cores, resampled over machines
 };
 
 DayResult judge_day(const JudgeOptions& options, const consolidation::DemandDay& day);

@@ -50,7 +50,7 @@ struct Mean {
   double cores = 0, bytes = 0;
 };
 
-// Load that the applications put on the fleet for every pod a second that comes: request x life.
+// Load of the applications on the fleet per arriving pod a second: request x life.
 Mean load_of(const std::vector<AppProfile>& profiles) {
   Mean load;
   for (const AppProfile& app : profiles) {

@@ -72,7 +72,7 @@ std::vector<App> make_apps(const Options& options, Random& random) {
   return apps;
 }
 
-// Requests and lives of a production cluster, of servers at least half have room for each.
+// Sets requests and lives from a production cluster; at least half of the servers have room for each.
 void give_sizes(std::vector<App>& apps, const std::vector<PodSize>& sizes, const std::vector<ServerModel>& servers,
                 Random& random) {
   double mean_cores = 0;
@@ -99,7 +99,7 @@ void crowd(std::vector<App>& apps, Random& random) {
     app.times *= kCrowdedUse * std::exp(kAskedSpread * normal(random) - 0.5 * kAskedSpread * kAskedSpread);
 }
 
-// That a pod requests, over its life.
+// Core-seconds that a pod requests over its life.
 double mean_core_s(const std::vector<App>& apps) {
   double core_s = 0, popularity = 0;
   for (const App& app : apps) {
@@ -139,12 +139,12 @@ std::size_t draw_machine(const App& app, const PodDay& day, double spread, Rando
   return day.by_mean[static_cast<std::size_t>(std::clamp(rank * n, 0.0, n - 1))];
 }
 
-// The steady state's number of requested cores: Poisson, here by its normal limit.
+// The steady state's number of requested cores: Poisson, approximated by its normal limit.
 std::vector<double> steady_state(double cores) {
   std::vector<double> expected;
   for (std::size_t i = 0; i < kEpisodeExpectations; ++i) {
     const double p = (static_cast<double>(i) + 0.5) / static_cast<double>(kEpisodeExpectations);
-    // Inverse of the logistic that is closest to the normal.
+    // Inverse of the logistic function that is closest to the normal one.
     expected.push_back(std::max(1.0, cores + std::sqrt(cores) * std::log(p / (1 - p)) / 1.702));
   }
   return expected;
@@ -226,7 +226,7 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
                                mix(options.cluster_seed.value_or(seed), 1))
                         .value();
   episode.day = &days[seed % days.size()];
-  // Another day than the one that is played, where there is one.
+  // Another day than the played one, if there is one.
   const PodDay& past = data.train_days[report ? data.train_days.size() - 1 : (seed + 1) % data.train_days.size()];
   Random apps_random(mix(options.cluster_seed.value_or(0), 0x61707073ULL));
   Random& of_apps = options.cluster_seed ? apps_random : random;
@@ -277,7 +277,7 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
     episode.expected_cores = steady_state(concurrent);
   }
 
-  // What was seen before today: an hour of each past pod.
+  // The history before today: an hour of each past pod.
   std::vector<double> demand;
   for (std::size_t a = 0; a < apps.size(); ++a) {
     for (std::size_t k = 0; k < options.past_pods; ++k) {

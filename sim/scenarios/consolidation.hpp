@@ -1,13 +1,15 @@
-// consolidation: an episode drawn from data and a seed: a fleet, the pods that come, and what is known of both beforehand.
-// Split    servers and days are either for training or for reporting, never both: every second server of the table, and the
-//          later half of the days, are for reporting. What applications did before is drawn from a training day.
-// Pods     request one core; demand is min(1, demand_scale x the machine's share); applications (owner/image) draw their
-//          pods from a band of the machines ordered by mean
-// Sizes    openb: each application requests, and lives on average, as a pod of a production cluster did, in shares of the mean server;
-//          at least half of the servers have room for it, no mean life is beyond a day. Demand is that share of what is requested
-// Pairs    of applications that disturb each other, drawn once from a seed of their own: the same in every episode, and nobody is told
-// Crowded  applications ask for less or more than they use (log-normal, twice the use on average), and each half minute's use is
-//          log-normal around its five minutes' mean
+// consolidation: draws an episode from data and a seed: a fleet, the pods that come, and the prior knowledge of both.
+// Split    servers and days are either for training or for reporting: every second server of the table, and the later
+//          half of the days, are for reporting. The applications' history is drawn from a training day
+// Pods     request one core; demand is min(1, demand_scale x the machine's share); applications (owner/image) draw
+//          their pods from a band of the machines ordered by mean
+// Sizes    openb: each application has the request and the mean life of a pod of a production cluster, as shares of the
+//          mean server. At least half of the servers have room for it, and no mean life is beyond a day. Demand is that
+//          share of the request
+// Pairs    of applications that disturb each other, drawn once from a seed of their own: the same in every episode, and
+//          unknown to all policies
+// Crowded  applications request less or more than they use (log-normal, twice the use on average), and each half
+//          minute's use is log-normal around its five minutes' mean
 // Units    in names; seconds from the start of the run
 // Errors   load_dataset: as its files; too few servers or days to split is out_of_range
 // Threads  values, pure functions
@@ -29,7 +31,7 @@
 
 namespace wattle::sim::consolidation {
 
-// One day in cores of a pod.
+// A day in cores of a pod.
 struct PodDay {
   std::string name;
   std::vector<std::array<float, kDaySamples>> cores;
@@ -45,35 +47,34 @@ struct Dataset {
 };
 
 enum class Side { train, report };
-// truth: an oracle's: real curves, each pod's own mean and life. production: what the controller learns in the run, by its own engine in a
-// World (sim/episode/live_run), and nothing else. The others are for teaching on the kernel, where a cluster can be cloned: imitated, curves
-// fitted from noisy readings and pods by their application; pods, real curves and pods by their application: nothing is fitted or planned
-// anew, so that labels cost about as much as with truth.
+// truth: an oracle's: real curves, each pod's own mean and life. production: only what the controller's own engine
+// learns during the run in a World (sim/episode/live_run). The others are for training on the kernel, where a cluster
+// can be cloned. imitated: curves fitted to noisy readings and pods predicted by application. pods: real curves and
+// pods predicted by application, without fits or new plans, so that labels cost about as much as with truth.
 enum class ClusterModel { truth, production, imitated, pods };
 inline constexpr std::array kClusterModels{ClusterModel::truth, ClusterModel::production, ClusterModel::imitated,
                                            ClusterModel::pods};
 std::string_view to_string(ClusterModel knowledge);
 
-// How the true world differs from what rules and networks are told; by default it does not.
+// Differences between the true world and what rules and networks know; none by default.
 struct Shift {
-  double odd_watts =
-      1;  // servers told to be thriftier than the fleet's median draw that many times as much, the others as
-          // many times less
+  // Servers that appear more efficient than the fleet's median draw this factor more, the others this factor less.
+  double odd_watts = 1;
   double odd_waiting =
-      1;  // pods wait for CPU that many times as long as they did when it was learned; in worlds, and to imitated
+      1;  // factor on the waiting for CPU relative to when it was learned; in worlds, and with imitated
   double odd_forecast =
-      0;  // deviation of the logarithm of the cores that are told to come from those that do; to imitated and pods
+      0;  // deviation of the logarithm of the reported cores to come from the actual ones; with imitated and pods
   double interference = 0;  // a pod uses 1 + interference x (used share of its node) times its demand
-  bool told = false;        // the watts are told after all
-  // Pairs of applications that disturb each other (sim/cluster/pairs) so much; 0: none do. From so many seconds on, of the episode: 0 from
-  // its start and on the day before; in worlds.
+  bool told = false;        // the true watts are reported after all
+  // Strength with which pairs of applications disturb each other (sim/cluster/pairs); 0: none. Takes effect at this
+  // time of the episode; 0: from its start and on the day before; in worlds.
   double pairs = 0, pairs_from_s = 0;
 };
 
 enum class Sizes { one_core, openb };
 
 struct Options {
-  Sizes sizes = Sizes::one_core;  // openb: played by worlds, as is what is crowded; taught on the kernel to imitated
+  Sizes sizes = Sizes::one_core;  // openb and crowded are for worlds; on the kernel they are for training with imitated
   bool crowded = false;
   double crowded_ratio = 1;  // wanted share of a node's cores from which its pods wait for each other; in worlds
   std::size_t nodes = 10;
@@ -81,9 +82,9 @@ struct Options {
   bool churn = false;
   ClusterModel knowledge = ClusterModel::truth;
   Side side = Side::report;
-  bool fill_told = false;                    // the rule is told how many pods will come
-  bool fill_longest = false;                 // pods come up to fill_high, whatever the rule is told
-  double fill_low = 0.60, fill_high = 0.68;  // requested share of cores in the end, uniform; told as that range
+  bool fill_told = false;                    // the rule knows the number of pods to come
+  bool fill_longest = false;                 // pods come up to fill_high, whatever the rule knows
+  double fill_low = 0.60, fill_high = 0.68;  // final requested share of cores, uniform; known as that range
   double churn_fill = 0.64;                  // mean in the steady state
   double life_s = 7200;                      // churn: mean over applications
   double warm_s = 8 * 3600, measure_s = 24 * 3600;
@@ -92,22 +93,25 @@ struct Options {
   double app_spread = 0.08;        // of the rank of an application's machines, standard deviation
   std::size_t past_pods = 20;      // of each application, known to imitated and pods
   std::size_t past_readings = 20;  // of each server's watts, known to imitated
-  bool learns_waiting = false;  // imitated: waiting is learned and priced on the kernel, whether or not anybody waits
+  bool learns_waiting = false;     // imitated: learns and prices waiting on the kernel, whether or not pods wait
   double power_noise_ratio = 0.03;
   Shift shift;
   std::optional<std::uint64_t>
-      cluster_seed;  // servers and applications of this seed in every episode; absent: of each its own
+      cluster_seed;  // fixes servers and applications to this seed in every episode; unset: each episode draws its own
 };
 
-// Energy of the work that was done, and not of the time: contestants do not get as much done.
+// Returns whether to compare energy per work done instead of per time, because contestants complete different amounts
+// of work.
 inline bool compares_by_work(const Options& options) {
   return options.crowded || options.sizes != Sizes::one_core || options.shift.pairs > 0;
 }
-// One pair in ten, the same ones whatever is drawn. With one in four nearly every pod would have company that disturbs it wherever it ran.
+// A tenth of all pairs, the same for every draw. With a quarter nearly every pod would have a disturbing neighbour on
+// any node.
 inline constexpr double kPairShare = 0.1;
 cluster::Pairs pairs_of(std::size_t apps, double strength);
 
-// Crowded: relative standard deviation of half a minute's use around its five minutes' mean; on the kernel five minutes' use is drawn so.
+// Crowded: relative standard deviation of half a minute's use around its five minutes' mean; on the kernel it applies
+// to five minutes' use.
 inline constexpr double kBurst = 0.6;
 
 inline constexpr placement::Resources kPodRequest{1.0, 0.4 * 1024 * 1024 * 1024};
@@ -117,7 +121,7 @@ struct Pod {
   double arrives_s = 0;
   double life_s = 0;  // infinity: it stays
   placement::Resources request = kPodRequest;
-  double times = 1;  // its demand, over that of a machine of its day
+  double times = 1;  // its demand over that of a machine of its day
 };
 
 struct PastPod {
@@ -137,8 +141,8 @@ struct Episode {
   const PodDay* day = nullptr;  // of the dataset
   std::vector<Pod> pods;        // by arrival
   double end_s = 0, measure_from_s = 0;
-  std::vector<double> expected_cores;   // what rules are told of the fill level
-  std::vector<double> expected_demand;  // of the training day, by rank; what true knowledge has
+  std::vector<double> expected_cores;   // the rules' knowledge of the fill level
+  std::vector<double> expected_demand;  // of the training day, by rank; part of true knowledge
   std::vector<PastPod> past_pods;
   std::vector<PastReading> past_readings;
   std::vector<placement::AppKey> apps;  // of a recorded day; empty: app_key()

@@ -1,6 +1,6 @@
-// gzip: a whole gzip member in memory to its bytes. The only home of zlib.
-// Errors   malformed: not gzip, damaged, cut short or followed by rubbish; out_of_range: more than max_bytes. Both name
-//          `subject`
+// gzip: decompresses a whole gzip member in memory. The only user of zlib.
+// Errors   malformed: not gzip, damaged, truncated or followed by other data; out_of_range: more than max_bytes. Both
+//          name `subject`
 // Threads  pure function
 #pragma once
 

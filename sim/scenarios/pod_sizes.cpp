@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kMaxTableBytes = 64 << 20;
 constexpr double kMiB = 1024.0 * 1024;
 
-// Numbers of the named columns, line after line; an empty cell is 0. `row` says what is wrong with one, or nothing.
+// Reads the numbers of the named columns, line after line; an empty cell is 0. `row` returns the problem of a line, or
+// an empty text.
 template <class Row>
 Status read_columns(std::string_view csv, const std::string& file, std::span<const std::string_view> names, Row&& row) {
   std::vector<std::size_t> columns;

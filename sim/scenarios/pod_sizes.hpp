@@ -1,7 +1,7 @@
-// pod_sizes: what the pods of a production cluster request, and how long they live.
-// Source   openb_pods.csv with openb_nodes.csv beside it (alibaba/clusterdata, cluster-trace-gpu-v2023), or a model of it: cores in steps,
-//          memory by the core, lives log-normal over two decades
-// Units    cores as a share of that cluster's mean node, so that they fit any fleet; bytes a core; seconds
+// pod_sizes: requests and lifetimes of the pods of a production cluster.
+// Source   openb_pods.csv with openb_nodes.csv beside it (alibaba/clusterdata, cluster-trace-gpu-v2023), or a model of
+//          it: cores in steps, memory by the core, lives log-normal over two decades
+// Units    cores as a share of that cluster's mean node, so that they fit any fleet; bytes per core; seconds
 // Errors   load_pod_sizes: not_found, malformed with file and line
 // Threads  values, pure functions
 #pragma once
@@ -23,10 +23,10 @@ struct PodSize {
   bool operator==(const PodSize&) const = default;
 };
 
-// A pod that never ended, or began after it ended, is left out. `mean_node_cores`: of the cluster that the pods are of.
+// Skips pods that never ended, or began after they ended. `mean_node_cores`: of the pods' cluster.
 Result<std::vector<PodSize>> parse_pod_sizes(std::string_view csv, const std::string& file, double mean_node_cores);
 Result<double> parse_mean_node_cores(std::string_view csv, const std::string& file);
-// Empty where the folder has no openb_pods.csv.
+// Returns an empty list if the folder has no openb_pods.csv.
 Result<std::vector<PodSize>> load_pod_sizes(const std::string& trace_dir);
 std::vector<PodSize> synthetic_pod_sizes(std::size_t pods, std::uint64_t seed);
 

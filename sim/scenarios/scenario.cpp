@@ -40,7 +40,7 @@ std::vector<ServerModel> servers_of(const Scenario& scenario, const std::vector<
   return fleet;
 }
 
-// One node near, the others farther by equal steps, in an order that the seed decides.
+// Places users near one node and farther from the others by equal steps, in an order that depends on the seed.
 void spread_users(std::vector<NodeSpec>& nodes, Random& random) {
   for (std::size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[pick(random, i)]);
   for (std::size_t i = 0; i < nodes.size(); ++i)

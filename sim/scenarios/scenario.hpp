@@ -1,4 +1,4 @@
-// scenario: what is simulated, by name; everything that an episode needs follows from a scenario and a seed.
+// scenario: the simulated situations by name. A scenario and a seed determine an episode completely.
 // Units    in names
 // Errors   find_scenario: not_found, with the names that exist
 // Threads  values, pure functions
@@ -20,7 +20,7 @@ namespace wattle::sim {
 
 enum class Kind {
   batch,   // create a batch, delete all, repeat
-  window,  // keep so many: delete the oldest, create one
+  window,  // keep a number of pods: delete the oldest, create one
   fill,    // pods stay for ever
   churn,   // pods come at random and live their time
   burst,   // pods stay; after `window` of them the rest comes within burst_s
@@ -28,15 +28,15 @@ enum class Kind {
 };
 
 enum class Apps {
-  thesis,    // one application, again and again
-  mixed,     // request sizes whose use has little to do with them
+  thesis,    // one application repeatedly
+  mixed,     // request sizes that correlate little with the use
   drs,       // CPU-, network- and disk-intensive ones in turn
-  users,     // a service that closed-loop users ask
+  users,     // a service with closed-loop users
   memory,    // memory alone, normally distributed
-  services,  // those of one application, asked at a rate
+  services,  // the services of one application, with requests at a rate
 };
 
-// What befalls it; sim/scenarios/troubles draws it.
+// Fault of a scenario; sim/scenarios/troubles draws it.
 enum class FaultKind { none, latency, machines, curves, lies };
 
 struct Scenario {
@@ -45,15 +45,15 @@ struct Scenario {
   Kind kind = Kind::churn;
   Apps apps = Apps::mixed;
   std::size_t nodes = 6;
-  std::size_t placements = 300;  // of an episode; fill: at most, it ends when load is reached
+  std::size_t placements = 300;  // per episode; fill: the maximum, as it ends when the load is reached
   bool idle_nodes_sleep = false;
   bool equal_nodes = false;  // all of one model
   double cores = 0;          // of every node, watts and memory in proportion; 0: as drawn
   double load_ratio = 0.6;   // fill, churn: requested share of all cores at the end, or in the steady state
   double interval_s = 10;    // batch, window, fill, burst: between arrivals
-  double life_s = 900;       // churn: mean over the applications, about
+  double life_s = 900;       // churn: approximate mean over the applications
   double demand_scale = 1.3;
-  std::size_t window = 30;  // batch, window, burst: how many pods
+  std::size_t window = 30;  // batch, window, burst: number of pods
   double burst_s = 0;
   FaultKind trouble = FaultKind::none;
   double users = 0;          // closed loop
@@ -169,17 +169,17 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
 
 Result<Scenario> find_scenario(std::string_view name);
 
-// The cluster of an episode: servers from `measured` if there are any, else synthetic; users near some nodes and far
-// from others.
+// Makes the cluster of an episode: servers from `measured` if there are any, otherwise synthetic; users are near some
+// nodes and far from others.
 WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>& measured, std::uint64_t seed);
 
-// A pod of an application that is scaled, as its autoscaler makes and ends it.
+// A pod of a scaled application, with the times at which its autoscaler makes and ends it.
 struct Replica {
   double at_s = 0, life_s = 0;  // infinity: past the end
   std::size_t app = 0;
 };
 
-// The pods of an episode, and when they come; the same for every policy.
+// The pods of an episode with their arrival times; the same for every policy.
 class Arrivals {
  public:
   Arrivals(const Scenario& scenario, const WorldOptions& world, std::uint64_t apps_seed, std::uint64_t seed);
@@ -188,7 +188,7 @@ class Arrivals {
     SimPod pod;
     std::size_t remove_oldest = 0;  // before it comes
   };
-  // Absent: the episode ends.
+  // No value: the episode ends.
   std::optional<Arrival> next();
 
  private:
@@ -198,7 +198,7 @@ class Arrivals {
   Workload workload_;
   Random random_;
   double interval_s_ = 0, limit_cores_ = 0;
-  std::vector<Replica> replicas_;  // of scaled
+  std::vector<Replica> replicas_;  // for scaled
   double at_s_ = 0;
   double requested_cores_ = 0;
   std::size_t made_ = 0;

@@ -64,7 +64,7 @@ std::vector<double> request_rates(std::uint64_t seed) {
 
 std::vector<Replica> scale(std::span<const AppProfile> services, std::span<const double> per_s) {
   constexpr double kForEver = std::numeric_limits<double>::infinity();
-  constexpr double kApart_s = 0.2;  // replicas that are made at once, one after the other
+  constexpr double kApart_s = 0.2;  // between replicas that are made at the same time
   std::vector<Replica> all;
   std::vector<std::vector<std::size_t>> alive(services.size());  // indices into all, newest last
   for (std::size_t slot = 0; slot < per_s.size(); ++slot) {

@@ -1,8 +1,9 @@
-// troubles: draws what befalls a scenario's cluster, from the seed alone.
+// troubles: draws the faults of a scenario's cluster, from the seed alone.
 // latency    twice, evenly spread: the nearest node becomes the farthest and the farthest the nearest
-// machines   a quarter of the nodes is gone for 3 to 10 minutes each; the agents of a sixth of the others die for 2 to 6
-// curves     in mid-run the third of the servers with the fewest watts for each core draws 1.8 times as much, the third with the
-//            most 0.6 times
+// machines   a quarter of the nodes is gone for 3 to 10 minutes each; the agents of a sixth of the others die for 2 to
+//            6
+// curves     in mid-run the third of the servers with the fewest watts per core draws 1.8 times as much, the third with
+//            the most 0.6 times
 // lies       from a quarter of the run on, a tenth of the nodes: frozen, scaled by 0.4, swapped with another, in turn
 // Errors     none
 // Threads    pure

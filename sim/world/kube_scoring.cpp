@@ -46,7 +46,7 @@ std::optional<std::size_t> select_node(std::span<const KubeNode> nodes, const Ku
       ties = 1;
     } else if (score == best_score) {
       ++ties;
-      if (pick(random, ties) == 0) best = i;  // reservoir: each of the tied with equal chance
+      if (pick(random, ties) == 0) best = i;  // reservoir: each tied node has the same chance
     }
   }
   return best;

@@ -1,8 +1,9 @@
-// kube_scoring: the node that a default kube-scheduler binds to, by its own scores (placement/kube_scoring) and an extender's.
-// Source   NodeResourcesFit and BalancedAllocation; PodTopologySpread with its defaults for pods of one owner, where it is asked for: at most
-//          3 more on one node than on another, weight 2, nodes without zones
+// kube_scoring: the node that a default kube-scheduler binds to, from its own scores (placement/kube_scoring) and an
+// extender's.
+// Source   NodeResourcesFit and BalancedAllocation; optionally PodTopologySpread with its defaults for pods of one
+//          owner: at most 3 more on one node than on another, weight 2, nodes without zones
 // Errors   none
-// Threads  pure but for the generator passed in
+// Threads  pure except for the generator passed in
 #pragma once
 
 #include <cstddef>
@@ -30,15 +31,16 @@ using placement::least_allocated;
 using placement::most_allocated;
 using placement::remove_pod;
 
-inline constexpr std::int64_t kMaxExtenderPriority = 10;  // an extender's 0..10 is stretched to 0..100, then weighted
+inline constexpr std::int64_t kMaxExtenderPriority = 10;  // an extender's 0..10 is scaled to 0..100, then weighted
 
-// Scores of 0 to 100 for each node, of a pod whose owner has so many pods on each; 0 where it does not fit.
+// Returns scores of 0 to 100 per node, for a pod whose owner has that many pods on each; 0 where it does not fit.
 inline constexpr std::int64_t kSpreadWeight = 2;
 std::vector<std::int64_t> topology_spread(std::span<const KubeNode> nodes, const KubePod& pod,
                                           std::span<const std::size_t> pods_of_owner);
 
-// Index of the node that the scheduler binds to: highest default score plus extender score (0..10) x weight x 10, ties
-// at random; absent when none fits. `extender_scores` is empty without an extender, `spread` without PodTopologySpread; else one per node.
+// Returns the index of the node that the scheduler binds to: highest default score plus extender score (0..10) x weight
+// x 10, ties at random. No value if none fits. `extender_scores` is empty without an extender, `spread` without
+// PodTopologySpread; otherwise one per node.
 std::optional<std::size_t> select_node(std::span<const KubeNode> nodes, const KubePod& pod,
                                        std::span<const std::int64_t> extender_scores, std::int64_t extender_weight,
                                        std::mt19937_64& random, std::span<const std::int64_t> spread = {});
@@ -46,7 +48,7 @@ std::optional<std::size_t> select_node(std::span<const KubeNode> nodes, const Ku
 // The extender's weight in the demo and in the manifests.
 inline constexpr std::int64_t kExtenderWeight = 6;
 
-// How the scheduler is set up that binds.
+// Configuration of the binding scheduler.
 struct SchedulerOptions {
   std::int64_t extender_weight = kExtenderWeight;
   bool topology_spread = false;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-// Ranges that one family's servers are drawn from; idle, step, bend are shares.
+// Ranges from which a family's servers are drawn; idle, step, bend are shares.
 struct Family {
   double cores[3];
   double gib_per_core;
@@ -37,8 +37,8 @@ std::string node_name(std::size_t i, std::size_t n) {
   return "sim-" + std::string(width - std::min(width, digits.size()), '0') + digits;
 }
 
-// Sleep and wake in proportion to the machine: a twentieth of idle (memory refresh, BMC), half a minute at 70 % of full
-// watts.
+// Sets sleep and wake in proportion to the machine: a twentieth of idle (memory refresh, BMC), half a minute at 70 % of
+// full watts.
 void give_sleep(ServerModel& server, double wake_time_s) {
   server.sleep_w = std::min(0.05 * server.watts[0] + 1.0, server.watts[0]);
   server.wake_time_s = wake_time_s;

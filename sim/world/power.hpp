@@ -1,7 +1,6 @@
-// power: what a simulated server draws, and fleets of such servers.
+// power: the power model of a simulated server, and fleets of such servers.
 // Source   synthetic families drawn from a seed (steep first step, concave, then convex: the shape that most measured
-// servers
-//          have), or server_power_curves.csv under --trace DIR (cores,memory_gb,watts_0,...,watts_100)
+//          servers have), or server_power_curves.csv under --trace DIR (cores,memory_gb,watts_0,...,watts_100)
 // Units    cores, bytes, watts, joules, seconds; utilisation 0..1
 // Errors   load_servers: not_found, malformed with file and line
 // Threads  values, pure functions
@@ -34,17 +33,17 @@ struct ServerModel {
   double max_w() const { return watts.back(); }
 };
 
-// As the kernel needs it; what pods do to each other there is the caller's.
+// Converts to the kernel's type. The caller sets how pods affect each other.
 cluster::Machine machine_of(const ServerModel& server);
 
-// n servers, named sim-00.., each from one of the families. The same seed gives the same servers.
+// Returns n servers, named sim-00.., each from one of the families. The same seed gives the same servers.
 std::vector<ServerModel> synthetic_fleet(std::size_t n, std::uint64_t seed);
 
-// All rows of a table of measured servers. Watts that fall with load are taken as measured.
+// Parses all rows of a table of measured servers. Watts that fall with load are taken as measured.
 Result<std::vector<ServerModel>> parse_servers(std::string_view csv, const std::string& file);
 Result<std::vector<ServerModel>> load_servers(const std::string& trace_dir);
 
-// n of them without repetition (with, when there are fewer than n), renamed sim-00..
+// Draws n of them without repetition (with repetition if there are fewer than n), renamed sim-00..
 Result<std::vector<ServerModel>> draw_fleet(const std::vector<ServerModel>& servers, std::size_t n, std::uint64_t seed);
 
 }  // namespace wattle::sim

@@ -20,7 +20,7 @@ using stats::Random;
 using stats::uniform;
 using stats::unit_of;
 
-// SplitMix64 of two numbers: independent streams from one seed, and noise as a pure function of (who, when).
+// SplitMix64 of two numbers: independent streams from one seed, and noise as a pure function of (source, time).
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t z = a * 0x9e3779b97f4a7c15ULL + b + 0x632be59bd9b4e019ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;

@@ -11,7 +11,7 @@ namespace wattle::sim {
 namespace {
 constexpr double kMinute_s = 60;
 constexpr double kMemorySpan_s = 600;
-constexpr double kSameRatio = 0.01;  // as `wattle provision set` has it
+constexpr double kSameRatio = 0.01;  // as in `wattle provision set`
 
 double seconds_of(MonoTime at) { return seconds(at.time_since_epoch()); }
 }  // namespace
@@ -66,7 +66,7 @@ void RequestSetter::tick(World& world) {
   if (world.now_s() < due_s_) return;
   due_s_ = world.now_s() + kMinute_s;
   const double now_s = before_s_ + world.now_s();
-  std::map<std::string, placement::Resources> originals;  // of owners that have pods
+  std::map<std::string, placement::Resources> originals;  // for owners with pods
   for (auto& [uid, pod] : pods_) {
     close(pod, now_s);
     originals[pod.owner] = pod.original;

@@ -1,9 +1,10 @@
-// request_setter: the controller's rule of requests (placement/request_rule) on the pods of a world, and what `wattle provision set`
-// does with it.
-// Hears    as controller/provision does: of each pod the mean of whole minutes, one rule an owner; waiting as telemetry tells it
-// Sets     CPU and memory, or CPU alone, each minute: up at once, down once the pod has run for hold_s. New pods come with what their
-//          template says. All owners allow less than that; never more than the machine has
-// Runs     rules go on from one world to the next, as in a controller that is started anew
+// request_setter: applies the controller's rule of requests (placement/request_rule) to the pods of a world, like
+// `wattle provision set`.
+// Input    as in controller/provision: per pod the mean of whole minutes, one rule per owner; waiting as reported by
+//          telemetry
+// Sets     CPU and memory, or CPU alone, each minute: up at once, down once the pod has run for hold_s. New pods come
+//          with their template's requests. All owners allow lower requests; a request never exceeds the machine
+// Restart  rules continue from one world to the next, as in a restarted controller
 // Units    cores, bytes; seconds
 // Errors   none
 // Threads  single owner
@@ -19,7 +20,7 @@
 
 namespace wattle::sim {
 
-// Sums since the world began.
+// Sums since the start of the world.
 struct SetRequests {
   double writes = 0, given_up_core_s = 0, given_up_byte_s = 0;
 };
@@ -29,13 +30,13 @@ class RequestSetter final : public WorldObserver {
   explicit RequestSetter(bool memory = true, placement::RequestOptions options = {})
       : memory_(memory), options_(options) {}
 
-  // Of the next world, which `next` follows, too.
+  // Attaches to the next world, which `next` follows, too.
   void begin(WorldObserver* next);
   double due_s() const { return due_s_; }
-  // A minute is closed and pods are set, if it is time to.
+  // Closes a minute and sets pods, if due.
   void tick(World& world);
   const SetRequests& figures() const { return figures_; }
-  // What pods of that owner should request; absent: not known yet.
+  // Suggested request of the owner's pods; no value if unknown.
   std::optional<double> suggested_cores(const std::string& app) const;
 
   void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
@@ -51,8 +52,8 @@ class RequestSetter final : public WorldObserver {
     placement::Resources original, request;
     std::size_t row = 0;
     double since_s = 0;
-    double needed_core_s = 0, seconds = 0;        // of the minute
-    double needed_bytes = 0, memory_since_s = 0;  // the most since then
+    double needed_core_s = 0, seconds = 0;        // in the current minute
+    double needed_bytes = 0, memory_since_s = 0;  // the maximum since then
   };
   void close(Pod& pod, double now_s);
   void set(World& world, const std::string& uid, Pod& pod);
@@ -63,7 +64,8 @@ class RequestSetter final : public WorldObserver {
   std::map<std::string, placement::RequestRule> rules_;  // by owner
   std::map<std::string, Pod> pods_;                      // by uid
   std::map<cluster::PodId, Pod*> pod_of_id_;             // into pods_
-  double before_s_ = 0, due_s_ = 0;                      // of the rules' clock when this world began; of the world's
+  // Start of this world on the rules' clock; next tick on the world's clock.
+  double before_s_ = 0, due_s_ = 0;
   SetRequests figures_;
 };
 

@@ -1,4 +1,5 @@
-// trouble: what befalls a cluster in a run. Drawn beforehand from the seed, the same for every policy, told to none.
+// trouble: the faults of a cluster in a run. Drawn in advance from the seed, the same for every policy, and unknown to
+// all policies.
 // Units    seconds from the start of the run; milliseconds; watts at 0, 10, ..., 100 % utilisation
 // Errors   none; nodes are indices into the world's
 // Threads  values
@@ -12,37 +13,37 @@
 
 namespace wattle::sim {
 
-// From at_s on, the users of `node` are that far.
+// Changes the latency of the node's users, from at_s on.
 struct LatencyShift {
   double at_s = 0;
   std::size_t node = 0;
   double latency_ms = 0;
 };
 
-// From at_s on, the server draws these watts: a governor, a fan, a worn supply.
+// Changes the server's power curve, from at_s on: a governor, a fan, a worn power supply.
 struct CurveChange {
   double at_s = 0;
   std::size_t node = 0;
   std::array<double, kWattPoints> watts{};
 };
 
-// The machine is gone: it draws nothing, its pods stand still and are lost once the API server notices. It comes back empty
-// if that is later, else with its pods.
+// The machine is gone: it draws no power, and its pods stop and are lost once the API server notices. If it returns
+// later than that it is empty, otherwise it has its pods.
 struct Outage {
   double from_s = 0, to_s = 0;
   std::size_t node = 0;
 };
 
-// Its agent is dead; the machine runs on.
+// The agent is dead; the machine continues.
 struct Silence {
   double from_s = 0, to_s = 0;
   std::size_t node = 0;
 };
 
 enum class LieKind {
-  frozen,   // says for ever what it said first
+  frozen,   // repeats its first report for ever
   scaled,   // use and watts times `factor`
-  swapped,  // tells what `other` uses and draws
+  swapped,  // reports the use and watts of `other`
 };
 struct TelemetryFault {
   LieKind kind = LieKind::frozen;

@@ -13,7 +13,7 @@ Queue queue_of(double rate_per_s, double service_s, std::size_t room) {
   assert(room >= 1 && service_s > 0);
   const double load = rate_per_s * service_s;
   if (load <= 0) return {0, service_s};
-  // States weigh load^n; from the heavier end, so that neither a small nor a large load overflows.
+  // State n has the weight load^n. Sums from the heavier end, so that neither a small nor a large load overflows.
   const bool light = load <= 1;
   const double step = light ? load : 1 / load;
   double weight = 1, sum = 0, held = 0, last = 0;

@@ -74,7 +74,7 @@ SimPod Workload::next_of(std::size_t which) {
   pod.spec.uid = "sim-pod-" + std::to_string(seed_) + "-" + number;
   pod.spec.name = app.name + "-" + number;
   pod.spec.pod_namespace = "default";
-  pod.spec.app = app.name;  // without an owner, as bare pods: no share of replicas binds
+  pod.spec.app = app.name;  // without an owner, like bare pods, so that no replica share applies
   pod.spec.request = app.request;
   if (app.memory_spread > 0)
     pod.spec.request.memory_bytes *= std::clamp(1 + app.memory_spread * normal(random_), 0.1, 3.0);

@@ -1,6 +1,6 @@
-// workload: pods as users write them and as they then behave.
-// Source   application profiles and pods drawn from a seed; a pod's use over time is a pure function of the pod and
-//          the time
+// workload: pods as users write them, and their behaviour.
+// Source   application profiles and pods drawn from a seed; a pod's use over time is a pure function of the pod and the
+//          time
 // Units    cores, bytes, seconds, milliseconds
 // Errors   none
 // Threads  Workload single owner; the rest pure
@@ -30,12 +30,12 @@ struct Io {
   }
 };
 
-// What all pods of one application have in common.
+// Common properties of one application's pods.
 struct AppProfile {
   std::string name;
   placement::Resources request;
   double demand_of_request = 0.5;  // mean CPU use over request
-  double demand_cores = 0;         // and beyond that, of pods that ask for no CPU
+  double demand_cores = 0;         // additional demand, for pods without a CPU request
   double memory_of_request = 0.7;
   double mean_life_s = 1800;
   double variability = 0.3;  // relative standard deviation of use between demand slots
@@ -43,11 +43,11 @@ struct AppProfile {
   double memory_spread = 0;  // relative standard deviation of the requests of its pods
   Io io;
   bool serves_users = false;
-  double request_share = 0;  // of all requests, of an open loop; of all its replicas together
-  double work_core_s = 0;    // of one of them, on a core that nobody else wants
+  double request_share = 0;  // share of all requests of an open loop, for all its replicas together
+  double work_core_s = 0;    // of one request, on an undisturbed core
 };
 
-// A pod with what nobody is told: its real demand and when it will end.
+// A pod with its hidden properties: its real demand and its end.
 struct SimPod {
   placement::PodSpec spec;
   double mean_demand_cores = 0;
@@ -56,18 +56,19 @@ struct SimPod {
   double variability = 0;
   std::uint64_t seed = 0;
   Io io;
-  std::size_t app = cluster::kNoApp;          // by which pairs are told apart
-  bool serves_users = false;                  // its demand is what users ask
-  double request_share = 0, work_core_s = 0;  // as its application's
-  std::span<const float> cores_by_slot;  // what it wants, again and again; empty: its mean. Both with that variability
-  std::size_t slots_each = 1;            // that one of them lasts
-  double cores_times = 1;                // of them
+  std::size_t app = cluster::kNoApp;          // identifies the application in pairs
+  bool serves_users = false;                  // its demand follows from its users' requests
+  double request_share = 0, work_core_s = 0;  // as in its application's profile
+  // Wanted cores, repeated cyclically; empty: its mean. Both with that variability.
+  std::span<const float> cores_by_slot;
+  std::size_t slots_each = 1;  // demand slots that one value lasts
+  double cores_times = 1;      // factor on cores_by_slot
 };
 
-// Use is constant within a slot of this length, counted from the start of the run, unless a world says otherwise.
+// Use is constant within a slot of this length, counted from the start of the run, unless a world sets another length.
 inline constexpr double kDemandSlot_s = 30;
 
-// Cores that the pod wants in that slot; its mean over slots is mean_demand_cores.
+// Returns the cores that the pod wants in that slot; their mean over slots is mean_demand_cores.
 double demand_cores(const SimPod& pod, std::uint64_t slot);
 
 struct WorkloadOptions {
@@ -76,12 +77,12 @@ struct WorkloadOptions {
   double life_scale = 1.0;
   bool endless = false;        // pods live until removed
   bool in_turn = false;        // applications follow each other; default: at random
-  double latency_share = 0.5;  // of the applications that have latency needs
+  double latency_share = 0.5;  // share of the applications with latency limits
 };
 
-// The same pod again and again, as in the latency scheduler's tests: 250m, 64 MiB, soft 20 ms, hard 30 ms.
+// A repeated pod, as in the latency scheduler's tests: 250m, 64 MiB, soft 20 ms, hard 30 ms.
 AppProfile thesis_profile();
-// A mix of request sizes whose use has little to do with their request.
+// A mix of request sizes that correlate little with the use.
 std::vector<AppProfile> mixed_profiles(const WorkloadOptions& options, std::uint64_t seed);
 
 class Workload {

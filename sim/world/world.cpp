@@ -52,7 +52,7 @@ World::World(WorldOptions options, WorldObserver* observer)
 
 void World::schedule(MonoTime at, What what, std::uint64_t who) { events_.push({at, events_made_++, what, who}); }
 
-// Of the same moment what the machines do comes first.
+// At the same moment the machines' events come first.
 void World::advance_to(double when_s) {
   const MonoTime when(from_seconds(when_s));
   while (kernel_.due(when) || events_.top().at <= when) {
@@ -149,7 +149,7 @@ MonoTime World::outcome_at() const {
   const Duration into = now().time_since_epoch() % period;
   const Duration told = into == Duration::zero() ? period : 2 * period - into;
   const MonoTime window_ends = now() + from_seconds(options_.settle_s + options_.telemetry_delay_s);
-  // Right after it is told, where the window alone ends before that.
+  // Right after its report, if the window alone ends earlier.
   return std::max(window_ends, now() + told + delay + Duration(1));
 }
 

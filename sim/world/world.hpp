@@ -1,8 +1,8 @@
-// world: the kernel of a cluster (sim/cluster/kernel) on a manual clock, and what else happens around it: users near and far, troubles,
-// and agents that tell some of it, late, with noise, not at all or wrongly (sim/world/trouble.hpp).
-// Truth    the kernel's; nothing of it is told
-// Told      view(): what the agents and the API server have said by now, as controller/state would hold it; curves in
-//          it are fitted from told samples only
+// world: the kernel of a cluster (sim/cluster/kernel) on a manual clock, with its environment: users near and far,
+// troubles, and agents whose reports are late, noisy, missing or wrong (sim/world/trouble.hpp).
+// Truth    the kernel's; never reported
+// Reported view(): the reports of agents and API server so far, as controller/state would hold them; its curves are
+// fitted to reported samples only
 // Units    in names; seconds from the start of the run where a time is a plain number
 // Errors   place, remove: not_found, conflict, exhausted, naming pod or node
 // Threads  single owner; the same options and calls give the same bytes
@@ -35,14 +35,14 @@
 
 namespace wattle::sim {
 
-// A server and what only the world knows of it.
+// A server with properties that only the world knows.
 struct NodeSpec {
   ServerModel server;
-  double latency_ms = 10;      // of its users, when it is not crowded
+  double latency_ms = 10;      // of its users, while it is not crowded
   double crowded_ratio = 0.6;  // wanted share of its cores from which its tenants begin to wait for each other
-  double waiting_times = 1;    // then so many times as long (sim/cluster/machine)
+  double waiting_times = 1;    // factor on that waiting (sim/cluster/machine)
   double latency_slope = 1.0;  // latency is multiplied by 1 + slope x pressure
-  double blocked_cores = 0;    // requested and used by what was there before and never goes
+  double blocked_cores = 0;    // requested and used by permanent load
   double net_bytes_per_s = 125e6, disk_bytes_per_s = 500e6;
 };
 
@@ -60,10 +60,10 @@ struct WorldOptions {
   double latency_noise_ratio = 0.05;
   double demand_slot_s = kDemandSlot_s;
   double settle_s = 20;  // outcome window, from the start of the pod
-  double notice_s = 40;  // until the API server calls a machine that is gone not ready
+  double notice_s = 40;  // until the API server marks a lost machine as not ready
   std::int64_t pod_capacity = 110;
   double start_window_s = seconds(StartCap{}.window);  // how long a binding counts as a start there
-  // Which applications (SimPod::app) disturb each other, and from when on; null: none.
+  // Applications (SimPod::app) that disturb each other, and the time from which they do; null: none.
   std::shared_ptr<const cluster::Pairs> pairs;
   double pairs_from_s = 0;
 };
@@ -74,26 +74,26 @@ struct Settled {
   placement::RawOutcome outcome;
 };
 
-// Sums over all nodes from the start to now, of the truth; for judging, never for deciding.
+// Sums over all nodes from the start to now, of the truth; for evaluation, never for decisions.
 struct WorldFigures {
   double energy_j = 0;
   double active_node_s = 0;  // node-seconds with a pod
   double awake_node_s = 0;
   double pod_s = 0;
   double constrained_pod_s = 0;  // of pods that have a soft latency
-  double late_pod_s = 0;         // of those, while their node's users were farther than it
+  double late_pod_s = 0;         // of those, while their node's users were beyond it
   double pressure_pod_s = 0;     // pods x share of time they wait for CPU
-  double waking_pod_s = 0;       // pods on machines that wake
-  double stranded_pod_s = 0;     // pods on machines that are gone
+  double waking_pod_s = 0;       // pods on waking machines
+  double stranded_pod_s = 0;     // pods on lost machines
   double crowded_node_s = 0;     // wanted more than its crowded_ratio
   double imbalance_pct_s = 0;    // sum over CPU, memory, rx, tx, read, write of the standard deviation between nodes
   double utilisation_s = 0;      // mean used share of cores of all nodes
   double used_core_s = 0;
-  double work_core_s = 0;      // the work that was done: less than that where pods disturb each other
-  double work_pod_s = 0;       // for which pods would have lived, had nobody
+  double work_core_s = 0;      // completed work: less than used_core_s where pods disturb each other
+  double work_pod_s = 0;       // lifetime of the pods without disturbance
   double requests = 0;         // of users, answered
-  double failed_requests = 0;  // found no room
-  double response_s = 0;       // summed over those that were answered
+  double failed_requests = 0;  // rejected for lack of room
+  double response_s = 0;       // sum over the answered requests
   std::uint64_t wakes = 0, lost_pods = 0;
   stats::Histogram latency_ms;   // of pods with a soft latency, by pod-seconds
   stats::Histogram response_ms;  // by requests
@@ -101,22 +101,22 @@ struct WorldFigures {
 
 class World;
 
-// On average over an interval that it ran through; by the number that it was placed with.
+// Mean usage over an interval that the pod ran through. The pod is identified by its number in placed().
 struct PodUse {
   cluster::PodId pod = 0;
   double cores = 0, memory_bytes = 0;
   double waited = 0;  // for a CPU, share of the interval
 };
 
-// Who follows the world as it goes, within advance_to, place and remove; it outlives the world.
+// Follows the world, within advance_to, place and remove. Must outlive the world.
 class WorldObserver {
  public:
   virtual ~WorldObserver() = default;
-  // Bound, and gone: as an API server tells it. `row` is the view's; `id` is of this pod alone, in this world.
+  // A pod was bound, or is gone, as an API server reports it. `row` is the view's; `id` is unique in this world.
   virtual void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
                       MonoTime now) = 0;
   virtual void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) = 0;
-  // Of a node, when it is delivered; pods may have ended since.
+  // Usage on one node, at delivery; pods may have ended since.
   virtual void used(std::span<const PodUse> pods, double interval_s) = 0;
   // All telemetry of an interval is in the view.
   virtual void told(const World& world) = 0;
@@ -133,29 +133,30 @@ class World : private cluster::Observer {
   double now_s() const { return seconds(now().time_since_epoch()); }
   std::size_t size() const { return nodes_.size(); }
 
-  // Everything that happens until then, in order; times in the past do nothing.
+  // Executes all events until then, in order; ignores times in the past.
   void advance_to(double when_s);
 
-  // `outcome` is what is known at the decision (placement::begin_outcome); take_settled gives it back completed.
+  // `outcome` is the state at the decision (placement::begin_outcome); take_settled returns it completed.
   Status place(const SimPod& pod, std::size_t node, std::uint64_t decision_id, placement::RawOutcome outcome);
   Status remove(const std::string& uid);
-  // What the scheduler counts it with from now on, fit or not: it does so while a kubelet that has no room puts the pod off.
+  // Sets the request that the scheduler counts from now on, whether it fits or not. The scheduler does so even while
+  // the kubelet defers the resize for lack of room.
   Status resize(const std::string& uid, const placement::Resources& request);
   std::vector<std::string> running() const;  // uids, oldest first
-  // Pods that were lost with their machines, with the life that they had left, for whoever makes them anew.
+  // Pods that were lost with their machines, with their remaining life, so that the caller can recreate them.
   std::vector<SimPod> take_lost();
   std::vector<Settled> take_settled();
 
-  // Until the next one is asked for, or the world goes on.
+  // Valid until the next call or until the world advances.
   const placement::ClusterView& view(const placement::PodSpec& pod, std::uint64_t pending_pods = 0) const;
   std::vector<KubeNode> kube_nodes() const;  // the scheduler's cache: requests only
   WorldFigures figures();                    // up to now
-  // The truth, for judges: what the node is like at this moment, its real curve among it.
+  // The truth, for evaluation: the node's current properties, including its real curve.
   const NodeSpec& truth(std::size_t node) const { return nodes_[node].spec; }
   double wanted_cores(std::size_t node) const { return kernel_.node(node).wanted_cores; }
   const std::vector<cluster::Kernel<MonoTime>::Pod>& pods(std::size_t node) const { return kernel_.node(node).pods; }
   const SimPod& pod(cluster::PodId id) const { return pods_.at(id).pod; }
-  // Null: nobody disturbs anybody at this moment.
+  // Null while no pods disturb each other.
   const cluster::Pairs* pairs() const { return kernel_.disturbed() ? options_.pairs.get() : nullptr; }
   bool powered(std::size_t node) const {
     const cluster::Power power = kernel_.node(node).power;
@@ -164,7 +165,7 @@ class World : private cluster::Observer {
 
  private:
   using Power = cluster::Power;
-  // One interval of one node, as its agent tells it.
+  // An interval of one node, as its agent reports it.
   struct AgentReport {
     MonoTime at{};
     double power_w = 0, used_cores = 0, pressure_ratio = 0, latency_ms = 0;
@@ -172,9 +173,9 @@ class World : private cluster::Observer {
     Io io;
     std::uint64_t tcp_established = 0;
     bool asleep = false;
-    bool steady = false;       // awake all the while: a reading for the curve
-    bool silent = false;       // nobody hears it
-    std::vector<PodUse> pods;  // where somebody follows
+    bool steady = false;       // awake throughout: a reading for the curve
+    bool silent = false;       // the report is lost
+    std::vector<PodUse> pods;  // only with an observer
   };
   struct Running {
     SimPod pod;
@@ -183,17 +184,17 @@ class World : private cluster::Observer {
   // A pod of a node, as the world follows it.
   struct Hosted {
     Running* running = nullptr;       // into pods_
-    double cpu_core_s = 0;            // as its cgroup counts it
-    double cpu_at_sample_core_s = 0;  // then
+    double cpu_core_s = 0;            // as counted by its cgroup
+    double cpu_at_sample_core_s = 0;  // at the last sample
     double memory_bytes = 0;
     std::size_t app = 0;
-    bool plain = false;  // no users ask it, and none is near or far
+    bool plain = false;  // has no users and no latency limit
   };
-  // Of a pod where there are pairs: what it waited until now, and until the last sample.
+  // Waiting of a pod, if there are pairs: until now, and until the last sample.
   struct Waited {
     double s = 0, at_sample_s = 0;
   };
-  // What the pods of a node take together, whatever they do.
+  // Constant usage of a node's pods.
   struct Held {
     double memory_bytes = 0;
     Io io;
@@ -201,20 +202,20 @@ class World : private cluster::Observer {
   struct Node {
     NodeSpec spec;
     std::vector<Hosted> pods;    // in the order of the kernel's
-    std::vector<Waited> waited;  // likewise; none where there are no pairs
+    std::vector<Waited> waited;  // in the order of the kernel's; empty without pairs
     std::vector<std::uint64_t> pods_of_app;
-    std::optional<Held> held;  // absent: pods came or went
+    std::optional<Held> held;  // unset after pods came or went
     KubeNode kube;
     double latency_ms = 0, latency_ms_s = 0;  // now, and its integral
     cluster::Totals sampled;                  // the kernel's, at the last sample
-    double latency_sampled_ms_s = 0;          // then
+    double latency_sampled_ms_s = 0;          // at the last sample
     bool steady = true;
-    bool ready = true;                  // as the API server has it
-    std::optional<AgentReport> frozen;  // what an agent that lies keeps saying
+    bool ready = true;                  // as in the API server
+    std::optional<AgentReport> frozen;  // the repeated report of a faulty agent
     std::optional<AgentReport> told;
-    std::vector<PodUse> spare;  // to be filled anew
+    std::vector<PodUse> spare;  // buffer for reuse
     placement::PowerCurve curve;
-    mutable bool shown = false;  // what was told last, in view_
+    mutable bool shown = false;  // the last report is in view_
   };
   // A placement under observation.
   struct Window {
@@ -222,7 +223,7 @@ class World : private cluster::Observer {
     placement::RawOutcome outcome;
     bool woke = false;  // without this pod the node would sleep
     double asleep_w = 0;
-    std::optional<MonoTime> from;  // the pod runs since; absent while the node wakes
+    std::optional<MonoTime> from;  // start of the pod; unset while the node wakes
     double cpu_at_sample_core_s = 0;
     std::uint64_t samples = 0;
     double power_w = 0, used_cores = 0, pod_cores = 0, pressure_ratio = 0, latency_ms = 0;  // sums
@@ -246,8 +247,9 @@ class World : private cluster::Observer {
   void woke(std::size_t node) override { open_windows(node); }
   void changed(std::size_t node) override;
   void open_windows(std::size_t node);  // its pods run from now
-  MonoTime outcome_at() const;          // of a pod that runs from now: not before an interval of it was told
-  bool serve(std::size_t node);         // what users want of its pods, and how they are served; false: nobody asks
+  MonoTime outcome_at() const;          // for a pod that runs from now: after the first reported interval of it
+  // Updates the users' demand on its pods, and their service; false: there are no users.
+  bool serve(std::size_t node);
   void serve_closed(std::size_t node);
   void serve_open(std::size_t node);
   void run_slot();
@@ -276,14 +278,14 @@ class World : private cluster::Observer {
   std::map<std::uint64_t, Window> windows_;  // by decision
   std::vector<Settled> settled_;
   std::vector<SimPod> lost_;
-  std::size_t serving_ = 0;                      // pods that users may ask
-  bool serving_changed_ = false;                 // users move between them: every node has another load
-  std::map<std::string, std::size_t> replicas_;  // of each application, likewise
+  std::size_t serving_ = 0;                      // pods that users may use
+  bool serving_changed_ = false;                 // users move between them: the load of every node changes
+  std::map<std::string, std::size_t> replicas_;  // by application; also affects the users' load
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::deque<std::vector<AgentReport>> on_the_way_;
   std::uint64_t events_made_ = 0, pods_made_ = 0, slot_ = 0;
   WorldFigures figures_;
-  mutable placement::ClusterView view_;  // as it was asked for last
+  mutable placement::ClusterView view_;  // for the last request
 };
 
 }  // namespace wattle::sim

@@ -1,4 +1,4 @@
-// What the agents tell of the world, and what can be concluded from it: view and outcomes.
+// world_telemetry: the agents' reports of the world, and the view and outcomes derived from them.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,7 @@ World::AgentReport World::measure(std::size_t i) {
   told.pressure_ratio = mean(&cluster::Totals::pressure_s);
   const double latency_ms = (node.latency_ms_s - node.latency_sampled_ms_s) / dt_s;
   told.latency_ms = std::max(0.01, latency_ms * (1 + options_.latency_noise_ratio * normal(random_)));
-  // A sleeping node measures nothing: the last value stands.
+  // A sleeping node does not measure: the last value stays.
   if (machine.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
   told.pods = std::exchange(node.spare, {});
   told.pods.clear();
@@ -40,7 +40,7 @@ World::AgentReport World::measure(std::size_t i) {
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
     Hosted& pod = node.pods[k];
     if (observer_ != nullptr && machine.pods[k].placed <= ran_since) {
-      // Without pairs all pods of a node wait alike.
+      // Without pairs all pods of a node wait equally.
       const double waited =
           node.waited.empty() ? told.pressure_ratio : (node.waited[k].s - node.waited[k].at_sample_s) / dt_s;
       told.pods.push_back(
@@ -74,7 +74,7 @@ void World::sample() {
   on_the_way_.push_back(std::move(batch));
 }
 
-// Those that are watched came last.
+// Searches from the end, because observed pods arrived last.
 double World::cpu_core_s(cluster::PodId pod) const {
   const std::size_t node = kernel_.node_of(pod);
   const auto& pods = kernel_.node(node).pods;
@@ -87,7 +87,7 @@ void World::sample_windows(const std::vector<AgentReport>& batch) {
     if (!window.from) continue;
     const AgentReport& told = batch[kernel_.node_of(window.pod)];
     const double cpu_core_s = this->cpu_core_s(window.pod);
-    // Only intervals that the pod ran through and that were told: the one in which it came would dilute it.
+    // Uses only reported intervals that the pod ran through: the one of its arrival would dilute the mean.
     if (!told.silent && told.at - *window.from >= from_seconds(options_.telemetry_period_s)) {
       ++window.samples;
       window.power_w += told.power_w;
@@ -120,7 +120,7 @@ void World::settle(std::uint64_t decision_id) {
   if (found == windows_.end()) return;
   Window window = std::move(found->second);
   windows_.erase(found);
-  if (window.samples == 0) return;  // nothing was told of it
+  if (window.samples == 0) return;  // it was never reported
   const Node& node = nodes_[kernel_.node_of(window.pod)];
   const auto n = static_cast<double>(window.samples);
 
@@ -131,7 +131,7 @@ void World::settle(std::uint64_t decision_id) {
   const double cores = node.spec.server.cores;
   const double used_ratio = window.used_cores / n / cores, own_ratio = window.pod_cores / n / cores;
   if (window.woke) {
-    // Without this pod the node would sleep; those who came after it pay for themselves.
+    // Without this pod the node would sleep; later pods have their own cost.
     const double others_w = std::max(0.0, node.curve.watts(used_ratio) - node.curve.watts(own_ratio));
     outcome.marginal_w = *outcome.mean_power_w - window.asleep_w - others_w;
   } else {
@@ -155,7 +155,7 @@ void World::settle(std::uint64_t decision_id) {
   settled_.push_back({decision_id, std::move(outcome)});
 }
 
-// What nobody changes.
+// Sets the constant parts of the view.
 void World::name_nodes() {
   view_.nodes.resize(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -204,7 +204,7 @@ const placement::ClusterView& World::view(const placement::PodSpec& pod, std::ui
     const auto& pods = kernel_.node(i).pods;  // oldest first
     placement::NodeView& seen = view_.nodes[i];
     seen.ready = node.ready;
-    // From the API server: bindings are known at once.
+    // Values from the API server: bindings are known at once.
     seen.requested = {static_cast<double>(node.kube.requested_milli_cpu) / 1000,
                       static_cast<double>(node.kube.requested_memory_bytes)};
     seen.pods = node.pods.size();
@@ -222,7 +222,7 @@ const placement::ClusterView& World::view(const placement::PodSpec& pod, std::ui
     seen.unsettled_cpu_cores = 0;
     for (std::size_t k = settled; k < pods.size(); ++k)
       seen.unsettled_cpu_cores += placement::demand_cores(node.pods[k].running->pod.spec);
-    // Whoever puts nodes to sleep knows which sleep and what waking costs.
+    // The power manager knows which nodes sleep and the cost of waking.
     seen.asleep = kernel_.node(i).power == Power::asleep;
     seen.wake_cost_j = seen.asleep ? node.spec.server.wake_energy_j : 0;
   }

@@ -1,4 +1,4 @@
-// What befalls the world, and who lies about it.
+// world_trouble: executes the world's faults and false reports.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -12,7 +12,7 @@ namespace {
 
 bool within(double now_s, double from_s, double to_s) { return now_s >= from_s && now_s < to_s; }
 
-// Of percentages of the nodes' own capacities, population.
+// Population standard deviation, over percentages of the nodes' own capacities.
 double deviation(const std::vector<double>& values) {
   double sum = 0, squares = 0;
   for (const double value : values) sum += value;

@@ -1,4 +1,4 @@
-// Those who ask the pods that serve, and how long they wait for answers.
+// world_users: the users of serving pods, and their response times.
 #include <algorithm>
 
 #include "sim/world/world.hpp"
@@ -7,7 +7,7 @@ namespace wattle::sim {
 
 namespace {
 
-// A request takes so many times as long as on a core that nobody else wants.
+// Factor on a request's duration relative to an undisturbed core.
 double stretch_of(const NodeSpec& spec, double wanted_cores) {
   const double wanted_ratio = wanted_cores / spec.server.cores;
   const double crowd = (wanted_ratio - spec.crowded_ratio) / (1.25 - spec.crowded_ratio);
@@ -23,8 +23,8 @@ bool World::serve(std::size_t i) {
   return true;
 }
 
-// A fluid model of the closed loop: a pod's users, asking again as soon as they have thought, want as much CPU as keeps
-// them waiting as long as they do. Damped iteration of that fixed point.
+// Damped fixed-point iteration over a fluid model of the closed loop. A pod's users repeat their requests after
+// thinking, so that their CPU demand and their waiting determine each other.
 void World::serve_closed(std::size_t i) {
   const Node& node = nodes_[i];
   const auto& machine = kernel_.node(i);
@@ -59,7 +59,7 @@ void World::serve_closed(std::size_t i) {
   }
 }
 
-// Each replica is a queue of its own that works as fast as the node lets it; what does not find room in it fails.
+// Each replica is a queue of its own, served at the node's speed; requests without room in it fail.
 void World::serve_open(std::size_t i) {
   const Node& node = nodes_[i];
   const auto& machine = kernel_.node(i);
