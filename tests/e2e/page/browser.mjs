@@ -34,7 +34,7 @@ async function visitor(options = {}) {
     const sizes = await request.sizes().catch(() => null);
     if (sizes) seen.bytes += sizes.responseBodySize;
   });
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(60_000 * Number(process.env.WATTLE_PATIENCE || 1));
   return { context, page, seen };
 }
 const open = async (page, view, what) => {

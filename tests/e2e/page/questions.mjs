@@ -10,7 +10,7 @@ const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
 await context.request.post(`${url}/page/pass`, { headers: { 'X-Wattle': 'page' }, data: { token } });
 const page = await context.newPage();
-page.setDefaultTimeout(60_000);
+page.setDefaultTimeout(60_000 * Number(process.env.WATTLE_PATIENCE || 1));
 const says = (pattern) => page.waitForFunction((source) => new RegExp(source, 's').test(document.querySelector('main').innerText), pattern.source);
 
 async function question(text, answer) {

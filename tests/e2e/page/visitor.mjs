@@ -9,7 +9,7 @@ export const [url, token, executablePath, web, textFile, shots] = process.argv.s
 const { chromium } = createRequire(`${web}/package.json`)('playwright-core');
 const axe = readFileSync(`${web}/node_modules/axe-core/axe.min.js`, 'utf8');
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
-const PATIENCE = 90_000;
+const PATIENCE = 90_000 * Number(process.env.WATTLE_PATIENCE || 1);
 
 let failed = 0;
 const texts = new Set(), all = [];
@@ -65,12 +65,24 @@ export async function open(page, hash) {
 }
 const read = (page, where) => page.evaluate((selector) => [...document.querySelectorAll(selector)].map((each) => each.innerText).join('\n').replace(/\s+/g, ' ').trim(), where);
 
-// What somebody must come to read, and where; what is read there instead is told.
+// Every text node of the document that has a letter.
+const shown = () => {
+  const found = [], walker = document.createTreeWalker(document, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.data.replace(/\s+/g, ' ').trim();
+    if (/[A-Za-z]/.test(text) && !['SCRIPT', 'STYLE'].includes(walker.currentNode.parentElement.tagName)) found.push(text);
+  }
+  return found;
+};
+
+// Waits until the text is on the page; reports what is there instead.
 export async function reads(claim, page, wanted, where = 'main') {
   const source = wanted instanceof RegExp ? wanted.source : wanted.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   try {
     await page.waitForFunction(([selector, pattern]) => new RegExp(pattern, 's').test([...document.querySelectorAll(selector)].map((each) => each.innerText).join('\n').replace(/\s+/g, ' ').trim()), [where, source]);
     check(claim, true);
+    // A page that is left at once would take with it what noteText has not delivered yet.
+    for (const text of await page.evaluate(shown)) note(text);
   } catch (error) {
     check(claim, false, `no /${source}/ in ${where}: ${(await read(page, where).catch(() => String(error))).slice(0, 1500)}`);
   }
