@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""actuator_cost: what wattle-actuator costs at a number of workloads: its share of one core, what the reads of its loop
-cost alone at the same time (actuator_floor), what it wrote, and how long putting back takes.
+"""actuator_cost: measures the cost of wattle-actuator for a number of workloads: its share of one core, the share of
+the file reads alone (actuator_floor, at the same time), the bytes written, and the time to restore the original limits.
 
-Each workload is a process in a cgroup of its own that works and rests by turns; all at level `limits`. Shares are of CPU time, as the scheduler
-counts it, in windows one after the other; work beside it makes it dearer (caches, a sibling thread), so the median is told and the spread.
-Usage    actuator_cost.py FOLDER-OF-BINARIES [WORKLOADS] [SECONDS] [WINDOWS]     default 100, 30 and 1; as root, on a machine with a CPU quota
-Needs    actuator_floor in the same folder, which a build with -DWATTLE_BENCH=ON has
-Gives    one JSON line: workloads, seconds, shares of a core (user and system) of both, medians, and each window's; writes, resident MiB; seconds
-         until all limits are back after SIGTERM, and by `restore` after SIGKILL
-Exit     0 measured, 77 skipped: no cgroup with a CPU quota can be made
+Each workload is a process in its own cgroup that alternates between work and rest; all are at level `limits`. Shares
+are CPU time as the scheduler counts it, in consecutive windows. Concurrent work raises the cost (caches, a sibling
+thread), so the output has the median and each window.
+Usage    actuator_cost.py BINARY-FOLDER [WORKLOADS] [SECONDS] [WINDOWS]     default: 100, 30 and 1; as root, on a
+         machine with CPU quota
+Needs    actuator_floor in the same folder (built with -DWATTLE_BENCH=ON)
+Gives    one JSON line: workloads, seconds, shares of a core (user and system) of both, as medians and per window;
+         writes, resident MiB; seconds until all limits are restored after SIGTERM, and by `restore` after SIGKILL
+Exit     0 measured; 77 skipped, because no cgroup with a CPU quota can be created
 """
 import json
 import os
@@ -26,17 +28,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/inte
 sys.dont_write_bytecode = True
 from cgroups import Cgroup  # noqa: E402
 
-# A hundredth of a core each, so that a hundred of them leave room on a small machine.
+# Each uses a hundredth of a core, so that a hundred of them fit on a small machine.
 WORK = "import time, sys\ntime.sleep(float(sys.argv[1]))\nwhile True:\n  end = time.monotonic() + 0.005\n  while time.monotonic() < end: pass\n  time.sleep(0.495)\n"
 
 
 def used_s(pid):
-    """Of all threads, as the scheduler counts: /proc/PID/stat has hundredths of a second."""
+    """CPU seconds of all threads from schedstat, because /proc/PID/stat resolves only hundredths of a second."""
     return sum(int((task / "schedstat").read_text(encoding="utf-8").split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
 def floor(binaries, groups, span_s):
-    """The reads alone, of the same cgroups; v1 has the usage in a file of its own."""
+    """Starts actuator_floor on the same cgroups. In v1, the usage is in a separate file."""
     def files(name):
         return [found[0] for found in ([folder / name for folder in group.folders if (folder / name).exists()] for group in groups) if found]
     command = [os.path.join(binaries, "actuator_floor"), str(span_s), *files("cpu.stat"), "--", *files("cpuacct.usage")]
@@ -67,7 +69,7 @@ def main():
         there = [group.state() for group in groups]
         command = [binary, "run", "--config", folder / "config"]
         actuator = subprocess.Popen(command, stdout=log, stderr=log)
-        time.sleep(15)  # the first limits are set
+        time.sleep(15)  # until the first limits are set
         shares, floors, elapsed = [], [], 0
         for _ in range(windows):
             before, begun = used_s(actuator.pid), time.monotonic()

@@ -1,8 +1,8 @@
-// agent_bench: what it costs to read N real cgroups, beside the floors of other ways, in one run.
+// agent_bench: measures the cost of reading N real cgroups, and the minimum cost of other ways to read them.
 //   agent_bench [N] [ticks]
-// Makes N cgroups below the cgroup2 mount (as root), named as pods, with a process in each tenth; removes them at the end.
-// Prints median us of CPU per tick of: open/read/close and kept pread of cpu.stat and the three pressure files, the
-// collector with files, the collector with the sweep, the sweep alone.
+// Creates N cgroups below the cgroup2 mount (as root), named like pods, with a process in every tenth, and removes them
+// at the end. Prints the median us of CPU per tick of: open/read/close, and pread on open descriptors, of cpu.stat and
+// the three pressure files; the collector with files; the collector with the sweep; the sweep alone.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ using namespace wattle;
 using namespace wattle::agent;
 
 namespace {
-// CPU time, not wall: the machine may be busy with the load of the cgroups, or with anything.
+// CPU time, not wall time, because the machine may be busy with the load of the cgroups or with other work.
 double cpu_us() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -53,7 +53,7 @@ class Pods {
     }
     for (int i = 0; i < n; i += 10) {
       const pid_t pid = ::fork();
-      if (pid == 0) {  // runs a little, again and again
+      if (pid == 0) {  // runs in short bursts
         for (;;) {
           const double until = cpu_us() + 50;
           while (cpu_us() < until) {

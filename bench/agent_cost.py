@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""agent_cost: what wattle-agent costs a node, and beside it in the same run what others cost.
+"""agent_cost: measures the cost of wattle-agent on a node, and that of other agents in the same run.
 
-Usage    agent_cost.py BIN_DIR [--cgroups N] [--seconds S] [--windows W] [--peer cadvisor|kepler|NAME=COMMAND @ URL]... [--json FILE]
-Does     makes N service cgroups under the v2 root, K of them with a task that wakes five times a second; runs the agent at 1 Hz with all
-         its collectors, its spool and, where wattle-controller is built too, a CURVE session; prometheus-node-exporter if it is there
-         and each --peer (bench/peers.py builds those it names; all read the same cgroups, each second where it can be told to);
-         scrapes each every 15 s; measures W windows of S seconds after a warm-up
-Gives    medians over the windows: CPU of a process (all threads, /proc/PID/task/*/schedstat) as percent of one core, RSS and its peak,
-         bytes written per day, by the kernel and by the spool's own metric; the agent's CPU by thread; then, with the kernel's BPF statistics
-         on, nanoseconds per run of each of the agent's BPF programs, as it is and among 10,000 switches/s (the statistics' own clock is in
-         it; bench/bpf_cost takes that off); then agent_bench, where it is built: the collector by itself and the
-         floors below it, for as many cgroups of its own, at most 1,000
-Needs    root; leaves nothing behind. Run it on a quiet machine: what else runs makes every process dearer alike, so read the ratios
-Exit     0 measured, 1 not
+Usage    agent_cost.py BIN_DIR [--cgroups N] [--seconds S] [--windows W] [--peer cadvisor|kepler|NAME=COMMAND @ URL]...
+         [--json FILE]
+Does     creates N service cgroups under the v2 root, K of them with a task that wakes five times a second; runs the
+         agent at 1 Hz with all its collectors, its spool and, if wattle-controller is built, a CURVE session; runs
+         prometheus-node-exporter, if it is installed, and each --peer (bench/peers.py builds the peers that it knows;
+         all read the same cgroups, every second if they can be configured to); scrapes each every 15 s; measures W
+         windows of S seconds after a warm-up
+Gives    medians over the windows: CPU per process (all threads, /proc/PID/task/*/schedstat) as percent of one core, RSS
+         and its peak, bytes written per day by the kernel's accounts and by the spool's own metric; the agent's CPU by
+         thread. Then, with the kernel's BPF statistics on, nanoseconds per run of each of the agent's BPF programs, as
+         it is and with 10,000 context switches per second (these include reading the statistics' clock, which
+         bench/bpf_cost subtracts). Then agent_bench, if it is built: the cost of the collector alone and of the minimum
+         reads, for the same number of its own cgroups, at most 1,000
+Needs    root; leaves nothing behind. Run it on a quiet machine. Other load slows all processes alike, so compare ratios
+Exit     0 measured, 1 failed
 """
 import argparse
 import contextlib
@@ -37,7 +40,7 @@ SLICE = "wattlebench.slice"
 SCRAPE_S = 15
 BPF_S = 10
 SWITCHES_PER_S = 10_000
-FLOOR_CGROUPS = 1000  # agent_bench keeps a process running in each tenth: more would be a load of its own; it tells us a cgroup
+FLOOR_CGROUPS = 1000  # agent_bench runs a process in every tenth cgroup, so more would load the machine; it prints us per cgroup
 
 
 def cgroup_root():
@@ -49,7 +52,7 @@ def cgroup_root():
 
 @contextlib.contextmanager
 def cgroups(count, active):
-    """N services of one slice; the first `active` have a task that wakes now and then."""
+    """Creates `count` service cgroups in one slice; the first `active` have a task that wakes periodically."""
     top = cgroup_root() / SLICE
     made, tasks = [], []
     try:
@@ -75,14 +78,14 @@ def cgroups(count, active):
 
 
 class Process:
-    """One measured process: what it used so far, by the kernel's accounts."""
+    """One measured process and its resource usage so far, by the kernel's accounts."""
 
     def __init__(self, name, pid, url):
         self.name, self.pid, self.url = name, pid, url
         self.windows, self.page, self.scrapes = [], b"", []
 
     def thread_ns(self):
-        """By the thread's id and name."""
+        """CPU nanoseconds by thread id and name."""
         out = {}
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(OSError):
@@ -96,7 +99,7 @@ class Process:
         return sum(self.thread_ns().values())
 
     def metric(self, name):
-        """Of a page of now, which costs a scrape."""
+        """Value of a metric from a new scrape."""
         self.scrape()
         return next((float(line.split()[1]) for line in self.page.decode().splitlines() if line.startswith(name + " ")), None)
 
@@ -143,7 +146,7 @@ def measure(processes, windows, seconds):
 
 
 def bpf_programs(pid):
-    """By id, as bpftool shows them. The agent keeps links, not programs: a link's fdinfo names its program."""
+    """The agent's programs by id, as bpftool shows them. The agent holds links; a link's fdinfo names its program."""
     ids = set()
     for info in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
         with contextlib.suppress(OSError):
@@ -152,7 +155,7 @@ def bpf_programs(pid):
     return {p["id"]: p for p in (json.loads(done.stdout) if done.returncode == 0 and done.stdout else []) if p["id"] in ids}
 
 
-# Two processes pass a byte to and fro on one CPU: each passing is a switch.
+# Two processes pass a byte back and forth on one CPU; each pass causes a context switch.
 SWITCHES = """
 import os, time
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -172,7 +175,7 @@ while True:
 
 @contextlib.contextmanager
 def switches():
-    """SWITCHES_PER_S more of them than there are anyway."""
+    """Adds SWITCHES_PER_S context switches to those of the machine."""
     process = subprocess.Popen([sys.executable, "-Sc", SWITCHES % (SWITCHES_PER_S / 200)])
     try:
         time.sleep(1)
@@ -183,7 +186,7 @@ def switches():
 
 
 def measure_bpf(pid):
-    """At rest and among switches, or why not. Statistics cost a little themselves, so they are off while the processes are measured."""
+    """Cost at rest and with added switches, or an error. Statistics have a cost, so they are on only during this."""
     switch = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
     if not shutil.which("bpftool"):
         return {"why_not": "bpftool is not installed (Debian package bpftool)"}
@@ -211,7 +214,7 @@ def measure_bpf(pid):
             among = window()
     finally:
         switch.write_text(kept)
-    # What a switch costs: the program that runs at each, whatever else a switch may start.
+    # Cost of a context switch: only that of the program that runs at each switch.
     sched = next((p["ns_per_run"] for p in among if p["program"] == "on_switch"), None)
     return {"at_rest": rest, "among_switches": among,
             "percent_of_machine_at_10000_switches_per_s": sched * 10_000 / 1e7 / os.cpu_count() if sched else None}
@@ -244,7 +247,7 @@ def per_thread(process, before, seconds):
 
 
 def floors(binaries, count):
-    """agent_bench's own words; it makes as many cgroups, and reads them in one process and without a session."""
+    """The output of agent_bench, which creates the same number of cgroups and reads them in one process."""
     program = binaries / "agent_bench"
     if not program.exists():
         return ["agent_bench is not built (-DWATTLE_BENCH=ON): no floors"]

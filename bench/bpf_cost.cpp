@@ -1,9 +1,10 @@
-// bpf_cost: what our BPF programs cost per event, and a machine of 10,000 switches a second.
-// Method   two processes pass a byte to and fro on one CPU, so that every byte is a switch. The kernel's own statistics
-//          (run_time_ns / run_cnt, BPF_STATS_RUN_TIME) per program; an empty program on the same event beside, because
-//          most of what the statistics show of a small program is their own clock. Rounds with and without our programs
-//          alternate; medians. For the tcp program two ends of a connection pass a byte to and fro, in a network namespace
-//          of their own and by an address that is not of loopback's network, which would be left out
+// bpf_cost: measures the cost of our BPF programs per event and for 10,000 context switches per second.
+// Method   Two processes pass a byte back and forth on one CPU, so that every byte causes a context switch. The
+//          kernel's statistics (run_time_ns / run_cnt, BPF_STATS_RUN_TIME) give the cost per program. An empty program
+//          on the same event is measured too, because reading the clock for the statistics dominates the cost of a
+//          small program. Rounds with and without our programs alternate; reports medians. For the tcp program, two
+//          ends of a connection pass a byte in a separate network namespace, by an address outside of 127.0.0.0/8,
+//          because the program ignores loopback addresses
 // Needs    root;  Usage: bpf_cost [SECONDS]
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -38,7 +39,7 @@ using namespace wattle::agent;
 namespace {
 using Seconds = std::chrono::duration<double>;
 
-// Bytes that went to and fro in that time; each is two switches.
+// Rate of round trips of a byte; each takes two context switches.
 double round_trips_per_s(double for_s) {
   std::array<int, 2> there{}, back{};
   if (::pipe(there.data()) != 0 || ::pipe(back.data()) != 0) std::abort();
@@ -73,7 +74,7 @@ double round_trips_per_s(double for_s) {
   return static_cast<double>(trips) / took.count();
 }
 
-// An address for documentation on an alias of the loopback interface of a new network namespace, which this process stays in.
+// Moves this process into a new network namespace and gives its loopback interface a documentation address.
 sockaddr_in own_network() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -91,7 +92,7 @@ sockaddr_in own_network() {
   return address;
 }
 
-// In a child of its own; the connection is made anew in each call, after the programs were attached.
+// Runs in a child process. Each call opens a new connection, so that it starts after the programs are attached.
 void tcp_round_trips(double for_s) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -121,7 +122,7 @@ struct Cost {
   std::uint64_t runs = 0, ns = 0;
 };
 
-// By name, of all programs of this machine that are ours by name.
+// Costs by program name, of all loaded programs that carry one of our names.
 std::map<std::string, Cost> costs() {
   std::map<std::string, Cost> out;
   for (std::uint32_t id = 0; bpf_prog_get_next_id(id, &id) == 0;) {
@@ -197,7 +198,7 @@ int main(int argc, char** argv) {
     measure("as shipped", switches);
     measure("tcp", [&] { tcp_round_trips(for_s); });
   }
-  // All connections are below the top of the tree; then nobody's are followed, and each segment costs the look-up alone.
+  // Following the root cgroup covers all connections. Afterwards no cgroup is followed, so a segment costs one lookup.
   const std::vector<AnswerTarget> targets{{"all", 0.1}};
   if (auto answers = AnswerTimes::load_(targets, top ? top->fd() : -1)) {
     answers->follow(0, top->inode().value_or(0));

@@ -1,6 +1,9 @@
-// cadvisor_main: cAdvisor's manager and collector behind an endpoint, as the kubelet embeds them, with its program's default metrics.
-// Why      cAdvisor's own program is a module of its own that module proxies do not carry; peers.py builds this one in a copy of the library
-// Note     -fixed: every cgroup each second, which the library spreads to one to two seconds; else idle ones down to once a minute
+// cadvisor_main: serves cAdvisor's manager and collector, as the kubelet embeds them, with the default metrics of
+// cAdvisor's own program.
+// Why      cAdvisor's program is a separate module that module proxies do not carry; peers.py builds this one in a copy
+//          of the library
+// Note     -fixed: every cgroup each second, which the library spreads to one to two seconds; else idle ones as rarely
+//          as once a minute
 package main
 
 import (

@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""cleanrl: our training loop beside CleanRL's DQN: the same network, batch and replay, one thread each, in turn, in one run.
+"""cleanrl: compares our training loop with CleanRL's DQN: same network, batch and replay, one thread each, in turn.
 
 Usage    cleanrl.py BIN_DIR [--nodes 6] [--steps 6000] [--rounds 3] [--batch 128] [--every 10] [--json FILE]
-Peer     cleanrl 1.2.0 from the Python package index; its dqn.py as published, of which one class is replaced when it is loaded: QNetwork,
-         by our network in torch. Its own replay (stable-baselines3 2.0.0), optimiser, loss, target network, logging
-Torch    Debian's python3-torch: the same libtorch and OpenBLAS that ours links
+Peer     cleanrl 1.2.0 from the Python package index. Its dqn.py is unmodified, except that loading replaces the class
+         QNetwork with our network in torch. It uses its own replay (stable-baselines3 2.0.0), optimiser, loss, target
+         network and logging
+Torch    Debian's python3-torch, with the same libtorch and OpenBLAS that ours links
 Arms     ours     train_bench: decisions in the simulator, by the code of `wattle-sim train`
-         wattle   dqn.py on wattle_gym, which speaks JSON lines with `wattle-sim env`: the same scenario, one process more
-         free     dqn.py on an environment of the same shapes that costs nothing: an upper bound of what the peer can do
-Gives    processor time of all processes of an arm (the machine may be busy): environment steps a second of the whole loop, gradient
-         steps a second of sampling, targets, backward and optimiser alone; medians over rounds, and ours over each arm's
-Differs  ours is Double DQN with masks, clipping and Polyak averaging, which is more work; the peer takes the maximum of the target network
-Needs    python3-torch; pip, which puts the rest into ${XDG_CACHE_HOME:-~/.cache}/wattle/peers
+         wattle   dqn.py on wattle_gym, which exchanges JSON lines with `wattle-sim env`: same scenario, a second
+                  process
+         free     dqn.py on an environment of the same shapes that costs nothing: an upper bound of the peer's speed
+         Gives    per second of CPU time of all processes of an arm (the machine may be busy): environment steps of the
+                  whole loop;
+         gradient steps of sampling, targets, backward and optimiser. Medians over rounds, and the ratio of ours to each
+         other arm
+         Differs  ours is Double DQN with masks, clipping and Polyak averaging, which is more work; the peer takes the
+                  maximum of
+         the target network
+         Needs    python3-torch; pip, which installs the rest into ${XDG_CACHE_HOME:-~/.cache}/wattle/peers
 """
 import argparse
 import ast
@@ -26,13 +32,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACKAGES = ["numpy==1.26.4", "gymnasium==0.29.1", "pandas", "matplotlib", "tensorboard"]
-WITHOUT_NEEDS = ["stable-baselines3==2.0.0", "cleanrl==1.2.0"]  # they would bring another torch
+WITHOUT_NEEDS = ["stable-baselines3==2.0.0", "cleanrl==1.2.0"]  # installed without dependencies, which include another torch
 PYTHON = "/usr/bin/python3"  # python3-torch is built for it
 NODE, POD, CONTEXT, HIDDEN = 32, 16, 8, 64
 
 
 def install():
-    """The folder that the peer's packages lie in; made only once."""
+    """Installs the peer's packages once and returns their folder."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "wattle/peers/cleanrl-1.2.0"
     if not (cache / "cleanrl/dqn.py").exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(cache)]
@@ -47,7 +53,7 @@ def spent():
 
 
 def network_class(torch, nodes):
-    """models/frozen/layout.hpp in torch; the observation is nodes, pod, context, prior, mask in one row."""
+    """The network of models/frozen/layout.hpp in torch. An observation row holds nodes, pod, context, prior, mask."""
     nn = torch.nn
 
     class QNetwork(nn.Module):
@@ -65,7 +71,7 @@ def network_class(torch, nodes):
             embedding = self.node(own.reshape(-1, nodes, NODE))
             valid = mask.unsqueeze(2)
             mean = (embedding * valid).sum(1) / valid.sum(1).clamp(min=1)
-            most = (embedding * valid).amax(1)  # embeddings are not negative
+            most = (embedding * valid).amax(1)  # valid as the maximum because embeddings are not negative
             shared = torch.cat([mean, most, self.ask(ask)], 1)
             hidden = torch.relu(self.advantage_node(embedding) + self.advantage_shared(shared).unsqueeze(1))
             advantage = self.advantage_out(hidden).squeeze(2)
@@ -107,7 +113,7 @@ def environment(gymnasium, numpy, arm, nodes, scenario, simulator):
 
 
 def play(options):
-    """One run of dqn.py in this process; prints what train_bench prints."""
+    """Runs dqn.py once in this process and prints the same figures as train_bench."""
     import gymnasium
     import numpy
     import torch
@@ -120,7 +126,7 @@ def play(options):
         sys.exit(f"cleanrl: {file} has not one class QNetwork")
     tree.body = kept
     made = environment(gymnasium, numpy, options.play, options.nodes, options.scenario, options.bin + "/wattle-sim")
-    gymnasium.register("Peer-v0", entry_point=lambda **_: made())  # a wrapper's class has no metadata of its own
+    gymnasium.register("Peer-v0", entry_point=lambda **_: made())  # a lambda, because a wrapper's class has no metadata
     took = {"cpu": 0.0, "wall": 0.0, "steps": 0}
     begun = {}
 
@@ -151,7 +157,7 @@ def play(options):
     exec(compile(tree, str(file), "exec"), names)  # pylint: disable=exec-used
     cpu, wall = time.process_time() - first["cpu"], time.perf_counter() - first["wall"]
     names["envs"].close()
-    # What the simulator took is known when it has ended; its start and the first answer are in it too.
+    # The simulator's CPU time is known only after it ends; it includes its start and the first answer.
     children = os.times().children_user + os.times().children_system
     print(json.dumps({"steps": options.steps, "cpu_s": cpu + children, "wall_s": wall, "gradient_steps": took["steps"],
                       "gradient_cpu_s": took["cpu"], "gradient_wall_s": took["wall"]}), file=said)
@@ -167,7 +173,7 @@ def run_arm(arm, options, site):
                    str(max(100, (options.steps - options.warmup) // options.every)), *words]
     else:
         command = [PYTHON, __file__, options.bin, "--play", arm, "--steps", str(options.steps), *words]
-    with tempfile.TemporaryDirectory() as folder:  # it writes runs/ where it stands
+    with tempfile.TemporaryDirectory() as folder:  # dqn.py writes runs/ in its working directory
         done = subprocess.run(command, env=alone, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"cleanrl: {arm} failed: {done.stderr.strip()[-600:]}")

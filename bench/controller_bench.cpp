@@ -1,7 +1,9 @@
-// controller_bench: a whole controller in this process, over its real sockets.
-//   controller_bench ask NODES [ASKS]    agents for NODES nodes send a record a second; round trip and decide time of asks
-//   controller_bench learn NODES [S]     gradient steps a second of the trainer's thread, unbounded and at its default budget
-// Figures are of this machine in this run.
+// controller_bench: measures a whole controller in this process, over its real sockets.
+//   controller_bench ask NODES [ASKS]    round trip and decide time of asks, while agents of NODES nodes send one record
+//                                        per second each
+//   controller_bench learn NODES [S]     gradient steps per second of the trainer's thread, unbounded and with its
+//                                        default budget
+// Absolute figures hold only for this machine and run.
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -25,7 +27,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kAgentsPerContext = 400;  // a context has some 1,000 sockets at most
+constexpr std::size_t kAgentsPerContext = 400;  // a context has at most about 1,000 sockets
 
 [[noreturn]] void die(const Error& error) {
   std::cerr << error.message() << '\n';
@@ -62,7 +64,7 @@ class Agents {
     }
     greeted_.assign(count, false);
   }
-  // Greets who is connected, and lets everybody send one record.
+  // Sends Hello for each client until it succeeds, and one record per greeted client.
   void tick(std::int64_t mono_ns) {
     ++seq_;
     for (std::size_t i = 0; i < clients_.size(); ++i) {

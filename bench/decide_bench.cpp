@@ -1,5 +1,5 @@
-// decide_bench: what one decision costs, by part. Names and rows are those of the decision before, as in a controller.
-// Figures are of this machine in this run.
+// decide_bench: measures the cost of one decision, by part. Names and rows are cached from the previous decision, as in
+// a controller. Absolute figures hold only for this machine and run.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -23,7 +23,7 @@ void decision(benchmark::State& state, const char* policy) {
 BENCHMARK_CAPTURE(decision, dqn, "dqn")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(decision, model_greedy, "model-greedy")->Arg(1000)->Unit(benchmark::kMicrosecond);
 
-// As in the controller: on what is known of the cluster, the plan made beforehand and seen by the network.
+// Decides with the cluster model and a plan made beforehand, which the network sees, as in the controller.
 void known(benchmark::State& state, const char* policy) {
   Setting setting(static_cast<std::size_t>(state.range(0)), policy);
   setting.policy->prepare(setting.knowledge.fleet(setting.view));
@@ -36,8 +36,8 @@ void known(benchmark::State& state, const char* policy) {
 BENCHMARK_CAPTURE(known, dqn, "dqn")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(known, planner, "planner")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 
-// Some of many nodes, as kube-scheduler's sample of a large cluster, with what comes between two asks: telemetry of 200 nodes, and so
-// much else that the processor's caches hold little of the cluster.
+// Decides on a subset of many nodes, as for kube-scheduler's sample of a large cluster. Between two asks, telemetry of
+// 200 nodes arrives and other memory traffic evicts most of the cluster from the processor's caches.
 void sample(benchmark::State& state, const char* policy) {
   Setting setting(static_cast<std::size_t>(state.range(0)), policy);
   setting.policy->prepare(setting.knowledge.fleet(setting.view));

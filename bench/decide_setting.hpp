@@ -1,4 +1,4 @@
-// decide_setting: a cluster of so many nodes that are partly used, and everything that decides on it.
+// decide_setting: builds a partly used cluster of a given size, and the policy that decides on it, for benchmarks.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,10 @@
-// decide_training_bench: decisions a second while the trainer's thread learns beside, in turn with nothing beside.
-// Run      decide_training_bench [--rounds 5] [--seconds 1] [--steps-per-s 50]; 0 steps: as many as it can
-// Gives    for 100, 1,000 and 5,000 nodes, medians over rounds: decisions a second of processor time of the deciding thread and of the
-//          wall clock, their 99th percentile, and gradient steps a second meanwhile. The network sees the plan, as in a controller;
-//          a gradient step is one of the controller's: 64 transitions of 64 nodes, frozen anew each 25, a quarter of a core at most
-// Threads  the deciding one, the learning one; they share nothing, as in the controller, where a frozen network is swapped
+// decide_training_bench: measures decisions per second, alternately with and without a concurrent trainer thread.
+// Run      decide_training_bench [--rounds 5] [--seconds 1] [--steps-per-s 50]; 0 steps: no limit
+// Gives    medians over rounds for 100, 1,000 and 5,000 nodes: decisions per second of CPU time of the deciding thread
+//          and of wall time, the 99th percentile of a decision, and gradient steps per second. The network sees the
+//          plan, as in a controller. A gradient step equals the controller's: 64 transitions of 64 nodes, a new frozen
+//          network every 25 steps, at most a quarter of a core
+// Threads  one decides, one learns; they share no state, as in the controller, which swaps a frozen network
 #include <time.h>
 
 #include <CLI/CLI.hpp>
@@ -48,7 +49,8 @@ std::vector<models::Transition> replay() {
   return out;
 }
 
-// Learns until it is told to stop, at most so often and for a quarter of its time, as the controller does; 0: without either bound.
+// Trains until `stop`, at most `steps_per_s` times a second and for a quarter of the time, as in the controller.
+// `steps_per_s` 0 removes both limits.
 void learn(const std::vector<models::Transition>& all, models::QTrainer& trainer, double steps_per_s,
            const std::atomic<bool>& stop, std::atomic<std::uint64_t>& steps) {
   std::mt19937_64 random(1);

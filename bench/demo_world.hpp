@@ -1,9 +1,10 @@
-// demo_world: the world of scripts/demo in simulated time: its fleet, latencies and pods before a controller's own decider and trainer,
-// in lockstep; no socket, no thread, no clock but one that is moved by hand.
+// demo_world: runs the world of scripts/demo in simulated time. Its fleet, latencies and pods drive the controller's
+// own decider and trainer in lockstep, on a manual clock, without sockets or threads.
 // Source   sim/live's fleet, ledger and pods, with the demo's figures; the demo's configuration of the controller
-// Rules    a turn is 20 ms, the pause between two steps of learning at 50 a second; telemetry once a second of each node, spread over it;
-//          pods come and go as sim/live/drive has them; plans are made at once when they are wanted
-// Left out this machine and its pods; the shim, which adds nothing to an ask; guards of the rollout
+// Rules    a turn is 20 ms, which is the time between two learning steps at 50 per second; each node sends telemetry
+//          once a second, and the nodes' sends are spread over the second; pods start and end as in sim/live/drive;
+//          plans are made immediately on request
+// Omits    this machine and its pods; the shim, which adds nothing to an ask; guards of the rollout
 // Errors   those of the configuration and the networks, as a Result
 // Threads  single owner
 #pragma once
@@ -34,17 +35,17 @@ struct DemoOptions {
   bool learns = true;
   std::size_t nodes = 7, pods = 30;
   double period_s = 0.5;       // between two pods
-  double rotate_every_s = 40;  // all latencies move on by one node; 0: nothing drifts
-  std::string learn;           // more keys of `learn`, as "anchor_every: 0, n_step: 1"
-  std::string decide;          // likewise of `decide`
+  double rotate_every_s = 40;  // interval at which all latencies shift by one node; 0: no drift
+  std::string learn;           // further keys of `learn`, e.g. "anchor_every: 0, n_step: 1"
+  std::string decide;          // further keys of `decide`
   std::string models_dir, data_dir;
 };
 
-// What one decision came to.
+// Outcome of one decision.
 struct Judged {
   double at_s = 0, reward = 0;
   bool by_network = false;
-  bool by_learned = false;  // by what was learned here, and not by what learning began with
+  bool by_learned = false;  // by the network learned in this run, not the initial network
 };
 
 class DemoWorld {
@@ -75,7 +76,7 @@ class DemoWorld {
     return world;
   }
 
-  // 20 ms pass.
+  // Advances the world by 20 ms.
   void turn() {
     clock_.advance(kTurn);
     const MonoTime now = clock_.mono();
@@ -99,15 +100,15 @@ class DemoWorld {
 
   double now_s() const { return seconds(clock_.mono() - start_); }
   const controller::Decider& decider() const { return *decider_; }
-  // Absent: nobody learns.
+  // No value if learning is off.
   std::optional<controller::TrainerFigures> learned() const {
     return trainer_ ? std::optional(trainer_->figures()) : std::nullopt;
   }
-  // Outcomes that came since the last call, by the reward in force.
+  // Returns the outcomes since the last call, valued by the current reward.
   std::vector<Judged> take_judged() { return std::exchange(judged_, {}); }
 
  private:
-  // As plans come in a controller, but for the moment that making them takes.
+  // Makes plans as a controller does, but within the call.
   struct PromptPlans final : placement::PlanMaker {
     void want(const placement::Fleet& fleet) override {
       newest_ = std::make_shared<const placement::Plan>(placement::PlannerOptions{}, fleet, newest_.get());
@@ -144,7 +145,7 @@ class DemoWorld {
     }
     ledger_.emplace(known);
     start_ = next_tick_ = clock_.mono();
-    next_pod_ = start_ + std::chrono::seconds(2);  // when all nodes have spoken
+    next_pod_ = start_ + std::chrono::seconds(2);  // by then, all nodes have sent telemetry
   }
 
   static sim::live::FleetOptions fleet_options(const DemoOptions& options) {

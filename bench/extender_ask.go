@@ -1,8 +1,10 @@
-// Asks scheduler extenders in turn, over Go's own HTTP client as kube-scheduler does, and times each answer: from the request, whose
-// bytes are made before, to the last byte of the answer.
+// Asks scheduler extenders in turn with Go's HTTP client, as kube-scheduler does, and times each answer: from sending
+// the prepared request to the last byte of the answer.
 //
 // Usage    extender_ask PER_SECOND REQUESTS NAMES URL... <file-with-a-JSON-list-of-names
-// Gives    one line of JSON: URL, names, requests, failures (an answer that is not one entry a name), p50_ms, p99_ms, max_ms of each URL
+// Gives    one line of JSON with, per URL: URL, names, requests, failures (answers without one entry per name), p50_ms,
+//
+//	p99_ms, max_ms
 package main
 
 import (
@@ -17,7 +19,7 @@ import (
 	"time"
 )
 
-// As kube-scheduler sends a pod of a Deployment; twice %s and once %d of its number.
+// Pod of a Deployment as kube-scheduler sends it. The two %s and the %d take the pod's number.
 const pod = `{"metadata":{"name":"web-6d4b75cb6d-%s","generateName":"web-6d4b75cb6d-","namespace":"default","uid":"%s","resourceVersion":"%d",
 "creationTimestamp":"2026-01-05T10:00:00Z","labels":{"app":"web","pod-template-hash":"6d4b75cb6d"},
 "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-6d4b75cb6d","uid":"00000000-0000-4000-8000-000000000001","controller":true,"blockOwnerDeletion":true}]},
@@ -38,7 +40,7 @@ type result struct {
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
 	Max      float64 `json:"max_ms"`
-	Named    float64 `json:"named"` // nodes that an answer scores, mean
+	Named    float64 `json:"named"` // mean number of nodes that an answer scores
 }
 
 func number(text string) int {

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""extender_latency: how long an extender's answer takes, names in to scores out, while agents stream; ours and one that does nothing, in turn.
+"""extender_latency: measures the latency of our extender, from names to scores, and of a no-op extender in turn, while
+agents stream.
 
-Usage    extender_latency.py BIN_DIR [--agents 5000] [--names 100,500,5000] [--requests 500] [--pace 50] [--policy P] [--json FILE]
-Does     a swarm's agents send a sample a second to a controller in mode live; a Go client (extender_ask.go) asks our shim and the Go extender
-         that does nothing (extender_noop.go) in turn, --pace requests a second in all, over kept connections
-Needs    Go; as many file descriptors as 5,000 agents ask for are made up by more processes
-Gives    p50, p99 and most of each by number of names; where our answers came from; what of it the controller's decision was
+Usage    extender_latency.py BIN_DIR [--agents 5000] [--names 100,500,5000] [--requests 500] [--pace 50] [--policy P]
+         [--json FILE]
+Does     a swarm's agents send a sample a second to a controller in mode live; a Go client (extender_ask.go) asks our
+         shim and a no-op Go extender (extender_noop.go) in turn, --pace requests per second in total, over persistent
+         connections
+Needs    Go. The swarm uses several processes if the limit of open files is too low for the number of agents
+Gives    p50, p99 and maximum of each by number of names; the sources of our answers; the share of the controller's
+         decision
 """
 import argparse
 import json
@@ -25,7 +29,7 @@ from house import House, HouseError, fetch, wait_until  # noqa: E402
 PATIENCE = 300
 FDS_PER_AGENT = 4
 FDS_BESIDE = 200
-SWARM_NICE = 10  # agents run on machines of their own: what playing them costs goes behind what is measured
+SWARM_NICE = 10  # real agents run on other machines, so the simulated ones have lower priority than the measured processes
 
 
 class Fleet(House):

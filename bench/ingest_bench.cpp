@@ -1,6 +1,7 @@
-// ingest_bench: what one record of 101 values costs the controller, step by step; the argument is records in one message.
-// Units    time is per message; items_per_second is records
-// See      bench/load.py for the whole, over real sockets
+// ingest_bench: measures what a record of 101 values costs the controller, per step of its processing. The argument is
+// the number of records in a message.
+// Units    time per message; items_per_second: records
+// See      bench/load.py for the whole path over real sockets
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -81,7 +82,8 @@ void apply_to_state(benchmark::State& state) {
 }
 BENCHMARK(apply_to_state)->Arg(1);
 
-// One transaction of so many records of each of 250 nodes, in memory: a disk's time to sync is its own.
+// Stores the given number of records of each of 250 nodes in one transaction. Uses /dev/shm to exclude the disk's sync
+// time.
 void store(benchmark::State& state) {
   std::string pattern = "/dev/shm/wattle-bench-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) return state.SkipWithError("no temporary folder");

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""kube_faults: what each fault of each part costs the pods of a real kube-scheduler that asks Wattle.
+"""kube_faults: measures how each fault of each part affects the pods of a real kube-scheduler that asks Wattle.
 
-Usage    kube_faults.py BIN_DIR [--version 1.35.4] [--nodes 30] [--hold 5] [--faults controller:stopped,...] [--json FILE]
-Does     runs etcd, kube-apiserver, kube-scheduler, KWOK, a swarm of agents, our controller and our shim in a network namespace of its own. Pods
-         come as fast as they are bound (a backlog is kept); for each fault: the rate without it, the fault for `--hold` seconds, its end
-Faults   killed: SIGKILL, started again at the end. stopped: SIGSTOP, SIGCONT at the end. restarted: SIGTERM, started again at once. split: packets
-         to and from its port are dropped (from the scheduler: all of its packets), until the end
-Gives    of each fault: pods that failed (phase Failed, or not bound a minute after it), the rate from the first second of it on as a share of the
-         rate before it in the same run, the seconds from its end until the rate of a second is back at 80%, and who answered meanwhile
-Needs    root (a network namespace), nft, the control plane's programs (tests/e2e/kube/assets.py --version VERSION)
+Usage    kube_faults.py BIN_DIR [--version 1.35.4] [--nodes 30] [--hold 5] [--faults controller:stopped,...] [--json
+         FILE]
+Does     runs etcd, kube-apiserver, kube-scheduler, KWOK, a swarm of agents, our controller and our shim in a separate
+         network namespace. Creates pods as fast as they are bound, with a constant backlog. For each fault: measures
+         the rate without it, applies the fault for `--hold` seconds, ends it
+Faults   killed: SIGKILL, restart at the end. stopped: SIGSTOP, SIGCONT at the end. restarted: SIGTERM, immediate
+         restart. split: drops packets to and from the part's port (for the scheduler: all of its packets) until the end
+Gives    per fault: pods that failed (phase Failed, or not bound within a minute after it), the rate during the fault as
+         a share of the rate before it in the same run, the seconds from its end until the rate of one second is back at
+         80%, and the sources of the shim's answers
+Needs    root (for the network namespace), nft, the control plane's programs (tests/e2e/kube/assets.py --version
+         VERSION)
 """
 import argparse
 import collections
@@ -44,19 +48,19 @@ FAULTS = ("shim:killed", "shim:stopped", "shim:restarted", "shim:split",
           "controller:killed", "controller:stopped", "controller:restarted", "controller:split",
           "apiserver:killed", "apiserver:stopped", "apiserver:restarted", "apiserver:split",
           "scheduler:killed", "scheduler:stopped", "scheduler:restarted", "scheduler:split")
-GROUP = 61234  # of the scheduler alone, so that its packets can be told apart
+GROUP = 61234  # group of the scheduler only, to match its packets
 INSIDE = "WATTLE_FAULTS_INSIDE"
 
 
 class Load:
-    """Keeps pods waiting, and counts those that are bound, over restarts of the scheduler."""
+    """Keeps a backlog of pods and counts the bound ones, across restarts of the scheduler."""
 
     def __init__(self, plane, port):
         self.plane, self.port = plane, port
         self.made = self.gone = self.last = self.before = 0
         self.made_lock = threading.Lock()
         self.pause, self.stop = threading.Event(), threading.Event()
-        self.looks = collections.deque()  # when, how many bound in all
+        self.looks = collections.deque()  # (time, number of pods bound so far)
         self.threads = [threading.Thread(target=self.make, daemon=True) for _ in range(MAKERS)] + [threading.Thread(target=self.look, daemon=True)]
         for thread in self.threads:
             thread.start()
@@ -98,14 +102,14 @@ class Load:
             with contextlib.suppress(HouseError):
                 count = link.count()
             if count:
-                if count < self.last:  # another process counts from the start
+                if count < self.last:  # a restarted scheduler counts from zero
                     self.before += self.last
                 self.last = count
                 self.looks.append((at, self.bound()))
             time.sleep(LOOK_S)
 
     def at(self, when):
-        """Bound by then, between two looks."""
+        """Number of pods bound at that time, interpolated between two looks."""
         before = after = None
         for one in list(self.looks):
             if one[0] <= when:
@@ -129,7 +133,7 @@ class Bench:
     def start_scheduler(self):
         self.scheduler_port = self.plane.start_scheduler("scheduler", profile=PROFILE, extenders=[self.extender], group=GROUP)
 
-    # ---- faults
+    # ---- injection of faults
 
     def processes(self, part):
         owner, name = {"shim": (self.house, "shim"), "controller": (self.house, "controller"), "apiserver": (self.plane, "kube-apiserver"),
@@ -179,7 +183,7 @@ class Bench:
         elif fault == "split":
             self.split(part, False)
 
-    # ---- a fault and what it costs
+    # ---- measurement of a fault's effect
 
     def answers(self):
         with contextlib.suppress(OSError):
@@ -205,7 +209,7 @@ class Bench:
         while back is None and time.monotonic() < ended + PATIENCE:
             time.sleep(0.2)
             now = time.monotonic()
-            # Restarted: the fault began with its end.
+            # A restart has no duration: the fault starts when it ends.
             since = max(ended, now - 1)
             if now - since >= 1 and load.rate(since, now) >= BACK_RATIO * base:
                 back = max(0.0, now - 1 - ended)
@@ -222,7 +226,7 @@ class Bench:
                 "answers": dict(during.most_common(4)), "load": round(os.getloadavg()[0], 1)}
 
     def settle(self, load):
-        """Pods that failed, or that nobody bound within a minute."""
+        """Number of pods that failed or were not bound within a minute."""
         end = time.monotonic() + PATIENCE
         while True:
             pods = self.plane.pods()

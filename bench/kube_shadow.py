@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""kube_shadow: what shadow says that acting would save, against what live then does, through a real kube-scheduler.
+"""kube_shadow: compares the saving that shadow mode predicts with the saving of live mode, through a real
+kube-scheduler.
 
-Usage    kube_shadow.py BIN_DIR [--seeds 1,2,3,4,5,6] [--nodes 10] [--learn 120] [--span 490] [--block 30] [--at-once 3] [--json FILE]
-Does     of each seed: the fleet and the applications of kube_energy. In mode shadow --learn seconds of pods that the scheduler places by itself
-         and of which the controller learns; then, on empty nodes, --span seconds of others, which it advises on and which are placed as before;
-         then, on empty nodes, the same pods at the same times in mode live
-Compares the modelled saving at the end of shadow, with its interval, with 1 - (joules of live / joules of shadow) over the seconds that the
-         figure is of: true watts of the fleet's curves, integrated by the swarm
-Gives    a row of each fleet, and in how many the interval holds what live did
+Usage    kube_shadow.py BIN_DIR [--seeds 1,2,3,4,5,6] [--nodes 10] [--learn 120] [--span 490] [--block 30] [--at-once 3]
+         [--json FILE]
+Does     for each seed, uses the fleet and applications of kube_energy. In mode shadow, the scheduler places pods alone
+         for --learn seconds while the controller learns from them. Then, on empty nodes, it places other pods in the
+         same way for --span seconds while the controller also gives advice. Then, on empty nodes, mode live places the
+         same pods at the same times
+Compares the modelled saving at the end of shadow, and its interval, with 1 - (joules of live / joules of shadow) over
+the
+         same seconds. Joules are the true watts of the fleet's power curves, integrated by the swarm
+Gives    one row per fleet, and the number of fleets whose interval contains the saving of live
 """
 import argparse
 import bisect
@@ -31,12 +35,12 @@ EVERY_S = 1.0
 
 
 class Meter:
-    """Joules of the fleet and what is modelled, once a second while the `with` block lasts, in seconds from its start."""
+    """Records the fleet's joules and the modelled saving once a second during the `with` block; time 0 is its start."""
 
     def __init__(self, trial):
         self.trial, self.over = trial, threading.Event()
         self.at_s, self.joules = [], []
-        self.figures = []  # (when it was new, the figure)
+        self.figures = []  # (time of first sight, figure)
         self.failed = None
 
     def __enter__(self):
@@ -58,7 +62,7 @@ class Meter:
                 figure = self.trial.house.document("policy")["modelled"]
                 if figure and figure["saving_ratio"] is not None and (not self.figures or self.figures[-1][1]["saving_ratio"] != figure["saving_ratio"]):
                     self.figures.append((self.at_s[-1], figure))
-        except Exception as error:  # told by whoever reads it
+        except Exception as error:  # raised again by the reader
             self.failed = error
 
     def joules_at(self, second):
@@ -78,7 +82,7 @@ def set_mode(house, mode):
 
 
 def counts(house):
-    """Of decisions, and of answers that the shim gave without the controller."""
+    """Counts of decisions, and of answers that the shim gave without the controller."""
     status = house.document("status")
     return {"decisions": status["decisions"], "neutral": status["neutral"], "without_controller": sum(shim["without_controller"] for shim in status["shims"])}
 
@@ -86,7 +90,7 @@ def counts(house):
 def one_fleet(binaries, seed, options):
     with ControlPlane(assets.assets(assets.VERSION, assets.CONTROL_PLANE)) as plane, \
          KubeHouse(binaries, plane, nodes=options.nodes, seed=seed, mode="shadow", controller_extra=f"shadow: {{block: {options.block}s}}") as house:
-        # Fleets run beside each other and whatever else the machine does: who waits for an answer must not lose it.
+        # Several fleets share the machine, so use deadlines long enough that no answer is lost.
         shim = house.dir / "shim.yaml"
         shim.write_text(shim.read_text(encoding="utf-8").replace("deadline: 100ms", "deadline: 1s"), encoding="utf-8")
         house.start_controller()
@@ -100,7 +104,7 @@ def one_fleet(binaries, seed, options):
         wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
         trial = Trial(house, seed, options)
         trial.run("learning", "wattle", "learned", options.learn, 0)
-        set_mode(house, "off")  # what was modelled so far is of other pods
+        set_mode(house, "off")  # discards the modelled saving of earlier pods
         set_mode(house, "shadow")
         with Meter(trial) as shadow:
             placed = trial.run("shadow", "wattle", "measured", options.span, 0)

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""kube_throughput: pods a second through a real kube-scheduler, without an extender and with ours and one that does nothing, in one run.
+"""kube_throughput: measures pods per second through a real kube-scheduler: without an extender, with ours, and with a
+no-op extender.
 
-Usage    kube_throughput.py BIN_DIR [--nodes 100,1000,5000] [--pods 1000] [--rounds 3] [--arms A,...] [--favour N] [--json FILE]
-Does     for each size: KWOK nodes of which a swarm's agents stream to a controller; then in turn, per round, each arm, every other round
-         backwards: pods that wait are made first, then a scheduler for them is started, and its own count of bound pods is looked at
-         from a tenth of them to the last
-Arms     none; noop (a Go extender that answers 0 to prioritize) and noop-filter (and passes all in filter); wattle (prioritize, live) and
-         wattle-filter (and filter, of pods with a hard latency limit that all nodes keep); wattle-shadow (prioritize in the default mode:
-         decides, says nothing) and wattle-off (is asked and decides nothing: what the way to the controller and back costs)
-Favour   N above 0: the controller, the shim and the extender that does nothing alike run N nice levels above the control plane, its KWOK
-         and its store, as if they had a processor of their own; their work is still done on the same ones
-Needs    the control plane's programs (tests/e2e/kube/assets.py), and Go for the extender that does nothing
-Gives    pods a second of each run, medians, their ratios to `none` and `noop`; where our answers came from; the CPU that each process had meanwhile
+Usage    kube_throughput.py BIN_DIR [--nodes 100,1000,5000] [--pods 1000] [--rounds 3] [--arms A,...] [--favour N]
+         [--json FILE]
+Does     for each size, creates KWOK nodes, whose simulated agents stream to a controller. Each round runs every arm, in
+         reverse order every other round: creates pending pods, starts a scheduler for them, and samples its count of
+         bound pods from a tenth of them to the last
+Arms     none; noop (a Go extender that answers 0 to prioritize) and noop-filter (which also passes all nodes in
+         filter); wattle (prioritize, live) and wattle-filter (also filter, for pods with a hard latency limit that all
+         nodes meet); wattle-shadow (prioritize in the default mode: decides without influence) and wattle-off (asks the
+         controller, which decides nothing: the cost of the round trip)
+Favour   N above 0: the controller, the shim and the no-op extender run N nice levels above the control plane, KWOK and
+         etcd, as if they had a processor to themselves; they still share the same processors
+Needs    the control plane's programs (tests/e2e/kube/assets.py), and Go for the no-op extender
+Gives    pods per second of each run, medians, and their ratios to `none` and `noop`; the sources of our answers; the
+         CPU use of each process
 """
 import argparse
 import http.client
@@ -39,7 +43,7 @@ MODES = {"wattle-shadow": "shadow", "wattle-off": "off"}
 PATIENCE = 600
 LOOK_EVERY_S = 0.1
 MAKERS = 4
-LEASE_S = 600  # nobody looks at leases here, and thousands of nodes that renew theirs would be what is measured
+LEASE_S = 600  # long, because lease renewals of thousands of nodes would dominate the measurement
 
 
 class Noop:
@@ -55,11 +59,11 @@ class Noop:
 
 
 class Bound:
-    """How many pods a scheduler has bound, by its own metrics, over one connection."""
+    """Reads the number of bound pods from a scheduler's metrics, over one connection."""
 
     def __init__(self, port, profile):
         context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it made its certificate itself
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the scheduler's certificate is self-signed
         self.link = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
         self.line = re.compile(rf'^scheduler_schedule_attempts_total{{profile="{profile}",result="scheduled"}} (\S+)$', re.MULTILINE)
 
@@ -69,7 +73,7 @@ class Bound:
             answer = self.link.getresponse()
             text = answer.read().decode()
         except (OSError, http.client.HTTPException):
-            self.link.close()  # it does not listen yet
+            self.link.close()  # the scheduler does not listen yet
             return 0
         if answer.status != 200:
             raise HouseError(f"kube-scheduler's metrics: HTTP {answer.status}: {text[:200]}")
@@ -89,15 +93,15 @@ def extenders_of(arm, house, noop):
 
 
 def favour(processes, levels):
-    """Every thread of theirs goes before those of others; threads to come inherit it."""
+    """Raises the priority of all threads of the processes; new threads inherit it."""
     for process in processes:
         for thread in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
-            if os.getpriority(os.PRIO_PROCESS, int(thread.name)) <= 0:  # the learner's threads stay behind
+            if os.getpriority(os.PRIO_PROCESS, int(thread.name)) <= 0:  # skips the learner's threads, which run at a lower priority
                 os.setpriority(os.PRIO_PROCESS, int(thread.name), -levels)
 
 
 def cpu_s(processes):
-    """Of each process so far, by its name in this run."""
+    """CPU seconds of each process so far, by its name in this run."""
     used = {}
     for name, process in processes.items():
         fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(") ", 1)[1].split()
@@ -106,7 +110,7 @@ def cpu_s(processes):
 
 
 def measure(plane, house, arm, noop, pods, turn):
-    """(pods a second, cores each process used meanwhile)"""
+    """Returns (pods per second, cores that each process used)."""
     profile = f"arm-{turn}"
     house.set_mode(MODES.get(arm, "live"))
     annotations = {"wattle.dev/latency-hard-ms": "1000"} if arm == "wattle-filter" else None
@@ -114,7 +118,7 @@ def measure(plane, house, arm, noop, pods, turn):
         list(makers.map(lambda i: plane.add_pod(f"{profile}-{i}", cpu="20m", memory="16Mi", scheduler=profile, annotations=annotations), range(pods)))
     port = plane.start_scheduler("scheduler", profile=profile, extenders=extenders_of(arm, house, noop))
     bound = Bound(port, profile)
-    looks = []  # when, how many
+    looks = []  # (time, number of bound pods)
     processes = {**plane.processes, **house.processes, "noop": noop.process}
     used = {}
 
@@ -142,7 +146,7 @@ def measure(plane, house, arm, noop, pods, turn):
 
 
 def answers(house):
-    """Of the shim so far: by source, and vetoes by reason."""
+    """The shim's counts so far: answers by source, and vetoes by reason."""
     _, page = fetch(f"{house.shim()}/metrics")
     return {label: int(count) for label, count in re.findall(r'^wattle_shim_(?:answers|filters)_total\{(.+)\} (\d+)$', page, re.MULTILINE)}
 
@@ -156,7 +160,7 @@ def run(binaries, nodes, options, noop):
     with ControlPlane(assets.assets(assets.VERSION, assets.CONTROL_PLANE)) as plane, KubeHouse(binaries, plane, nodes=nodes, mode="live") as house:
         house.start_controller()
         house.start_shim()
-        house.swarm_nice = 10  # agents run on machines of their own
+        house.swarm_nice = 10  # real agents run on other machines
         house.start_swarm("--log-level", "error")
         make_nodes(plane, house)
         plane.start_kwok(LEASE_S)

@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
-"""load: what a controller takes from thousands of agents, and beside it in the same run what the link alone costs.
+"""load: measures how a controller copes with thousands of agents, and the cost of the link alone in the same run.
 
-Usage    load.py BIN_DIR [--agents N] [--services S] [--seconds S] [--warm-up S] [--only PHASE]... [--outage S] [--partition S]
+Usage    load.py BIN_DIR [--agents N] [--services S] [--seconds S] [--warm-up S] [--only PHASE]... [--outage S]
+         [--partition S]
                  [--server-cpu C] [--load-cpu C] [--dir DIR] [--max-bytes B] [--torch] [--json FILE]
-Does     `wattle-sim swarm` plays N agents at 1 Hz, CURVE on, in as many processes as the limit of open files asks for, all on one core; the
-         server is alone on another; both are in a network namespace of their own. Phases:
-         floor      wire_floor in the controller's place: the same messages over bare libzmq, answered and thrown away
+Does     `wattle-sim swarm` simulates N agents at 1 Hz with CURVE, in as many processes as the limit of open files
+         requires, all on one core; the server runs on another core; both share a separate network namespace. Phases:
+         floor      wire_floor in place of the controller: the same messages over bare libzmq, answered and dropped
          steady     wattle-controller with its store on DIR
-         storm      the controller is killed with SIGKILL and started again after --outage seconds
-         partition  every packet between the two is dropped for --partition seconds (0 leaves it out)
-Gives    records and values a second; the server's CPU per record and by thread; values per second and core, had the server a whole core;
-         acknowledgement delays (50th and 99th percentile, most) from sample to acknowledgement; RSS per agent above that without agents; storm: from
-         the start of the new process until every agent is welcome again; partition: from the heal until no agent holds a record older
-         than 5 s, how long after the heal each agent's link was back, and the lag until then: how old what the controller shows of a
-         node is, the worst and the median of all nodes, of looks 10 s apart that begin 10 s after the links are back
-Needs    root, unshare, taskset, ip, nft; BIN_DIR with wattle, wattle-controller, wattle-sim, wire_floor. A quiet machine: see the load it prints
-Exit     0 measured, 1 not
+         storm      SIGKILL ends the controller, which restarts after --outage seconds
+         partition  every packet between the two is dropped for --partition seconds (0 skips the phase)
+         Gives    records and values per second; the server's CPU per record and by thread; values per second and core,
+                  scaled to a
+         whole core; delays from sample to acknowledgement (50th and 99th percentile, maximum); RSS per agent, less that
+         without agents. storm: time from the start of the new process until it has welcomed every agent.
+         partition: time from the heal until no agent holds a record older than 5 s; time from the heal until each
+         agent's link is back; and the lag until then, which is the age of the data that the controller shows for a
+         node: worst and median over all nodes, sampled every 10 s from 10 s after the links are back
+         Needs    root, unshare, taskset, ip, nft; BIN_DIR with wattle, wattle-controller, wattle-sim, wire_floor. Run
+                  it on a quiet
+         machine; it prints the machine's load
+         Exit     0 measured, 1 failed
 """
 import argparse
 import json
@@ -39,11 +44,11 @@ PHASES = ("floor", "steady", "storm", "partition")
 
 
 class Failed(Exception):
-    """Why nothing could be measured."""
+    """The measurement failed; the message has the reason."""
 
 
 def values_of(services):
-    """Numbers in a record of the swarm: 5 of each service, 16 of the node, its energy and its probe."""
+    """Number of values in a record of the swarm: 5 per service, 16 for the node with its energy and its probe."""
     return 5 * services + 16
 
 
@@ -67,13 +72,13 @@ def wait_until(what, condition, seconds):
 
 
 def cpu_by_thread(pid):
-    """Seconds on a CPU of each thread, by id, with its name."""
+    """Maps each thread id to the thread's name and CPU seconds."""
     found = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
             found[task.name] = ((task / "comm").read_text().strip(), int((task / "schedstat").read_text().split()[0]) / 1e9)
         except OSError:
-            pass  # it has just ended
+            pass  # the thread has just ended
     return found
 
 
@@ -171,7 +176,7 @@ log: {{level: warn}}
             self.end(name)
 
     def swarm(self, window=10):
-        """All parts together: sums, the worst of the delays, the oldest record."""
+        """Combines the status of all swarm processes: sums, the worst delays, the oldest record."""
         every = [json.loads(fetch(SWARM_HTTP + part, f"/status?window={window}")) for part in range(1, self.parts + 1)]
         both = {key: sum(one[key] for one in every) for key in ("welcomed", "samples", "records_waiting", "records_dropped", "reconnects", "acked")}
         both |= {key: max(one[key] for one in every) for key in ("oldest_waiting_s", "ack_p50_s", "ack_p99_s", "ack_max_s")}
@@ -274,7 +279,7 @@ log: {{level: warn}}
 
     @staticmethod
     def ages():
-        """Seconds since the end of the last interval that is shown of each node, ascending."""
+        """Age in seconds of the data that the controller shows for each node, ascending."""
         return sorted(node["age_ms"] / 1e3 for node in json.loads(fetch(HTTP, "/api/v1/nodes"))["nodes"])
 
 

@@ -1,6 +1,6 @@
-// models_bench: time to score a decision, and gradient steps per second.
+// models_bench: measures the time to score a decision, and gradient steps per second.
 // Run      build/release/bin/models_bench --benchmark_repetitions=7 --benchmark_report_aggregates_only=true
-// Units    microseconds per decision; items_per_second = nodes scored, or gradient steps
+// Units    microseconds per decision; items_per_second: nodes scored, or gradient steps
 // Threads  one
 #include <benchmark/benchmark.h>
 
@@ -44,7 +44,7 @@ BENCHMARK_CAPTURE(score, best, best_kernels())->Arg(8)->Arg(100)->Arg(1000)->Arg
 BENCHMARK_CAPTURE(score, baseline, baseline_kernels())->Arg(1000)->Unit(benchmark::kMicrosecond);
 
 #ifdef WATTLE_TORCH
-// Arguments: batch, nodes of each observation.
+// Arguments: batch size, nodes per observation.
 void trainer_step(benchmark::State& state) {
   std::mt19937_64 random(2);
   std::vector<Transition> replay;

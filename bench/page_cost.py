@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""page_cost: what an open page costs the controller, and what it is to the browser, with thousands of nodes.
+"""page_cost: measures what an open page with thousands of nodes costs the controller and the browser.
 
-Usage    page_cost.py BIN_DIR FOLDER-OF-scripts/web [--nodes 5000] [--tick 5] [--pairs 5] [--span 30] [--settle 8] [--json FILE]
-Does     a controller, a swarm of --nodes simulated agents that tell every --tick seconds, and Chromium. Spans without a page and with one that
-         shows the fleet (the map, the curve and the list, which it asks for again and again), in turn
-Measures CPU seconds of the controller's process in each span; of each visit the first contentful paint, the time until the list has rows,
-         bytes of the page's own files as they came, and the longest task of the page while it is scrolled from end to end
-Gives    of each pair the difference in share of one core; their mean and the largest
+Usage    page_cost.py BIN_DIR FOLDER-OF-scripts/web [--nodes 5000] [--tick 5] [--pairs 5] [--span 30] [--settle 8]
+         [--json FILE]
+Does     runs a controller, a swarm of --nodes simulated agents that report every --tick seconds, and Chromium. Spans
+         without a page alternate with spans in which a page shows the fleet (map, curve and list, which it polls)
+Measures CPU seconds of the controller's process in each span; for each visit, the first contentful paint, the time
+until
+         the list has rows, bytes transferred for the page's own files, and the page's longest task while the list is
+         scrolled from end to end
+Gives    the difference per pair as a share of one core; their mean and maximum
 Needs    node, chromium and playwright-core (scripts/setup)
 """
 import argparse
@@ -36,14 +39,14 @@ def cpu_s(pid):
 
 
 def measured(pid, span_s):
-    """Share of one core over so many seconds."""
+    """The process's share of one core over `span_s` seconds."""
     before, begun = cpu_s(pid), time.monotonic()
     time.sleep(span_s)
     return (cpu_s(pid) - before) / (time.monotonic() - begun)
 
 
 class Visit:
-    """Chromium on the fleet's view, from the list's first row to the end of the `with` block."""
+    """Keeps Chromium on the fleet view, from the list's first row to the end of the `with` block."""
 
     def __init__(self, house, web, settle_s):
         self.command = ["node", str(HERE / "page_visit.mjs"), house.api(), TOKEN, shutil.which("chromium"), str(web)]
@@ -54,7 +57,7 @@ class Visit:
         self.told = json.loads(self.process.stdout.readline() or '{"error": "the browser did not open the page"}')
         if "error" in self.told:
             raise SystemExit(self.told["error"])
-        time.sleep(self.settle_s)  # what only the first sight of the page asks for
+        time.sleep(self.settle_s)  # skips requests that only the first view of the page makes
         return self
 
     def __exit__(self, *_):

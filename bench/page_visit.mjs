@@ -1,5 +1,5 @@
-// One visit to the page for page_cost.py: opens the fleet's view and says how that went; stays until its standard input ends; then scrolls
-// the list from end to end and says how long one task of the page took at most.
+// Visits the page once for page_cost.py: opens the fleet view and reports its load times, waits until standard input
+// ends, then scrolls the list from end to end and reports the page's longest task.
 // Usage: node page_visit.mjs URL TOKEN CHROMIUM FOLDER-OF-scripts/web
 import { createRequire } from 'node:module';
 

@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""peers: other node agents, built from their published sources, for agent_cost.py to run beside wattle-agent.
+"""peers: builds other node agents from their published sources; agent_cost.py runs them together with wattle-agent.
 
-Usage    peers.py [NAME...]           builds what is not built yet (all by default) and prints where it lies
-         agent_cost.py --peer NAME    builds it too and runs it
-Builds   with the Go tools and the module proxy that they are set to, in ${XDG_CACHE_HOME:-~/.cache}/wattle/peers, nice, one at a time
-Runs     each in a mount namespace of its own in which the v2 hierarchy stands at /sys/fs/cgroup, so that on hybrid machines too all look
-         at the same cgroups
-cadvisor           its library with a main of ours (cadvisor_main.go), every cgroup each second, its default metrics. It keeps two minutes of
-                   history: --warm-up 125 shows its whole RSS
-cadvisor-dynamic   the same as its program does by default: idle cgroups down to once a minute
-kepler             its exporter, 1 s instead of 3 s between its readings. It follows processes, not cgroups, and without a kubelet it tells
-                   containers apart as little as nodes without Kubernetes do. Its BPF program for page cache hits needs fexit, which kernels
-                   without a function tracer refuse; then the exporter would not start. It is left out, which makes Kepler cheaper; what its
-                   other BPF programs cost is charged to whom they interrupt, and stands in no row
-Not here Scaphandre 1.0.0 builds from crates.io, but ends at its start on a kernel without /proc/modules, and looks only when it is scraped;
-         Kepler from 0.10 and cAdvisor's own program are not to be had from the module proxy
-Needs    Go only for this, and root to run; neither Go nor the peers are needs of the project
-Exit     0 all that was asked for is there, 1 not: says why
+Usage    peers.py [NAME...]           builds the named peers (default: all) unless they are built; prints their folders
+         agent_cost.py --peer NAME    builds the peer if needed, and runs it
+Builds   with the Go tools and their configured module proxy, in ${XDG_CACHE_HOME:-~/.cache}/wattle/peers, one at a time
+         at low priority
+Runs     each in a separate mount namespace with the v2 hierarchy at /sys/fs/cgroup, so that all read the same cgroups,
+         on hybrid machines too
+cadvisor           its library with our main function (cadvisor_main.go), every cgroup each second, default metrics. It
+                   keeps two minutes of history: --warm-up 125 shows its full RSS
+cadvisor-dynamic   the same with the default of its own program: idle cgroups as rarely as once a minute
+kepler             its exporter, with 1 s instead of 3 s between readings. It follows processes, not cgroups; without a
+                   kubelet it cannot distinguish containers. Its BPF program for page cache hits needs fexit; kernels
+                   without a function tracer refuse it, and then the exporter does not start. The build omits this
+                   program, which lowers Kepler's cost. The cost of its other BPF programs is charged to the
+                   processes that they interrupt, and appears in no row
+Not here Scaphandre 1.0.0 builds from crates.io, but exits at start on a kernel without /proc/modules, and measures only
+         when scraped; the module proxy has neither Kepler from 0.10 on nor cAdvisor's own program
+Needs    Go to build and root to run; the project itself needs neither Go nor the peers
+Exit     0 all requested peers are built; 1 failed, with the reason
 """
 import hashlib
 import json
@@ -30,14 +32,15 @@ import tempfile
 MAIN = pathlib.Path(__file__).resolve().parent / "cadvisor_main.go"
 NO_FEXIT = ('	page := specs.Programs["kepler_read_page_trace"]\n'
             '	page.Type, page.AttachType, page.AttachTo = ebpf.TracePoint, ebpf.AttachNone, ""\n')
-# What is built: module, version, package in it, files that are added, lines that go before a line, folders that are kept.
+# Builds: module, version, package in it, files to add, lines to insert before a line, folders to keep.
 BUILDS = {
     "cadvisor": {"module": "github.com/google/cadvisor", "version": "v0.53.0", "package": "./cmd/cadvisor",
                  "add": {"cmd/cadvisor/main.go": MAIN}, "insert": {}, "keep": {}},
     "kepler": {"module": "github.com/sustainable-computing-io/kepler", "version": "v0.9.0", "package": "./cmd/exporter", "add": {},
                "insert": {"pkg/bpf/exporter.go": ("	// Load the eBPF program(s)\n", NO_FEXIT)}, "keep": {"data": "lib/kepler/data"}},
 }
-# What is run: its build, then its words; PORT and HOME (its folder in the cache) are filled in. Kepler looks for its models in /var/lib.
+# Commands: build name, then arguments. PORT and HOME (its cache folder) are substituted. Kepler reads its models from
+# /var/lib.
 RUNS = {
     "cadvisor": ("cadvisor", "exec HOME/cadvisor -fixed -address 127.0.0.1:PORT"),
     "cadvisor-dynamic": ("cadvisor", "exec HOME/cadvisor -address 127.0.0.1:PORT"),
@@ -46,7 +49,7 @@ RUNS = {
 
 
 class Missing(Exception):
-    """It cannot be built here; says why."""
+    """The peer cannot be built here; the message has the reason."""
 
 
 def cache():
@@ -61,7 +64,7 @@ def run_go(arguments, folder):
 
 
 def build(name):
-    """The folder with the program; made only once."""
+    """Builds the program once and returns its folder."""
     what = BUILDS[name]
     print_of = hashlib.sha256(json.dumps(what, default=lambda path: path.read_text(encoding="utf-8")).encode())
     home = cache() / f"{name}-{what['version']}-{print_of.hexdigest()[:8]}"
@@ -95,7 +98,7 @@ def build(name):
 
 
 def command(name, port, v2_root):
-    """What to run and where it answers, or Missing."""
+    """Returns the command and the URL that it serves, or raises Missing."""
     if name not in RUNS:
         raise Missing(f"it is none of {', '.join(RUNS)}")
     built, words = RUNS[name]

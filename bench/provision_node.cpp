@@ -1,11 +1,14 @@
-// provision_node: what bench/provision_real.py needs beside wattle-actuator to judge who sets CPU limits on this machine's kernel.
-//   provision_node set CONTESTANT SETTING CORES CGROUP...   a contestant of `wattle-sim provision`, its very code, on real cgroups,
-//                                                           each 100 ms, until SIGTERM; those that need no latency of requests
-//   provision_node meter SECONDS CGROUP...                  what is granted and used meanwhile, whoever sets it, as a JSON line each
-//   provision_node serve PORT WORK_MS                       an HTTP service: log-normal work, its deviation as large as its mean
-// Granted  the quota over time, and at each write what had been used since quota was given last: a write gives it anew. Seen each 4 ms
-// Used     of the cgroup's own files; a cgroup is named by its path below the mount, v2 or v1
-// Exit     0 well; 1 a cgroup is not there, or its kernel refuses; 2 usage
+// provision_node: helper of bench/provision_real.py, which compares ways to set CPU limits on this machine's kernel.
+//   provision_node set CONTESTANT SETTING CORES CGROUP...   runs the code of a contestant of `wattle-sim provision` on
+//                                                           real cgroups every 100 ms until SIGTERM; only for
+//                                                           contestants that need no request latency
+//   provision_node meter SECONDS CGROUP...                  measures granted and used cores; one JSON line per cgroup
+//   provision_node serve PORT WORK_MS                       serves HTTP requests of log-normal work, whose standard
+//                                                           deviation equals its mean
+// Granted  the quota over time, plus, at each write, the quota used since the last refill, because a write refills the
+//          quota; sampled every 4 ms
+// Used     read from the cgroup's files; a cgroup is named by its path below the mount, v2 or v1
+// Exit     0 success; 1 a cgroup does not exist or the kernel refuses a write; 2 usage error
 #include <time.h>
 #include <unistd.h>
 
@@ -146,7 +149,7 @@ double cpu_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// CPU time, so that who waits for a CPU or is throttled has as much left to do.
+// Burns CPU time rather than wall time, so that waiting for a CPU and throttling do not reduce the work.
 http::Response work(double mean_s) {
   thread_local std::mt19937_64 random{std::random_device{}()};
   const double sigma = std::sqrt(std::log(2.0));

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""provision_real: who sets CPU limits on this machine's kernel, at what price: wattle-actuator beside contestants of `wattle-sim provision`.
+"""provision_real: compares wattle-actuator with contestants of `wattle-sim provision`, setting CPU limits on this
+kernel.
 
-An HTTP service (log-normal work) and PostgreSQL, each in a cgroup of its own, both on one core; their users, whoever sets limits and what meters it
-on the others. Open loops: wattle-load with a trace, pgbench --rate. Contestants take turns, each run from the start: settling, then what is judged.
-`wattle` is the actuator with its defaults, told of latency by the agent, which asks the kernel (provisioning.connections); others are told nothing,
-as their originals, and take part at each setting named.
-Usage    provision_real.py FOLDER-OF-BINARIES [--contestants wattle,captain:0.1,captain:0.3,none] [--rounds 3] [--settle 120] [--judge 180] [--trace FILE]
-                           [--scale 0.15] [--work-ms 4] [--transactions 120] [--target-ms 100] [--out FILE]      as root
+An HTTP service (log-normal work) and PostgreSQL run in a cgroup each, both on one core. Load generators, the contestant
+and the meter run on the other cores. Load is open-loop: wattle-load with a trace, pgbench --rate. Contestants take
+turns; each run starts from scratch, settles, and is then judged. `wattle` is the actuator with its defaults; the agent
+reports latency to it, measured in the kernel (provisioning.connections). Other contestants get no latency, like their
+originals, and run once per named setting.
+Usage    provision_real.py BINARY-FOLDER [--contestants wattle,captain:0.1,captain:0.3,none] [--rounds 3] [--settle 120]
+                           [--judge 180] [--trace FILE] [--scale 0.15] [--work-ms 4] [--transactions 120]
+                           [--target-ms 100] [--out FILE]      as root
 Needs    provision_node in the same folder (a build with -DWATTLE_BENCH=ON), postgresql, taskset; two cores
-Gives    a JSON line a run and service: granted and used cores, p50 and p99 in ms, failed requests, load of the machine; then medians of
-         each contestant, and wattle's granted cores over the least of a captain's that keeps the target
-Time     each contestant and round is its settle and judge and half a minute: 330 s by default, 66 minutes in all
+Gives    a JSON line per run and service: granted and used cores, p50 and p99 in ms, failed requests, load of the
+         machine; then medians per contestant, and the ratio of wattle's granted cores to those of the cheapest captain
+         that meets the target
+Time     settle plus judge plus half a minute per contestant and round: 330 s by default, 66 minutes in total
 Exit     0 measured, 77 skipped, with the reason
 """
 import argparse
@@ -56,7 +60,7 @@ def arguments():
 
 
 class Database:
-    """A cluster of its own in a folder, without fsync: its CPU is judged, not this disk."""
+    """A PostgreSQL cluster in its own folder, without fsync, because the test measures its CPU and not the disk."""
 
     def __init__(self, folder):
         self.data, self.log = folder / "pg", folder / "pg.log"
@@ -80,13 +84,13 @@ class Database:
 
 
 def pgbench_latencies(folder, begun_s):
-    """ms, from when each transaction was due, of those that were due after `begun_s`."""
+    """Latencies in ms from each transaction's due time, for transactions due after `begun_s`."""
     out = []
     for file in folder.glob("tx.*"):
         for line in file.read_text(encoding="utf-8").splitlines():
             words = line.split()
             if len(words) < 6 or not words[2].isdigit():
-                continue  # the end of a file that pgbench still writes; or skipped, or failed
+                continue  # an incomplete last line, or a skipped or failed transaction
             if float(words[4]) + float(words[5]) / 1e6 >= begun_s:
                 out.append(int(words[2]) / 1e3)
     return sorted(out)
@@ -97,7 +101,7 @@ def quantile(values, share):
 
 
 class Run:
-    """One contestant, both services, from start to end."""
+    """One run of a contestant with both services, from start to end."""
 
     def __init__(self, options, contestant, number):
         self.options, self.contestant, self.number = options, contestant, number
@@ -126,7 +130,7 @@ class Run:
         self.start(self.node, "serve", self.port, self.options.work_ms, cores=self.options.service_core, group=self.groups["http"])
         base = pathlib.Path(tempfile.mkdtemp(prefix="pg-", dir=self.folder))
         self.database = Database(base)
-        # Moved while its children are few; those to come are made where it is.
+        # Move PostgreSQL while it has few children; later children start in the same cgroup.
         self.database.stop()
         self.postgres = self.start(POSTGRES / "postgres", "-D", self.database.data, "-p", self.database.port, "-k", base, "-c", "listen_addresses=127.0.0.1",
                                    "-c", "fsync=off", "-c", "autovacuum=off", "-c", "max_wal_size=4GB", "-c", "checkpoint_timeout=1h",
@@ -153,7 +157,7 @@ class Run:
             while not socket.exists():
                 time.sleep(0.1)
             self.others(self.options.binaries / "wattle-agent", "run", "--config", self.folder / "agent.yaml", stdout=log, stderr=log)
-            time.sleep(3)  # connections made from here on are seen
+            time.sleep(3)  # until the agent sees new connections
         elif kind != "none":
             self.others(self.node, "set", kind, setting, len(self.options.service_core.split(",")), *names, stdout=log, stderr=log)
         return names
@@ -185,7 +189,7 @@ class Run:
                    "load_before": round(load_before, 2), "load_after": round(os.getloadavg()[0], 2)}
 
     def cut(self, users, first_s, span_s):
-        """The same seconds of the trace for everybody."""
+        """Cuts the same seconds of the trace for every contestant."""
         if users[0] != "--trace":
             return [*users, "--for", f"{span_s}s"]
         lines = self.options.trace.read_text(encoding="utf-8").split()
@@ -224,7 +228,7 @@ def medians(rows, options):
 
 
 def verdict(rows, options):
-    """wattle's granted cores over those of the captain that grants least of those whose p99 is within the target; medians of rounds."""
+    """Ratio of wattle's granted cores to the least of any captain whose p99 meets the target; medians of rounds."""
     print(f"\nwanted: p99 within {options.target_ms:.0f} ms, granted at most 0.70 of the captain's")
     for service in ("http", "postgres"):
         found = {}

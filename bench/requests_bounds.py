@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""requests_bounds: what slack those have who know more than a rule of requests can, on the histories of requests_vpa.py.
+"""requests_bounds: computes the slack of rules that know the future, as bounds for request rules, on the histories of
+requests_vpa.py.
 
 Usage    requests_bounds.py --trace DIR [--machines 60] [--seeds 100] [--first 1001]
-Source   requests_vpa.py's
-Plays    foresees: what the next ten minutes need is known; it moves as the rule may (each ten minutes, up at once, down by a tenth after half
-         an hour). Of PlanetLab also with a share of values given up, the most solitary first
-         knows: memory; level, day and leak are known, spikes and steps are not; a share of the base is requested beyond
-Gives    slack; share of values under, or kills (of a spike the first minute) a day
+Source   same as requests_vpa.py
+Plays    foresees: knows the needs of the next ten minutes, and moves within the limits of the rule (every ten minutes,
+         up immediately, down by a tenth after half an hour). For PlanetLab, also with a share of values given up, the
+         most isolated first
+         knows: memory; knows level, daily pattern and leak, but no spikes or steps; adds a share of the base
+Gives    slack; share of values above the request, or kills (the first minute of a spike) per day
 """
 import argparse
 import pathlib
@@ -14,11 +16,11 @@ import pathlib
 import requests_vpa
 from requests_vpa import DAY, DAYS, LEARNED_DAYS
 
-LOOK, NEAR = 2, 4  # values
+LOOK, NEAR = 2, 4  # in values of five minutes
 
 
 class Track:
-    """As placement/request_rule's."""
+    """Same state as in placement/request_rule."""
 
     def __init__(self, request, dead=0.1, hold=3):
         self.value, self.dead, self.hold, self.since, self.most = request, dead, hold, None, 0
@@ -35,7 +37,7 @@ class Track:
 
 
 def foresees(needs, covered, request, learned, judged_from):
-    """slack, share under; `covered`: of each value what it wants to cover"""
+    """Returns (slack, share of values above the request); `covered` holds the amount to cover for each value."""
     track, slack, under = Track(request), 0, 0
     for i in range(1, len(needs) - 1):
         if i % LOOK == 1:
@@ -47,7 +49,7 @@ def foresees(needs, covered, request, learned, judged_from):
 
 
 def without(values, share):
-    """The same with a share of values lowered to their neighbours'."""
+    """Returns the values with a share of them lowered to those of their neighbours."""
     left = list(values)
     for _ in range(int(share * len(left))):
         def beside(i):

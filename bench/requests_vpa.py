@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""requests_vpa: the controller's rule of requests against the Vertical Pod Autoscaler's own recommender and updater, on the same histories.
+"""requests_vpa: compares the controller's request rule with the Vertical Pod Autoscaler's own recommender and updater
+on the same histories.
 
-Usage    requests_vpa.py BIN_DIR --trace DIR [--sets planetlab,services,memory] [--machines 1000] [--seeds 200] [--first 1001] [--every 1]
+Usage    requests_vpa.py BIN_DIR --trace DIR [--sets planetlab,services,memory] [--machines 1000] [--seeds 200] [--first
+         1001] [--every 1]
                          [--share 0.93] [--half-life 8] [--daily-after 3] [--json FILE]
-Source   DIR with planetlab_*.csv[.gz] (measured) and rate_diurnal_rps.txt, the shape of a day; VPA as Go module k8s.io/autoscaler/
-         vertical-pod-autoscaler of version VPA, built into the cache (assets.py says where)
-Plays    planetlab: each machine of a day may use 4 cores; 13 hours are learned from, the last 11 judged
-         services, seeded: 14 days of CPU with the trace's shape of a day; days differ by 10% (sd, log), days 6 and 7 of a week are lower,
-         five minutes by 5 to 30%; the last 6 days are judged
-         memory, seeded: 14 days of a working set with steps (each 2 days on average, by 0.85 to 1.25), a share that follows the day,
-         spikes, 1% noise, and in a third of workloads a leak until it is deployed anew (each 3 days on average); the last 6 are judged
-Gives    of each set and rule: slack, share of minutes under, what those lacked, changes and kills a day; slack of `wattle` to each other rule's,
-         95%, histories resampled
+Source   DIR with planetlab_*.csv[.gz] (measured) and rate_diurnal_rps.txt (daily pattern); VPA from the Go module
+         k8s.io/autoscaler/vertical-pod-autoscaler at version VPA, built into the cache (see assets.py)
+Plays    planetlab: each machine of a day may use 4 cores; the rules learn from 13 hours and are judged on the last 11
+         services, seeded: 14 days of CPU with the trace's daily pattern; days differ by 10% (sd, log), days 6 and 7 of
+         a week are lower, five-minute values differ by 5 to 30%; judged on the last 6 days
+         memory, seeded: 14 days of a working set with steps (every 2 days on average, by 0.85 to 1.25), a share that
+         follows the day, spikes, 1% noise, and in a third of workloads a leak that lasts until the next deployment
+         (every 3 days on average); judged on the last 6 days
+Gives    per set and rule: slack, share of minutes above the request, the missing amount in those, changes and kills per
+         day; ratio of the slack of `wattle` to that of each other rule, with 95% intervals by resampling histories
 """
 import argparse
 import gzip
@@ -32,7 +35,7 @@ import assets  # noqa: E402
 
 VPA = "v1.8.1"
 MODULE = "k8s.io/autoscaler/vertical-pod-autoscaler"
-DAY = 288  # values
+DAY = 288  # values of five minutes
 DAYS, LEARNED_DAYS = 14, 8
 RULES = ("wattle", "vpa", "tenth", "updater")
 FIGURES = ("requested", "slack", "short", "under_ratio", "changes_per_day", "kills_per_day")
@@ -40,7 +43,7 @@ RESAMPLES = 2000
 
 
 def recommender():
-    """The program, built once for this source."""
+    """Builds the program once per version of its source and returns its path."""
     source = ROOT / "bench/vpa_recommender.go"
     folder = assets.cache_folder() / f"vpa-{VPA}"
     program, built_of = folder / "vpa_recommender", folder / "main.go"
@@ -88,12 +91,12 @@ def service(seed, shape):
 
 
 def until(rng, values):
-    """Values that pass until it happens again, `values` on average."""
+    """Draws the number of values until the next event, `values` on average."""
     return 1 + int(rng.expovariate(1 / values))
 
 
 def memory_of(seed, shape):
-    """base; MiB needed of each five minutes, and what they would be without spikes and noise"""
+    """Returns the base, the MiB needed in each five minutes, and the same without spikes and noise."""
     rng = random.Random(seed)
     base = math.exp(rng.uniform(math.log(300), math.log(4000)))
     daily, phase, leak = rng.uniform(0, 0.2), rng.randrange(DAY), rng.uniform(0.01, 0.08) / DAY if rng.random() < 1 / 3 else 0
@@ -130,7 +133,7 @@ def sets_of(options):
 
 
 def play(options, program, lines):
-    """history -> rule -> figures"""
+    """Returns the figures by history and rule."""
     with tempfile.TemporaryDirectory(prefix="wattle-vpa-") as name:
         folder = pathlib.Path(name)
         (folder / "histories").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -147,7 +150,7 @@ def play(options, program, lines):
 
 
 def ratio(found, rule, key="slack"):
-    """Of the sums, less 1, with 95%."""
+    """Ratio of the sums, less 1, with its 95% interval."""
     pairs = [(one["wattle"][key], one[rule][key]) for one in found]
     rng = random.Random(1)
 

@@ -1,7 +1,8 @@
-// train_bench: the training loop of `wattle-sim train` as a peer's would be timed (bench/cleanrl.py runs both in turn).
+// train_bench: times the training loop of `wattle-sim train`. bench/cleanrl.py runs it in turn with a peer's loop.
 // Run      train_bench --scenario churn_sleep --nodes 6 --decisions 20000 --batch 128 --every 10 --gradient-steps 1000
-// Gives    one line of JSON: decisions (environment steps) of the whole loop and gradient steps alone, each with its processor
-//          and wall seconds. A gradient step is sampling the batch from replay, targets, backward, Adam and Polyak
+// Gives    one line of JSON: decisions (environment steps) of the whole loop, and gradient steps alone, each with its
+//          CPU and wall seconds. A gradient step covers sampling the batch from replay, targets, backward, Adam and
+//          Polyak
 // Threads  one
 #include <sys/resource.h>
 
@@ -48,7 +49,7 @@ placement::LearnerOptions learner_options(const Arguments& arguments) {
   return options;
 }
 
-// Replay as an episode leaves it; the first free node each time.
+// Fills the replay with transitions of real episodes, always placing on the first free node.
 Status fill(Env& env, placement::Learner& learner, std::size_t wanted) {
   std::uint64_t id = 0;
   for (std::uint64_t seed = 1; id < wanted; ++seed) {

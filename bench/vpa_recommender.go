@@ -1,17 +1,22 @@
-// Plays histories of use to the Vertical Pod Autoscaler's own recommender and its updater's own rule (imported, not rewritten), as
-// wattle-sim requests --histories plays them to ours.
+// Replays usage histories to the Vertical Pod Autoscaler's own recommender and updater rule (imported, not rewritten),
+// as wattle-sim requests --histories replays them to Wattle's rule.
 //
-// Usage    vpa_recommender MINUTES-BETWEEN-SAMPLES <histories; a line of them: docs/reference/provisioning.md, Requests
-// Does     each minute: CPU, the mean, or memory, the most of it, as the feeder would hand it on; what the recommender says then, with its
+// Usage    vpa_recommender MINUTES-BETWEEN-SAMPLES <histories (line format: docs/reference/provisioning.md, Requests)
+// Does     each minute, passes on the mean CPU or the maximum memory, as the feeder would; the recommendation, made
+//          with
 //
-//	defaults, holds from the next minute on
+//	default settings, applies from the next minute on
 //
-// Applied  `tenth`: whenever the target is a tenth or more from what is requested. `updater`: when the updater would evict (outside of the
+// Applied  `tenth`: whenever the target differs from the request by a tenth or more. `updater`: when the updater would
 //
-//	bounds; or a pod of 12 hours and a tenth; or killed within ten minutes of its start, twice); the new pod's age begins anew
+//	evict (request outside of the bounds; a pod of 12 hours and a difference of a tenth; or two kills within ten
+//	minutes of the start); the replacement pod starts with age 0
 //
-// Killed   memory: a minute that needs more than is requested (its limit) is a kill, told as an OOM event; in the next it needs the same
-// Gives    a line of JSON: the same figures of each history as wattle-sim's, for `tenth` and `updater`
+// Killed   memory: a minute that needs more than the request (its limit) is a kill, reported as an OOM event; the next
+//
+//	minute needs the same amount
+//
+// Gives    a line of JSON: the same figures per history as wattle-sim, for `tenth` and `updater`
 package main
 
 import (
@@ -52,7 +57,7 @@ type history struct {
 
 func (h history) need(minute int) float64 { return h.samples[minute/minutesPerSample] }
 
-// Over the judged minutes.
+// Figures over the evaluated minutes.
 type figures struct {
 	Requested float64 `json:"requested"`
 	Slack     float64 `json:"slack"`
@@ -92,7 +97,7 @@ func (f *figures) close(minutes float64) {
 	f.Kills *= minutesPerDay
 }
 
-// Of one workload of one pod.
+// Autoscaler state of one workload with one pod.
 type autoscaler struct {
 	cluster     model.ClusterState
 	recommender logic.PodResourceRecommender
@@ -121,7 +126,7 @@ func newAutoscaler(recommender logic.PodResourceRecommender) *autoscaler {
 	return a
 }
 
-// What it says of one resource: target, lower and upper bound.
+// Recommendation for one resource: target, lower bound, upper bound.
 func (a *autoscaler) says(kind model.ResourceName) (float64, float64, float64) {
 	said := a.recommender.GetRecommendedPodResources(a.cluster.VPAs()[a.vpa].AggregateStateByContainerName())[name]
 	return amount(said.Target[kind], kind), amount(said.LowerBound[kind], kind), amount(said.UpperBound[kind], kind)
@@ -149,7 +154,7 @@ func quantity(value float64, memory bool) resource.Quantity {
 	return *resource.NewMilliQuantity(int64(math.Round(value*1000)), resource.DecimalSI)
 }
 
-// Whether the updater would have the pod made anew.
+// Reports whether the updater would replace the pod.
 func updates(object *vpa_types.VerticalPodAutoscaler, memory bool, request float64, started, containerStarted, killed, now time.Time, killedStart time.Time, target, lower, upper float64) bool {
 	kind := corev1.ResourceCPU
 	if memory {
@@ -168,14 +173,14 @@ func updates(object *vpa_types.VerticalPodAutoscaler, memory bool, request float
 	}
 	said := &vpa_types.RecommendedPodResources{ContainerRecommendations: []vpa_types.RecommendedContainerResources{
 		{ContainerName: name, Target: list(target), LowerBound: list(lower), UpperBound: list(upper)}}}
-	// The updater's defaults (pkg/updater/config)
+	// Defaults of the updater (pkg/updater/config)
 	calculator := priority.NewUpdatePriorityCalculator(object, priority.UpdateConfig{MinChangePriority: 0.1, PodLifetimeUpdateThreshold: 12 * time.Hour,
 		EvictAfterOOMThreshold: 10 * time.Minute}, given{said}, priority.NewProcessor())
 	calculator.AddPod(pod, now, nil)
 	return len(calculator.GetSortedPods(priority.NewDefaultPodEvictionAdmission())) > 0
 }
 
-// One pod under one way of applying what is said.
+// One pod under one way of applying recommendations.
 type applied struct {
 	updater                   bool
 	request                   float64
@@ -195,7 +200,7 @@ func (p *applied) next(a *autoscaler, h history, now time.Time, target, lower, u
 	return p.request
 }
 
-// The ways share one recommender where what is requested is not told to it: of memory it is, by kills.
+// All ways share one recommender if it does not see the requests. For memory it does, through kills.
 func play(h history, recommender logic.PodResourceRecommender, every int, ways ...*applied) float64 {
 	a := newAutoscaler(recommender)
 	kind := model.ResourceCPU
@@ -225,7 +230,7 @@ func play(h history, recommender logic.PodResourceRecommender, every int, ways .
 		}
 		if minute%every == 0 {
 			if h.memory {
-				// Its age is counted by samples of CPU
+				// The recommender derives the age from CPU samples
 				sample(model.ResourceCPU, model.CPUAmountFromCores(0.1))
 				sample(model.ResourceMemory, model.MemoryAmountFromBytes(math.Min(need, first.request)))
 			} else {
@@ -242,7 +247,7 @@ func play(h history, recommender logic.PodResourceRecommender, every int, ways .
 			if minute >= h.from {
 				way.told.add(h, way.request/unit, need/unit, next != way.request)
 			}
-			if way.updater && next != way.request { // another pod
+			if way.updater && next != way.request { // the updater replaces the pod
 				way.started, way.containerStarted, way.killed, way.killedStart = now, now, time.Time{}, time.Time{}
 			}
 			way.request = next

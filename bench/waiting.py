@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""waiting: what this kernel's pressure says of load, beside what Wattle's model of waiting and the simulator's rule predict.
+"""waiting: compares this kernel's CPU pressure under load with Wattle's waiting model and the simulator's rule.
 
 Usage    waiting.py BENCH_DIR [--seconds S] [--json FILE]     BENCH_DIR has waiting_bench (WATTLE_BENCH=ON)
-Does     runs tasks that are on and off (stress-ng --cpu-load, by slices of several lengths) in many numbers and loads, S seconds each;
-         reads /proc/stat and /proc/pressure/cpu around each; the load that is wanted is known: tasks x load, and its variance, since each
-         task wants one core or none
-Gives    a row a cell: wanted, used, waited (pressure some), and by waiting_bench the share that the typical curve predicts, a curve fitted to
-         every second cell predicts for the others, and the simulator's rule; the share by a queue: so many tasks that think and work in turn,
-         so many servers that they share (M/M/c//n). Then the mean absolute errors, and what that queue says of larger nodes beside the
-         simulator's rule, from several shares of the cores on
-Needs    stress-ng, PSI, a quiet machine: what else runs is load of no known size
-Exit     0 measured, 1 not
+Does     runs cells: a number of on/off tasks (stress-ng --cpu-load, with slices of several lengths) at a load, S
+         seconds each; reads /proc/stat and /proc/pressure/cpu before and after. The wanted load is known: its mean is
+         tasks x load, and its variance follows because each task wants one core or none
+Gives    one row per cell: cores wanted and used, measured waiting (pressure some), and the waiting share predicted by
+         the typical curve, by a curve fitted to every second cell (for the others), by the simulator's rule (these
+         three by waiting_bench), and by the queue M/M/c//n, in which tasks alternate between thinking and working. Then
+         the mean absolute errors, and a comparison of that queue with the simulator's rule for larger nodes and several
+         thresholds
+Needs    stress-ng, PSI, and a quiet machine, because other load is not accounted for
+Exit     0 measured, 1 failed
 """
 import argparse
 import json
@@ -22,7 +23,7 @@ import time
 
 PRESSURE = pathlib.Path("/proc/pressure/cpu")
 LOADS = (15, 30, 45, 60, 75, 90)
-SLICES = {"short": -2, "long": 400}  # of stress-ng: rounds of work, or milliseconds
+SLICES = {"short": -2, "long": 400}  # for stress-ng: negative values are rounds of work, positive ones milliseconds
 
 
 def pressure_us():
@@ -35,7 +36,7 @@ def busy_ticks():
 
 
 def cell(tasks, load, kind, seconds):
-    """None: the machine was not quiet."""
+    """Measures one cell; returns None if the machine was not quiet."""
     cores = os.cpu_count()
     run = subprocess.Popen(["stress-ng", "--cpu", str(tasks), "--cpu-load", str(load), "--cpu-load-slice", str(SLICES[kind]), "--timeout", f"{seconds + 4}s", "--quiet"])
     try:
@@ -60,7 +61,7 @@ def predicted(bench, rows):
 
 
 def queued(tasks, load, cores):
-    """Share of time that more tasks want a core than there are: the machine-repair queue, exact."""
+    """Exact share of time in which more tasks want a core than exist (machine-repair queue)."""
     if tasks <= cores:
         return 0.0
     weights, ratio = [1.0], load / (1 - load)
@@ -70,7 +71,7 @@ def queued(tasks, load, cores):
 
 
 def ruled(wanted, crowded_from):
-    """The simulator's rule (sim/cluster/kernel)."""
+    """The waiting share by the simulator's rule (sim/cluster/kernel)."""
     return min(1.0, max(0.0, (wanted - crowded_from) / (1.25 - crowded_from)))
 
 

@@ -1,6 +1,9 @@
-// waiting_bench: what models of waiting say of measured cells; bench/waiting.py measures them and prints the table.
-// Reads    lines of mean and variance of the cores wanted, cores there are, cores used, share that was waited
-// Gives    a line each: the share by placement/waiting's typical curve, by a curve fitted to every second line, by the simulator's rule
+// waiting_bench: predicts the waiting share of measured cells with several models. bench/waiting.py measures the cells
+// and prints the table.
+// Reads    one cell per line: mean and variance of the cores wanted, available cores, cores used, measured waiting
+//          share
+// Gives    one line per cell: the share by placement/waiting's typical curve, by a curve fitted to every second cell,
+//          and by the simulator's rule
 #include <cstdio>
 #include <vector>
 
@@ -27,7 +30,7 @@ int main() {
        std::scanf("%lf %lf %lf %lf %lf", &cell.mean, &cell.variance, &cell.cores, &cell.used, &cell.waited) == 5;)
     cells.push_back(cell);
   wattle::placement::WaitingModel model;
-  constexpr int kTimes = 200;  // a cell is a reading of a second; a node has been heard for longer
+  constexpr int kTimes = 200;  // repeats each cell: it counts as one second, and a node has been observed for longer
   for (int time = 0; time < kTimes; ++time)
     for (std::size_t i = 0; i < cells.size(); i += 2)
       model.observe(std::min(1.0, cells[i].used / cells[i].cores), cells[i].waited);

@@ -1,7 +1,7 @@
-// wire_floor: what the telemetry link alone costs: a bare CURVE ROUTER that says to agents what they need to hear and does nothing
-// with what they say. bench/load.py runs it in the controller's place, with the same swarm.
+// wire_floor: measures the cost of the telemetry link alone. A bare CURVE ROUTER sends agents the replies that they
+// need and drops their records. bench/load.py runs it in place of the controller, with the same swarm.
 //   wire_floor ENDPOINT KEY_FILE      prints a line once it listens; SIGTERM ends it
-// No allow list: libzmq lets everybody with a key in. One thread beside libzmq's own.
+// It has no allow list: libzmq accepts every client with a key. Uses one thread besides those of libzmq.
 #include <zmq.h>
 
 #include <csignal>
@@ -21,8 +21,9 @@ namespace {
 
 volatile std::sig_atomic_t stopped = 0;
 
-// Just enough of msgpack to find the mark of the last record: Samples is [version, 3, [record, ...], gaps], a record begins
-// with incarnation and seq. Batches are decoded; they come after a pause only.
+// Parses just enough msgpack to find the incarnation and seq of the last record. Samples is
+// [version, 3, [record, ...], gaps]; a record begins with incarnation and seq. Batches, which agents send only after a
+// pause, are decoded in full.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -124,7 +125,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   struct sigaction action {};
-  action.sa_handler = [](int) { stopped = 1; };  // without SA_RESTART: ends the wait
+  action.sa_handler = [](int) { stopped = 1; };  // without SA_RESTART, so that a signal ends the wait
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   return serve(argv[1], *key);

@@ -1,10 +1,11 @@
-# bpf.cmake: BPF programs, compiled with clang against local minimal kernel types (CO-RE, no vmlinux.h) into a skeleton header.
+# bpf.cmake: compiles BPF programs with clang into skeleton headers. They use local minimal kernel types (CO-RE, no
+# vmlinux.h).
 
 pkg_check_modules(Bpf REQUIRED IMPORTED_TARGET libbpf)                # agent/bpf
 find_program(WATTLE_BPF_CLANG NAMES clang clang-14 REQUIRED)
 find_program(WATTLE_BPFTOOL NAMES bpftool PATHS /usr/sbin /sbin REQUIRED)
 
-# wattle_bpf_skeletons(target a.bpf.c b.bpf.c): an interface library whose include path holds a.skel.h and b.skel.h.
+# wattle_bpf_skeletons(target a.bpf.c b.bpf.c): adds an interface library that provides a.skel.h and b.skel.h.
 function(wattle_bpf_skeletons target)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/skeletons")
   file(MAKE_DIRECTORY "${folder}")

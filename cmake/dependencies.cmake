@@ -1,12 +1,13 @@
-# dependencies.cmake: every third-party library, once, as an imported target whose headers are SYSTEM.
-# Each has one home in the tree (tests/lint checks): linking one elsewhere is a mistake even if it compiles.
+# dependencies.cmake: declares each third-party library once, as an imported target with SYSTEM headers.
+# The comment after a library names the only place that may link it; tests/lint enforces this.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 
-# libzmq with cmake/zeromq/limits.patch, as scripts/zeromq builds it: a part of each program, so that no other libzmq can stand in for it.
-# Sanitizers leave libraries alone that are not instrumented, if they are apart.
+# libzmq with cmake/zeromq/limits.patch, built by scripts/zeromq. Programs link it statically, so that no unpatched
+# libzmq can replace it at run time. Sanitized builds link it dynamically: sanitizers ignore shared libraries that are
+# not instrumented.
 if(CMAKE_CROSSCOMPILING)
   set(WATTLE_ZEROMQ "${CMAKE_SYSROOT}/zeromq")  # scripts/sysroot
 else()
@@ -23,7 +24,7 @@ if(WATTLE_SANITIZE)
 else()
   set(zeromq_kind a)
 endif()
-# What the page is built with, by web/package-lock.json.
+# Packages that the page is built from, pinned in web/package-lock.json.
 execute_process(COMMAND "${PROJECT_SOURCE_DIR}/scripts/web" --print OUTPUT_VARIABLE WATTLE_WEB OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/web" "${PROJECT_SOURCE_DIR}/web/package-lock.json")
@@ -36,7 +37,7 @@ set_target_properties(wattle_zeromq PROPERTIES
   IMPORTED_LOCATION "${WATTLE_ZEROMQ}/lib/libzmq.${zeromq_kind}"
   INTERFACE_INCLUDE_DIRECTORIES "${WATTLE_ZEROMQ}/include"
   INTERFACE_LINK_LIBRARIES "PkgConfig::Sodium;Threads::Threads")
-# cppzmq is one header, on the compiler's default path; it includes the zmq.h above, which comes first.
+# cppzmq is one header on the compiler's default path. It includes the zmq.h above, which precedes it in the path.
 find_path(CPPZMQ_INCLUDE zmq.hpp REQUIRED)                            # common/transport
 find_package(spdlog REQUIRED)                                         # common/log
 find_package(fmt REQUIRED)
@@ -45,7 +46,8 @@ find_package(CLI11 REQUIRED)                                           # command
 pkg_check_modules(YamlCpp REQUIRED IMPORTED_TARGET yaml-cpp)          # common/config
 find_package(OpenSSL REQUIRED)                                        # common/http, common/digest
 find_package(Boost 1.74 REQUIRED)                                     # common/http, load/users.cpp
-# Asio and Beast, compiled once in common/http/boost_sources.cpp. Boost's own assertions stay on; common/http/boost_assert.cpp answers them.
+# Asio and Beast, compiled once in common/http/boost_sources.cpp. Boost's own assertions stay on;
+# common/http/boost_assert.cpp handles them.
 add_library(wattle_asio INTERFACE)
 target_compile_definitions(wattle_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ENABLE_ASSERT_HANDLER)
 target_link_libraries(wattle_asio INTERFACE Boost::headers OpenSSL::SSL)
@@ -64,7 +66,7 @@ add_library(wattle_msgpack INTERFACE)                                 # common/w
 target_compile_definitions(wattle_msgpack INTERFACE MSGPACK_NO_BOOST)
 
 if(WATTLE_TORCH)
-  # Debian's TorchConfig adds flags that we do not want everywhere; name the two libraries instead.
+  # Debian's TorchConfig adds compiler flags to every target that uses it, so link the libraries by name instead.
   find_library(TORCH_LIBRARY torch REQUIRED)
   find_library(TORCH_CPU_LIBRARY torch_cpu REQUIRED)
   find_library(C10_LIBRARY c10 REQUIRED)

@@ -1,5 +1,5 @@
-# packages.cmake: Debian packages by CPack, one for each program; scripts/package makes them.
-# What every machine with a part of Wattle has is in package `wattle`: the command line, users, folders, documentation.
+# packages.cmake: defines one Debian package per program for CPack; scripts/package builds them.
+# Package `wattle` holds what every machine with a part of Wattle needs: command line, users, folders, documentation.
 
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_GENERATOR DEB)
@@ -16,8 +16,11 @@ set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
 set(made "${CMAKE_BINARY_DIR}/packaging")
 
 # wattle_package(component name SUMMARY "..." TEXT "..." [DEPENDS ...] [RECOMMENDS ...] [CONFFILES /etc/...]
-#                [SCRIPTS postinst ...] of packaging/KIND.SCRIPT, KIND being `daemon` where it has a unit of its name and else its name
-#                [SETUP command] once it is configured  [OWN paths] that a purge removes; *.replaced-* and *.restored are of `wattle restore`)
+#                [KIND kind] [SCRIPTS postinst ...] [SETUP command] [OWN paths])
+#   SCRIPTS  maintainer scripts, from packaging/KIND.SCRIPT; KIND is `daemon` for a package with a unit of its own name,
+#            else the package's name
+#   SETUP    commands that postinst runs
+#   OWN      paths that a purge removes; `wattle restore` creates *.replaced-* and *.restored
 function(wattle_package component name)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "SUMMARY;TEXT;KIND;SETUP;OWN" "DEPENDS;RECOMMENDS;CONFFILES;SCRIPTS")
   string(TOUPPER ${component} upper)
@@ -44,7 +47,7 @@ function(wattle_package component name)
   set(CPACK_DEBIAN_${upper}_PACKAGE_RECOMMENDS "${recommends}" PARENT_SCOPE)
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA "${control}" PARENT_SCOPE)
   install(FILES packaging/copyright DESTINATION share/doc/${name} COMPONENT ${component})
-  # scripts/package makes it, with the date of the commit
+  # scripts/package creates this file with the date of the commit
   install(FILES "${made}/changelog.gz" DESTINATION share/doc/${name} COMPONENT ${component} OPTIONAL)
 endfunction()
 
@@ -91,7 +94,7 @@ scheduler to real parts of Wattle. wattle-load applies load: users of an HTTP
 service, or use of a machine's CPU, memory, disk and network."
   DEPENDS "libopenblas0-pthread" RECOMMENDS "stress-ng")
 
-# kubectl runs it as `kubectl wattle`
+# Plugin link: kubectl runs it as `kubectl wattle`
 foreach(link IN ITEMS wattle:bin/kubectl-wattle wattle.1.gz:share/man/man1/kubectl-wattle.1.gz)
   string(REGEX MATCH "^(.*):(.*)/(.*)$" _ "${link}")
   file(CREATE_LINK "${CMAKE_MATCH_1}" "${made}/${CMAKE_MATCH_3}" SYMBOLIC)
@@ -103,13 +106,13 @@ install(DIRECTORY docs/ DESTINATION share/doc/wattle COMPONENT cli FILES_MATCHIN
 install(FILES CHANGELOG.md DESTINATION share/doc/wattle COMPONENT cli)
 install(FILES systemd/wattle.sysctl DESTINATION lib/sysctl.d RENAME 60-wattle.conf COMPONENT agent)
 install(FILES systemd/wattle-agent.service systemd/wattle-pcm.service DESTINATION /lib/systemd/system COMPONENT agent)
-# What `wattle join` fills in
+# Template that `wattle join` fills in
 install(FILES systemd/etc/agent.yaml DESTINATION share/wattle COMPONENT agent)
 install(DIRECTORY k8s/chart/dashboards DESTINATION share/wattle COMPONENT controller FILES_MATCHING PATTERN "*.json")
 install(DIRECTORY k8s/chart/alerts DESTINATION share/wattle COMPONENT controller FILES_MATCHING PATTERN "*.yaml")
 install(FILES systemd/wattle-actuator.service DESTINATION /lib/systemd/system COMPONENT actuator)
 install(FILES systemd/etc/actuator.yaml DESTINATION share/wattle COMPONENT actuator)
-# Off until an operator starts the timer
+# Inactive until an operator starts the timer
 install(FILES systemd/wattle-improve.service systemd/wattle-improve.timer DESTINATION /lib/systemd/system COMPONENT sim)
 install(PROGRAMS systemd/wattle-improve DESTINATION lib/wattle COMPONENT sim)
 foreach(part IN ITEMS controller shim)

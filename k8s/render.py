@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""render: writes k8s/base, the manifests for `kubectl apply -k`, from k8s/chart with its own values.
+"""render: writes k8s/base, the manifests for `kubectl apply -k`, from k8s/chart with its default values.
 
-Usage    render.py [--check]     --check: only tells what would change; exit 1 if something would
+Usage    render.py [--check]     --check: only report which files would change
 Needs    helm 3 on the PATH or in the cache (tests/e2e/kube/assets.py --only helm)
-Exit     0 fine, 1 base and chart differ, 77 there is no helm
+Exit     0 success; 1 with --check, if base and chart differ; 77 without helm
 """
 import pathlib
 import re
@@ -17,16 +17,17 @@ BASE = HERE / "base"
 sys.path.insert(0, str(HERE.parent / "tests/e2e/kube"))
 import assets  # noqa: E402
 
-# Annotations and labels that only Helm needs: kustomize names generated ConfigMaps by their content, and keeps no object of its own.
+# Annotations and labels that only Helm needs. kustomize hashes the content of ConfigMaps into their names and owns no
+# objects.
 OF_HELM = re.compile(r"^ *annotations: \{helm\.sh/[^}]*\}\n|^ *wattle\.dev/config: .*\n"
                      r"|app\.kubernetes\.io/(?:instance|managed-by|version): [^,}]*, |, (?:app\.kubernetes\.io/version|helm\.sh/chart): [^,}]*(?=[,}])"
                      r"|^ *(?:app\.kubernetes\.io/(?:instance|managed-by|version)|helm\.sh/chart): .*\n", re.MULTILINE)
-HEADLESS = re.compile(r"^( *)annotations:\n(?!\1 )", re.MULTILINE)  # of annotations that all were Helm's
-REGISTRY = "registry.invalid"  # k8s/base names images without one: an overlay says where they are
-# Within a file; whatever order a version of Helm gives them in.
+HEADLESS = re.compile(r"^( *)annotations:\n(?!\1 )", re.MULTILINE)  # an `annotations:` key whose entries were all removed
+REGISTRY = "registry.invalid"  # removed from the output: an overlay sets the registry
+# Order of kinds within a file, independent of the order that a version of Helm uses.
 ORDER = ("Namespace", "ResourceQuota", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "NetworkPolicy", "PersistentVolumeClaim",
          "DaemonSet", "Deployment", "Job", "PodDisruptionBudget", "Service", "ConfigMap")
-KUBE = "v1.35.4"  # of the cluster that the base is rendered for; kustomize cannot ask one
+KUBE = "v1.35.4"  # cluster version that the base is rendered for, because kustomize cannot query a cluster
 HEAD = "# Made by k8s/render.py from k8s/chart: change the chart, or an overlay of your own.\n"
 KUSTOMIZATION = HEAD + """\
 # kubectl apply -k k8s/base      (docs/how-to/install-kubernetes.md)
@@ -43,7 +44,7 @@ images:
 
 
 def rendered(*options, kube=KUBE, registry=REGISTRY):
-    """The chart's text for a cluster of that version, or a Missing; images without the registry, unless options name another."""
+    """Renders the chart for a cluster of version `kube`. Removes the placeholder registry from image names."""
     ran = subprocess.run([str(assets.helm(may_build=False)), "template", "wattle", str(HERE / "chart"), "--namespace", "kube-system",
                           "--kube-version", kube, "--values", "-", *options],
                          input=f"images: {{registry: '{registry}'}}\n", capture_output=True, text=True, check=False)
@@ -53,12 +54,12 @@ def rendered(*options, kube=KUBE, registry=REGISTRY):
 
 
 def version():
-    """The chart's, which images are named by."""
+    """The chart's appVersion, which is the tag of the images."""
     return yaml.safe_load((HERE / "chart/Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
 
 
 def documents(text):
-    """(template's name, text) of each object."""
+    """Yields (template name, text) for each rendered object, except tests."""
     for part in re.split(r"^---\n", text, flags=re.MULTILINE):
         source = re.match(r"# Source: wattle/templates/(\S+)\n", part)
         if source and not source.group(1).startswith("tests/") and part[source.end():].strip():
@@ -66,13 +67,13 @@ def documents(text):
 
 
 def place(part):
-    """Sorts (template's name, text)."""
+    """Sort key of a (template name, text) pair."""
     thing = yaml.safe_load(part[1])
     return part[0], ORDER.index(thing["kind"]), thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
 
 
 def base_files():
-    """What k8s/base holds: path below it -> text."""
+    """The files of k8s/base: {path below it: text}."""
     files, maps, images = {}, [], {}
     for name, text in sorted(documents(rendered()), key=place):
         thing = yaml.safe_load(text)
@@ -93,7 +94,7 @@ def base_files():
 
 
 def differences(files):
-    """Paths whose text is not what the chart renders."""
+    """Paths whose text differs from the rendered text."""
     there = {path.relative_to(BASE).as_posix(): path.read_text(encoding="utf-8") for path in BASE.rglob("*") if path.is_file()}
     return sorted(name for name in there.keys() | files.keys() if there.get(name) != files.get(name))
 

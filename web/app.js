@@ -1,4 +1,4 @@
-// app: which view is shown, the theme, keys, and the token where one is needed.
+// app: selects the view, and handles theme, keyboard shortcuts and the token, if one is required.
 import * as api from '/page/api.js';
 import { choiceOfTheme } from '/page/theme.js';
 import { fill, h } from '/page/dom.js';
@@ -9,7 +9,7 @@ import { learning, saving } from '/page/learning.js';
 import { health } from '/page/health.js';
 import { cost } from '/page/cost.js';
 
-// View -> [in the bar, how it is made]. Each gives {element, end()}.
+// Maps a view to [label in the bar, factory]. A factory returns {element, end()}.
 const VIEWS = {
   fleet: ['Fleet', fleet], pods: ['Pods', pods], cost: ['Cost', cost], decisions: ['Decisions', decisions], learning: ['Learning', learning], saving: ['Saving', saving],
   health: ['Health', health], node: [null, node], pod: [null, pod], decision: [null, decision],
@@ -86,7 +86,7 @@ function told(state) {
 }
 api.onState((state) => {
   told(state);
-  // Where another token is asked for now, or too many look.
+  // The controller now requires another token, or serves too many viewers.
   if (state === 'refused') api.passState().then((pass) => { if (!pass.open) askToken(''); }).catch(() => {});
 });
 api.onTokenNeeded(() => askToken(''));

@@ -1,4 +1,5 @@
-// change: the dialogue by which an operator changes the mode, the limit of waiting or that of lateness. The token is typed for each change and kept nowhere.
+// change: dialogue in which an operator changes the mode, the limit of waiting or that of lateness. The operator types
+// the token for each change; it is not stored.
 import { get, makeChange, passState } from '/page/api.js';
 import { fill, h } from '/page/dom.js';
 
@@ -13,7 +14,7 @@ const rank = (mode) => Object.keys(MODES).indexOf(mode.split(':')[0]);
 const DEFAULT = 'default';
 const limitOf = (budget) => { if (!budget.set) return DEFAULT; return `${Number((100 * budget.limit).toFixed(4))}%`; };
 
-// What is sent: only what is to be another.
+// Request body: only the values that change.
 function asked(policy, mode, limits) {
   const what = {};
   if (mode !== policy.mode) what.mode = mode;
@@ -33,7 +34,7 @@ export function inWords(policy, { mode, cpu_wait: limit, late }) {
 
 const line = (label, input) => h('label', null, label, input);
 
-// `changed` is called once something else is in force.
+// Calls `changed` after a change takes effect.
 export function change(changed) {
   const told = h('p', { class: 'dim', role: 'status' });
   const dialog = h('dialog', { 'aria-label': 'Change what is in force', onclose: () => fill(dialog) });
@@ -61,7 +62,7 @@ export function change(changed) {
     const look = () => {
       fill(words, inWords(known, what()));
       submit.disabled = !Object.keys(what()).length;
-      // As the controller judges it: further on by one mode at a time, and through its gate.
+      // Same rule as in the controller: promotion moves one mode at a time, and only through an open gate.
       const { to, closed_by: whyNot } = known.promotion, further = rank(mode.value) > Math.max(rank(known.mode), rank('shadow'));
       const closed = further && (whyNot || rank(mode.value) !== rank(to));
       fill(gate, closed && `The gate to ${whyNot ? to : mode.value} is closed: ${whyNot || `${to} comes first`}.`);
@@ -74,7 +75,7 @@ export function change(changed) {
       wrong.hidden = true;
       try {
         const now = await makeChange(token.value.trim(), { ...what(), why: why.value.trim(), force: force.checked });
-        // Newer ones may be there of others, and what follows from this one.
+        // The list may have newer changes by others, or changes that follow from this one.
         const before = known.changes[0]?.id ?? 0, mine = now.changes.find((each) => each.id > before && each.who.startsWith('page/') && each.why === why.value.trim());
         const kept = now.unwritten ? ` It is in force, but not on the controller's disk: a restart of the controller would forget it (${now.unwritten.error}).` : '';
         fill(told, !mine ? 'Nothing was changed: it was so already.' : `Changed: ${mine.what}.${kept}`);

@@ -1,10 +1,10 @@
-// chart: curves over time by uPlot, with a legend that names what the cursor is at.
+// chart: draws curves over time with uPlot, and a legend with the values at the cursor.
 import uPlot from '/page/uplot.js';
 import { fill, h, ABSENT } from '/page/dom.js';
 
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-// `lines`: [{label, colour, format, area}]; give(times in s, lists of values) draws; `end` frees.
+// Creates a chart. `lines`: [{label, colour, format, area}]; give(times in s, lists of values) draws; `end` frees it.
 export function chart(label, lines, format) {
   const place = h('div', { class: 'chart' });
   const legend = h('div', { class: 'legend' });
@@ -45,7 +45,7 @@ export function chart(label, lines, format) {
   };
 }
 
-// The document `history` as times and lists in the order of `names`.
+// Converts the document `history` to times and value lists in the order of `names`.
 export function past(history, names) {
   const end = history.end_wall_ns / 1e9;
   const lists = names.map((name) => history.values[name]);

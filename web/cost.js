@@ -1,4 +1,4 @@
-// cost: what namespaces, owners, nodes, a label's values or containers cost, those that have ended included: what `wattle report` says.
+// cost: shows the cost of namespaces, owners, nodes, label values or containers, like `wattle report`.
 import { get } from '/page/api.js';
 import { ABSENT, choice, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tiles, wide } from '/page/dom.js';
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes controller/web/assets.hpp's constants of the page's files: each compressed, with the digest of what it holds.
+"""embed: generates the source of controller/web/assets.hpp from the page's files, each compressed and with a digest.
 
-Usage: embed.py OUT.cpp NODE_MODULES     says the bytes of all and exits 1 where they are more than the page may have
+Usage: embed.py OUT.cpp NODE_MODULES     prints the total size; exits 1 if it exceeds the limit of the page
 """
 import gzip
 import hashlib
@@ -9,11 +9,11 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-MOST_BYTES = 200_000  # over the wire, all files together
+MOST_BYTES = 200_000  # limit of all files together, compressed
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
          ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
 OWN = ["index.html", "style.css", "icon.svg"]
-# Of others, by the digest of the bytes that were looked at.
+# Third-party files, pinned by the digest of the reviewed content.
 VENDOR = {
     "uplot.js": ("uplot/dist/uPlot.esm.js", "5dd9b3281aa64b461b42d9945f6adb2649d346502b12281a9ae0d46599a80eba"),
     "uplot.css": ("uplot/dist/uPlot.min.css", "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04"),

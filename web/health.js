@@ -1,4 +1,4 @@
-// health: what the doctor says, what is wrong first.
+// health: shows the doctor's findings, problems first.
 import { get } from '/page/api.js';
 import { count, fill, h, link, panel, problem, tag, tiles, wide } from '/page/dom.js';
 
@@ -23,7 +23,7 @@ export function health() {
     try {
       const doctor = await get('doctor');
       note.tell(null);
-      // The same of many nodes is one row.
+      // Groups equal findings of several nodes in one row.
       const groups = new Map();
       for (const node of doctor.nodes) {
         const all = [...node.findings.filter((each) => each.state !== 'ok' && each.state !== 'absent')];

@@ -1,4 +1,4 @@
-// parts: one node, the pods, one pod.
+// parts: views of one node, of the pod list and of one pod.
 import { get, listen } from '/page/api.js';
 import { chart, past } from '/page/chart.js';
 import { ABSENT, bytes, count, fill, h, joules, link, number, panel, percent, problem, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
@@ -10,7 +10,7 @@ import { label, sentence } from '/page/decisions.js';
 export const podName = (pod) => (pod.name ? `${pod.namespace || 'default'}/${pod.name}` : pod.uid);
 const PRESSURES = [['cpu', 'CPU'], ['memory', 'memory'], ['io', 'I/O']];
 
-// Draws the past that the controller keeps and goes on with what `give` brings.
+// Draws the history that the controller keeps, and appends the values passed to `give`.
 function series(query, lines, failed) {
   const charts = lines.map((line) => chart(line.label, line.curves, line.format));
   const names = lines.flatMap((line) => line.curves.map((curve) => curve.name));
@@ -46,7 +46,7 @@ function workloads(list) {
   ), list.length > 200 && h('p', { class: 'dim' }, `${list.length - 200} more, which draw less, are in wattle node.`));
 }
 
-// What is shown again with each push of the stream, one at a time.
+// Runs `update` on each push of the stream, never concurrently.
 function pushed(update) {
   let busy = false;
   const again = async () => { if (busy) return; busy = true; try { await update(); } finally { busy = false; } };
@@ -111,7 +111,7 @@ export function pods() {
   return { element: h('div', null, h('h1', null, 'Pods'), note.element, panel('Pods', [line, matched], list.element)), begin() { list.anew(); }, end() { clearInterval(timer); } };
 }
 
-// What each container of a pod draws, and what is none's; all of it together is the pod's.
+// Table of each container's power and the rest that belongs to no container; together they are the pod's power.
 function containerTable(found) {
   if (!found.containers.length) return h('p', { class: 'dim' }, 'No container of it is known yet.');
   const row = (label, part) => h('tr', null, h('td', null, label), [watts(part.power_w), joules(part.energy_j), percent(found.energy_j > 0 ? part.energy_j / found.energy_j : null, 1), number(part.cpu_cores, 3)]
@@ -128,7 +128,7 @@ export function pod(uid) {
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
     { label: 'Cores', format: (v) => number(v, 2), curves: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] }], failed);
   const pressure = h('div'), containers = h('div'), why = h('p', { class: 'sentence' });
-  let explained;  // null: nobody asked
+  let explained;  // unset until requested
   const explain = async (id) => {
     if (id === explained) return;
     explained = id;
@@ -166,7 +166,7 @@ export function pod(uid) {
       return explain(found.decision_id);
     } catch (error) { return failed(error); }
   });
-  // Of a pod that nobody tells of there is nothing but why it went where it went.
+  // Hidden for a pod without telemetry, for which only the explanation of its placement exists.
   const rest = h('div', { hidden: true }, facts.element, curves.element, panel('Containers', null, wide(containers)), panel('Pressure', null, pressure));
   return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it is there', null, why), rest), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
 }

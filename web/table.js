@@ -1,13 +1,13 @@
-// table: rows of a list that the controller sorts, filters and cuts: only those that are seen are asked for and drawn.
+// table: list that the controller sorts, filters and pages; requests and draws only the visible rows.
 import { get } from '/page/api.js';
 import { count, fill, h, say } from '/page/dom.js';
 
 const ROW = 32;
 const PAGE = 50;
 
-// `columns`: [{key, label, width, number, sort, cell(item)}]; `href(item)`: where a row leads; `none`: what is said where there are none at all.
+// `columns`: [{key, label, width, number, sort, cell(item)}]; `href(item)`: link of a row; `none`: text if empty.
 export function table({ label, what, columns, sort, order, query = () => ({}), href, none, told = () => {} }) {
-  const pages = new Map();  // number -> items, as of the edition of what was asked
+  const pages = new Map();  // page number -> items of the current edition of the query
   let edition = 0, matched = 0, total = 0, active = -1, asked = new Map(), frame = 0;
   let by = sort, direction = order;
 
@@ -55,7 +55,7 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
     return [first, Math.min(matched - 1, first + Math.ceil(grid.clientHeight / ROW) + 8)];
   };
   function draw() {
-    body.style.height = matched ? `${matched * ROW}px` : '';  // before what is seen of it is asked
+    body.style.height = matched ? `${matched * ROW}px` : '';  // set before range(), which depends on it
     const [first, last] = range();
     const rows = [];
     for (let index = first; index <= last; ++index) {
@@ -83,13 +83,13 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
     draw();
     grid.setAttribute('aria-activedescendant', `${what}-${active}`);
   }
-  // Something else is asked for.
+  // Starts a new query from the top.
   function anew() {
     ++edition; pages.clear(); asked.clear(); active = -1; grid.scrollTop = 0;
     grid.removeAttribute('aria-activedescendant');
     ask(0).then(() => say(`${count(matched)} rows`));
   }
-  // The same again: what is seen stays until the answer is there.
+  // Repeats the query; visible rows stay until the answer arrives.
   function refresh() {
     const [first, last] = range();
     ++edition; asked.clear();
@@ -101,7 +101,7 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
   return { element: grid, anew, refresh };
 }
 
-// A line to filter by, which waits until the typing pauses.
+// Filter input that waits until the user stops typing.
 export function filter(label, changed) {
   let timer = 0;
   return h('input', { type: 'search', class: 'filter', placeholder: label, 'aria-label': label, oninput: () => { clearTimeout(timer); timer = setTimeout(changed, 200); } });

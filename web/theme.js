@@ -1,4 +1,4 @@
-// theme: as the system has it, or light or dark by choice, which this browser remembers.
+// theme: the system's theme, or light or dark by choice; the browser stores the choice.
 import { fill } from '/page/dom.js';
 
 const KEY = 'wattle-theme';

@@ -1,14 +1,15 @@
-"""closure: the shared libraries that programs load, found below one root of Debian's packages, and the packages that they are of.
+"""closure: finds the shared libraries that programs load below a root of Debian packages, and the packages they belong
+to.
 
-Source   readelf's dynamic section; dpkg-query on the root's own database
-Errors   ImageError names the library or file and what asks for it
+Source   the dynamic section, by readelf; dpkg-query on the root's own database
+Errors   ImageError names the library or file, and the file that needs it
 """
 import functools
 import pathlib
 import re
 import subprocess
 
-# Where Debian's loader looks, and what update-alternatives would have linked there
+# Search path of Debian's loader, and the folder that update-alternatives would link there
 FOLDERS = ("usr/lib/{triplet}", "usr/lib/{triplet}/openblas-pthread", "usr/lib")
 
 
@@ -36,7 +37,7 @@ def loader(program):
 
 
 class Root:
-    """A tree of Debian's packages of one architecture: this machine's own ("/"), or a sysroot."""
+    """A tree of Debian packages of one architecture: this machine's root ("/") or a sysroot."""
 
     def __init__(self, folder, triplet):
         self.folder, self.triplet = pathlib.Path(folder), triplet
@@ -50,7 +51,8 @@ class Root:
         return None
 
     def closure(self, programs, left_out):
-        """(soname -> file, names that `left_out` matches) of what these programs load, and what that loads."""
+        """Returns ({soname: file}, sonames matched by `left_out`) for all libraries that the programs load,
+        transitively."""
         found, out = {}, set()
         todo = [(soname, program) for program in programs for soname in needed(program)]
         while todo:
@@ -68,7 +70,7 @@ class Root:
         return found, out
 
     def owners(self, paths):
-        """path -> Debian package; /usr/lib and /lib are one folder, and packages name either."""
+        """Maps each path to its Debian package. /usr/lib and /lib are the same folder, and packages use either name."""
         names = {}
         for path in paths:
             inner = f"/{path.relative_to(self.folder)}"
@@ -85,7 +87,8 @@ class Root:
         return found
 
     def papers(self, package):
-        """What scanners and lawyers ask for: path in the image -> content."""
+        """The copyright file and dpkg entry of a package, for licence checks and scanners: {path in the image:
+        content}."""
         plain = package.split(":")[0]
         text = self.folder / "usr/share/doc" / plain / "copyright"
         if not text.exists():

@@ -1,9 +1,9 @@
-"""left_out: one small library in place of those that libtorch is linked with and that nothing of Wattle calls.
+"""left_out: builds a small stub library that replaces the libraries which libtorch links but Wattle never calls.
 
-Debian's libtorch is made with Caffe2's readers of pictures, films and databases and with the transports of training on many machines:
-OpenCV, FFmpeg and what those need (Qt, GDAL, ICU, video codecs) are 250 of the 290 libraries that the loader would map, and more than half
-of their bytes. It binds at start, so every symbol that it names must be there: here each is, as a function that says so and ends the
-program. Tests run the networks' own tests on it (tests/e2e/images).
+Debian's libtorch is built with Caffe2's image, video and database readers and with transports for distributed training.
+OpenCV, FFmpeg and their dependencies (Qt, GDAL, ICU, video codecs) are 250 of the 290 libraries that the loader would
+map, and more than half of their bytes. libtorch binds at start, so every symbol that it references must exist. The stub
+defines each as a function that prints an error and aborts. tests/e2e/images runs the networks' tests with the stub.
 """
 import re
 
@@ -23,7 +23,7 @@ __attribute__((noreturn, used)) void wattle_left_out(void) {
 
 
 def symbols(path):
-    """(name, version, kind, binding, size, whether it is defined here) of each dynamic symbol."""
+    """Yields (name, version, kind, binding, size, is defined here) for each dynamic symbol."""
     for line in said("readelf", "--dyn-syms", "-W", path).splitlines():
         words = line.split()
         if len(words) >= 8 and words[0].rstrip(":").isdigit() and words[4] in ("GLOBAL", "WEAK", "UNIQUE"):
@@ -32,7 +32,8 @@ def symbols(path):
 
 
 def make(root, kept, out, target, to):
-    """Writes the library to `to`; the number of symbols in it. `kept`: files that are in the image, `out`: names that are not."""
+    """Writes the stub to `to` and returns its number of symbols. `kept`: files in the image; `out`: sonames left
+    out."""
     defined, wanted = set(), {}
     for path in kept:
         for name, version, _, binding, _, here in symbols(path):

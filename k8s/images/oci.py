@@ -1,4 +1,4 @@
-"""oci: images by the OCI image specification, for several architectures each, as one archive; the same bytes from the same files.
+"""oci: writes multi-architecture images as one archive each, by the OCI image specification. Same files, same bytes.
 
 Units    dates in Unix seconds; sizes in bytes
 """
@@ -13,7 +13,7 @@ INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
-GZIP = 16 + zlib.MAX_WBITS  # without a name or date in its header
+GZIP = 16 + zlib.MAX_WBITS  # gzip format, without name and date in the header
 
 
 def member(name, epoch, mode, kind=tarfile.REGTYPE, size=0, link=""):
@@ -23,8 +23,8 @@ def member(name, epoch, mode, kind=tarfile.REGTYPE, size=0, link=""):
 
 
 def layer(files, epoch):
-    """(compressed bytes, digest of what they hold). `files`: path -> bytes, or "-> there" for a link, or None for a folder; an executable's path
-    is one of bin or lib."""
+    """Returns (compressed bytes, digest of the uncompressed tar). `files` maps a path to its bytes, to a str for a link
+    target, or to None for a folder. ELF files become executable."""
     folders = {}
     for name in files:
         parts = name.split("/")
@@ -44,7 +44,7 @@ def layer(files, epoch):
 
 
 class Archive:
-    """Blobs, each once, and one image of several architectures over them."""
+    """Deduplicated blobs, and one multi-architecture image that refers to them."""
 
     def __init__(self):
         self.blobs, self.manifests = {}, []
@@ -57,7 +57,8 @@ class Archive:
         return {"mediaType": kind, "digest": f"sha256:{digest}", "size": len(content), **more}
 
     def image(self, layers, config, platform, epoch):
-        """Its compressed size. `layers`: (compressed bytes, digest of what they hold, what it is)."""
+        """Adds an image and returns its compressed size. `layers`: (compressed bytes, digest of the tar,
+        description)."""
         created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         about = self.add({**platform, "created": created, "config": config, "rootfs": {"type": "layers", "diff_ids": [digest for _, digest, _ in layers]},
                           "history": [{"created": created, "created_by": what} for _, _, what in layers]}, CONFIG)
@@ -66,7 +67,7 @@ class Archive:
         return sum(blob["size"] for blob in blobs)
 
     def write(self, path, version, epoch):
-        """Digest of the image, whichever architecture: of its index."""
+        """Writes the archive and returns the digest of the index, which identifies the image on all architectures."""
         index = self.add({"schemaVersion": 2, "mediaType": INDEX, "manifests": self.manifests}, INDEX, annotations={"org.opencontainers.image.ref.name": version})
         files = {f"blobs/sha256/{digest}": content for digest, content in self.blobs.items()}
         files["oci-layout"] = b'{"imageLayoutVersion":"1.0.0"}'
@@ -80,6 +81,6 @@ class Archive:
 
 
 def digest_of(path):
-    """Of the image in an archive that write() made."""
+    """Digest of the image in an archive that write() created."""
     with tarfile.open(path) as tar:
         return json.loads(tar.extractfile("index.json").read())["manifests"][0]["digest"]

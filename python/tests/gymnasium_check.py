@@ -1,4 +1,4 @@
-"""Run by gymnasium_test.py in an environment that has gymnasium: its own checker, and what it does not look at."""
+"""Runs gymnasium's environment checker on ours, and further checks. gymnasium_test.py starts it."""
 import sys
 import warnings
 
@@ -13,7 +13,7 @@ for scenario in ("churn_sleep", "thesis_test2"):
     env = wattle_gym.make(simulator=simulator, scenario=scenario, placements=40)
     assert isinstance(env, gymnasium.Env)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # its advice counts, too
+        warnings.simplefilter("error")  # the checker's advice counts as failure
         check_env(env, skip_render_check=True)
     env.close()
 

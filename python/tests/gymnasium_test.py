@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""gymnasium_test.py WATTLE_SIM FOLDER: makes a virtual environment in FOLDER with gymnasium from the package index and runs its
-own checker on ours. Exit code 77, with the reason: skipped, where the index or venv is out of reach."""
+"""gymnasium_test.py WATTLE_SIM FOLDER: creates a virtual environment in FOLDER with gymnasium from the package index
+and runs gymnasium's checker on our environments. Skips with exit code 77 and a reason if the index or venv is not
+available."""
 import pathlib
 import subprocess
 import sys
 import venv
 
 SKIPPED = 77
-GYMNASIUM = "gymnasium==1.2.2"  # one version, so that the test says the same thing each time
+GYMNASIUM = "gymnasium==1.2.2"  # pinned, so that the test is reproducible
 
 
 def skip(why):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""protocol_test.py WATTLE_SIM: the lines of `wattle-sim env` and `provision-env`, with the standard library alone."""
+"""protocol_test.py WATTLE_SIM: tests the protocol of `wattle-sim env` and `provision-env` with the standard library."""
 import json
 import pathlib
 import subprocess
@@ -12,7 +12,7 @@ SIMULATOR = sys.argv[1]
 
 
 def play(episode, seed):
-    """All rewards and masks of an episode that always takes the first allowed node."""
+    """Plays an episode that always takes the first allowed node; returns all rewards and masks."""
     answer, seen = episode.reset(seed), []
     while not answer["done"]:
         mask = answer["observation"]["mask"]
@@ -36,7 +36,7 @@ def shapes_are_as_announced():
 def a_seed_gives_the_same_episode():
     with Episode(SIMULATOR, placements=60) as one, Episode(SIMULATOR, placements=60) as other:
         assert play(one, 5) == play(other, 5)
-        assert play(one, 5) == play(other, 5)  # nothing of the episode before stays
+        assert play(one, 5) == play(other, 5)  # no state of the previous episode remains
         assert play(one, 6) != play(other, 5)
 
 
@@ -70,7 +70,7 @@ def bad_lines_are_answered_one_by_one():
                           capture_output=True, timeout=60, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr
-    assert len(answers) == len(lines) - 2, answers  # the empty line has no answer, and nothing is read after close
+    assert len(answers) == len(lines) - 2, answers  # the empty line gets no answer, and lines after close are not read
     assert all(answer["error"]["what"] for answer in answers[:-1]) and answers[-1] == {"closed": True}
 
 

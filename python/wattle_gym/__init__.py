@@ -1,18 +1,18 @@
-"""Gymnasium environments over `wattle-sim`: placement of pods on simulated servers, and CPU limits of simulated services."""
+"""Gymnasium environments on `wattle-sim`: placement of pods on servers, and CPU limits of services."""
 from .protocol import Episode, LimitEpisode, Refused, SimulatorGone, find_simulator
 
 __all__ = ["Episode", "LimitEnv", "LimitEpisode", "Refused", "SimulatorGone", "find_simulator", "make", "make_limits", "WattleEnv"]
 
 
 def make(**options):
-    """A WattleEnv; options as its constructor's. Gymnasium is imported here, not with the package."""
+    """Creates a WattleEnv with these constructor options. Only this imports gymnasium; the package does not need it."""
     from .env import WattleEnv
 
     return WattleEnv(**options)
 
 
 def make_limits(**options):
-    """A LimitEnv; options as its constructor's."""
+    """Creates a LimitEnv with the given constructor options."""
     from .limit_env import LimitEnv
 
     return LimitEnv(**options)

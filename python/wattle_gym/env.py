@@ -1,13 +1,13 @@
-"""The environment. Spaces and rules are in the package's README."""
+"""WattleEnv: placement of pods as an environment. The package's README describes spaces and rules."""
 import gymnasium
 import numpy as np
 
 from .protocol import Episode, Refused
 
-# Features are ratios, logarithms, flags and relative values, all within this (docs/reference/features.md).
+# Bound of all features, which are ratios, logarithms, flags and relative values (docs/reference/features.md).
 FEATURE_LIMIT = 20.0
 PRIOR_LIMIT = 1e6
-MOST_INVALID = 100  # masked actions in a row, then the episode is truncated
+MOST_INVALID = 100  # number of consecutive masked actions that truncates the episode
 FIRST_REPORTED_SEED = 2_000_000
 
 
@@ -40,7 +40,7 @@ class WattleEnv(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        # Without a seed the next one is drawn from the environment's own generator, below those that are reported on.
+        # Without a seed, draw one from the environment's generator, below the seeds that Wattle reports results on.
         chosen = seed if seed is not None else int(self.np_random.integers(1, 1_000_000))
         self._answer, self._invalid = self._episode.reset(chosen), 0
         return self._observation(), self._info()
@@ -59,7 +59,7 @@ class WattleEnv(gymnasium.Env):
         return self._observation(), float(self._answer["reward"]), bool(self._answer["done"]), False, self._info()
 
     def action_masks(self):
-        """As sb3-contrib's MaskablePPO asks for them."""
+        """Mask of allowed actions, in the form that sb3-contrib's MaskablePPO expects."""
         return self._observation()["action_mask"].astype(bool)
 
     def close(self):
@@ -67,7 +67,7 @@ class WattleEnv(gymnasium.Env):
 
     def _observation(self):
         told = self._answer["observation"]
-        if told is None:  # the episode is over: zeros, nothing allowed
+        if told is None:  # the episode is over: all zeros, no allowed action
             return {name: np.zeros(space.shape, space.dtype) for name, space in self.observation_space.spaces.items()}
         observation = {name: np.asarray(told[name], np.float32) for name in ("nodes", "pod", "context", "prior")}
         observation["action_mask"] = np.asarray(told["mask"], np.int8)

@@ -1,4 +1,4 @@
-"""CPU limits of services as an environment. Spaces and rules are in the package's README."""
+"""LimitEnv: CPU limits of services as an environment. The package's README describes spaces and rules."""
 import gymnasium
 import numpy as np
 
@@ -32,7 +32,7 @@ class LimitEnv(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        # Without a seed the next one is drawn from the environment's own generator, below those that are reported on.
+        # Without a seed, draw one from the environment's generator, below the seeds that Wattle reports results on.
         chosen = seed if seed is not None else int(self.np_random.integers(1, FIRST_REPORTED_SEED))
         return self._told(self._episode.reset(chosen))
 
@@ -40,7 +40,7 @@ class LimitEnv(gymnasium.Env):
         digits = np.asarray(action, np.int64).ravel()
         if not self.action_space.contains(digits):
             raise ValueError(f"{action!r} is no level for each service")
-        # One digit a service, the first service's lowest.
+        # Encodes the levels as one number, with one digit per service; the first service's digit is the lowest.
         answer = self._episode.step(sum(int(digit) * len(self.level_cores) ** place for place, digit in enumerate(digits)))
         observation, info = self._told(answer)
         return observation, float(answer["reward"]), bool(answer["done"]), False, info
@@ -50,7 +50,7 @@ class LimitEnv(gymnasium.Env):
 
     def _told(self, answer):
         told = answer["observation"]
-        if told is None:  # the episode is over: zeros
+        if told is None:  # the episode is over: all zeros
             observation = {name: np.zeros(space.shape, space.dtype) for name, space in self.observation_space.spaces.items()}
         else:
             observation = {name: np.clip(np.asarray(told[name], np.float32), 0, FEATURE_LIMIT) for name in ("services", "minute")}

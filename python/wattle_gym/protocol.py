@@ -1,5 +1,5 @@
-"""`wattle-sim env` and `wattle-sim provision-env` as child processes: one JSON object a line, one answer for each. Standard
-library only."""
+"""Runs `wattle-sim env` and `wattle-sim provision-env` as child processes. Each request is a JSON object on one line
+and gets one answer. Uses only the standard library."""
 import json
 import os
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 
 
 class Refused(Exception):
-    """The simulator refused a request; nothing changed. `code`, `subject`, `what` and `mend` say why."""
+    """The simulator refused a request and changed no state. See `code`, `subject`, `what` and `mend` (the fix)."""
 
     def __init__(self, error):
         self.code, self.subject = error.get("code", ""), error.get("subject", "")
@@ -16,11 +16,11 @@ class Refused(Exception):
 
 
 class SimulatorGone(Exception):
-    """The process ended or never started; its last words are in the message."""
+    """The process ended or never started; the message has its last output."""
 
 
 def find_simulator(path=None):
-    """The path given, else WATTLE_SIM, else wattle-sim on PATH."""
+    """Returns the given path, else WATTLE_SIM, else wattle-sim on PATH."""
     found = path or os.environ.get("WATTLE_SIM") or shutil.which("wattle-sim")
     if not found:
         raise SimulatorGone("wattle-sim is not on PATH (set WATTLE_SIM or pass simulator=)")
@@ -28,10 +28,10 @@ def find_simulator(path=None):
 
 
 class Lines:
-    """A simulator and its present episode. Not for several threads at once; close it, or use it in `with`."""
+    """A simulator process and its current episode. Not thread-safe. Close it, or use it in `with`."""
 
     def __init__(self, command, options):
-        """Options whose value is None are left to the simulator."""
+        """Starts the simulator. Options with value None are omitted, so that the simulator's defaults apply."""
         for option, value in options:
             if value is not None:
                 command += [option, str(value)]
@@ -89,7 +89,7 @@ class Lines:
 
 
 class Episode(Lines):
-    """Pods that are placed: `wattle-sim env`."""
+    """An episode of pod placement: `wattle-sim env`."""
 
     def __init__(self, simulator=None, scenario="churn_sleep", reward="weighted", weights=None, nodes=None,
                  placements=None, cluster_seed=None, trace=None):
@@ -100,7 +100,7 @@ class Episode(Lines):
 
 
 class LimitEpisode(Lines):
-    """Services whose CPU limits are set: `wattle-sim provision-env`. `traces`: files of requests a second."""
+    """An episode of setting CPU limits: `wattle-sim provision-env`. `traces`: files with requests per second."""
 
     def __init__(self, simulator=None, services=None, target_ms=None, work_ms=None, traces=(), scale=None, minutes=None,
                  synthetic_seed=None, over_price=None):

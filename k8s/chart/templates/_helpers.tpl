@@ -1,4 +1,4 @@
-{{- /* By the digest of the chart's own release, unless a tag is named: then the images are others. */}}
+{{- /* Image reference: by the digest of the chart's release, or by tag if the values name one. */}}
 {{- define "wattle.image" -}}
 {{- $images := .root.Values.images -}}
 {{- if and (not $images.registry) (ne $images.pullPolicy "Never") }}
@@ -17,7 +17,7 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
-{{- /* Labels of an object, as (list $ NAME); an empty name: it belongs to no single workload. One line, for `labels:`. */}}
+{{- /* Labels of an object, in one line. Takes (list $ NAME); NAME is empty unless the object belongs to one workload. */}}
 {{- define "wattle.labels" -}}
 {{- $root := index . 0 -}}
 {{- $own := dict "app.kubernetes.io/part-of" "wattle" "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63) "app.kubernetes.io/instance" $root.Release.Name "app.kubernetes.io/managed-by" $root.Release.Service "app.kubernetes.io/version" $root.Chart.AppVersion -}}
@@ -25,7 +25,7 @@ imagePullSecrets:
 {{- include "wattle.flow" (merge $own ($root.Values.commonLabels | default dict)) -}}
 {{- end }}
 
-{{- /* Labels of pods, as (list $ NAME PART): what selectors match never changes, and no label names a version. */}}
+{{- /* Labels of pods. Takes (list $ NAME PART). No label names a version, because selectors must never change. */}}
 {{- define "wattle.podLabels" -}}
 {{- $root := index . 0 -}}
 {{- $own := dict "app.kubernetes.io/name" (index . 1) "app.kubernetes.io/part-of" "wattle" "app.kubernetes.io/instance" $root.Release.Name -}}
@@ -36,13 +36,13 @@ imagePullSecrets:
 { {{- $first := true }}{{ range $key, $value := . }}{{ if not $first }}, {{ end }}{{ $first = false }}{{ $key }}: {{ $value | toYaml }}{{ end -}} }
 {{- end }}
 
-{{- /* The name of a part's ServiceAccount, as (list $ PART). */}}
+{{- /* Name of a part's ServiceAccount. Takes (list $ PART). */}}
 {{- define "wattle.account" -}}
 {{- $part := index . 1 -}}
 {{- ((get (index . 0).Values $part).serviceAccount | default dict).name | default (printf "wattle-%s" $part) | toYaml -}}
 {{- end }}
 
-{{- /* The ServiceAccount itself, as (list $ PART NAMESPACE), or nothing where it is there already. */}}
+{{- /* ServiceAccount of a part, unless the values say that it exists. Takes (list $ PART NAMESPACE). */}}
 {{- define "wattle.serviceAccount" -}}
 {{- $account := (get (index . 0).Values (index . 1)).serviceAccount | default (dict "create" true) -}}
 {{- if $account.create -}}
@@ -59,7 +59,7 @@ automountServiceAccountToken: false
 {{- end }}
 {{- end }}
 
-{{- /* Refuses a key of the chart and the same key under `config` that disagree, as (list VALUE "chart.key" CONFIG "path.in.config"). */}}
+{{- /* Fails if a chart key and the same key of `config` differ. Takes (list VALUE "chart.key" CONFIG "path.in.config"). */}}
 {{- define "wattle.agree" -}}
 {{- $value := index . 0 -}}
 {{- $at := index . 2 -}}
@@ -73,12 +73,12 @@ automountServiceAccountToken: false
 {{- end -}}
 {{- end }}
 
-{{- /* The scheme of a page's probes: with a certificate it is served by TLS alone. */}}
+{{- /* Scheme of HTTP probes: HTTPS if a certificate is set, because the page then accepts only TLS. */}}
 {{- define "wattle.scheme" -}}
 {{- if dig "http" "tls" "certificate" "" . }}, scheme: HTTPS{{ end }}
 {{- end }}
 
-{{- /* The pod's place: priority, selector, tolerations and affinity of one part of the values. */}}
+{{- /* Scheduling of a pod: priority, selector, tolerations and affinity from one part of the values. */}}
 {{- define "wattle.place" -}}
 {{- with .priorityClassName }}
 priorityClassName: {{ . | toYaml }}
@@ -94,7 +94,7 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* A program's Secret, and what whoever reads its metrics must show. */}}
+{{- /* Volumes of a program's Secret and of the token that metrics clients must send. */}}
 {{- define "wattle.secrets" -}}
 name: secret
 projected:
@@ -104,7 +104,7 @@ projected:
     - secret: {name: wattle-metrics, items: [{key: token, path: metrics.token}]}
 {{- end }}
 
-{{- /* The second scheduler's tag: the cluster's own version, unless the values name one. What cannot fit is refused. */}}
+{{- /* Image tag of the second scheduler: the cluster's version unless the values name one. Fails if it cannot fit. */}}
 {{- define "wattle.schedulerTag" -}}
 {{- $cluster := regexFind "^v[0-9]+\\.[0-9]+\\.[0-9]+" .Capabilities.KubeVersion.Version -}}
 {{- $tag := .Values.scheduler.tag | default $cluster -}}
@@ -120,7 +120,7 @@ projected:
 {{- $tag }}
 {{- end }}
 
-{{- /* A span of time in milliseconds; 0 needs no unit. */}}
+{{- /* Converts a duration to milliseconds; 0 needs no unit. */}}
 {{- define "wattle.milliseconds" -}}
 {{- $text := toString . -}}
 {{- $units := dict "us" 0.001 "ms" 1.0 "s" 1000.0 "m" 60000.0 "h" 3600000.0 "d" 86400000.0 -}}
@@ -148,7 +148,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* What reads the API server: a token that the kubelet renews, and the cluster's authority. */}}
+{{- /* Volume for access to the API server: a token that the kubelet renews, and the cluster's CA. */}}
 {{- define "wattle.apiToken" -}}
 name: token
 projected:
@@ -240,9 +240,9 @@ log: {format: json}
 {{- define "wattle.shimConfig" -}}
 {{- include "wattle.agree" (list .Values.shim.deadline "shim.deadline" .Values.shim.config "deadline") -}}
 {{- include "wattle.agree" (list .Values.shim.filter "shim.filter" .Values.shim.config "filter") -}}
-# For the kube-scheduler beside it
+# Serves the kube-scheduler in the same pod
 listen: {address: 127.0.0.1, port: 8888}
-# Probes and metrics
+# Serves probes and metrics
 http: {address: "::", port: 9462, token_file: /run/wattle/metrics.token}
 controller:
   ask: tcp://{{ include "wattle.controllerHost" . }}:7462
@@ -251,13 +251,13 @@ controller:
   server_key: /etc/wattle-public/controller.pub
 deadline: {{ .Values.shim.deadline | toYaml }}
 filter: {{ .Values.shim.filter }}
-# The scheduler's profile weighs soft preferences above the scores
+# Off, because the scheduler's profile already gives soft preferences more weight than the scores
 bound_scores: false
 log: {format: json}
 {{- end }}
 
 {{- define "wattle.schedulerConfig" -}}
-# A second kube-scheduler: every default plugin stays on, and the shim adds to the scores.
+# Second kube-scheduler: all default plugins stay enabled, and the shim adds to the scores.
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection:
@@ -268,13 +268,13 @@ leaderElection:
 {{- else }}
   leaderElect: false
 {{- end }}
-# An extender is shown the nodes that were found before scoring: all of them, or it cannot choose the best
+# The scheduler passes an extender only the nodes that it found before scoring, so it must look at all of them
 percentageOfNodesToScore: {{ .Values.scheduler.percentageOfNodesToScore }}
 profiles:
   - schedulerName: {{ .Values.scheduler.name | toYaml }}
     plugins:
       score:
-        # A hundred times the defaults: what a pod prefers outvotes the shim's scores (docs/concepts/placement.md)
+        # A hundred times the defaults: a pod's preferences outweigh the shim's scores (docs/concepts/placement.md)
         enabled:
           - {name: TaintToleration, weight: 300}
           - {name: NodeAffinity, weight: 200}
@@ -285,21 +285,21 @@ extenders:
     prioritizeVerb: prioritize
     {{- if .Values.shim.filter }}
     filterVerb: filter
-    # No pod is evicted for a pod that the filter refuses
+    # Prevents evictions in favour of a pod that the filter would refuse
     preemptVerb: preempt
     {{- end }}
-    # The winner's 10 times 6 times 10 outvotes fit, balance and image locality together (docs/reference/kubernetes.md)
+    # The best node's 10 times 6 times 10 outweighs fit, balance and image locality (docs/reference/kubernetes.md)
     weight: {{ .Values.scheduler.weight }}
-    # Names only; whole nodes would be megabytes a pod
+    # Sends only names; whole nodes would be megabytes per pod
     nodeCacheCapable: true
     enableHTTPS: false
-    # The scheduling of all pods waits for it; the shim answers within its own deadline
+    # Scheduling of all pods waits for the extender. The shim answers within its own, shorter deadline
     httpTimeout: {{ .Values.scheduler.httpTimeout }}
-    # No answer, no harm
+    # Scheduling continues without an answer
     ignorable: true
 {{- end }}
 
-{{- /* A program's configuration: the chart's text, or with `config` of the values laid over it. */}}
+{{- /* Configuration of a program: the chart's text, with `config` of the values merged over it. */}}
 {{- define "wattle.laidOver" -}}
 {{- if .over }}{{ mustMergeOverwrite (fromYaml .text) (deepCopy .over) | toYaml }}{{ else }}{{ .text }}{{ end }}
 {{- end }}
@@ -328,7 +328,7 @@ volumes:
   - {{ include "wattle.apiToken" . | nindent 4 | trim }}
 {{- end }}
 
-{{- /* Refuses keys of the agent's configuration that contradict each other, where a schema cannot say it. */}}
+{{- /* Fails on contradictions in the agent's configuration that the schema cannot express. */}}
 {{- define "wattle.checkAgent" -}}
 {{- $names := list -}}
 {{- range .probes -}}
@@ -357,7 +357,7 @@ volumes:
 {{- end -}}
 {{- end }}
 
-{{- /* Refuses keys of the controller's that do; the defaults are the program's own (docs/reference/configuration.md). */}}
+{{- /* The same for the controller. Defaults are those of the program (docs/reference/configuration.md). */}}
 {{- define "wattle.checkController" -}}
 {{- $canary := .canary | default dict -}}
 {{- $block := $canary.block | default "1800s" -}}
