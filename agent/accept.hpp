@@ -39,7 +39,7 @@ struct PhaseSums {
   std::uint64_t energy_uj = 0, energy_ticks = 0, idle_uj = 0, unattributed_uj = 0, workloads_uj = 0;
   std::array<std::uint64_t, 2> load_uj{};
   std::array<std::uint64_t, 2> load_usage_us{};
-  // By source and kind of domain ("rapl package"): only ticks with complete readings of all domains of that kind.
+  // Sums by source and kind of domain ("rapl package"): only ticks with complete readings of all domains of that kind.
   std::map<std::string, std::pair<std::uint64_t, double>> by_source;  // uJ, seconds
   double own_cpu_s = 0;
 

@@ -19,7 +19,7 @@ namespace wattle::agent {
 namespace {
 // 2024-01-01: an earlier wall clock was never set.
 constexpr std::int64_t kPlausible_ns = 1'704'067'200'000'000'000;
-// One descriptor per cgroup of a busy node, and some per workload.
+// Enough for one descriptor per cgroup of a busy node, and some per workload.
 constexpr rlim_t kDescriptors = 16'384;
 constexpr std::chrono::seconds kConnect{5};
 

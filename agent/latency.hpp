@@ -58,7 +58,7 @@ class Latency {
   Latency(const Latency&) = delete;
   Latency& operator=(const Latency&) = delete;
   ~Latency();
-  // By workload; contains only those whose latency is known now.
+  // Returns sums by workload, only for those whose latency is known now.
   std::map<std::string, actuation::Requests> totals() const;
 
  private:

@@ -43,7 +43,7 @@ struct ProvisioningValues {
   std::uint64_t set = 0, foreign = 0, refills = 0;
   std::uint64_t student_out = 0;  // workloads whose student is no longer used
   std::uint64_t latency_sources = 0,
-                latency_known = 0;  // services whose latency is asked for, and how many answer
+                latency_known = 0;  // services with a latency source, and those with a known latency
   double used_cores = 0, granted_cores = 0, suggested_cores = 0, freed_cores = 0;
   std::optional<double> freed_w;  // power of the freed cores if they were in use; no value if unknown
   std::vector<AnswerValues> answers;

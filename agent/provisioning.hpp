@@ -46,7 +46,7 @@ class Provisioning {
   void tell(const Sample& sample, const PodLevels& pod_levels = {}, const Margins& margins = {});
   // Minutes of services and VMs that ended, as received in the last tell().
   const std::vector<LimitMinute>& minutes() const { return minutes_; }
-  // From the last answered tick. If not connected, no orders are in force after 10 s.
+  // Values of the last answered tick. Without a connection, the actuator drops our orders after 10 s.
   const ProvisioningValues& values() const { return values_; }
 
  private:

@@ -10,7 +10,7 @@
 namespace wattle::agent {
 
 namespace {
-// One buffer for all reads; only the pages that are written become resident.
+// Size of the buffer for all reads; only the pages that are written become resident.
 constexpr std::size_t kScratch_bytes = 1 << 20;
 
 void index_below(const CgroupNode& node, std::uint64_t root, RootIndex& out) {

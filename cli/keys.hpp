@@ -16,7 +16,7 @@ struct KeysAction {
   int (*run)(const Invocation& invocation);
 };
 
-// keys token new|list|revoke`: tokens for the enrolment of nodes.
+// `keys token new|list|revoke`: tokens for the enrolment of nodes.
 void declare_tokens(CLI::App& keys, Arguments& arguments);
 // A new token and its line in the controller's file. `valid`: for example 15m or 7d.
 struct MadeToken {
@@ -28,7 +28,7 @@ Status add_token(const std::string& tokens_file, const EnrolToken& line);
 // Finds "token new" and so on; null for other names.
 const KeysAction* token_action(std::string_view name);
 
-// keys controller`: creates missing files of a controller's configuration.
+// `keys controller`: creates missing files of a controller's configuration.
 void declare_controller_keys(CLI::App& keys, Arguments& arguments);
 const KeysAction* controller_action(std::string_view name);
 

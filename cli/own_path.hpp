@@ -13,7 +13,7 @@
 
 namespace wattle::cli {
 
-// path` is absolute. Missing parts are not checked.
+// `path` is absolute. Missing parts are not checked.
 Status check_own_path(const std::string& path);
 
 }  // namespace wattle::cli

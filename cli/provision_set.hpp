@@ -14,7 +14,7 @@ inline constexpr std::string_view kSetAction = "set", kRestoreAction = "restore"
 void declare_cluster(CLI::App& command, Arguments& arguments);
 void declare_provision_set(CLI::App& command, bool sets, Arguments& arguments);
 int run_provision_set(const Invocation& invocation);
-// why`: includes the records in the cluster about the workload.
+// `why`: includes the records in the cluster about the workload.
 int run_provision_recorded(const Invocation& invocation);
 
 }  // namespace wattle::cli

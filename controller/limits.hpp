@@ -22,7 +22,7 @@ inline constexpr PeerLimits kTelemetryLimits{1024, 32 * kMiB, 256 * kMiB, 0.02, 
 inline constexpr double kQueriesShare = 0.25;
 // Time per turn for each of asks, telemetry and HTTP. A turn always does at least one item of each.
 inline constexpr Duration kSlice = std::chrono::milliseconds(10);
-// Longer work serves asks in between.
+// Longer work serves asks at this interval.
 inline constexpr Duration kBreath = std::chrono::microseconds(500);
 inline constexpr std::size_t kBreatheEvery = 32;  // pods, nodes
 // The largest clusters have fewer nodes.

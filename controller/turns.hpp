@@ -35,7 +35,7 @@ struct TurnsParts {
 class Turns {
  public:
   explicit Turns(TurnsParts parts);
-  // One turn calls these in this order.
+  // A turn of the loop calls these in this order.
   void asks();
   void telemetry();
   void query();

@@ -19,7 +19,8 @@ namespace wattle::agent {
 // Processor usage of one workload root, or the whole machine, over the interval.
 struct CpuUse {
   std::uint64_t cpu_us = 0;
-  // By socket (physical_package_id): cycles or us, with the same unit for all roots and the total. Empty if unknown.
+  // Usage by socket (physical_package_id): cycles or us, with the same unit for all roots and the total. Empty if
+  // unknown.
   std::span<const std::uint64_t> by_package;
 };
 

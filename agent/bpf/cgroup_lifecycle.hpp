@@ -35,7 +35,7 @@ class CgroupLifecycle {
   // `ring_bytes`: a power of two of whole pages.
   static Result<CgroupLifecycle> open_(std::uint32_t ring_bytes = kRing_bytes);
 
-  // In the order of removal. The result is valid until the next call.
+  // Returns them in the order of removal. The result is valid until the next call.
   std::span<const EndedCgroup> read();
   // Number of removals without room in the ring, since the start.
   std::uint64_t lost() const { return __atomic_load_n(lost_.span().data(), __ATOMIC_RELAXED); }

@@ -58,7 +58,7 @@ class KernelSignals {
             std::span<WorkloadValues> workloads);
   // Time of a cgroup that was removed since the last read; no value if not counted.
   std::optional<std::uint64_t> unread_on_cpu_ns(std::uint64_t cgroup_id) const;
-  // In the order of the last read's workloads, and for the node; valid until the next read.
+  // Returns the usage in the order of the last read's workloads, and of the node; valid until the next read.
   std::span<const PackageUse> package_use() const;
   const PackageUse& node_package_use() const;
   // Number of events without room in a table, since the start.

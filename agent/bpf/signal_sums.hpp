@@ -63,7 +63,7 @@ class SignalSums {
 
   explicit SignalSums(SignalTable table);
 
-  // roots_changed`: the index differs from that of the previous call.
+  // `roots_changed`: the index differs from that of the previous call.
   void read(std::uint64_t now_ns, const RootIndex& roots, bool roots_changed, const CyclesNow& cycles_now = {});
   const SignalTotals& node() const { return node_; }
   // Null if nothing of that root has been counted yet.

@@ -260,7 +260,7 @@ void EnergyMeter::add_remainder(std::uint64_t packages_uj) {
     }
     return;
   }
-  // With several platform domains it is unknown which one includes which packages.
+  // If there are several platform domains, their packages are unknown.
   const DomainEnergy* platform = nullptr;
   for (const auto& domain : readings_[*source]) {
     if (domain.kind != EnergyKind::psys) continue;

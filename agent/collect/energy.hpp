@@ -71,7 +71,7 @@ bool meets(std::optional<EnergySource> before, std::optional<EnergySource> now);
 class EnergyMeter {
  public:
   // Opens every source and all of its counters. Never fails: findings() reports lost sources.
-  // perf`: replaces the kernel's performance counters in a test.
+  // `perf`: replaces the kernel's performance counters in a test.
   static EnergyMeter open_(const AgentConfig& config, const std::optional<PerfPort>& perf = std::nullopt);
   EnergyMeter(EnergyMeter&&) noexcept = default;
   EnergyMeter& operator=(EnergyMeter&&) noexcept = default;
@@ -90,7 +90,7 @@ class EnergyMeter {
 
  private:
   static constexpr std::size_t kSources = 4, kKinds = 6;
-  // In the order of preference.
+  // Sources in the order of preference.
   static constexpr std::array<EnergySource, kSources> kOrder{EnergySource::rapl, EnergySource::perf, EnergySource::pcm,
                                                              EnergySource::hwmon};
   struct Idle {

@@ -42,8 +42,8 @@ struct EnergyDoubt {
 class EnergyCheck {
  public:
   using Source = std::pair<EnergySource, EnergyReadings*>;
-  // busy_core_s`: of all CPUs over the interval; no value if unknown, and then no counter is judged still.
-  // meter_lag`: the longest averaging time of a meter of the whole system.
+  // `busy_core_s`: of all CPUs over the interval; no value if unknown, and then no counter is judged still.
+  // `meter_lag`: the longest averaging time of a meter of the whole system.
   void judge(std::span<const Source> sources, Duration interval, std::optional<double> busy_core_s, Duration meter_lag,
              CollectErrors& errors);
   // The doubts of the last interval.

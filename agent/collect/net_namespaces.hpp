@@ -28,7 +28,7 @@ class NetNamespaces {
   static constexpr std::size_t kLooked = 256, kRead = 16, kMost = 1024;
   static constexpr Duration kListEvery = std::chrono::seconds(15);
 
-  // own_file`: the node's own net/snmp, below `proc`; processes in that namespace are counted there.
+  // `own_file`: the node's own net/snmp, below `proc`; processes in that namespace are counted there.
   std::uint64_t read(const Dir& proc, const std::string& own_file, MonoTime now, std::span<char> scratch);
   std::size_t size() const { return namespaces_.size(); }
 

@@ -50,7 +50,7 @@ class EnergyReservoir {
 class PcmWindows {
  public:
   enum class Seen { fresh, again, after_gap };
-  // body` is the answer at `now`; `interval` is the second that it covers.
+  // `body` is the answer at `now`; `interval` is the second that it covers.
   Seen see(std::string_view body, Duration interval, MonoTime now);
 
  private:

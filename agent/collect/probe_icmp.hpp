@@ -44,7 +44,7 @@ Result<PingSocket> open_ping(IpFamily family);
 // Sends one target's echoes, one at a time, over IPv4 or IPv6.
 class Pinger {
  public:
-  // identifier` distinguishes its raw sockets from others. Fails if neither family is available.
+  // `identifier` distinguishes its raw sockets from others. Fails if neither family is available.
   static Result<Pinger> open_(std::uint16_t identifier);
   bool raw() const { return (four_.fd.valid() ? four_ : six_).raw; }
   // Sends the next echo and forgets the previous one; returns 0 or an errno. EAFNOSUPPORT: there is no socket of that

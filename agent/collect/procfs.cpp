@@ -266,7 +266,7 @@ bool Procfs::real_disk(std::string_view name) {
                                                              "sr",   "fd",  "drbd", "bcache", "zd"};
   bool real = std::none_of(kStacked.begin(), kStacked.end(), [&](auto prefix) { return name.starts_with(prefix); });
   if (real && sys_ && sys_->exists("block")) {
-    // One path of a disk with several (nvme0c0n1) is hidden; a disk on top of others has slaves.
+    // Each path of a multipath disk (nvme0c0n1) is hidden; a disk on top of others has slaves.
     const auto disk = sys_->open_dir("block/" + in_sys);
     const auto hidden = disk ? disk->read_file("hidden") : Result<std::string>("");
     const auto slaves = disk ? disk->open_dir("slaves") : Result<Dir>(fail(Errc::not_found, in_sys, "no such disk"));
@@ -340,7 +340,7 @@ void Procfs::read(NodeCounters& now, const Clock& clock, std::span<char> scratch
   now.disk_used_ratio.reset();
   struct statvfs fs {};
   if (!disk_path_.empty() && ::statvfs(disk_path_.c_str(), &fs) == 0) {
-    // As in df: blocks reserved for root are neither used nor available.
+    // Same as df: blocks reserved for root are neither used nor available.
     const double used = static_cast<double>(fs.f_blocks - fs.f_bfree);
     const double usable = used + static_cast<double>(fs.f_bavail);
     if (usable > 0) now.disk_used_ratio = used / usable;

@@ -36,7 +36,7 @@ struct MemoryReading {
   std::uint64_t available_bytes = 0;
 };
 
-// One interface (in: received, out: sent) or one disk (in: read, out: written).
+// Counters of an interface (in: received, out: sent) or a disk (in: read, out: written).
 struct IoCounters {
   std::string name;
   std::uint64_t in_bytes = 0;

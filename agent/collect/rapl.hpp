@@ -73,7 +73,7 @@ class Rapl {
  public:
   // Opens every counter, so that it can be read after capabilities are dropped.
   static Result<Rapl> open_(const Roots& roots);
-  // raw_uj`: label and counter of the readable zones.
+  // `raw_uj`: label and counter of the readable zones.
   void read(EnergyReadings& out, std::vector<std::pair<std::string, std::uint64_t>>& raw_uj, const Clock& clock,
             std::span<char> scratch, CollectErrors& errors);
   std::size_t zone_count() const { return zones_.size(); }

@@ -13,16 +13,17 @@
 
 namespace wattle::cli {
 
-// scheduler_tag`: version of the second kube-scheduler; empty: the chart uses the cluster's.
+// `scheduler_tag`: version of the second kube-scheduler; empty: the chart uses the cluster's.
 std::vector<Finding> judge_version(const OrderedJson& version, const std::string& scheduler_tag);
-// wanted`: the storage class in the values for the controller's volume; empty: the cluster's default.
+// `wanted`: the storage class in the values for the controller's volume; empty: the cluster's default.
 std::vector<Finding> judge_storage(const std::vector<OrderedJson>& classes, const std::string& wanted);
 std::vector<Finding> judge_nodes(const std::vector<OrderedJson>& nodes);
-// found` has no value if the namespace does not exist yet; `level` is the Pod Security level that its pods need.
+// `found` has no value if the namespace does not exist yet; `level` is the Pod Security level that its pods need.
 std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,
                                      const std::optional<wattle::OrderedJson>& found);
-// refusal`: the API server's refusal of a dry-run pod with a system-* priority in that namespace; no value if it admits
-// the pod. quota`: the chart makes a ResourceQuota for such pods.
+// `refusal`: the API server's refusal of a dry-run pod with a system-* priority in that namespace; no value if it
+// admits the pod.
+// `quota`: the chart makes a ResourceQuota for such pods.
 std::vector<Finding> judge_priority(const std::string& name_space, const std::optional<std::string>& refusal,
                                     bool quota);
 

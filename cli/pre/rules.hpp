@@ -11,7 +11,7 @@
 namespace wattle::cli {
 
 void judge_weight(Findings& out, const std::string& name, std::optional<double> weight);
-// text`: for example "200ms"; no value: kube-scheduler's default of 5 s.
+// `text`: for example "200ms"; no value: kube-scheduler's default of 5 s.
 void judge_timeout(Findings& out, const std::string& name, const std::optional<std::string>& text);
 // No value and 0 mean adaptive.
 void judge_sampling(Findings& out, const std::string& name, std::optional<double> percentage);

@@ -14,7 +14,7 @@
 
 namespace wattle::cli {
 
-// beside`: the other files under examination, one of which a manifest's --config should name.
+// `beside`: the other files under examination, one of which a manifest's --config should name.
 std::vector<Finding> judge_scheduler(const std::vector<OrderedJson>& documents, const std::string& where,
                                      const std::vector<std::string>& beside = {});
 

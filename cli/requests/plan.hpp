@@ -41,7 +41,7 @@ struct Verdict {
   bool foreign = false;      // another client wrote the current values
 };
 
-// before` null: we never wrote to the pod.
+// `before` null: we never wrote to the pod.
 Verdict plan_pod(const OrderedJson& pod, const Advice& advice, const PodRecord* before, const PlanOptions& options);
 
 // Returns whether the kubelet reports that the container has the requested resources; a kubelet that does not report

@@ -34,7 +34,7 @@ struct SetOptions {
   std::int64_t now_s = 0;
 };
 
-// document`: the controller's, for this namespace.
+// `document`: the controller's, for this namespace.
 Result<std::vector<PodDone>> set_requests(Cluster& cluster, const std::string& name_space, const OrderedJson& document,
                                           const SetOptions& options);
 // Restores earlier requests, and excludes the workload from later passes except by hand. A state is "restored", "kept"

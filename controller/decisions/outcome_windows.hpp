@@ -26,7 +26,8 @@ class OutcomeWindows {
   void pod_gone(const std::string& pod_uid, const std::string& node, bool final = true);
   // The pod could not start, or keep running, there.
   void pod_failed(const std::string& pod_uid, const std::string& node, std::string_view how);
-  // Adds a record of the node whose interval ended at `at`. `ahead`: older records will follow. Removes and returns the
+  // Adds a record of the node, with an interval that ended at `at`. `ahead`: older records will follow. Removes and
+  // returns the
   // windows that this completes, by decision.
   std::vector<SettleWindow> add(const std::string& node, const Record& record, MonoTime at, bool ahead, MonoTime now);
   // Removes and returns the windows that have expired.

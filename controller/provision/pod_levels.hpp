@@ -22,7 +22,7 @@ class PodLevels {
   // Call again when the pod changes.
   void described(const kube::Pod& pod);
   void left(const std::string& uid);
-  // By UID, for wire::Ack.
+  // Returns levels by UID, for wire::Ack.
   std::map<std::string, std::string> of(const std::string& node) const;
 
  private:

@@ -55,7 +55,8 @@ class ReplicaBook {
   ReplicaBook(const Clock& clock, const TrafficSource& traffic, OwnerOf owner_of)
       : clock_(clock), traffic_(traffic), owner_of_(std::move(owner_of)) {}
 
-  // elsewhere(): the pod has no node yet, or a node without an agent. left(): that has ended.
+  // elsewhere(): the pod has no node yet, or a node without an agent. left(): the pod has ended, or now has a node with
+  // an agent.
   void elsewhere(const kube::Pod& pod);
   void left(const std::string& uid);
   // Updates all workloads once a minute. Calls `breathe` periodically.

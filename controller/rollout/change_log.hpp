@@ -30,7 +30,7 @@ class ChangeLog {
   Result<std::optional<Change>> last();
   // Sets time and number of the change, and writes it.
   Status record(Change& change);
-  // As record(), but the change applies even if the file cannot be written: then it is logged and waits for
+  // Same as record(), but the change applies even if the file cannot be written: then it is logged and waits for
   // write_late().
   void record_anyway(Change& change);
   // Writes the unwritten changes; does nothing if there are none.

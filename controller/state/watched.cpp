@@ -28,7 +28,7 @@ void ClusterState::judge(Node& node) {
 
 bool ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) {
   Pod& pod = pods_[spec.uid];
-  // Its scheduler gave up the chosen node. A condition that was set before says nothing about the last choice.
+  // The scheduler gave up the chosen node. A condition that was already set says nothing about the last choice.
   const bool given_up = unschedulable && !pod.unschedulable && !pod.in_flight_to.empty();
   if (given_up) land(spec.uid);
   unlist(pod);

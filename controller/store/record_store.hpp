@@ -25,7 +25,7 @@ struct StoreGap {
   bool operator==(const StoreGap&) const = default;
 };
 
-// One record of a node. Without bytes, only a gap, which ends at the mark.
+// A record of a node. Without bytes it is only a gap, which ends at the mark.
 struct StoreItem {
   std::string node;
   RecordMark mark;

@@ -1,4 +1,4 @@
-// page_change: the only request by which the page changes the cluster: the mode, and the limit of waiting.
+// page_change: the only request that lets the page change the cluster: the mode, and the limit of waiting.
 // Rules    requires the operator's token with each request, as a bearer token; cookies and the viewers' token are not
 //          accepted. Requires the header that only a script of this page can set, and this origin if the browser
 //          reports one (Sec-Fetch-Site, otherwise Origin against Host: Fetch Metadata, RFC 6454). The body is JSON with

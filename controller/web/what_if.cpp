@@ -26,7 +26,7 @@ bool of_reward(const std::string& name) {
          name.starts_with("weight.");
 }
 
-// One variant of the request.
+// A variant of the request.
 struct Question {
   placement::PodSpec pod;
   std::vector<std::string> candidates;
