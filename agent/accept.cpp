@@ -11,9 +11,10 @@ namespace wattle::agent {
 namespace {
 
 using Report = OrderedJson;
-// What two counters of one thing may differ by, and a sum of two loads from both at once: clock and temperature change with the load.
+// Tolerances: for two counters of one quantity, and for the sum of two loads against both together, because clock and
+// temperature change with the load.
 constexpr double kCountersApart = 0.05, kTogetherApart = 0.25, kOwnCores = 0.05;
-// Less above idle than this says nothing about loads.
+// A smaller rise over idle is too small to evaluate.
 constexpr double kLeastRise_w = 1;
 
 std::string_view kind_name(EnergyKind kind) {
@@ -109,7 +110,7 @@ AcceptTally::Verdict AcceptTally::conserved() const {
   return out;
 }
 
-// Each two sources that know one kind of domain. A platform's meter has all that packages and DRAM have, and more.
+// Compares each two sources for one kind of domain. A platform's meter includes at least packages and DRAM.
 std::vector<AcceptTally::Verdict> AcceptTally::counters() const {
   std::vector<Verdict> out;
   const auto sums = all_phases().by_source;
@@ -170,7 +171,7 @@ std::vector<AcceptTally::Verdict> AcceptTally::attributed() const {
       const double rise_w = *power_w - *idle;
       verdict.found = figure(given_w) + " W given, " + figure(rise_w) + " W above idle, " +
                       figure(static_cast<double>(alone.load_usage_us[load]) * 1e-6 / alone.seconds, 2) + " cores";
-      // Idle power may be shared out too: never more than all that was used, and not less than half of the rise.
+      // Attributed power may include idle power: at most the total power, and at least half of the rise.
       if (rise_w >= kLeastRise_w) verdict.good = given_w >= rise_w / 2 && given_w <= *power_w;
     }
     out.push_back(std::move(verdict));
@@ -202,7 +203,7 @@ bool AcceptTally::accepted() const {
   return std::none_of(all.begin(), all.end(), [](const Verdict& one) { return one.good == false; });
 }
 
-// Of findings only what they are of: why one is lost names paths, addresses and hosts.
+// Contains only the sources of findings, because reasons may contain paths, addresses and hosts.
 std::string AcceptTally::json() const {
   Report sources = Report::object(), phases = Report::array(), judged = Report::array();
   for (const Finding& one : findings_) sources[one.source] = one.ok ? "ok" : "lost";

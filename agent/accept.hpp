@@ -1,7 +1,9 @@
-// accept: what this machine's counters are worth: one report of a run with known loads, alone and together.
-// Source   the sampler's ticks, and what every source of energy told at each, also those that are not in the sum
-// Gives    per phase watts and use; conservation, tick by tick; counters against each other; loads together against alone; who was given what;
-//          the agent's own cost. Text to read and JSON to post: no name of a machine, user or workload and no address is in either
+// accept: evaluates this machine's energy counters: one report of a run with known loads, alone and together.
+// Source   the sampler's ticks, and the readings of every energy source at each tick, including those that are not in
+//          the sum
+// Gives    per phase power and usage; conservation, tick by tick; counters against each other; loads together against
+//          alone; attribution; the agent's own cost. The report is text to read and JSON to post, without names of
+//          machines, users or workloads and without addresses
 // Units    watts, seconds, cores; energy in integer microjoules
 // Threads  values; single owner
 #pragma once
@@ -19,7 +21,8 @@
 
 namespace wattle::agent {
 
-// The loads: integers in registers, and memory that is larger than caches. Each is a workload of its own name where a cgroup can be made.
+// The loads: integer work in registers, and memory that exceeds the caches. Each is a workload with its own name if a
+// cgroup can be made.
 inline constexpr std::array<std::string_view, 2> kLoadNames{"cpu", "memory"};
 
 struct AcceptPhase {
@@ -36,7 +39,7 @@ struct PhaseSums {
   std::uint64_t energy_uj = 0, energy_ticks = 0, idle_uj = 0, unattributed_uj = 0, workloads_uj = 0;
   std::array<std::uint64_t, 2> load_uj{};
   std::array<std::uint64_t, 2> load_usage_us{};
-  // By source and kind of domain ("rapl package"): only ticks in which all domains of that kind were told whole.
+  // Sums by source and kind of domain ("rapl package"): only ticks with complete readings of all domains of that kind.
   std::map<std::string, std::pair<std::uint64_t, double>> by_source;  // uJ, seconds
   double own_cpu_s = 0;
 
@@ -47,23 +50,24 @@ class AcceptTally {
  public:
   AcceptTally(std::vector<Finding> findings, std::string processor, std::string kernel)
       : findings_(std::move(findings)), processor_(std::move(processor)), kernel_(std::move(kernel)) {}
-  // `phase` of kAcceptPhases; `all` of every source at this tick; `own_cpu_s` of this process since its start.
+  // `phase`: index into kAcceptPhases; `all`: readings of every source at this tick; `own_cpu_s`: of this process since
+  // its start.
   void take(std::size_t phase, const Sample& sample, const EveryReading& all, double own_cpu_s);
-  // A load could not be made a workload of its own, and why.
+  // A load could not get its own workload, and why.
   void without_workloads(std::string why) { no_workloads_ = std::move(why); }
-  // No load was run at all: what phases took says nothing of loads.
+  // No load ran, so the phases say nothing about loads.
   void without_loads(const std::string& why) { no_loads_ = no_workloads_ = why; }
   void own_memory(std::uint64_t bytes) { own_memory_bytes_ = bytes; }
 
   std::string json() const;
   std::string text() const;
-  // Nothing that was looked at is wrong; what could not be looked at is not.
+  // Returns true if no check failed; skipped checks do not count.
   bool accepted() const;
 
  private:
   struct Verdict {
     std::string what, found;
-    std::optional<bool> good;  // nothing: it could not be looked at
+    std::optional<bool> good;  // no value: skipped
   };
   std::vector<Verdict> verdicts() const;
   Verdict conserved() const;

@@ -26,7 +26,7 @@ namespace wattle::agent {
 
 namespace {
 
-constexpr std::size_t kStreamedBytes = 64 << 20;  // of each thread: more than a last cache has for one core
+constexpr std::size_t kStreamedBytes = 64 << 20;  // per thread: more than a core's share of the last-level cache
 constexpr int kBetweenLooks_ms = 5;
 constexpr char kEndOrder = 'e';
 
@@ -51,7 +51,7 @@ void stream_memory(const std::atomic<bool>& on) {
   }
 }
 
-// In the child: '1' burns, '0' rests, kEndOrder and the end of the pipe end it.
+// Runs in the child: '1' starts the load, '0' pauses it; kEndOrder or the end of the pipe ends it.
 [[noreturn]] void serve_load(std::size_t load, int orders, unsigned threads) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::atomic<bool> on{false};
@@ -76,7 +76,7 @@ void stream_memory(const std::atomic<bool>& on) {
 
 class Load {
  public:
-  // Before any thread is started.
+  // Call before any thread starts.
   static Result<Load> start(std::size_t which, unsigned threads) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, "a pipe");
@@ -97,16 +97,16 @@ class Load {
   Load& operator=(Load&&) = delete;
   ~Load() {
     if (pid_ == 0) return;
-    // Closing alone is not seen: who was started later has a copy of this end.
+    // Closing the pipe is not enough: processes started later have a copy of this end.
     order(kEndOrder);
     orders_ = Fd();
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    // The kernel lets go of the last process some time after it was waited for.
+    // The cgroup stays busy for some time after its last process was reaped.
     for (int i = 0; !folder_.empty() && ::rmdir(folder_.c_str()) != 0 && errno == EBUSY && i < 1000; ++i)
       ::poll(nullptr, 0, kBetweenLooks_ms);
   }
-  // Why it has none; empty: it has.
+  // Moves the load into its own cgroup. Returns an error text; empty on success.
   std::string own_cgroup(const std::string& root) {
     const std::string folder = root + "/wattle-accept-" + std::string(kLoadNames[which_]) + ".service";
     if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return std::strerror(errno);
@@ -150,7 +150,7 @@ std::string processor_of(const Roots& roots) {
   return model && !model->name.empty() ? model->name : "unknown processor";
 }
 
-// The numbers alone: what a distribution or a person appended may be a name.
+// Returns only the numbers: a suffix of a distribution or a person may contain a name.
 std::string kernel_version() {
   utsname about{};
   if (::uname(&about) != 0) return "unknown";
@@ -186,7 +186,7 @@ Result<bool> run_accept(AgentConfig config, const AcceptOptions& options, const 
     const Sample& sample = sampler.tick();
     tally.take(phase, sample, sampler.energy_meter().every_reading(), own_cpu_s());
   };
-  look(0);  // where the first interval begins
+  look(0);  // start of the first interval
   for (std::size_t phase = 0; phase < kAcceptPhases.size(); ++phase) {
     std::cerr << "accept: " << phase + 1 << " of " << kAcceptPhases.size() << ": " << kAcceptPhases[phase].name << ", "
               << seconds(config.tick) * static_cast<double>(ticks) << " s\n";

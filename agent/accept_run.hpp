@@ -1,6 +1,7 @@
-// accept_run: `wattle-agent accept`: this machine through the phases of accept.hpp.
-// Loads    processes of our own, in cgroups of their own where those can be made; they end with this one, and their cgroups go
-// Errors   what the sampler needs; what cannot be written. A captured tree gets no load: its machine is not this one
+// accept_run: implements `wattle-agent accept`: runs this machine through the phases of accept.hpp.
+// Loads    child processes, in their own cgroups if those can be made; both are removed at the end
+// Errors   those of the sampler; a report that cannot be written. On a captured tree no load runs, because it describes
+//          another machine
 // Threads  the caller's
 #pragma once
 
@@ -14,11 +15,11 @@ namespace wattle::agent {
 
 struct AcceptOptions {
   Duration phase = std::chrono::minutes(2);
-  std::string report;  // JSON goes there as well; empty: nowhere
-  bool json = false;   // in place of text on standard output
+  std::string report;  // file for the JSON; empty: none
+  bool json = false;   // print JSON instead of text
 };
 
-// True: accepted.
+// Returns true if accepted.
 Result<bool> run_accept(AgentConfig config, const AcceptOptions& options, const Clock& clock);
 
 }  // namespace wattle::agent

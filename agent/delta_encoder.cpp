@@ -11,12 +11,13 @@ namespace wattle::agent {
 namespace {
 constexpr std::uint64_t kAllEvery = 60;
 
-// At most, in msgpack: 33 numbers of up to 9 bytes, the heads of their groups, and the name; of a container two and its id.
+// Upper bound in msgpack: 33 numbers of up to 9 bytes, the heads of their groups, and the name; per container two
+// numbers and its id.
 std::size_t encoded_bytes(const WorkloadValues& values) {
   return 320 + values.name.size() + values.containers.size() * (20 + kContainerIdBytes);
 }
 
-// How a number takes part in at_rest().
+// Role of a number in at_rest().
 enum class Part { level, count, now_and_then, mean };
 
 template <class F>
@@ -64,7 +65,7 @@ DeltaEncoder::Resting DeltaEncoder::resting_of(const WorkloadValues& values) {
   return resting;
 }
 
-// What is told only now and then may be told as 0.
+// A value that is reported only sometimes may be reported as 0.
 bool DeltaEncoder::tells(const WorkloadValues& values, const Resting& resting) {
   bool still = !values.ended;
   for_each_number(values, [&](Part part, const auto& number) {
@@ -84,7 +85,8 @@ void DeltaEncoder::thin(const Record& whole, const std::function<void(const Reco
   ++tick_;
   auto listed = changed(whole);
   bool all = std::exchange(all_, false) || ++since_all_ >= kAllEvery;
-  // The listener has added an ended root's levels to those of its name: the others of that name are listed next time too.
+  // The receiver adds an ended root's levels to those of its name, so the other roots of that name are listed next
+  // time, too.
   std::unordered_set<std::string_view> ended;
   for (const WorkloadValues* values : listed)
     if (values->ended) ended.insert(values->name);
@@ -98,7 +100,7 @@ void DeltaEncoder::thin(const Record& whole, const std::function<void(const Reco
     sent.again = ended.contains(values->name);
     sent.tick = tick_;
   }
-  // One that is told of and is not here any more has gone without a last word.
+  // A sent root that is missing now disappeared without a final value.
   const auto gone = std::erase_if(sent_, [&](const auto& item) { return item.second.tick != tick_; });
   all = all || gone > 0;
   if (all) {
@@ -118,7 +120,7 @@ void DeltaEncoder::thin(const Record& whole, const std::function<void(const Reco
   }
 }
 
-// Those that do not tell what they would tell at rest, and those that share a name with them.
+// Returns the roots whose values differ from their resting values, and all roots that share a name with them.
 std::vector<const WorkloadValues*> DeltaEncoder::changed(const Record& whole) {
   std::vector<const WorkloadValues*> listed;
   std::unordered_set<std::string_view> names;
@@ -139,7 +141,7 @@ std::vector<const WorkloadValues*> DeltaEncoder::changed(const Record& whole) {
   return listed;
 }
 
-// Orders them by name if they are too many for one record, and gives the end of each record's.
+// Sorts by name if they exceed one record, and returns the end of each record.
 std::vector<std::size_t> DeltaEncoder::cut(std::vector<const WorkloadValues*>& listed) const {
   std::size_t bytes = 0;
   for (const WorkloadValues* values : listed) bytes += encoded_bytes(*values);

@@ -1,8 +1,9 @@
-// delta_encoder: what of a record needs telling, and in how many records.
-// Rule     A workload root is listed when it did something or changed since it was last listed (see at_rest); all are
-//          listed in the first record, every 60th, after tell_all(), and when one went without a last word. Roots of one
-//          name go together, since the controller adds them up. More than fits a message goes in several records
-// Seq      records get numbers of their own, from 1: an interval may take several
+// delta_encoder: selects the parts of a record that must be sent, and splits them into records.
+// Rule     a workload root is listed if it was active or changed since it was last listed (see at_rest). All are listed
+//          in the first record, in every 60th, after tell_all(), and if one disappeared without a final value. Roots
+//          with the same name are listed together, because the controller sums them. If they exceed a message, they are
+//          split into several records
+// Seq      records have their own numbers, from 1: an interval may take several
 // Cost     one comparison per root and tick;  Threads  single owner
 #pragma once
 
@@ -19,24 +20,24 @@ namespace wattle::agent {
 
 class DeltaEncoder {
  public:
-  // A record's workloads take at most `most_bytes` once encoded: half a message, the rest is for node values and probes.
+  // `most_bytes`: limit of a record's encoded workloads: half a message; the rest is for node values and probes.
   explicit DeltaEncoder(std::size_t most_bytes = std::size_t{512} << 10) : most_bytes_(most_bytes) {}
   std::vector<Record> thin(const Record& whole);
-  // The same one by one, each until `tell` returns: all at once are megabytes on a large node.
+  // Passes the same records one by one, each valid until `tell` returns: on a large node all together are megabytes.
   void thin(const Record& whole, const std::function<void(const Record&)>& tell);
-  // The next record lists all: whoever hears it may know nothing.
+  // Lists all roots in the next record, for a receiver without earlier ones.
   void tell_all() { all_ = true; }
 
  private:
-  // What a root would tell at rest. An id is always the same root's, of the same name and kind; counts are 0 at rest.
+  // Values of a root at rest. An id always belongs to the same root, with the same name and kind; counts are 0 at rest.
   struct Resting {
-    std::uint32_t told = 0;                 // which of its numbers are not absent
+    std::uint32_t told = 0;                 // bit set of the numbers that have values
     std::array<std::uint64_t, 4> levels{};  // memory_bytes, pids, memory_anon_bytes, memory_file_bytes
     bool operator==(const Resting&) const = default;
   };
   struct Sent {
     Resting resting;
-    bool again = false;  // to be listed whatever it tells
+    bool again = false;  // must be listed in any case
     std::uint64_t tick = 0;
   };
   static Resting resting_of(const WorkloadValues& values);

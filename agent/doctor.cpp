@@ -52,7 +52,7 @@ std::vector<Finding> examine_procfs(const AgentConfig& config) {
 
 std::vector<Finding> examine_psi(const AgentConfig& config) {
   const auto proc = Dir::open_(config.roots.proc);
-  if (!proc) return {};  // told as "proc"
+  if (!proc) return {};  // reported as "proc"
   const auto text = proc->read_file("pressure/cpu");
   if (!text) return {lost("psi", text.error(), true, "needs a kernel with CONFIG_PSI; boot with psi=1")};
   if (!parse_psi(*text).some_us)
@@ -60,7 +60,8 @@ std::vector<Finding> examine_psi(const AgentConfig& config) {
   return {usable("psi", proc->path() + "/pressure")};
 }
 
-// The folder of a kubelet's pods, directly below a hierarchy: "kubepods", "kubepods.slice", or below the kubelet's own root.
+// Returns the folder of a kubelet's pods, directly below a hierarchy: "kubepods", "kubepods.slice", or below the
+// kubelet's own root.
 std::optional<std::string> kubepods_of(const Dir& hierarchy) {
   const auto entries = hierarchy.list();
   if (!entries) return std::nullopt;
@@ -76,7 +77,7 @@ std::optional<std::string> kubepods_of(const Dir& hierarchy) {
   return std::nullopt;
 }
 
-// Pods that a kubelet keeps on cgroup v1, while we read v2.
+// Finds pods that a kubelet keeps on cgroup v1, because the agent reads only v2.
 std::optional<Finding> pods_of_v1(const Roots& roots, const Dir* v2) {
   if (v2 != nullptr && kubepods_of(*v2)) return std::nullopt;
   for (const Dir& hierarchy : open_v1_roots(roots))
@@ -113,7 +114,7 @@ std::vector<Finding> examine_cgroup(const AgentConfig& config) {
 
 std::vector<Finding> examine_cgroup_sweep(const AgentConfig& config) {
   const auto root = open_cgroup_root(config.roots);
-  if (!root || config.roots.captured) return {};  // told as "cgroup"
+  if (!root || config.roots.captured) return {};  // reported as "cgroup"
   std::vector<Finding> out{finding_of(CgroupSweep::open_(*root), *root)};
   if (config.bpf.enabled) out.push_back(finding_of(CgroupLifecycle::open_()));
   return out;

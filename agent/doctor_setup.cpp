@@ -1,4 +1,4 @@
-// What an operator would want to know of a configuration and a machine before the agent is started for good.
+// doctor_setup: checks the configuration and the machine before the agent is started for good.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,9 +17,9 @@
 namespace wattle::agent {
 
 namespace {
-// 2024-01-01: a wall clock before it was never set.
+// 2024-01-01: an earlier wall clock was never set.
 constexpr std::int64_t kPlausible_ns = 1'704'067'200'000'000'000;
-// One descriptor per cgroup of a busy node, and some per workload.
+// Enough for one descriptor per cgroup of a busy node, and some per workload.
 constexpr rlim_t kDescriptors = 16'384;
 constexpr std::chrono::seconds kConnect{5};
 
@@ -35,7 +35,7 @@ Status writable(const std::string& folder) {
   return {};
 }
 
-// Reaches the controller as the link does: by name, over every address, with a handshake.
+// Connects to the controller as the link does: by name, over every address, with a handshake.
 Status reach(const ControllerConfig& controller) {
   transport::ClientOptions options;
   options.endpoint = controller.endpoint;
@@ -58,7 +58,7 @@ Status reach(const ControllerConfig& controller) {
   }
 }
 
-// What ends within a month is of use today, and is told in time.
+// A certificate that ends within a month is still usable, but is reported in time.
 Finding certificate_finding(const std::string& file, WallTime now) {
   const auto end = http::certificate_file_end(file);
   if (!end) return lost("certificate", end.error());

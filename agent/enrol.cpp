@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::seconds(300);
-// At an installation agents are there long before the controller, whose image is larger and whose volume comes later
+// During an installation agents start long before the controller, whose image is larger and whose volume arrives later
 constexpr Duration kLongestUnanswered = std::chrono::seconds(30);
 constexpr Duration kQuiet = std::chrono::seconds(10);  // the controller reads its list within two
 constexpr std::size_t kMaxAnswer = 64 << 10;
@@ -101,7 +101,7 @@ void Enroller::run() {
       span = kFirstPause;
       pause(kQuiet);
       const std::lock_guard lock(mutex_);
-      asked_ = false;  // what was asked meanwhile was of before
+      asked_ = false;  // requests during the attempt are answered by it
       continue;
     }
     if (told.note(tried.error().message(), clock_.mono()))

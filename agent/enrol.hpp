@@ -1,10 +1,11 @@
-// enrol: has this agent's key allowed by the controller, over HTTPS, with a token from a file.
-// Source   docs/reference/api.md, "Enrolment"; the token is read anew at each try, so that a projected one may be renewed
+// enrol: requests the controller to allow this agent's key, over HTTPS, with a token from a file.
+// Source   docs/reference/api.md, "Enrolment"; reads the token for each attempt, so that a projected one may be renewed
 // Gives    the controller's public keys, written to `server_key_file`
-// Errors   not_found and denied (token, authority), unavailable and timeout (nobody answers), denied and conflict (the controller refuses,
-//          with its mend); an Enroller logs them, once a minute each, and tries again: after 1 s, then up to half a minute
-//          where nobody answers, up to five minutes where the controller refuses
-// Threads  enrol_once() blocks for seconds at most; an Enroller has a thread of its own, its functions are one owner's
+// Errors   not_found and denied (token, authority), unavailable and timeout (no answer), denied and conflict (refused
+//          by the controller, with its mend). An Enroller logs each at most once a minute and retries: after 1 s, then
+//          at intervals up to half a minute without an answer, and up to five minutes after a refusal
+// Threads  enrol_once() blocks for up to some seconds; an Enroller has its own thread, and its functions have a single
+//          caller
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@
 
 namespace wattle::agent {
 
-// This agent's public key; its pair is made if it is not there.
+// Returns this agent's public key; creates the key pair if it is missing.
 Result<std::string> own_public_key(const std::string& key_file);
 Result<transport::ServerKeys> enrol_once(const EnrolConfig& config, const std::string& node,
                                          const std::string& public_key);
@@ -34,9 +35,10 @@ class Enroller {
   Enroller(const Enroller&) = delete;
   Enroller& operator=(const Enroller&) = delete;
   ~Enroller();
-  // The controller does not know us. Nothing new while it is tried, and for a while after it was told that it does.
+  // Requests an enrolment, because the controller does not know the key. Ignored during an attempt, and for a while
+  // after a success.
   void ask();
-  // How often it was told that our key is allowed.
+  // Number of successful enrolments.
   std::uint64_t done() const { return done_; }
 
  private:

@@ -1,4 +1,4 @@
-// finding: what a source, program or privilege of this node was found to be.
+// finding: the state of a source, program or privilege of this node.
 // Gives    one line for people and for Hello: "rapl: lost: /sys/class/powercap: No such file or directory (mend)"
 // Threads  values
 #pragma once
@@ -14,10 +14,10 @@ namespace wattle::agent {
 struct Finding {
   std::string source;  // "rapl", "cgroup", "psi"
   bool ok = false;
-  bool optional = true;  // the agent is of use without it
-  std::string why;       // what was found, or what is wrong
-  std::string mend;      // empty when ok, or when nothing can be done
-  bool absent = false;   // not ok, and this machine never had it
+  bool optional = true;  // the agent is useful without it
+  std::string why;       // the result, or the problem
+  std::string mend;      // empty if ok, or if no fix is known
+  bool absent = false;   // not ok, and the machine has no such source
 
   const char* state() const { return ok ? "ok" : absent ? "absent" : "lost"; }
 
@@ -27,11 +27,11 @@ struct Finding {
 inline Finding usable(std::string source, std::string why, bool optional = true) {
   return {std::move(source), true, optional, std::move(why), ""};
 }
-// Not on this machine, and nothing to fix.
+// The machine does not have it, and there is nothing to fix.
 inline Finding absent(std::string source, const Error& error) {
   return {std::move(source), false, true, error.subject + ": " + error.what, "", true};
 }
-// The error's own mend, unless a better one is known.
+// Uses the error's own mend unless one is given.
 Finding lost(std::string source, const Error& error, bool optional = true, std::string mend = {});
 
 }  // namespace wattle::agent

@@ -1,9 +1,9 @@
-// incarnation: a number that rises at each start of the agent on this node, so that its records are never taken for
-// older ones.
+// incarnation: a number that increases at each start of the agent on this node, so that new records are never mistaken
+// for older ones.
 // Source   <state_dir>/incarnation, one decimal number, written atomically
-// Gives    the largest of the last one + 1, the Unix time in seconds and `at_least`: a lost or damaged file, or a clock that
-//          was set back, still rises
-// Errors   denied or io when it cannot be kept
+// Gives    the largest of the last one + 1, the Unix time in seconds and `at_least`, so that it increases even if the
+//          file is lost or damaged, or the clock was set back
+// Errors   denied or io if the file cannot be written
 // Threads  single owner
 #pragma once
 
@@ -16,12 +16,12 @@
 
 namespace wattle::agent {
 
-// The directory for what outlives the agent, made if it is not there.
+// Creates the directory for the agent's persistent state if it is missing.
 Status make_state_dir(const std::string& state_dir);
 
 struct Incarnation {
   std::uint64_t number = 0;
-  std::optional<Error> healed;  // what was wrong with the file, which is written anew
+  std::optional<Error> healed;  // the problem of the file, which is rewritten
 };
 Result<Incarnation> next_incarnation(const std::string& state_dir, WallTime now, std::uint64_t at_least = 0);
 

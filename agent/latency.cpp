@@ -10,7 +10,7 @@ constexpr std::size_t kMaxPageBytes = 2 << 20;
 }  // namespace
 
 void LateRequestSum::add(const LateRequests& reading) {
-  // A page is written while requests end, so that its lines may be of different moments.
+  // A page is written while requests end, so its lines may be from different moments.
   if (last_ && reading.count >= last_->count) {
     const std::uint64_t count = reading.count - last_->count;
     sum_.count += count;
@@ -39,7 +39,7 @@ struct Latency::Page {
   http::Client client;
   MonoTime due;
   bool told_lost = false, told_found = false;
-  LateRequestSum requests;  // this and `known`: under mutex_
+  LateRequestSum requests;  // guarded by mutex_, as is `known`
   bool known = false;
 };
 

@@ -1,10 +1,10 @@
-// latency: asks services for how many of their requests took longer than a target, from their own pages of metrics.
-// Source   GET of a page on a loopback address, as configured (provisioning.latency); latency_histogram.hpp reads it
-// Gives    sums since the agent started, per workload; a service that starts anew is counted on from there
-// Rules    each page every 10 s, one after the other; one that failed after a minute; a second each to connect and to answer,
-//          2 MiB; redirects are not followed
-// Errors   a page that cannot be had, or is none, makes its workload's latency unknown until it is there again; told once
-// Threads  a thread of its own that asks; totals() any
+// latency: reads from services' metrics pages how many requests exceeded a target.
+// Source   GET of a page on a loopback address, as configured (provisioning.latency); latency_histogram.hpp parses it
+// Gives    sums since the agent started, per workload; continues when a service restarts
+// Rules    each page every 10 s, one after the other; after a failure in a minute. One second to connect and one to
+//          answer, 2 MiB; does not follow redirects
+// Errors   if a page is missing or invalid, its workload's latency is unknown until it is back; logged once
+// Threads  its own thread reads the pages; totals() from any
 #pragma once
 
 #include <condition_variable>
@@ -39,10 +39,10 @@ struct LatencyPace {
   Duration every = std::chrono::seconds(10), after_failure = std::chrono::minutes(1);
 };
 
-// Readings of a counter that may begin anew, summed.
+// Sums a counter that may restart.
 class LateRequestSum {
  public:
-  // The first reading, and one that is lower than the last, is where counting begins.
+  // The first reading, and one below the last, is a new start.
   void add(const LateRequests& reading);
   const actuation::Requests& sum() const { return sum_; }
 
@@ -53,12 +53,12 @@ class LateRequestSum {
 
 class Latency {
  public:
-  // One source at least. `log` must outlive it.
+  // Needs at least one source. `log` must outlive it.
   Latency(const std::vector<LatencySource>& sources, const Log& log, LatencyPace pace = {});
   Latency(const Latency&) = delete;
   Latency& operator=(const Latency&) = delete;
   ~Latency();
-  // By workload; absent where it is not known now.
+  // Returns sums by workload, only for those whose latency is known now.
   std::map<std::string, actuation::Requests> totals() const;
 
  private:
@@ -71,8 +71,8 @@ class Latency {
   const SystemClock clock_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  bool stop_ = false;                         // this and what is known of pages: under mutex_
-  std::vector<std::unique_ptr<Page>> pages_;  // themselves never change
+  bool stop_ = false;                         // guarded by mutex_, as are the results of pages
+  std::vector<std::unique_ptr<Page>> pages_;  // the vector itself never changes
   std::thread thread_;
 };
 

@@ -88,12 +88,12 @@ Status Link::connect() {
   WATTLE_TRY(options.key, transport::KeyPair::load(config_.key_file));
   WATTLE_CHECK(options.read_server_keys(config_.server_key_file));
   WATTLE_TRY(auto client, transport::Client::connect(context_, options));
-  // Backoff must differ between nodes that lost the same controller, not be secret.
+  // The backoff must differ between nodes that lost the same controller; it need not be secret.
   session_.emplace(std::move(client), *outbox_, hello_, clock_, log_, std::hash<std::string>{}(node_));
   return {};
 }
 
-// Asks for it when the controller does not know us, and begins the session when its key has come.
+// Requests enrolment if the controller does not know the key, and starts the session once the keys have arrived.
 void Link::follow_enrolment(const Sampler& sampler) {
   if (session_ && session_->status().key_refused) return enroller_->ask();
   if (session_ || enroller_->done() == 0) return;
@@ -113,11 +113,11 @@ void Link::push(const Record& record, const std::vector<LimitMinute>& minutes) {
 }
 
 void Link::report(const PodChange& change) {
-  if (!session_) return;  // all are reported when it begins
+  if (!session_) return;  // all are reported at its start
   session_->report({change.uid, node_, change.gone, change.cgroup_id, to_ns(clock_.wall())});
 }
 
-// Each trouble once when it begins and once when it ends.
+// Logs each problem once when it starts and once when it ends.
 void Link::tell_spool() {
   if (spool_ == nullptr) return;
   for (const Error& error : spool_->news()) log_.error("spool.trouble", {{"error", error}});
@@ -141,7 +141,7 @@ void Link::pump(const Sampler& sampler) {
     log_.info("controller.welcomed", {{"node", node_}});
   else
     log_.warn("controller.lost", {{"problem", session_->status().problem}});
-  // A controller that was started anew has forgotten what was told to the one before.
+  // A restarted controller does not know earlier records.
   if (welcomed && welcomed_once_) thinner_.tell_all();
   if (welcomed && welcomed_once_)
     for (const auto& pod : sampler.pods()) report(pod);

@@ -1,7 +1,7 @@
-// link: the agent's way to the controller: what waits to be sent, and the session that sends it.
-// Source   the sampler's records and the pods that came and went
-// Enrols   where that is configured: a thread of its own asks for it; until it is done records wait
-// Errors   open_ names the key file; after that the world's failures are states, told by values() and the log
+// link: the connection to the controller: queues records and pod changes, and sends them in a session.
+// Source   the sampler's records, and pods that started and ended
+// Enrols   if configured, its own thread enrols the agent; records wait until then
+// Errors   open_ names the key file; later failures are reported in values() and the log
 // Threads  single owner; pump() never blocks on the network
 #pragma once
 
@@ -26,35 +26,36 @@
 
 namespace wattle::agent {
 
-// What the agent says of itself when it meets the controller.
+// Returns the agent's first message to the controller.
 wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Record& first);
 
-// Records that wait on disk, below state_dir; nothing when the configuration wants none.
+// Opens the spool on disk below state_dir; null if the configuration has none.
 Result<std::unique_ptr<sqlite::Spool>> open_spool(const AgentConfig& config, const Clock& clock);
 
 class Link {
  public:
-  // Without a spool records wait in memory.
+  // `spool` null: records wait in memory.
   static Result<std::unique_ptr<Link>> open_(transport::Context& context, const AgentConfig& config,
                                              std::unique_ptr<sqlite::Spool> spool, wire::Hello hello,
                                              const Clock& clock, const Log& log);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // With what has ended since.
+  // `minutes`: those that ended since the last call.
   void push(const Record& record, const std::vector<LimitMinute>& minutes = {});
   void report(const PodChange& change);
-  // Call when the socket is readable, and when patience() is over.
+  // Call when the socket is readable, and when patience() has passed.
   void pump(const Sampler& sampler);
   LinkValues values() const;
-  // At which level pods are by their annotations, by UID, as the controller said; nothing once it has been silent for a minute.
+  // Levels of pods by their annotations, by UID, as received from the controller; empty after a minute without
+  // messages.
   std::map<std::string, std::string> pod_levels() const;
-  // The margins that it would have; nothing once it has been silent for 10 s.
+  // Margins that the controller orders; empty after 10 s without messages.
   std::map<std::string, wire::MarginStep> margins() const;
-  // Until pump() has something to do again.
+  // Time until pump() has work again.
   std::chrono::milliseconds patience() const;
   const transport::Socket& socket() const { return session_->socket(); }
-  // Whether there is a socket, and whether to wake up when it is readable.
+  // Returns whether there is a socket to wait for.
   bool listening() const { return session_ && session_->listening(); }
 
  private:
@@ -71,9 +72,9 @@ class Link {
   const Clock& clock_;
   const Log& log_;
   std::unique_ptr<Outbox> outbox_;
-  sqlite::Spool* spool_ = nullptr;  // the outbox, if it is one
+  sqlite::Spool* spool_ = nullptr;  // the outbox, if it is a spool
   bool durable_ = true;
-  std::optional<transport::AgentSession> session_;  // none: the controller's key is not known yet
+  std::optional<transport::AgentSession> session_;  // no value: the controller's key is not known yet
   std::optional<Enroller> enroller_;
   DeltaEncoder thinner_;
   bool welcomed_ = false, welcomed_once_ = false;

@@ -7,7 +7,7 @@ namespace wattle::agent {
 
 namespace {
 constexpr double kMemory_s = 3600, kLeast_s = 600, kLeastTicks = 30;
-constexpr double kLeastVariance = 1e-4;  // of cores in use: below that the slope is that of rounding
+constexpr double kLeastVariance = 1e-4;  // of cores in use: below it the slope is rounding error
 constexpr double kMostError = 0.25;      // of the slope
 }  // namespace
 

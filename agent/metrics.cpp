@@ -6,7 +6,7 @@
 namespace wattle::agent {
 
 namespace {
-constexpr std::size_t kBytes_per_workload = 3'000;  // on the page, where every source is there
+constexpr std::size_t kBytes_per_workload = 3'000;  // on the page, if every source is available
 
 double per_interval(const std::optional<double>& rate, double interval_s) {
   return rate && std::isfinite(*rate) && *rate > 0 ? *rate * interval_s : 0;
@@ -15,7 +15,7 @@ double per_interval(const std::optional<double>& rate, double interval_s) {
 
 Metrics::Metrics(const std::vector<Finding>& findings, const MetricsOptions& options)
     : options_(options), workloads_(options.max_workloads) {
-  // Several findings may be about one source; a series may be on the page once.
+  // Several findings may be about one source, but a series may appear only once on the page.
   for (const auto& finding : findings) {
     bool& ok = source_ok_.emplace(finding.source, true).first->second;
     ok = ok && finding.ok;
@@ -81,7 +81,7 @@ void Metrics::observe(const ProvisioningValues& provisioning) {
   provisioning_ = provisioning;
 }
 
-// Sums change only with samples, so that the last sample's time is as good as a clock.
+// Sums change only with samples, so the last sample's time serves as the clock.
 void Metrics::show_energy() {
   if (shown_ && now_ns_ - shown_at_ns_ < options_.energy_floor.count()) return;
   shown_ = true;
@@ -94,7 +94,7 @@ void Metrics::show_energy() {
 std::string Metrics::page(const std::vector<ProbeCounts>& probes) {
   const std::lock_guard lock(mutex_);
   show_energy();
-  // A first page that grew by doubling would leave its halves behind.
+  // Growing the first page by doubling would leave unused memory behind.
   if (page_bytes_ == 0) page_bytes_ = 16'384 + kBytes_per_workload * workloads_.listed_count();
   MetricsText text(page_bytes_);
   write_agent(text);

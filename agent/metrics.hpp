@@ -1,9 +1,9 @@
 // metrics: the agent's page for Prometheus (docs/reference/metrics.md lists every name).
-// Source   the sampler's samples; what a record tells as a difference is summed up here, since Prometheus wants counters
+// Source   the sampler's samples; sums the differences in records, because Prometheus expects counters
 // Gives    text exposition format 0.0.4, base units (joules, seconds, bytes)
-// Secrets  energy readings at short distances tell what a processor computes (CVE-2020-8694), so energy on the page moves
-//          at most once per `energy_floor`, however short the tick and however often somebody asks
-// Cost     additions per tick, nothing is copied but names that are new; a page per scrape;  Threads  any
+// Secrets  energy readings at short intervals reveal what a processor computes (CVE-2020-8694), so energy on the page
+//          changes at most once per `energy_floor`, regardless of the tick and the rate of scrapes
+// Cost     additions per tick, copying only new names; a page per scrape;  Threads  any
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace wattle::agent {
 
-// What the agent says of its own way to the controller.
+// State of the connection to the controller.
 struct LinkValues {
   bool configured = false;
   bool welcomed = false;
@@ -30,22 +30,22 @@ struct LinkValues {
   std::uint64_t outbox_records = 0;
   std::uint64_t dropped_records = 0;
   bool spool = false;          // records wait on disk
-  bool spool_durable = false;  // and the disk takes them
+  bool spool_durable = false;  // and the disk accepts them
   std::uint64_t spool_bytes = 0;
-  std::uint64_t spool_gap_records = 0;  // dropped, and nothing newer has been acknowledged yet
+  std::uint64_t spool_gap_records = 0;  // dropped, and no newer record has been acknowledged yet
   std::uint64_t spool_commits = 0;
   std::uint64_t spool_written_bytes = 0;
 };
 
-// What wattle-actuator says, summed over workloads.
+// wattle-actuator's report, summed over workloads.
 struct ProvisioningValues {
   bool configured = false, connected = false;
   std::uint64_t set = 0, foreign = 0, refills = 0;
-  std::uint64_t student_out = 0;  // workloads about which a student is not asked any more
+  std::uint64_t student_out = 0;  // workloads whose student is no longer used
   std::uint64_t latency_sources = 0,
-                latency_known = 0;  // services whose latency is asked for, and how many answer
+                latency_known = 0;  // services with a latency source, and those with a known latency
   double used_cores = 0, granted_cores = 0, suggested_cores = 0, freed_cores = 0;
-  std::optional<double> freed_w;  // what freed cores would draw, were they in use; absent: not known
+  std::optional<double> freed_w;  // power of the freed cores if they were in use; no value if unknown
   std::vector<AnswerValues> answers;
 };
 
@@ -89,7 +89,7 @@ class Metrics {
   const MetricsOptions options_;
   mutable std::mutex mutex_;  // guards all below
   std::map<std::string, bool, std::less<>> source_ok_;
-  NodeValues last_;  // without what is a list
+  NodeValues last_;  // without lists
   NodeCounters node_;
   PressureTotals pressure_;
   LinkValues link_;
@@ -104,7 +104,7 @@ class Metrics {
   std::map<std::uint64_t, SocketSums> sockets_;
   std::map<std::string, std::uint64_t, std::less<>> errors_;
   WorkloadSums workloads_;
-  std::size_t page_bytes_ = 0;  // a little more than the last page had
+  std::size_t page_bytes_ = 0;  // slightly more than the last page
 };
 
 }  // namespace wattle::agent

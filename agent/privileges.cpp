@@ -45,10 +45,10 @@ Privileges read_privileges() {
 }
 
 Result<Privileges> drop_privileges() {
-  // Each step may be refused; what came of all of them is read back.
+  // Each step may fail; the result is read back at the end.
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  // The bounding set only shrinks for who has CAP_SETPCAP; without, no_new_privs keeps what is in it out of reach.
+  // Dropping from the bounding set needs CAP_SETPCAP. Without it, no_new_privs keeps those capabilities out of reach.
   for (cap_value_t i = 0; i < ::cap_max_bits(); ++i) ::prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
   const Capabilities none(::cap_init());
   if (!none || ::cap_set_proc(none.get()) != 0)

@@ -1,10 +1,10 @@
-// privileges: gives up every capability once all that needs one is open.
+// privileges: drops every capability after everything that needs one has been opened.
 // Source   capabilities(7), prctl(2): effective, permitted, inheritable, ambient, bounding set, no_new_privs
-// What for BPF programs load with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, energy_uj opens with CAP_DAC_READ_SEARCH, ICMP
-//          sockets with CAP_NET_RAW; descriptors and mappings outlive them. What is lost later (a program unloaded by hand,
-//          a counter file that has to be opened anew) stays lost until the agent is started again
-// Errors   denied, naming what is left; read back from the kernel, not assumed
-// Threads  capabilities are a thread's own: to be called while there is one
+// Needs    BPF programs load with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, energy_uj opens with CAP_DAC_READ_SEARCH,
+//          ICMP sockets with CAP_NET_RAW. Descriptors and mappings stay valid. A source that is lost later (an unloaded
+//          program, a counter file that must be reopened) stays lost until the agent restarts
+// Errors   denied, naming the remaining capabilities, as read back from the kernel
+// Threads  capabilities belong to a thread: call while there is only one
 #pragma once
 
 #include <string>
@@ -17,15 +17,15 @@ namespace wattle::agent {
 
 struct Privileges {
   std::vector<std::string> held;     // effective or permitted: "cap_bpf"
-  std::vector<std::string> ambient;  // that a program started from here would have
+  std::vector<std::string> ambient;  // inherited by programs started from here
   std::vector<std::string> bounding;
   bool no_new_privileges = false;
 };
 
-// Of the calling thread.
+// Reads those of the calling thread.
 Privileges read_privileges();
 
-// Gives up all of them, for good; what is returned was read back.
+// Drops all of them permanently, and returns the state read back.
 Result<Privileges> drop_privileges();
 
 // For Hello and the log: "no capability is left".

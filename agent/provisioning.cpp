@@ -66,7 +66,7 @@ void Provisioning::lost(const Error& error) {
   values_ = std::move(left);
 }
 
-// Each is told for some seconds.
+// Takes each minute once; the actuator repeats it for some seconds.
 void Provisioning::take_minute(const actuation::Grant& grant) {
   const auto found = steered_.find(grant.path);
   if (!grant.minute || found == steered_.end() || minutes_.size() == kMaxLimitMinutes) return;
@@ -106,7 +106,7 @@ void Provisioning::take_minute(const actuation::Grant& grant) {
   minutes_.push_back(std::move(told));
 }
 
-// What the tick before was answered.
+// Reads the answer to the previous tick.
 Status Provisioning::hear() {
   WATTLE_TRY(const auto text, receive_packet(peer_, actuation::kMaxMessageBytes, std::chrono::milliseconds(0)));
   if (!text) return {};

@@ -1,11 +1,12 @@
-// provisioning: tells wattle-actuator at each tick which workloads there are and at what level, and hears what became of it.
-// Source   the sample of the tick; of services their pages of metrics (latency.hpp) or connections (connection_latency.hpp); common/actuation says what crosses the socket
-// Rules    services and VMs that are named have level `limits`; pods what their annotation wattle.dev/provision says, as the
-//          controller tells it, but `limits` only where the configuration allows it, for a kubelet owns their cgroups; all others
-//          the general level
-// Margins  what the controller would have is handed on for services and VMs at level `limits`, where the configuration allows it
-// Errors   an actuator that is not there is tried again at the next tick; each trouble is logged once
-// Threads  single owner; never waits
+// provisioning: sends the workloads and their levels to wattle-actuator at each tick, and receives its reports.
+// Source   the sample of the tick; for services their metrics pages (latency.hpp) or connections
+//          (connection_latency.hpp); common/actuation defines the messages on the socket
+// Rules    configured services and VMs have level `limits`. Pods have the level of their annotation
+//          wattle.dev/provision, as received from the controller; `limits` only if the configuration permits it,
+//          because a kubelet owns their cgroups. All others have the general level
+// Margins  passes on the controller's margins for services and VMs at level `limits`, if the configuration permits it
+// Errors   a missing actuator is retried at the next tick; each problem is logged once
+// Threads  single owner; never blocks
 #pragma once
 
 #include <cstdint>
@@ -26,12 +27,12 @@
 
 namespace wattle::agent {
 
-// What pods say of themselves, by UID: off, suggest or limits.
+// Levels in pods' annotations by UID: off, suggest or limits.
 using PodLevels = std::map<std::string, std::string>;
-// What the controller would have in force, by name of services and VMs.
+// Margins that the controller orders, by name of services and VMs.
 using Margins = std::map<std::string, wire::MarginStep>;
 
-// Those at level `limits` first; beyond actuation::kMaxWorkloads the rest is left out.
+// Lists those at level `limits` first, at most actuation::kMaxWorkloads.
 // `requests`: by name of services and VMs.
 actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& sample,
                             const std::map<std::string, actuation::Requests>& requests = {},
@@ -39,13 +40,13 @@ actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& samp
 
 class Provisioning {
  public:
-  // Pages of metrics are asked for from here on, by a thread of its own.
-  // `connections`: none, or what must outlive it.
+  // Starts a thread that reads metrics pages.
+  // `connections` may be null, and must outlive it.
   Provisioning(ProvisioningConfig config, const Log& log, ConnectionLatency* connections = nullptr);
   void tell(const Sample& sample, const PodLevels& pod_levels = {}, const Margins& margins = {});
-  // Of services and VMs, that ended and that the last tell() heard of.
+  // Minutes of services and VMs that ended, as received in the last tell().
   const std::vector<LimitMinute>& minutes() const { return minutes_; }
-  // Of the last tick that was answered; not connected: nothing is in force by us 10 s from now on.
+  // Values of the last answered tick. Without a connection, the actuator drops our orders after 10 s.
   const ProvisioningValues& values() const { return values_; }
 
  private:
@@ -59,10 +60,11 @@ class Provisioning {
   ConnectionLatency* const connections_;
   Fd peer_;
   bool told_lost_ = false;
-  bool tells_memory_ = false;  // who listens now told of a minute's memory; a former one takes no step of it
+  // the current actuator reports memory in its minutes; an older one cannot take steps of it
+  bool tells_memory_ = false;
   MarginalPower marginal_;
-  std::map<std::string, std::string> steered_;       // by path, those that were told at level limits last: their names
-  std::map<std::string, actuation::Minute> minute_;  // by name, the last
+  std::map<std::string, std::string> steered_;       // by path: names of those at level limits in the last tick
+  std::map<std::string, actuation::Minute> minute_;  // by name: the last minute
   std::vector<LimitMinute> minutes_;
   ProvisioningValues values_;
 };

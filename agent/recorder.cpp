@@ -33,7 +33,7 @@ Status LineFile::write(std::string_view lines, int stop_fd) {
   while (!rest.empty()) {
     std::array<pollfd, 2> ready{pollfd{fd_.get(), POLLOUT, 0}, pollfd{stop_fd, POLLIN, 0}};
     if (!regular_ && ::poll(ready.data(), ready.size(), -1) > 0 && ready[0].revents == 0) return {};
-    // A pipe that has room has it for this much: the write does not wait.
+    // A writable pipe has room for PIPE_BUF bytes, so this write does not block.
     const std::size_t most = regular_ ? rest.size() : std::min<std::size_t>(rest.size(), PIPE_BUF);
     const ssize_t n = ::write(fd_.get(), rest.data(), most);
     if (n < 0 && errno == EINTR) continue;
@@ -54,7 +54,7 @@ Status LineFile::finish() {
 }
 
 Status record_samples(const AgentConfig& config, const RecorderOptions& options, const Clock& clock, const Log& log) {
-  // A reader that goes away is told as such, not by a silent end.
+  // Reports a closed reader as an error instead of ending silently.
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
   WATTLE_TRY(const Fd stop, stop_signals());

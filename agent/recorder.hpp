@@ -1,7 +1,7 @@
-// recorder: `wattle-agent sample`: samples to stdout or a file, of everything or of one workload.
-// Gives    JSON lines or CSV (render.hpp); each sample is written whole and at once. What of a sample does not fit on a
-//          full disk is cut off the file again, so that its last line is whole
-// Errors   what cannot be opened or written, by its name; not_found when the workload that was asked for never was there
+// recorder: `wattle-agent sample`: writes samples of all workloads or one to stdout or a file.
+// Gives    JSON lines or CSV (render.hpp); each sample is written whole and at once. If the disk is full, an incomplete
+//          sample is removed from the file, so that the last line is whole
+// Errors   a file that cannot be opened or written, by name; not_found if the requested workload never appeared
 // Threads  the caller's, and the prober's
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace wattle::agent {
 
-// Lines on a descriptor, told when they cannot be written.
+// Writes lines to a descriptor and reports write errors.
 class LineFile {
  public:
-  static Result<LineFile> create(const std::string& path);  // empties what is there
+  static Result<LineFile> create(const std::string& path);  // truncates an existing file
   static LineFile standard_output();
-  // A reader that takes nothing is waited for until `stop_fd` is readable; then it gets no more.
+  // Waits for a slow reader until `stop_fd` is readable; then writes no more.
   Status write(std::string_view lines, int stop_fd = -1);
-  // What was written is on the disk.
+  // Syncs the file to the disk.
   Status finish();
 
  private:

@@ -156,8 +156,8 @@ Json probe_json(const ProbeValues& p) {
   return out;
 }
 
-// Names come from directories: bytes that are not UTF-8 are replaced, not thrown at.
-// What is not ASCII is escaped, as in the log: a workload's name is not obeyed by a terminal.
+// Names come from directories: bytes that are not UTF-8 are replaced instead of causing an exception. Other characters
+// than ASCII are escaped, as in the log, so that a name cannot control a terminal.
 std::string line_of(const Json& json) { return json.dump(-1, JsonText::ascii); }
 
 }  // namespace

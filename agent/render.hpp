@@ -1,6 +1,6 @@
-// render: samples as text for `wattle-agent sample` and `doctor`. docs/reference/agent-output.md lists the columns.
-// Gives    one JSON object a line, or CSV with one row for the node and one for each domain, socket, workload and probe;
-//          absent is left out, or an empty cell
+// render: formats samples for `wattle-agent sample` and `doctor`. docs/reference/agent-output.md lists the columns.
+// Gives    one JSON object per line, or CSV with one row for the node and one for each domain, socket, workload and
+//          probe; values without a reading are omitted, or an empty cell
 // Units    in every key; "raw" holds the kernel's cumulative counters
 // Threads  pure
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace wattle::agent {
 
-// Of all workloads one pod, or those of one name.
+// Selects one pod, or the workloads of one name.
 struct WorkloadFilter {
   std::string pod, name;
   bool any() const { return !pod.empty() || !name.empty(); }
@@ -25,7 +25,7 @@ struct WorkloadFilter {
 };
 
 std::string sample_json(const std::string& node, const Sample& sample, const WorkloadFilter& filter = {});
-// New columns come last.
+// New columns are added at the end.
 std::string csv_header();
 std::string sample_csv(const std::string& node, const Sample& sample, const WorkloadFilter& filter = {});
 

@@ -9,7 +9,8 @@
 namespace wattle::agent {
 
 namespace {
-// In the order of the header. Readers may count on it: new ones come last, and docs/reference/agent-output.md lists them all.
+// Columns in the order of the header. Readers may rely on it: new ones are added at the end, and
+// docs/reference/agent-output.md lists them all.
 constexpr std::array kColumns = std::to_array<std::string_view>({"node_name",
                                                                  "seq",
                                                                  "wall_ns",

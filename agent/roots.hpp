@@ -1,4 +1,4 @@
-// roots: where this machine's /proc and /sys stand: at home, mounted elsewhere in a container, or a captured tree.
+// roots: paths of this machine's /proc and /sys: the usual ones, mounted elsewhere in a container, or a captured tree.
 // Threads  values
 #pragma once
 
@@ -10,17 +10,18 @@ namespace wattle::agent {
 struct Roots {
   std::string proc = "/proc";
   std::string sys = "/sys";
-  std::string prefix;     // stands before every other path
-  bool captured = false;  // a tree of files: nothing about the running machine may be mixed in
+  std::string prefix;     // prefix of every other path
+  bool captured = false;  // a tree of files: data of the running machine must not be used
 
   // DIR/proc and DIR/sys of a captured tree.
   static Roots below(const std::string& dir) {
     const std::string base = dir.ends_with('/') ? dir.substr(0, dir.size() - 1) : dir;
     return {base + "/proc", base + "/sys", base, true};
   }
-  // Our own /proc shows our own view (mounts, network); a host's /proc mounted elsewhere shows the host's as process 1.
+  // Our own /proc shows our own mounts and network; a host's /proc mounted elsewhere shows those of the host's process
+  // 1.
   bool own_proc() const { return proc == "/proc"; }
-  // The path at which a path of the machine's mount table is found.
+  // Maps a path from the machine's mount table to its path here.
   std::string resolve(std::string_view path) const {
     if (path == "/sys" || path.starts_with("/sys/")) return sys + std::string(path.substr(4));
     return prefix + std::string(path);

@@ -1,6 +1,6 @@
-// run: the agent at work: a sample at every tick, through the outbox to the controller, and a page of metrics.
-// Errors   keys, state directory, endpoint or address that are not as they should be; once running, only SIGINT or
-// SIGTERM ends it Threads  the caller's for ticks and session; the prober's; ZeroMQ's; HTTP workers
+// run: the agent's main loop: a sample at every tick, through the outbox to the controller, and a metrics page.
+// Errors   invalid keys, state directory, endpoint or address; once running, only SIGINT or SIGTERM ends it
+// Threads  the caller's for ticks and session; the prober's; ZeroMQ's; HTTP workers
 #pragma once
 
 #include "agent/config.hpp"

@@ -10,7 +10,7 @@
 namespace wattle::agent {
 
 namespace {
-// One buffer for all reads; only the pages that files fill are ever touched.
+// Size of the buffer for all reads; only the pages that are written become resident.
 constexpr std::size_t kScratch_bytes = 1 << 20;
 
 void index_below(const CgroupNode& node, std::uint64_t root, RootIndex& out) {
@@ -19,7 +19,7 @@ void index_below(const CgroupNode& node, std::uint64_t root, RootIndex& out) {
   for (const auto& child : node.children) index_below(*child, root, out);
 }
 
-// True when it differs from what it was.
+// Returns true if the index has changed.
 bool index_roots(const CgroupCollector& cgroups, RootIndex& out) {
   out.begin();
   index_below(cgroups.tree().top(), RootIndex::kNobody, out);
@@ -110,7 +110,7 @@ void Sampler::read_cgroups(double cores) {
   ShortLivedSources sources;
   if (lifecycle_) sources.ended = [this] { return lifecycle_->read(); };
   if (signals_) sources.on_cpu_ns = [this](std::uint64_t id) { return signals_->unread_on_cpu_ns(id); };
-  // The collector writes where the record keeps them: nothing is copied.
+  // The collector writes directly into the record, without copies.
   const auto exchange = [&] {
     std::swap(record.workloads, cgroup_readings_.workloads);
     std::swap(sample_.workloads, cgroup_readings_.counters);
@@ -208,7 +208,7 @@ void Sampler::read_kernel_signals() {
 void Sampler::attribute() {
   Record& record = sample_.record;
   if (!record.node.energy_uj) return;
-  // The cgroup tree counts in microseconds what /proc/stat counts in ticks.
+  // Prefers the cgroup tree, which counts in microseconds; /proc/stat counts in ticks.
   std::uint64_t total_us = 0;
   if (cgroup_readings_.total_usage_delta_us)
     total_us = *cgroup_readings_.total_usage_delta_us;
@@ -231,7 +231,7 @@ void Sampler::attribute() {
 }
 
 void Sampler::note_changes() {
-  // One pod may have several roots (a cgroup per container): it comes with the first and goes with the last.
+  // A pod may have several roots (a cgroup per container): it starts with the first and ends with the last.
   const auto known = [&](const std::string& uid) {
     return std::any_of(pods_.begin(), pods_.end(), [&](const auto& pod) { return pod.second == uid; });
   };

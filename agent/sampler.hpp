@@ -1,7 +1,7 @@
-// sampler: one tick of all collectors, as one Record.
-// Gives    the record that the wire carries, the counters behind it, and the pods that came and went
-// Errors   a collector that fails leaves its own values absent; its error is told in Sample::errors. So does one whose number is
-//          not finite: no controller would take the record, nor anything behind it
+// sampler: reads all collectors at a tick into one Record.
+// Gives    the record for the controller, its cumulative counters, and the pods that started and ended
+// Errors   a failed collector leaves its values without a reading and reports its error in Sample::errors. So does a
+//          value that is not finite, because a controller would refuse the record and all later ones
 // Threads  single owner
 #pragma once
 
@@ -40,8 +40,8 @@ struct Sample {
   PressureTotals pressure;                                     // cumulative
   std::optional<std::uint64_t> cgroup_usage_us;                // of the whole tree, cumulative
   std::vector<std::pair<std::string, std::uint64_t>> rapl_uj;  // zone label, counter
-  std::vector<WorkloadCounters> workloads;                     // cumulative, as record.workloads
-  std::vector<std::string> paths;                              // as record.workloads
+  std::vector<WorkloadCounters> workloads;                     // cumulative, in the order of record.workloads
+  std::vector<std::string> paths;                              // in the order of record.workloads
   std::vector<PodChange> changes;
   std::vector<std::pair<std::string, Error>> errors;
   bool energy_gap = false;
@@ -49,24 +49,24 @@ struct Sample {
 
 class Sampler {
  public:
-  // Only a /proc that cannot be opened is an error; every other loss is told by findings().
+  // Fails only if /proc cannot be opened; findings() reports every other loss.
   static Result<Sampler> open_(const AgentConfig& config, const Clock& clock, std::uint64_t incarnation);
   Sampler(Sampler&&) noexcept = default;
 
-  // Leaves Sample::workloads and paths empty: megabytes on a large node, which only `sample` shows.
+  // Leaves Sample::workloads and paths empty: they take megabytes on a large node, and only `sample` shows them.
   void leave_out_raw() { cgroup_readings_.with_raw = false; }
-  // The value lives until the next tick.
+  // The result is valid until the next tick.
   const Sample& tick();
-  // The last sample, with what the probes have found until now.
+  // Returns the last sample, with the current results of the probes.
   const Sample& with_probes(std::vector<ProbeValues> probes);
-  // Living pods, for telling them all again.
+  // Returns the living pods, to report them again.
   std::vector<PodChange> pods() const;
   const std::vector<Finding>& findings() const { return findings_; }
-  // Of the interfaces of the last sample, as they say themselves; 0: unknown.
+  // Speed of the last sample's interfaces as the kernel reports it; 0: unknown.
   double link_bytes_per_s() const;
-  // What was found beside the sources.
+  // Adds a finding from elsewhere.
   void note(Finding finding) { findings_.push_back(std::move(finding)); }
-  // Null where no BPF program could be loaded, or none was asked for.
+  // Null if no BPF program could be loaded, or none was configured.
   const KernelSignals* kernel_signals() const { return signals_ ? &*signals_ : nullptr; }
   const PowerModel& power_model() const { return energy_.power_model(); }
   const EnergyMeter& energy_meter() const { return energy_; }
@@ -95,7 +95,7 @@ class Sampler {
   std::vector<Finding> findings_;
 
   std::unique_ptr<char[]> memory_;
-  std::span<char> scratch_;  // all of it
+  std::span<char> scratch_;  // view of memory_
   Sample sample_;
   NodeCounters prev_node_;
   PressureTotals prev_pressure_;
@@ -103,7 +103,7 @@ class Sampler {
   CgroupReadings cgroup_readings_;
   std::vector<CpuUse> uses_;
   std::map<std::uint64_t, std::string> pods_;  // cgroup id -> pod UID
-  std::vector<EnergyPool> pools_;              // of the interval
+  std::vector<EnergyPool> pools_;              // of the current interval
 };
 
 }  // namespace wattle::agent

@@ -18,7 +18,7 @@ Result<Ticker> Ticker::start(Duration period) {
   itimerspec spec{};
   spec.it_interval.tv_sec = whole.count();
   spec.it_interval.tv_nsec = (period - whole).count();
-  spec.it_value = spec.it_interval;  // a period of its own; the kernel keeps the later ones on the same grid
+  spec.it_value = spec.it_interval;  // the first tick is after one period; the kernel keeps later ones on the same grid
   if (::timerfd_settime(timer.get(), 0, &spec, nullptr) != 0) return fail_errno(errno, "timerfd");
   return Ticker(std::move(timer));
 }

@@ -1,6 +1,6 @@
 // ticker: ticks at absolute times of CLOCK_MONOTONIC, so that a late tick does not make the next one late.
 // Source   timerfd
-// Errors   io when the kernel gives no timer
+// Errors   io if the kernel provides no timer
 // Threads  single owner
 #pragma once
 
@@ -19,7 +19,7 @@ class Ticker {
   int fd() const { return timer_.get(); }
   // Ticks due since the last call; 0 if none.
   std::uint64_t due();
-  // Waits for the next tick; false when `stop_fd` became readable instead (-1: nothing stops it).
+  // Waits for the next tick; returns false if `stop_fd` became readable first (-1: none).
   bool wait(int stop_fd);
 
  private:
@@ -27,7 +27,7 @@ class Ticker {
   Fd timer_;
 };
 
-// Readable after SIGINT or SIGTERM, which are blocked from here on in this thread and those it starts.
+// Readable after SIGINT or SIGTERM, which this call blocks in this thread and those that it starts.
 Result<Fd> stop_signals();
 
 }  // namespace wattle::agent

@@ -9,7 +9,7 @@ namespace wattle::agent {
 
 namespace {
 constexpr std::int64_t kMinute_ns = 60'000'000'000;
-// A folded workload takes a listed one's place when it uses this much more.
+// A folded workload replaces a listed one if its usage is this much higher.
 constexpr std::uint64_t kLeadPercent = 150;
 
 std::optional<std::uint64_t> rounded(double value) {
@@ -17,7 +17,7 @@ std::optional<std::uint64_t> rounded(double value) {
   return static_cast<std::uint64_t>(std::llround(value));
 }
 
-// The share of an interval as time; the sum over the intervals is what the kernel's own total gained.
+// Converts the share of an interval to time; the sum over intervals equals the increase of the kernel's own total.
 std::optional<std::uint64_t> stalled_us(std::optional<double> ratio, std::int64_t interval_ns) {
   return ratio ? rounded(*ratio * static_cast<double>(interval_ns) / 1e3) : std::nullopt;
 }
@@ -28,7 +28,7 @@ void add_kernel(const KernelValues& kernel, Counters& to) {
   to.add(Counter::cpu_cycles, kernel.cpu_cycles);
   to.add(Counter::run_queue_us, kernel.run_queue_us);
   to.add(Counter::run_queue_waits, kernel.run_queue_waits);
-  // Sum and count, so that a mean over any time can be had; a mean of means would be none.
+  // Adds sum and count, so that a mean over any period can be computed from them.
   if (kernel.tcp_srtt_us && kernel.tcp_srtt_samples) {
     if (const auto sum_us = rounded(*kernel.tcp_srtt_us * static_cast<double>(*kernel.tcp_srtt_samples))) {
       to.add(Counter::tcp_srtt_us, sum_us);
@@ -53,7 +53,7 @@ void WorkloadSums::observe(const Record& record) {
   drop_ended(record.mono_ns - kMinute_ns);
   next_ = 0;
   for (const auto& workload : record.workloads) add(workload, record);
-  // A whole record lists all that live; whoever is missing has gone without a word.
+  // A whole record lists all running workloads, so a missing one has ended.
   if (!record.partial)
     for (auto& workload : all_)
       if (workload.seen != seen_ && workload.ended_at_ns == 0)
@@ -65,12 +65,12 @@ void WorkloadSums::observe(const Record& record) {
 }
 
 SummedWorkload& WorkloadSums::find(const WorkloadValues& workload, std::size_t expected) {
-  // They mostly come in the order in which they came before.
+  // Workloads mostly arrive in the same order as before.
   if (next_ < all_.size() && all_[next_].cgroup_id == workload.cgroup_id) return all_[next_++];
   const auto [known, is_new] = index_.emplace(workload.cgroup_id, all_.size());
   next_ = known->second + 1;
   if (!is_new) return all_[known->second];
-  // The oldest of the dead makes room for the living.
+  // The workload that ended first makes room for a running one.
   if (listed_ >= max_listed_) {
     const SummedWorkload* oldest = nullptr;
     for (const auto& one : all_)
@@ -80,7 +80,7 @@ SummedWorkload& WorkloadSums::find(const WorkloadValues& workload, std::size_t e
       index_[workload.cgroup_id] = all_.size();
     }
   }
-  // An eighth more at a time: twice as many would be megabytes.
+  // Grows by an eighth: doubling would take megabytes.
   if (all_.size() == all_.capacity()) all_.reserve(std::max(expected, all_.size() * 9 / 8 + 8));
   SummedWorkload& one = all_.emplace_back();
   one.cgroup_id = workload.cgroup_id;
@@ -116,7 +116,7 @@ void WorkloadSums::add(const WorkloadValues& workload, const Record& record) {
 
   one.gauges.set(Gauge::memory_bytes, workload.memory_bytes);
   one.gauges.set(Gauge::pids, workload.pids);
-  // Read less often than the rest: what was read last still is the best that is known.
+  // These are read less often than the rest, so the last reading is kept.
   if (workload.memory_anon_bytes) one.gauges.set(Gauge::memory_anon_bytes, workload.memory_anon_bytes);
   if (workload.memory_file_bytes) one.gauges.set(Gauge::memory_file_bytes, workload.memory_file_bytes);
 }

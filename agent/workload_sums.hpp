@@ -1,7 +1,8 @@
-// workload_sums: what each workload used since the agent's start, for counters that a scraper reads whenever it likes.
+// workload_sums: sums each workload's usage since the agent's start, for counters that a scraper may read at any time.
 // Source   the differences in each Record
-// Gives    at most `max_listed` workloads one by one; the rest is summed up as one, so that a node with many cgroups does
-//          not drown a Prometheus. Who is listed follows CPU use, with hysteresis, and changes at most once a minute
+// Gives    at most `max_listed` workloads individually; the others are folded into one sum, so that a node with many
+//          cgroups does not overload a Prometheus. The selection follows CPU usage, with hysteresis, and changes at
+//          most once a minute
 // Units    us, bytes, cycles, counts, uJ
 // Law      energy of listed + folded + left + idle + unattributed = the node's, to the microjoule, at every moment
 // Cost     some additions per workload and record, and a hash lookup if the order changed;  Threads  single owner
@@ -30,7 +31,7 @@ enum class Counter : std::uint8_t {
 enum class Gauge : std::uint8_t { memory_bytes, memory_anon_bytes, memory_file_bytes, pids, count };
 // clang-format on
 
-// Numbers by name, of which some were never told.
+// Values by key, some of which may never have been reported.
 template <class Key>
 class Sum {
  public:
@@ -63,8 +64,8 @@ inline constexpr std::size_t kEnergySources = static_cast<std::size_t>(EnergySou
 
 void add_kernel(const KernelValues& kernel, Counters& to);
 
-// Energy since the start by where it came from, and as much of it as has been shown: fine-grained readings are a side
-// channel, so that what is shown moves in steps (Metrics).
+// Energy since the start by source, and the part that has been shown: fine-grained readings are a side channel, so the
+// shown value changes in steps (Metrics).
 class Energy {
  public:
   void add(EnergySource source, std::optional<std::uint64_t> uj) {
@@ -96,7 +97,7 @@ class Energy {
 struct Sums {
   Counters counters;
   Energy energy;
-  std::string labels;  // as the page writes them; of one that is listed
+  std::string labels;  // as on the page; for a listed workload
 };
 
 struct SummedWorkload {
@@ -104,10 +105,10 @@ struct SummedWorkload {
   WorkloadKind kind = WorkloadKind::other;
   std::string name;
   Gauges gauges;
-  std::unique_ptr<Sums> sums;    // absent: it is folded
-  std::int64_t ended_at_ns = 0;  // mono; 0: it lives
+  std::unique_ptr<Sums> sums;    // null: folded
+  std::int64_t ended_at_ns = 0;  // mono; 0: still running
   std::uint64_t seen = 0;
-  std::uint64_t recent_us = 0, use_us = 0;  // CPU since the last choice; and of all choices, fading
+  std::uint64_t recent_us = 0, use_us = 0;  // CPU since the last selection; the decaying sum over all selections
 };
 
 class WorkloadSums {
@@ -116,16 +117,16 @@ class WorkloadSums {
   void observe(const Record& record);
   void show_energy();
 
-  // Folded ones among them have no sums. One that has ended stays listed for a minute, so that it is scraped.
+  // Folded workloads have no sums. An ended workload stays listed for a minute, so that it is scraped.
   const std::vector<SummedWorkload>& all() const { return all_; }
   const Sums& folded() const { return folded_; }
   Gauges folded_gauges() const;
-  // What those used that were listed once and are so no more.
+  // Energy of workloads that are no longer listed.
   const Energy& left() const { return left_; }
   std::size_t listed_count() const { return listed_; }
   std::size_t folded_count() const { return all_.size() - listed_; }
   std::size_t living(WorkloadKind kind) const;
-  // A pod may have several roots.
+  // Counts each pod once; a pod may have several roots.
   std::size_t living_pods() const;
 
  private:
@@ -142,7 +143,7 @@ class WorkloadSums {
   std::unordered_map<std::uint64_t, std::size_t> index_;  // cgroup id -> place in all_
   Sums folded_;
   Energy left_;
-  std::size_t next_ = 0;  // place of the workload behind the one that was found last
+  std::size_t next_ = 0;  // position after the last workload that was found
   std::uint64_t seen_ = 0;
   std::int64_t chosen_at_ns_ = 0;
 };

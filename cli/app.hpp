@@ -1,6 +1,6 @@
-// app: the program `wattle`: command line in, exit code out.
-// Gives    0 all is well; 1 a problem was found or nobody answers; 2 the command line or the configuration is wrong
-// Errors   told on stderr as "wattle: endpoint, file or key: what (mend)"
+// app: runs the program `wattle`: takes a command line, returns an exit code.
+// Gives    0 success; 1 a problem was found or there is no answer; 2 the command line or the configuration is wrong
+// Errors   reported on stderr as "wattle: endpoint, file or key: what (mend)"
 // Threads  main only
 #pragma once
 
@@ -14,12 +14,12 @@
 namespace wattle::cli {
 
 int run_app(int argc, char** argv);
-// As run_app, in given surroundings; `arguments` without the program's name.
+// Same as run_app, with the given surroundings; `arguments` without the program's name.
 int run_app(const std::vector<std::string>& arguments, Surroundings& around);
 
-// All commands and options, as declared.
+// Returns all declared commands and options.
 cmdline::Outline outline();
-// What people type to run the program of this path: `kubectl wattle` where kubectl runs it as a plugin.
+// Returns the command that users type for this program path: `kubectl wattle` if kubectl runs it as a plugin.
 std::string called_as(std::string_view program);
 
 }  // namespace wattle::cli

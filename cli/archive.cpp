@@ -66,7 +66,7 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
-// Each piece of the file from its start.
+// Reads the file from the start in pieces.
 Status each_piece(const File& file, const std::function<Status(std::string_view)>& told) {
   std::string buffer(kPieceBytes, '\0');
   for (off_t at = 0;;) {
@@ -110,7 +110,7 @@ Status write_members(int fd, const std::string& path, const Manifest& manifest, 
   return {};
 }
 
-// One archive, from its start to its end.
+// Reads one archive from start to end.
 class Reading {
  public:
   Reading(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -140,7 +140,7 @@ class Reading {
     }));
     return text;
   }
-  // Behind the first of the two empty blocks.
+  // Call after the first of the two empty blocks.
   Status end() {
     WATTLE_TRY(const std::string_view last, take(kTarBlock));
     char more = 0;
@@ -211,7 +211,7 @@ Result<std::optional<Member>> parse_member(std::string_view block, const std::st
   if (!bytes || !made_s || *bytes > kMostMemberBytes || !is_member_name(member.name))
     return damaged(archive, "is no archive of `wattle backup`");
   member.bytes = *bytes;
-  // As we would have written it, to the last byte: the sum alone would let two changes pass that make up for each other.
+  // The header must match ours byte for byte: the sum alone would miss two changes that cancel out.
   if (block != member_header(member, static_cast<std::int64_t>(*made_s))) return damaged(archive, "is damaged");
   return std::optional<Member>(std::move(member));
 }
@@ -281,7 +281,7 @@ Result<Manifest> write_archive(const std::string& path, const std::string& versi
   }
   WATTLE_CHECK(check_members(manifest.files, path));
   const std::string part = path + ".part";
-  ::unlink(part.c_str());  // of one that was interrupted
+  ::unlink(part.c_str());  // of an interrupted run
   const Fd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return fail_errno(errno, part);
   Status done = write_members(fd.get(), part, manifest, sources);

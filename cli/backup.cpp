@@ -1,5 +1,6 @@
-// `wattle backup FILE` and `wattle restore FILE`: what a controller must not lose, in one file. A controller that runs copies its store and
-// control file itself, since it alone may read them; the rest is files that are replaced as a whole. Restoring is for one that is stopped.
+// backup: `wattle backup FILE` and `wattle restore FILE`: saves a controller's persistent state in one file. A running
+// controller copies its store and control file itself, because only it may read them; the other files are always
+// replaced as a whole. Restore requires a stopped controller.
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -36,10 +37,10 @@ constexpr const char* kControllerUser = "wattle-controller";
 
 struct Kept {
   std::string name, path;
-  bool copied = false;  // by the controller: while it runs nobody else may read the file
+  bool copied = false;  // by the controller: while it runs, no other process may read the file
 };
 
-// What is kept of this controller, whether it is there or not; all but checkpoints.
+// Lists the controller's persistent files, existing or not, without checkpoints.
 std::vector<Kept> kept_files(const ControllerFiles& files) {
   std::vector<Kept> out{{std::string(kStoreName), files.store, true},
                         {std::string(kControlName), files.data_dir + "/" + std::string(kControlName), true},
@@ -65,7 +66,7 @@ Result<std::string> path_of(const ControllerFiles& files, const std::string& nam
               "name one there, as where the backup was made");
 }
 
-// A checkpoint may be taken away meanwhile, as newer ones come: it is not among them then.
+// Skips a checkpoint that is removed meanwhile because of newer ones.
 Result<std::vector<Source>> open_sources(const ControllerFiles& files, const std::string& copies) {
   std::vector<Source> sources;
   const auto add = [&](const std::string& name, const std::string& path) -> Status {
@@ -74,7 +75,7 @@ Result<std::vector<Source>> open_sources(const ControllerFiles& files, const std
     if (!file && file.error().code != Errc::not_found) return tl::unexpected<Error>(file.error());
     return {};
   };
-  std::set<std::string> added;  // `controller.pub` is the key's own public half where the key is named so
+  std::set<std::string> added;  // `controller.pub` may also be the public half of the key
   for (const Kept& one : kept_files(files))
     if (added.insert(one.path).second) WATTLE_CHECK(add(one.name, one.copied ? copies + "/" + one.name : one.path));
   std::vector<std::string> names;
@@ -97,7 +98,7 @@ Result<int> back_up(const Invocation& invocation, Controller& controller) {
     return fail(Errc::not_found, invocation.arguments.controller_file, "names no data_dir or no store.path",
                 "nothing outlives that controller: there is nothing to back up");
   WATTLE_CHECK(refuse_taken(to));
-  // One that is away is told after the usual time, not after that of a copy.
+  // Checks for a controller first with the usual timeout instead of that of a copy.
   WATTLE_CHECK(controller.ask("status", {}));
   WATTLE_TRY(const Json made, controller.ask("backup", {}, kCopyPatience));
   const std::string copies = View(made)["folder"].text_or("");
@@ -134,14 +135,15 @@ Status refuse_newer(const Manifest& manifest, const std::string& archive) {
               "install that version here, then restore");
 }
 
-// Of the controller's user, where there is one: systemd gives it the folder, not what is in a folder that it has.
+// Gives the path to the controller's user, if it exists: systemd changes the owner of the folder, not of its existing
+// content.
 Status give_away(const std::string& path) {
   const passwd* const user = ::geteuid() == 0 ? ::getpwnam(kControllerUser) : nullptr;
   if (user != nullptr && ::lchown(path.c_str(), user->pw_uid, user->pw_gid) != 0) return fail_errno(errno, path);
   return {};
 }
 
-// By descriptor: the controller's user owns the folder, and could put another file there meanwhile.
+// Uses the descriptor: the controller's user owns the folder, and could replace the file meanwhile.
 Status give_away(int fd, const std::string& path) {
   const passwd* const user = ::geteuid() == 0 ? ::getpwnam(kControllerUser) : nullptr;
   if (user != nullptr && ::fchown(fd, user->pw_uid, user->pw_gid) != 0) return fail_errno(errno, path);
@@ -155,10 +157,10 @@ Status make_own_folder(const std::string& folder) {
   return give_away(folder);
 }
 
-// Files beside their places, which they take one after another once all are there.
+// Unpacks files next to their destinations, and renames them one after another once all are complete.
 class Unpacked {
  public:
-  // What was learned goes with the rest, though the archive may have none.
+  // Learned state is also moved aside, even if the archive has none.
   Unpacked(const ControllerFiles& files, std::string archive)
       : files_(files),
         archive_(std::move(archive)),
@@ -178,7 +180,7 @@ class Unpacked {
     }
     return {};
   }
-  // What was there is kept under the name that `aside` ends; a log of a file that is replaced belongs to that file.
+  // Renames existing files with the suffix `aside`. The log of a replaced file moves with it.
   Status put(const std::string& aside) {
     WATTLE_CHECK(settle());
     for (const std::string& path : old_)
@@ -199,7 +201,7 @@ class Unpacked {
     WATTLE_CHECK(settle());
     WATTLE_TRY(const std::string path, path_of(files_, member.name, archive_));
     const bool checkpoint = member.name.starts_with(kCheckpoints);
-    // The folder of checkpoints is replaced as a whole: of files beside newer ones the newest would be taken.
+    // The folder of checkpoints is replaced as a whole, because the newest file in it is loaded.
     const fs::path folder = checkpoint ? fs::path(files_.data_dir) : fs::path(path).parent_path();
     WATTLE_CHECK(make_own_folder(folder.string()));
     const std::string part = (folder / fs::path(path).filename()).string() + ".restored";
@@ -207,11 +209,11 @@ class Unpacked {
       return fail(Errc::conflict, archive_,
                   "has " + member.name + ", whose place another of its files takes too: " + path,
                   "let the configuration name different files, as where the backup was made");
-    ::unlink(part.c_str());  // of a restore that was cut off
+    ::unlink(part.c_str());  // of an interrupted restore
     to_ = Fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode_of(member.name)));
     if (!to_.valid()) return fail_errno(errno, part);
     places_.push_back({part, path});
-    if (member.name != kOperatorName) WATTLE_CHECK(give_away(to_.get(), part));  // root's
+    if (member.name != kOperatorName) WATTLE_CHECK(give_away(to_.get(), part));  // the operator's key stays root's
     if (!checkpoint) old_.insert({path, path + "-wal", path + "-open"});
     return {};
   }
@@ -237,13 +239,13 @@ Status restore(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   const std::string& archive = arguments.words[0];
   WATTLE_TRY(const ControllerFiles files, load_controller_files(arguments.controller_file));
-  // All of it is looked at before anything is touched.
+  // Reads and checks the whole archive before any change.
   WATTLE_TRY(const Manifest manifest, read_archive(archive, [](const Member&, std::string_view) { return Status(); }));
   WATTLE_CHECK(refuse_newer(manifest, archive));
   if (files.data_dir.empty())
     return fail(Errc::not_found, arguments.controller_file, "names no data_dir", "name one: what is kept goes there");
   WATTLE_CHECK(make_own_folder(files.data_dir));
-  // From here to the end no controller starts on it.
+  // Prevents a controller from starting on this data until the end.
   WATTLE_TRY(const StateLock lock, StateLock::take(files.data_dir));
   WATTLE_CHECK(give_away(lock.path()));
   std::string there;

@@ -1,4 +1,4 @@
-// `wattle completion SHELL`: a script made from what the program declares of itself.
+// completion: `wattle completion SHELL`: prints a script generated from the program's declared options.
 #include "common/cmdline/completion.hpp"
 
 #include <ostream>

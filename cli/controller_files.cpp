@@ -10,7 +10,7 @@
 namespace wattle::cli {
 
 namespace {
-constexpr std::uint16_t kTelemetryPort = 7460, kAskPort = 7462, kEnrolPort = 7463;  // as the controller has them
+constexpr std::uint16_t kTelemetryPort = 7460, kAskPort = 7462, kEnrolPort = 7463;  // defaults of the controller
 
 std::uint16_t port_of(const View& socket, std::uint16_t otherwise) {
   const std::string endpoint = socket["endpoint"].text_or("");

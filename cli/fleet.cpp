@@ -16,8 +16,8 @@ namespace wattle::cli {
 namespace {
 using Json = OrderedJson;
 constexpr std::size_t kNamesShown = 5;
-constexpr double kClocksNear_s = 1;        // what a record takes to arrive is well within
-constexpr double kClocksBearable_s = 300;  // beyond, tokens and certificates are too old or too new
+constexpr double kClocksNear_s = 1;        // well above the delay of a record
+constexpr double kClocksBearable_s = 300;  // beyond it, tokens and certificates count as expired or not yet valid
 
 void judge_agents(Findings& out, const View& nodes, const std::optional<std::vector<std::string>>& expected) {
   std::vector<std::string> away, missing, strange;
@@ -73,7 +73,7 @@ std::string seconds_text(double value_s) {
   return text;
 }
 
-// Placement goes by monotonic clocks alone; times that people read, tokens and certificates do not.
+// Placement uses only monotonic clocks; displayed times, tokens and certificates do not.
 void judge_clocks(Findings& out, const View& doctor) {
   std::vector<std::string> off;
   double worst_s = 0;
@@ -95,7 +95,7 @@ void judge_clocks(Findings& out, const View& doctor) {
     out.ok("clocks", "within 1 s of the controller's");
 }
 
-// What several nodes lack, once; the table of a large fleet is read from here.
+// Reports a source that several nodes lack once, so that the table of a large fleet stays readable.
 void judge_sources(Findings& out, const View& doctor) {
   struct Lack {
     std::vector<std::string> names;

@@ -1,6 +1,7 @@
-// fleet: what is seen only of all nodes together: agents that are missing, versions that differ,
-// clocks that are off, sources that many lack.
-// Source   the documents doctor, nodes and status of docs/reference/api.md; names of a cluster's nodes, where somebody asked for them
+// fleet: finds problems that show only across all nodes: missing agents, different versions, wrong clocks, sources that
+// many nodes lack.
+// Source   the documents doctor, nodes and status of docs/reference/api.md; the names of a cluster's nodes, if
+//          requested
 // Threads  pure
 #pragma once
 

@@ -16,7 +16,7 @@ std::string two_digits(std::int64_t value) { return (value < 10 ? "0" : "") + st
 template <std::size_t N>
 std::string scaled(double value, double step, const std::array<const char*, N>& units) {
   std::size_t unit = 0;
-  // As shown: 1023.97 KiB would be rounded to "1024.0 KiB".
+  // Compares the rounded value: 1023.97 KiB would be shown as "1024.0 KiB".
   while (unit + 1 < N && std::abs(value) >= step - (unit == 0 ? 0.5 : 0.05)) {
     value /= step;
     ++unit;

@@ -1,4 +1,4 @@
-// human: numbers as people read them. What is absent is "-".
+// human: formats numbers for people. A missing value is "-".
 // Units    in: as the name says; out: with their unit, binary prefixes for bytes, decimal ones for joules
 // Errors   none
 // Threads  any
@@ -22,9 +22,9 @@ std::string microseconds(std::optional<double> value_us);
 std::string joules(std::optional<double> value_j);
 // "410ms", "12s", "3m05s", "2h05m", "3d04h"
 std::string age(std::optional<double> value_ms);
-// "61.2 W rapl"; what is a model's word says so: "12.3 W est". No source is given for sums: "812.5 W".
+// "61.2 W rapl", or "12.3 W est" for a model's estimate. Sums have no source: "812.5 W".
 std::string watts(std::optional<double> value_w, std::string_view energy_source = {});
-// "2026-11-21 06:07:31Z" of Unix time.
+// Formats Unix time as "2026-11-21 06:07:31Z".
 std::string utc(std::optional<double> wall_ns);
 
 }  // namespace wattle::cli

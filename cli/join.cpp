@@ -1,5 +1,6 @@
-// `wattle join`: makes this machine a node of the controller that a token names: key, configuration, enrolment, unit, first sample. Each step
-// is told; the first that fails is the one reason why not. What was done before it stays, and the command may run again.
+// join: `wattle join`: makes this machine a node of the controller that a token names: key, configuration, enrolment,
+// unit, first sample. It reports each step and stops at the first failure with the reason. Completed steps stay, and
+// the command may be run again.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -49,7 +50,8 @@ Result<KeyPair> own_pair() {
   return made;
 }
 
-// The configuration with this endpoint and name: what is there, else the package's; every other line as it was.
+// Returns the configuration with this endpoint and name, based on the existing file or the package's; other lines do
+// not change.
 Result<std::string> joined_configuration(const std::string& endpoint, const std::string& node) {
   auto text = read_file(kAgentConfig);
   if (!text && text.error().code == Errc::not_found) text = read_file(kAgentTemplate);
@@ -121,7 +123,7 @@ std::optional<double> metric_of(const std::string& page, std::string_view name) 
   return value;
 }
 
-// By what the agent says of itself: it is welcome, and the controller has acknowledged what it sent.
+// Waits for the agent's own report that it is welcome and that the controller has acknowledged its records.
 Status wait_for_sample() {
   WATTLE_TRY(const auto documents, load_yaml(kAgentConfig));
   const View web = View(documents.front())["http"];

@@ -1,4 +1,4 @@
-// keys: what the parts of `wattle keys` share.
+// keys: declarations shared by the parts of `wattle keys`.
 // Threads  main only
 #pragma once
 
@@ -16,19 +16,19 @@ struct KeysAction {
   int (*run)(const Invocation& invocation);
 };
 
-// `keys token new|list|revoke`: tokens with which nodes enrol.
+// `keys token new|list|revoke`: tokens for the enrolment of nodes.
 void declare_tokens(CLI::App& keys, Arguments& arguments);
-// A new token's line in the controller's file, and the token. `valid` as in 15m or 7d.
+// A new token and its line in the controller's file. `valid`: for example 15m or 7d.
 struct MadeToken {
   EnrolToken line;
   std::string secret;
 };
 Result<MadeToken> make_token(const std::string& node, const std::string& valid, bool replace);
 Status add_token(const std::string& tokens_file, const EnrolToken& line);
-// "token new" and so on; null: none of these.
+// Finds "token new" and so on; null for other names.
 const KeysAction* token_action(std::string_view name);
 
-// `keys controller`: what a controller's configuration names and is not there.
+// `keys controller`: creates missing files of a controller's configuration.
 void declare_controller_keys(CLI::App& keys, Arguments& arguments);
 const KeysAction* controller_action(std::string_view name);
 

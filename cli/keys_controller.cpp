@@ -1,5 +1,6 @@
-// `wattle keys controller`: what a controller's configuration names and is not there: its key pair, an allow list with an operator's key for
-// root on this machine, and the certificate by which enrolment is asked. What is there is left alone.
+// keys_controller: `wattle keys controller`: creates files that a controller's configuration names and that are
+// missing: its key pair, an allow list with an operator's key for root on this machine, and the certificate for
+// enrolment. Existing files do not change.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,7 +61,7 @@ Status make_missing(const ControllerFiles& files, std::ostream& out) {
                                  "\nkey: " + operator_file + "\nserver_key: " + public_file +
                                  "\nallow_list: " + files.allow_list + "\n";
     if (!file_is_there(folder + "/cli.yaml")) WATTLE_CHECK(write_file_atomically(folder + "/cli.yaml", settings, 0600));
-    // The controller's own folder, which systemd gives to its user
+    // The controller's own folder; systemd changes its owner to the controller's user.
     WATTLE_CHECK(make_folder_of(files.allow_list, 0700));
     WATTLE_CHECK(transport::write_list(
         files.allow_list, transport::with_line("# KEY ROLE NAME\n", {own.public_key, "operator", "root"})));

@@ -1,5 +1,5 @@
-// `wattle model record FILE`: the days that the cluster has lived through, as a file for `wattle-sim improve`; and
-// `wattle model add NAME FILE`: a network from a file among those that are kept.
+// model_files: `wattle model record FILE` writes the cluster's history to a file for `wattle-sim improve`; `wattle
+// model add NAME FILE` adds a network from a file to the controller's networks.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <map>
@@ -26,7 +26,7 @@ constexpr std::array kParts{"nodes", "pods", "hours"};
 constexpr std::size_t kMostNetworkBytes = 512 << 10;
 constexpr std::size_t kHashed = 16;  // digits
 
-// Names of this file are the same wherever they stand in it, and another file has others.
+// Hashes names consistently within one file; other files use another salt.
 class Names {
  public:
   static Result<Names> make(bool hashed) {
@@ -54,7 +54,7 @@ Result<int> write_record(const Invocation& invocation, Controller& controller) {
   const std::string& to = arguments.words.at(0);
   WATTLE_CHECK(refuse_taken(to));
   WATTLE_TRY(const Names names, Names::make(arguments.hash_names));
-  // One that is away is told after the usual time, not after that of a page.
+  // Checks for a controller first with the usual timeout instead of that of a page.
   WATTLE_CHECK(controller.ask("status", {}));
   std::string text = Json{{"wattle_record", 1},
                           {"version", kVersion},
@@ -113,9 +113,9 @@ int run_model_record(const Invocation& invocation) {
 }
 
 Result<std::map<std::string, std::string>> network_parts(const std::string& file) {
-  constexpr std::size_t kPart = 4000;  // of a text on the wire at most 4096 bytes
+  constexpr std::size_t kPart = 4000;  // limit of a text on the wire: 4096 bytes
   WATTLE_TRY(const std::string content, read_file(file, kMostNetworkBytes));
-  // A length of 8 bytes, then JSON
+  // The format is a length of 8 bytes, then JSON.
   if (content.size() < 9 || content[8] != '{')
     return fail(Errc::malformed, file, "is no network", "name a safetensors file, as wattle-sim improve writes it");
   const std::string text = base64_encode(content);

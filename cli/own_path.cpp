@@ -13,7 +13,7 @@ namespace wattle::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kMostLinks = 40;  // as the kernel
+constexpr int kMostLinks = 40;  // limit of the kernel
 
 std::string user_of(uid_t uid) {
   const passwd* const user = ::getpwuid(uid);

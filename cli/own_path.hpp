@@ -1,7 +1,8 @@
-// Checks that no other user can replace or enter a folder that a command is about to fill with keys and start programs from.
+// Checks that no other user can replace or enter a folder that a command will fill with keys or start programs from.
 // Source   the owners and modes of the folder, of every folder above it and of the symbolic links on the way
-// Rules    each belongs to root or to this process's user; one that others may write to is sticky, as /tmp is; the folder itself, where
-//          it exists, is a directory of this user, and no link
+// Rules    each belongs to root or to this process's user; one that others may write to is sticky, like /tmp; the
+//          folder itself, if it exists, is a directory of this user, and not a link
+// Errors   denied: names the part that breaks a rule, and the fix; io
 // Errors   denied: names the part that breaks a rule, and the fix; io
 // Threads  any
 #pragma once
@@ -12,7 +13,7 @@
 
 namespace wattle::cli {
 
-// `path` is absolute. What does not exist yet is not checked.
+// `path` is absolute. Missing parts are not checked.
 Status check_own_path(const std::string& path);
 
 }  // namespace wattle::cli

@@ -1,5 +1,6 @@
 // provision_set: `wattle provision set` and `wattle provision restore`, the only commands that write to pods.
-// Errors   told on stderr; exit 1: the API server or the controller refuses, or a pod could not be restored; 2: usage
+// Errors   reported on stderr; exit 1: the API server or the controller refuses, or a pod could not be restored; 2:
+//          usage
 // Threads  main only
 #pragma once
 
@@ -13,7 +14,7 @@ inline constexpr std::string_view kSetAction = "set", kRestoreAction = "restore"
 void declare_cluster(CLI::App& command, Arguments& arguments);
 void declare_provision_set(CLI::App& command, bool sets, Arguments& arguments);
 int run_provision_set(const Invocation& invocation);
-// `why`, with what is on record of the workload in the cluster.
+// `why`: includes the records in the cluster about the workload.
 int run_provision_recorded(const Invocation& invocation);
 
 }  // namespace wattle::cli

@@ -1,6 +1,6 @@
-// screen: what commands that show something until Ctrl-C have in common.
-// Errors   signals that cannot be had
-// Threads  main only; before any other thread starts, which would else take the signals
+// screen: helpers for commands that run until Ctrl-C.
+// Errors   signals cannot be blocked or read
+// Threads  main only; call before any other thread starts, because other threads would receive the signals
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@
 
 namespace wattle::cli {
 
-// Cursor home and erase below, so that nothing flickers.
+// Moves the cursor home and erases below it, which avoids flicker.
 inline constexpr std::string_view kHome = "\x1b[H\x1b[J";
 
-// SIGINT and SIGTERM, waited for.
+// Waits for SIGINT and SIGTERM.
 class StopKeys {
  public:
   static Result<StopKeys> open_();
-  // True when one came within this time.
+  // Returns true if one arrived within this time.
   bool pressed(std::chrono::milliseconds within = std::chrono::milliseconds(0)) const;
 
  private:

@@ -10,7 +10,7 @@ namespace wattle::cli {
 namespace {
 constexpr double kMinTimeout_s = 0.01;
 constexpr double kMaxTimeout_s = 600;
-constexpr const char* kOfController = "/etc/wattle/cli.yaml";  // of `wattle keys controller`
+constexpr const char* kOfController = "/etc/wattle/cli.yaml";  // written by `wattle keys controller`
 
 std::string at_home(const std::string& path, const std::string& home) {
   return path.starts_with("~/") && !home.empty() ? home + path.substr(1) : path;
@@ -40,7 +40,7 @@ Status read_settings(const std::string& path, const std::string& home, Settings&
   return read_document(std::move(document), home, out);
 }
 
-// Of the ports as they are unless somebody chose others: 7461 beside 7462.
+// Derives the feed's endpoint from the default ports: 7461 next to 7462.
 std::string feed_beside(const std::string& server) {
   const auto colon = server.rfind(':');
   if (colon == std::string::npos) return server;

@@ -53,7 +53,7 @@ std::string to_text(const Table& table, bool colour) {
   const auto [lines, widths] = layout_of(table);
   std::string out;
   for (const auto& line : lines) {
-    std::string gap;  // put only before what follows, so that no line ends in spaces
+    std::string gap;  // added before the next cell, so that no line ends in spaces
     for (std::size_t i = 0; i < count; ++i) {
       const std::string pad(widths[i] - display_width(line[i].text), ' ');
       if (i > 0) gap += "  ";

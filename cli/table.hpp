@@ -1,6 +1,6 @@
-// table: rows of cells as lines of aligned text.
+// table: formats rows of cells as lines of aligned text.
 // Units    widths in terminal columns
-// Errors   none: a row that is too short has empty cells, what is too much is left out
+// Errors   none: a short row gets empty cells, and surplus cells are dropped
 // Threads  any
 #pragma once
 
@@ -29,18 +29,18 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
 };
 
-// Every cell made printable, the titles first, each line with as many cells as there are columns; and how wide each column is.
+// Printable cells, titles first, each line with as many cells as there are columns, and the width of each column.
 struct Layout {
   std::vector<std::vector<Cell>> lines;
   std::vector<std::size_t> widths;
 };
 Layout layout_of(const Table& table);
-// A title line, then one line a row; two spaces between columns, none at the end of a line.
+// Returns a title line, then one line per row; two spaces between columns, none at the end of a line.
 std::string to_text(const Table& table, bool colour);
-// Lines of at most kWrap columns where words allow it, each behind so many spaces; whatever the text has in it is printable there.
+// Wraps printable text at kWrap columns if words permit, with this many spaces before each line.
 inline constexpr std::size_t kWrap = 100;
 std::string wrapped(const std::string& text, std::size_t indent);
-// The text in the tone's colour.
+// Returns the text in the tone's colour.
 std::string toned(const std::string& text, Tone tone, bool colour);
 
 }  // namespace wattle::cli

@@ -1,4 +1,4 @@
-// `wattle token`: on the controller's machine, a token with which one machine joins by `wattle join`.
+// token: `wattle token`: creates, on the controller's machine, a token with which one machine joins by `wattle join`.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace wattle::cli {
 
 namespace {
 
-// The address from which this machine would speak to others, IPv4 first; nothing is sent. Empty: it has no way to any.
+// Returns the local address for outgoing connections, IPv4 first, without sending packets. Empty if there is no route.
 std::string own_address() {
   for (const char* documentation : {"192.0.2.1", "2001:db8::1"}) {
     const auto far = numeric_address(documentation, 9);
@@ -34,7 +34,8 @@ std::string own_address() {
   return {};
 }
 
-// Where others find the controller: as told, the address to which enrolment is bound, this machine's own, or its name.
+// Returns the controller's address for others: the given one, the bound address of enrolment, this machine's own, or
+// its name.
 Result<std::string> address_of(const Arguments& arguments, const ControllerFiles& files) {
   std::string host = arguments.address;
   const bool any = files.enrol_address == "0.0.0.0" || files.enrol_address == "::";

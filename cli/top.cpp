@@ -1,4 +1,5 @@
-// `wattle top [--watch | --once]`: a status line, then nodes and pods, those that draw most first; before a terminal a picture that answers keys (cli/top/).
+// top: `wattle top [--watch | --once]`: a status line, then nodes and pods, those with the most power first; on a
+// terminal an interactive screen (cli/top/).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ostream>
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t kShown = 10;
 constexpr std::chrono::milliseconds kEvery{1000};
 
-// What is not known is last; what draws the same, or nothing is known of, stays in the documents' order.
+// Unknown values sort last; equal and unknown ones keep the documents' order.
 bool draws_more(const View& a, const View& b) {
   return a["power_w"].number().value_or(-1) > b["power_w"].number().value_or(-1);
 }
@@ -33,7 +34,7 @@ Result<int> watch(const Invocation& invocation, Controller& controller, const St
   for (;;) {
     const auto document = ask_all(controller);
     if (invocation.around.terminal) invocation.around.out << kHome;
-    // A controller that is away for a while is what one watches for.
+    // Continues without a controller, because users watch for it to return.
     if (document) {
       WATTLE_CHECK(print(invocation, *document, render_top));
     } else {

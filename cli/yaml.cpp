@@ -12,7 +12,7 @@ namespace wattle::cli {
 namespace {
 using Json = OrderedJson;
 
-// Words that some reader takes for a boolean or nothing.
+// Words that some readers take for a boolean or null.
 constexpr std::array<std::string_view, 9> kWords{"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -65,7 +65,7 @@ std::string scalar(const Json& value) {
   const double number = value.get<double>();
   if (std::isnan(number)) return ".nan";
   if (std::isinf(number)) return number > 0 ? ".inf" : "-.inf";
-  // YAML 1.1 takes "1e-07" for a text: a float needs its point.
+  // YAML 1.1 takes "1e-07" for a string: a float needs its point.
   std::string text = value.dump();
   if (const auto e = text.find('e'); e != std::string::npos && text.find('.') == std::string::npos)
     text.insert(e, ".0");

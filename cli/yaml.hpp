@@ -1,5 +1,5 @@
-// yaml: a JSON value as YAML that 1.1 and 1.2 readers take for the same value.
-// Errors   none: every JSON value has a YAML text; bytes that are no UTF-8 become U+FFFD
+// yaml: formats a JSON value as YAML that 1.1 and 1.2 readers parse to the same value.
+// Errors   none: every JSON value has a YAML text; bytes that are not UTF-8 become U+FFFD
 // Threads  any
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace wattle::cli {
 
-// Ends with a newline. Block style; keys in their order.
+// Block style with keys in their order; ends with a newline.
 std::string to_yaml(const OrderedJson& value);
-// As a plain scalar where no reader could take it for something else, else in double quotes.
+// Returns a plain scalar if no reader can misinterpret it, otherwise double quotes.
 std::string yaml_text(std::string_view text);
 
 }  // namespace wattle::cli

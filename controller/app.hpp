@@ -1,5 +1,5 @@
-// app: the program wattle-controller: options, configuration, signals.
-// Errors   exit codes: 0 stopped by a signal, or the configuration is fine; 1 could not start; 2 wrong usage
+// app: runs the program wattle-controller: options, configuration and signals.
+// Errors   exit codes: 0 stopped by a signal, or the configuration is valid; 1 could not start; 2 wrong usage
 // Threads  main thread
 #pragma once
 

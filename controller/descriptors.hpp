@@ -1,4 +1,4 @@
-// descriptors: how many open files a controller needs for its fleet, and how many its peers may take.
+// descriptors: computes how many open files a controller needs for its fleet, and how many its peers may use.
 // Gives    pure functions, and one warning for the log
 // Units    open files (RLIMIT_NOFILE); 0 for a limit: unknown
 // Threads  any
@@ -11,15 +11,17 @@
 
 namespace wattle::controller {
 
-// Kept from agents: 256 for those who ask (shims, the command line), so that operators are served when agents or strangers
-// hold all the others; HTTP and enrolment take at most 256 connections each.
+// Reserved for clients with requests (shims, the command line): 256, so that operators are served when agents or
+// strangers
+// hold all other descriptors. HTTP and enrolment use at most 256 connections each.
 inline constexpr std::uint64_t kOwnDescriptors = 1024;
 inline constexpr std::uint64_t kAskDescriptors = 256;
 
-// One for each agent and an eighth more for those that reconnect; a shim has up to 65 connections; others have a few.
+// Returns one descriptor per agent plus an eighth for reconnecting agents, up to 65 per shim, and a few per other peer.
 std::uint64_t descriptors_needed(const transport::AllowList& allow);
 
-// For ServerOptions::descriptors_below. Of a small limit agents get half, and those who ask an eighth more.
+// For ServerOptions::descriptors_below. If the limit is small, agents get half of it and clients with requests get an
+// eighth more.
 int descriptors_for_agents(std::uint64_t limit);
 int descriptors_for_asks(std::uint64_t limit);
 

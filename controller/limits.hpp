@@ -1,4 +1,4 @@
-// limits: how much of the loop's time and of memory a peer may take; docs/reference/fairness.md has the same for readers.
+// limits: how much of the loop's time and of memory a peer may use; docs/reference/fairness.md describes the same.
 // Threads  values
 #pragma once
 
@@ -9,25 +9,26 @@ namespace wattle::controller {
 
 inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// Asks are answered in the order of what their peers used of late; nobody is made to wait for his own sake.
+// Asks are served in the order of their peers' recent usage. The tolerance is so long that debt delays no ask.
 inline constexpr PeerLimits kAskLimits{256, 8 * kMiB, 64 * kMiB, 0.25, std::chrono::hours(1)};
-// But within other things only who owes less than this: who asks without end would make them take many times as long.
+// Limit for asks that are served inside longer work: only peers that owe less than this. Otherwise a peer that asks
+// without pause would prolong that work many times.
 inline constexpr Duration kOwesLittle = std::chrono::seconds(1);
-// A query of 100 ms costs 2 s; ten of them at once are answered at once.
+// A query of 100 ms costs 2 s. A peer can send ten of them at once without a delay.
 inline constexpr PeerLimits kQueryLimits{32, kMiB, 16 * kMiB, 0.05, std::chrono::seconds(20)};
-// 50 ms at once. What an agent may have sent and not seen acknowledged is less (Telemetry's credit).
+// Permits 50 ms at once. Telemetry's credit keeps an agent's unacknowledged messages below these limits.
 inline constexpr PeerLimits kTelemetryLimits{1024, 32 * kMiB, 256 * kMiB, 0.02, std::chrono::milliseconds(2500)};
-// Of all queries together.
+// Share of the loop's time for all queries together.
 inline constexpr double kQueriesShare = 0.25;
-// Of a turn: of asks, of telemetry, of HTTP; one thing at least is done.
+// Time per turn for each of asks, telemetry and HTTP. A turn always does at least one item of each.
 inline constexpr Duration kSlice = std::chrono::milliseconds(10);
-// What takes longer lets asks in.
+// Longer work serves asks at this interval.
 inline constexpr Duration kBreath = std::chrono::microseconds(500);
 inline constexpr std::size_t kBreatheEvery = 32;  // pods, nodes
-// More names than the largest clusters have nodes.
+// The largest clusters have fewer nodes.
 inline constexpr std::size_t kMaxCandidates = 8192;
 
-// Messages that libzmq keeps for a connection.
+// High-water marks of libzmq, in messages per connection.
 inline constexpr int kTelemetryQueue = 64;
 inline constexpr int kAskQueue = 16;
 inline constexpr int kAnswersQueue = 4;

@@ -1,4 +1,4 @@
-// role_figures: what peers of each role sent, and what of the loop's time it took.
+// role_figures: messages from the peers of each role, and the time of the loop that they used.
 // Threads  values
 #pragma once
 
@@ -13,8 +13,8 @@ namespace wattle::controller {
 struct RoleFigures {
   struct Role {
     std::uint64_t messages = 0;
-    std::uint64_t dropped = 0;  // nobody would have had an answer: connection closed, session ended, deadline over
-    std::uint64_t unread = 0;   // answers for which their connection, which does not read, had no room
+    std::uint64_t dropped = 0;  // no receiver left: connection closed, session ended, or deadline passed
+    std::uint64_t unread = 0;   // answers without room on a connection that does not read
     Duration used{};
   };
   Role& of(transport::Role role) { return roles[static_cast<std::size_t>(role)]; }

@@ -17,7 +17,7 @@ Result<std::unique_ptr<TaskQueue>> TaskQueue::open_(std::size_t capacity) {
 
 void TaskQueue::wake() {
   const std::uint64_t one = 1;
-  // Fails only when the counter is full, and then the owner is awake anyhow.
+  // Fails only if the counter is full; then the owner is awake already.
   [[maybe_unused]] const auto written = write(fd_.get(), &one, sizeof one);
 }
 

@@ -1,6 +1,6 @@
-// task_queue: lets other threads have something done on the thread that owns the state, and wait for the answer.
-// Bounds   `capacity` calls wait at most
-// Errors   unavailable (the owner stops or is full), timeout (it did not come to it and will not, or is still at it)
+// task_queue: runs work of other threads on the thread that owns the state, and returns the result to them.
+// Bounds   at most `capacity` waiting calls
+// Errors   unavailable (the owner stops or the queue is full), timeout (not started, and dropped; or still running)
 // Threads  call() from any but the owner; run() and close() from the owner
 #pragma once
 
@@ -23,12 +23,12 @@ class TaskQueue {
   static Result<std::unique_ptr<TaskQueue>> open_(std::size_t capacity);
   enum class Kind { probe, document };
   Result<std::string> call(Work work, std::chrono::milliseconds timeout, Kind kind = Kind::document);
-  // Readable when there is something to do, or after wake().
+  // Readable when work is queued, or after wake().
   int fd() const { return fd_.get(); }
   void wake();
-  // All probes, and at most one document if that is wanted. True: documents are left.
+  // Runs all probes, and at most one document if `document` is set. Returns true if documents are left.
   bool run(bool document);
-  // Answers whoever waits with unavailable, and everybody who comes.
+  // Answers all waiting and later calls with unavailable.
   void close();
 
  private:
@@ -38,13 +38,13 @@ class TaskQueue {
     std::promise<Result<std::string>> answer;
   };
   TaskQueue(Fd fd, std::size_t capacity) : fd_(std::move(fd)), capacity_(capacity) {}
-  std::shared_ptr<Call> take(Kind kind);  // null: there is none
+  std::shared_ptr<Call> take(Kind kind);  // null if there is none
 
   Fd fd_;
   std::size_t capacity_;
   std::mutex mutex_;
   bool closed_ = false;
-  std::deque<std::shared_ptr<Call>> calls_;  // in the order in which they came
+  std::deque<std::shared_ptr<Call>> calls_;  // in order of arrival
 };
 
 }  // namespace wattle::controller

@@ -15,14 +15,14 @@ using transport::Refused;
 using transport::Sent;
 constexpr int kReadAtOnce = 512;
 constexpr milliseconds kPoll{50};
-// Whoever waits longer for an answer is asked whether he is still there; clients pass over a Pong.
+// A client that waits longer is sent a Pong before its answer, to check that it is still connected; clients ignore it.
 constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
-// An answer for which there is no room: how often that is looked at.
+// Retry interval for an answer that finds no room.
 constexpr Duration kUnreadPause = milliseconds(20);
-constexpr Duration kQueryAtMost = std::chrono::seconds(10);  // then its client has given it up
+constexpr Duration kQueryAtMost = std::chrono::seconds(10);  // its client gives up after this time
 constexpr Duration kBreathLasts = milliseconds(1);
 
-// When there may be more of what has a share of the time, and was used from `begun` on.
+// Returns when work that has a share of the time may run again, after it ran from `begun`.
 MonoTime after(MonoTime begun, Duration used) {
   return begun + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(used) / kQueriesShare));
 }
@@ -74,7 +74,8 @@ void Turns::say_busy(const Incoming& incoming, const std::optional<wire::Head>& 
   constexpr const char* kWhat = "more of its questions wait than one peer may have";
   wire::Message refusal = parts_.answers.refuse(
       incoming.identity, Refused::busy, {Errc::unavailable, incoming.identity.user_id(), kWhat, "ask more slowly"});
-  // Known by its number where there is one: a Refusal would be taken for the answer to the next.
+  // Uses the number of the request if there is one, because a client would take a Refusal for the answer to its next
+  // request.
   if (head && head->kind == wire::Kind::query)
     refusal = wire::Reply{head->first, false, {}, std::string("busy: ") + kWhat};
   if (head && head->kind == wire::Kind::ask) {
@@ -97,7 +98,7 @@ bool Turns::serve_ask(Duration tolerance) {
   return true;
 }
 
-// Whoever asks meanwhile is not behind all that were there before: who used the least is next.
+// Reads new asks between two answers, so that a peer with less usage does not wait behind all older asks.
 void Turns::serve_asks(Duration slice, Duration tolerance) {
   MonoTime now = parts_.clock.mono(), read = now;
   for (const MonoTime until = now + slice; serve_ask(tolerance) && (now = parts_.clock.mono()) < until;) {
@@ -126,7 +127,7 @@ void Turns::read_telemetry() {
     if (!parts_.telemetry.expects(*incoming)) {
       ++role.dropped;
     } else if (!records_.push(std::move(*incoming), parts_.clock.mono())) {
-      // What it has not seen acknowledged it keeps, and sends again.
+      // The agent keeps unacknowledged records and sends them again.
       for (const wire::Message& refusal : parts_.telemetry.refuse_busy(*incoming))
         parts_.telemetry_socket.send(incoming->route, wire::encode(refusal));
       role.dropped += records_.drop(incoming->identity, incoming->route);
@@ -172,7 +173,7 @@ void Turns::query() {
     role.dropped += 1 + queries_.drop(incoming.identity, incoming.route);
     return;
   }
-  if (there == Sent::full) {  // who does not read gets no more
+  if (there == Sent::full) {  // peers that do not read get no more
     queries_.pause(incoming.identity, begun + kUnreadPause);
     queries_.put_back(std::move(*waiting));
     return;

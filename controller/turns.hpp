@@ -1,7 +1,7 @@
-// turns: whose message is looked at next, and for how long; docs/reference/fairness.md.
-// Order    asks before all, between any two other things that are done; then telemetry for a slice of time, one query, calls of
-//          HTTP. Who used least of late is next, within bounds for each peer
-// Errors   what finds no room is refused, counted and told
+// turns: decides whose message is served next and for how long; docs/reference/fairness.md.
+// Order    asks first, between any two other items; then telemetry for a slice of time, one query, and calls of HTTP.
+//          The peer with the least recent usage is next, within bounds for each peer
+// Errors   a message that finds no room is refused, counted and logged
 // Threads  single owner
 #pragma once
 
@@ -35,18 +35,18 @@ struct TurnsParts {
 class Turns {
  public:
   explicit Turns(TurnsParts parts);
-  // One turn, in this order.
+  // A turn of the loop calls these in this order.
   void asks();
   void telemetry();
   void query();
   void http();
-  // For what takes long, between its parts: asks that came meanwhile are answered.
+  // Serves asks that have arrived. Long work calls it between its parts.
   void breathe();
-  // What is left of a message of records has to wait.
+  // Returns true if the rest of a message of records must wait.
   bool enough() const { return parts_.clock.mono() >= message_until_; }
   void reply(const std::string& route, transport::Role role, const wire::Message& message);
   void flush() { unsent_.flush(); }
-  // How long nobody need look; `store_waits`: telemetry is not read now.
+  // Returns how long the loop may sleep. `store_waits`: telemetry is not read now.
   std::chrono::milliseconds patience(bool store_waits) const;
   bool telemetry_waits() const { return records_.ready(parts_.clock.mono()); }
   void expire(MonoTime now);
@@ -58,17 +58,17 @@ class Turns {
   void read_telemetry();
   bool serve_ask(Duration tolerance);
   void serve_asks(Duration slice, Duration tolerance);
-  // To an ask or a query for which there is no room.
+  // Answers an ask or a query for which there is no room.
   void say_busy(const transport::Incoming& incoming, const std::optional<wire::Head>& head);
   Duration charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed);
 
   TurnsParts parts_;
   Unsent unsent_;
   PeerQueues asks_, queries_, records_;
-  Duration breathed_{};                            // asks took, so far, that were answered within other things
-  MonoTime message_until_{};                       // when a message of records has had its time
-  MonoTime breathed_at_{};                         // when asks were looked for last
-  MonoTime next_query_at_{}, next_document_at_{};  // queries together have a share of the time, and so has HTTP
+  Duration breathed_{};                            // total time of asks served within other work
+  MonoTime message_until_{};                       // end of the time for the current message of records
+  MonoTime breathed_at_{};                         // last check for asks
+  MonoTime next_query_at_{}, next_document_at_{};  // queries together have a share of the time, and so does HTTP
   bool documents_wait_ = false;
 };
 

@@ -12,7 +12,7 @@ __extension__ using U128 = unsigned __int128;
 
 bool told(const CpuUse& use, unsigned package) { return package < use.by_package.size(); }
 
-// Of what ran on the package, as much as the root had of what ran on all.
+// Returns the root's part of the package's usage, in proportion to its part of all usage.
 std::uint64_t as_the_rest(const CpuUse& root, const CpuUse& total, unsigned package) {
   if (total.cpu_us == 0) return 0;
   const U128 part = static_cast<U128>(total.by_package[package]) * std::min(root.cpu_us, total.cpu_us);
@@ -45,7 +45,7 @@ void Attributor::share(const EnergyPool& pool, std::span<const CpuUse> roots, co
   }
   weights_.push_back(rest);
   stats::split_exactly_into(dynamic_uj, weights_, shares_, order_, remainders_);
-  // Nothing ran, as far as we can tell: nobody is to blame for the energy.
+  // Without any known usage the energy cannot be attributed.
   const bool nothing_ran = std::all_of(weights_.begin(), weights_.end(), [](auto weight) { return weight == 0; });
   result_.unattributed_uj += nothing_ran ? dynamic_uj : shares_.back();
   for (std::size_t i = 0; i < roots.size(); ++i) result_.shares_uj[i] += shares_[i];
@@ -68,7 +68,7 @@ void IdlePower::observe(double power_w, double utilisation_ratio) {
   if (!(power_w >= 0)) return;
   const double at_load = shape_.power_w(utilisation_ratio);
   const double implied = at_load > 0 ? power_w * shape_.idle_w / at_load : power_w;
-  // Close utilisations are one: the lowest of their powers is the least disturbed.
+  // Treats close utilisations as equal: the lowest of their powers is the least disturbed.
   constexpr double kSame_ratio = 0.02;
   if (utilisation_ratio < lowest_ratio_ - kSame_ratio) {
     idle_w_ = implied;

@@ -1,6 +1,6 @@
-// attribute: a node's energy over an interval, told apart by workload: sum(shares) + idle + unattributed = measured,
-// exactly, in each pool and so in all.
-// Units    uJ; us of CPU time, or any weight that is alike for all (cycles), as the measure of a workload's part
+// attribute: divides a node's energy over an interval among workloads: sum(shares) + idle + unattributed = measured,
+// exactly, in each pool and so in total.
+// Units    uJ; a workload's part is measured in us of CPU time, or in any weight with the same unit for all (cycles)
 // Threads  pure; IdlePower single owner
 #pragma once
 
@@ -16,34 +16,36 @@
 
 namespace wattle::agent {
 
-// What one workload root, or the whole machine, used of the processors over the interval.
+// Processor usage of one workload root, or the whole machine, over the interval.
 struct CpuUse {
   std::uint64_t cpu_us = 0;
-  // Of socket i (its physical_package_id): cycles or us, the same unit for all roots and the total. Empty: not known.
+  // Usage by socket (physical_package_id): cycles or us, with the same unit for all roots and the total. Empty if
+  // unknown.
   std::span<const std::uint64_t> by_package;
 };
 
-// Energy that is shared out by one measure: a package with its DRAM, or what the machine drew beyond its packages.
+// Energy that is divided by one measure: a package with its DRAM, or the machine's energy beyond its packages.
 struct EnergyPool {
-  std::optional<unsigned> package;  // socket; absent: of the machine as a whole
+  std::optional<unsigned> package;  // socket; no value: the whole machine
   std::uint64_t energy_uj = 0;
-  std::uint64_t idle_uj = 0;  // what it would have drawn with nothing to do; bounded by energy_uj
+  std::uint64_t idle_uj = 0;  // energy of an idle machine; bounded by energy_uj
 };
 
 struct Attribution {
   std::vector<std::uint64_t> shares_uj;  // one per workload
   std::uint64_t idle_uj = 0;
-  std::uint64_t unattributed_uj = 0;  // what the kernel and cgroups that are nobody's used
+  std::uint64_t unattributed_uj = 0;  // used by the kernel and by cgroups of no workload
 };
 
 class Attributor {
  public:
-  // `roots` are disjoint, ended ones included; `total` is of all that ran. A pool of a package goes by what ran on that
-  // package where the total tells it, else by CPU time; a root that does not tell is taken to have run everywhere as
-  // the rest did. What the roots used beyond the total (clocks differ a little) makes the total larger, not the shares.
-  // What the answer points at lives until the next call.
+  // `roots` are disjoint and include ended ones; `total` includes all usage. A package's pool is divided by usage on
+  // that package if the total has it, otherwise by CPU time. A root without usage per package is assumed to run on
+  // packages like the rest. If the roots exceed the total (clocks differ slightly), the total is raised and the shares
+  // are not. The result is valid until the next call.
   const Attribution& attribute(std::span<const EnergyPool> pools, std::span<const CpuUse> roots, const CpuUse& total);
-  // Of what a root was given, what its containers have: joules as CPU time. What no container used is the root's alone.
+  // Divides a root's share among its containers in proportion to their CPU time. The part that no container used stays
+  // with the root.
   void attribute_below(WorkloadValues& root);
 
  private:
@@ -54,13 +56,13 @@ class Attributor {
   std::vector<std::size_t> order_;
 };
 
-// What a pool would draw with nothing to do, learned from what it draws: the power at the lowest utilisation seen,
-// less what the shape of the power model says that utilisation costs.
+// Learns a pool's idle power from its observed power: the power at the lowest utilisation seen, minus the power model's
+// cost of that utilisation.
 class IdlePower {
  public:
   explicit IdlePower(PowerModel shape) : shape_(std::move(shape)) {}
   void observe(double power_w, double utilisation_ratio);
-  // Absent before the first observation.
+  // No value before the first observation.
   std::optional<double> idle_w() const { return idle_w_; }
 
  private:

@@ -1,12 +1,13 @@
-/* answers: how long connections that a workload accepted wait for an answer: from the first byte that comes in while nothing is owed
- * to the first byte that goes out.
- * Source   sock_ops at the root cgroup: PASSIVE_ESTABLISHED_CB, once a connection. cgroup_skb at the root cgroup, both ways: each segment
- *          of TCP; those with payload on followed connections are looked at
- * Gives    per followed workload a count, those over its target, those that are a guess, a histogram
- * Guesses  a connection that begins as TLS (its handshake counts, records hide what is within) or HTTP/2 carries many requests at once: what
- *          is measured is the oldest that waits to the next byte of any. So does one on which data came while an answer was under way
- * Rules    what was sent again is not looked at twice. A socket is the cgroup's that made the listening one
- * Bounds   an LRU map; a connection that falls out is not followed any more */
+/* answers: measures the answer times of connections that a workload accepted: from the first byte received while no
+ * answer is pending to the first byte sent.
+ * Source   sock_ops at the root cgroup: PASSIVE_ESTABLISHED_CB, once per connection. cgroup_skb at the root cgroup, both
+ *          directions: each TCP segment; segments with payload on followed connections are examined
+ * Gives    per followed workload a count, the number over its target, the number of guesses, a histogram
+ * Guesses  a connection that begins with TLS (the handshake counts, and records hide their content) or HTTP/2 may carry
+ *          several requests at once: the time is that from the oldest pending request to the next byte sent. The same
+ *          applies if data arrives before the previous answer has ended
+ * Rules    retransmitted segments are examined once. A socket belongs to the cgroup that created the listening socket
+ * Bounds   an LRU map; an evicted connection is no longer followed */
 #include <linux/bpf.h>
 #include <linux/types.h>
 #include <stdbool.h>
@@ -25,9 +26,9 @@
 #define TLS_MAJOR 3
 
 struct connection {
-  __u64 asked_ns; /* 0: nothing is owed */
-  __u32 workload; /* its place in `targets` */
-  __u16 begun;    /* its first bytes were looked at */
+  __u64 asked_ns; /* 0: no answer is pending */
+  __u32 workload; /* index in `targets` */
+  __u16 begun;    /* its first bytes were examined */
   __u16 guess;
 };
 
@@ -88,16 +89,16 @@ int on_accepted(struct bpf_sock_ops* context) {
 }
 
 struct segment {
-  __u32 payload, bytes; /* where it begins, and how much */
+  __u32 payload, bytes; /* offset and length */
   __u32 sequence, acknowledged;
 };
 
-/* False: it has no payload, or is no TCP. */
+/* Returns false without payload, or if the packet is not TCP. */
 static __always_inline bool read_segment(struct __sk_buff* packet, struct segment* out) {
   __u32 header = 40;
   __u8 first = 0, protocol = 0;
   if (bpf_skb_load_bytes(packet, 0, &first, 1)) return false;
-  /* Not the socket's family: one of IPv6 may speak IPv4. */
+  /* Uses the packet's version, because an IPv6 socket may carry IPv4. */
   const bool ipv6 = first >> 4 == 6;
   if (!ipv6) header = (first & 15u) * 4;
   if (bpf_skb_load_bytes(packet, ipv6 ? 6 : 9, &protocol, 1) || protocol != PROTOCOL_TCP) return false;
@@ -111,7 +112,7 @@ static __always_inline bool read_segment(struct __sk_buff* packet, struct segmen
   return true;
 }
 
-/* What TLS and HTTP/2 begin with. */
+/* Recognises the first bytes of TLS and HTTP/2. */
 static __always_inline bool multiplexes(struct __sk_buff* packet, __u32 at) {
   __u8 head[4];
   if (bpf_skb_load_bytes(packet, at, head, sizeof(head))) return false;
@@ -135,14 +136,14 @@ int on_request(struct __sk_buff* packet) {
   if (!read_segment(packet, &segment)) return 1;
   struct bpf_tcp_sock* tcp = tcp_of(packet);
   if (!tcp) return 1;
-  /* Before what was received: it comes again. */
+  /* Already received: a retransmission. */
   if ((__s32)(segment.sequence + segment.bytes - tcp->rcv_nxt) <= 0) return 1;
   if (!of->begun) {
     of->begun = 1;
     of->guess = multiplexes(packet, segment.payload);
   }
   if (of->asked_ns != 0) return 1;
-  /* Its peer has not seen all of the answer before, and asks on. */
+  /* The peer has not acknowledged the whole previous answer, and sends another request. */
   if ((__s32)(segment.acknowledged - tcp->snd_nxt) < 0) of->guess = 1;
   of->asked_ns = bpf_ktime_get_ns();
   return 1;
@@ -177,7 +178,7 @@ int on_answer(struct __sk_buff* packet) {
   if (bucket < WATTLE_ANSWER_BUCKETS) __sync_fetch_and_add(&to->buckets[bucket], 1);
   if (took_ns > target->target_ns) __sync_fetch_and_add(&to->over, 1);
   if (of->guess) __sync_fetch_and_add(&to->guessed, 1);
-  __sync_fetch_and_add(&to->count, 1); /* last: who reads it first never sees more over than there are */
+  __sync_fetch_and_add(&to->count, 1); /* last, so that a reader that reads it first never sees `over` above `count` */
   return 1;
 }
 

@@ -1,8 +1,8 @@
-/* block: time from a block request's issue to its completion, per cgroup that its first bio is charged to.
- * Source   tp_btf/block_rq_issue and block_rq_complete; before 5.11 they had the queue as their first argument. Where the io
- *          controller is on a v1 hierarchy a bio's cgroup is none of ours: the request counts for the task that issues it, unless that is
- *          a kernel thread, and else for the node alone
- * Gives    sum and count per cgroup. A request that finds no room in flight is counted, not measured */
+/* block: measures the time from a block request's issue to its completion, per cgroup that its first bio is charged to.
+ * Source   tp_btf/block_rq_issue and block_rq_complete; before 5.11 the queue was their first argument. If the io
+ *          controller is on a v1 hierarchy, a bio's cgroup is not a v2 cgroup: the request counts for the task that
+ *          issues it, or only for the node if that is a kernel thread
+ * Gives    sum and count per cgroup. A request without room in the table is counted, not measured */
 #include "agent/bpf/slots.bpf.h"
 
 #define KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
@@ -59,7 +59,7 @@ static __always_inline int issue(struct request* request) {
 static __always_inline int complete(struct request* request, __u32 bytes) {
   __u64 key = (__u64)request;
   struct flight* flight = bpf_map_lookup_elem(&in_flight, &key);
-  if (!flight || bytes < BPF_CORE_READ(request, __data_len)) return 0; /* a part of it */
+  if (!flight || bytes < BPF_CORE_READ(request, __data_len)) return 0; /* a partial completion */
   __u64 took_ns = bpf_ktime_get_ns() - flight->issued_ns;
   struct wattle_counters* to = counters_of(flight->slot, 0);
   if (to) {
@@ -73,7 +73,7 @@ static __always_inline int complete(struct request* request, __u32 bytes) {
 SEC("tp_btf/block_rq_issue")
 int on_issue(__u64* context) { return issue((struct request*)(queue_is_argument ? context[1] : context[0])); }
 
-/* (request, status, bytes) in both forms. */
+/* The arguments are (request, status, bytes) before and after 5.11. */
 SEC("tp_btf/block_rq_complete")
 int on_complete(__u64* context) { return complete((struct request*)context[0], (__u32)context[2]); }
 

@@ -1,7 +1,7 @@
-/* cgroup_lifecycle: which cgroups of v2 were removed, by id, parent and name.
- * Source   tp_btf/cgroup_rmdir (include/trace/events/cgroup.h), which is called once a removal has succeeded, children before
- *          parents. Births need no event: what was born and is there still, the next reading of the tree finds
- * Errors   a removal that finds no room in the ring is counted */
+/* cgroup_lifecycle: reports removed cgroups of v2 by id, parent and name.
+ * Source   tp_btf/cgroup_rmdir (include/trace/events/cgroup.h), which runs after a removal has succeeded, children before
+ *          parents. New cgroups need no event, because the next walk of the tree finds them
+ * Errors   a removal without room in the ring is counted */
 #include <linux/bpf.h>
 #include <stddef.h>
 
@@ -13,7 +13,7 @@
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 4096); /* the reader's to say */
+  __uint(max_entries, 4096); /* set by the reader before loading */
 } ended SEC(".maps");
 
 struct {

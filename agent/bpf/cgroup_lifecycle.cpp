@@ -38,7 +38,7 @@ int take(void* into, void* data, std::size_t bytes) {
 void CgroupLifecycle::Closer::operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 
 Result<CgroupLifecycle> CgroupLifecycle::open_(std::uint32_t ring_bytes) {
-  libbpf_set_print(nullptr);  // what it would print is told by the finding
+  libbpf_set_print(nullptr);  // the finding reports the error instead
   CgroupLifecycle lifecycle;
   {
     const std::unique_ptr<cgroup_lifecycle, void (*)(cgroup_lifecycle*)> skeleton(cgroup_lifecycle__open(),
@@ -57,7 +57,7 @@ Result<CgroupLifecycle> CgroupLifecycle::open_(std::uint32_t ring_bytes) {
     lifecycle.link_ = kept(bpf_link__fd(link.get()));
     if (!lifecycle.link_.valid()) return fail_bpf(errno, "keep");
   }
-  ::malloc_trim(0);  // the kernel's types take megabytes, but only to load
+  ::malloc_trim(0);  // the kernel's types take megabytes, and are needed only for loading
   return lifecycle;
 }
 

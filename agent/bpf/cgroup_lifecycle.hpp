@@ -1,6 +1,7 @@
-// cgroup_lifecycle: the cgroups that were removed since the last reading, also those that no reading of the tree ever saw.
-// Source   agent/bpf/cgroup_lifecycle.bpf.c, through a ring that is mapped
-// Errors   denied, unsupported, from open_; removals that find the ring full are counted by lost()
+// cgroup_lifecycle: reports the cgroups that were removed since the last call, including those that no walk of the tree
+// ever saw.
+// Source   agent/bpf/cgroup_lifecycle.bpf.c, through a mapped ring
+// Errors   denied, unsupported, from open_; lost() counts removals that found the ring full
 // Needs    CAP_BPF and CAP_PERFMON to open, nothing to read
 // Cost     no system call; about 100 bytes of the ring per removal
 // Threads  single owner
@@ -29,14 +30,14 @@ struct EndedCgroup {
 
 class CgroupLifecycle {
  public:
-  static constexpr std::uint32_t kRing_bytes = 128 * 1024;  // some 1,300 removals between two readings
+  static constexpr std::uint32_t kRing_bytes = 128 * 1024;  // about 1,300 removals between two calls
 
   // `ring_bytes`: a power of two of whole pages.
   static Result<CgroupLifecycle> open_(std::uint32_t ring_bytes = kRing_bytes);
 
-  // In the order of their removal. The value lives until the next reading.
+  // Returns them in the order of removal. The result is valid until the next call.
   std::span<const EndedCgroup> read();
-  // Removals that found no room, since the start.
+  // Number of removals without room in the ring, since the start.
   std::uint64_t lost() const { return __atomic_load_n(lost_.span().data(), __ATOMIC_RELAXED); }
 
  private:

@@ -1,6 +1,6 @@
-/* cgroup_record: what the BPF sweep tells of one cgroup; shared by the program and its reader.
- * Units    ns, pages and counts, as the kernel keeps them; cumulative but for memory_pages and pids
- * Absent   a value whose bit of `present` is not set: this kernel or this cgroup does not have it */
+/* cgroup_record: the BPF sweep's record of one cgroup; shared by the program and its reader.
+ * Units    ns, pages and counts, as in the kernel; cumulative except for memory_pages and pids
+ * Absent   values without their bit in `present`: this kernel or this cgroup does not have them */
 #ifndef WATTLE_AGENT_BPF_CGROUP_RECORD_H
 #define WATTLE_AGENT_BPF_CGROUP_RECORD_H
 
@@ -12,7 +12,7 @@ enum {
   kCgroup_has_pids = 1 << 4,
   kCgroup_has_pressure = 1 << 5,
   kCgroup_has_cpu_full = 1 << 6,
-  kCgroup_pressure_due = 1 << 7, /* the kernel has yet to add up what was stalled lately; reading a .pressure file does */
+  kCgroup_pressure_due = 1 << 7, /* recent stalls are not in the sums yet; reading a .pressure file adds them */
 };
 
 enum { kPsi_io_some, kPsi_io_full, kPsi_memory_some, kPsi_memory_full, kPsi_cpu_some, kPsi_cpu_full, kPsi_totals };

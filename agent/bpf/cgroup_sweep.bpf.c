@@ -1,7 +1,7 @@
-// cgroup_sweep: walks all cgroups below one at a single read of its iterator, and leaves one record of each in a map
-// that the reader has mapped. Parents come before their children; no cgroup is born or dies meanwhile (the iterator
-// holds cgroup_mutex).
-// Source   struct cgroup and the subsystems' own structures, by CO-RE; what a kernel lacks is marked absent
+// cgroup_sweep: walks all cgroups below a given one in a single read of its iterator, and stores one record of each in
+// a map that the reader has mapped. Parents come before their children. The set of cgroups does not change meanwhile
+// (the iterator holds cgroup_mutex).
+// Source   struct cgroup and the subsystems' own structures, by CO-RE; fields that the kernel lacks are marked absent
 // Units    cgroup_record.h
 // Cost     one flush of the CPU statistics for all, then plain loads
 #include <linux/types.h>
@@ -49,7 +49,7 @@ struct delayed_work {
 struct psi_group {
   bool enabled;
   struct delayed_work avgs_work;
-  __u64 total[12];  // [NR_PSI_AGGREGATORS][NR_PSI_STATES - 1], which BTF tells as one row; the averages come first
+  __u64 total[12];  // [NR_PSI_AGGREGATORS][NR_PSI_STATES - 1], which BTF reports as one row; the averages come first
 } KERNEL_TYPE;
 enum psi_states { PSI_IO_SOME, PSI_IO_FULL, PSI_MEM_SOME, PSI_MEM_FULL, PSI_CPU_SOME, PSI_CPU_FULL };
 
@@ -87,9 +87,9 @@ struct bpf_iter__cgroup {
   struct cgroup *cgroup;
 } KERNEL_TYPE;
 
-// Linux 6.16 moved flushing from cgroups to the state of one subsystem. Each object names the one function that its
-// kernels have: not both of them as weak symbols, since what the kernel lacks libbpf 1.1 seeks in all modules, and that
-// takes CAP_SYS_ADMIN.
+// Linux 6.16 moved flushing from cgroups to the state of one subsystem. Each object names only the function of its
+// kernels. Weak symbols for both do not work: libbpf 1.1 looks for a missing one in all modules, which needs
+// CAP_SYS_ADMIN.
 #ifdef WATTLE_FLUSH_BY_CGROUP
 extern void cgroup_rstat_flush(struct cgroup *cgroup) __ksym;
 static void flush(struct cgroup *cgroup) { cgroup_rstat_flush(cgroup); }
@@ -101,12 +101,12 @@ static void flush(struct cgroup *cgroup) { css_rstat_flush(&cgroup->self); }
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1);  // the reader says how many before it loads
+  __uint(max_entries, 1);  // the reader sets the size before loading
   __type(key, __u32);
   __type(value, struct cgroup_record);
 } records SEC(".maps");
 
-// Index 0: how many cgroups there were at the last sweep, which may be more than there are records.
+// Index 0: number of cgroups at the last sweep, which may exceed the number of records.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);
@@ -171,8 +171,8 @@ static void read_pressure(struct cgroup *cgroup, struct cgroup_record *record) {
     bpf_core_read(&to[kPsi_cpu_full], 8, &psi->total[bpf_core_enum_value(enum psi_states, PSI_CPU_FULL)]);
     record->present |= kCgroup_has_cpu_full;
   }
-  // The kernel adds up every 2 s for as long as its work item is armed (WORK_STRUCT_PENDING is bit 0); once it is not,
-  // nothing is left to add.
+  // The kernel updates the sums every 2 s while its work item is armed (WORK_STRUCT_PENDING is bit 0); otherwise the
+  // sums are up to date.
   if (psi->avgs_work.work.data.counter & 1) record->present |= kCgroup_pressure_due;
 }
 
@@ -185,7 +185,7 @@ int sweep_cgroups(struct bpf_iter__cgroup *context) {
   if (!count) return 0;
   const __u64 at = *count;
   *count = at + 1;
-  if (at == 0) flush(cgroup);  // the top comes first; what is flushed here is flushed for all below it
+  if (at == 0) flush(cgroup);  // the top comes first; the flush covers all cgroups below it
   const __u32 index = (__u32)at;
   struct cgroup_record *record = bpf_map_lookup_elem(&records, &index);
   if (!record) return 0;

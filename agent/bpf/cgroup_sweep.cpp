@@ -65,7 +65,7 @@ Result<Loaded> load_as(Skeleton* (*open)(), int (*load)(Skeleton*), void (*destr
   return loaded;
 }
 
-// A kernel has one of the two functions that flush; the object that names the other does not load.
+// Each kernel has one of the two flush functions; the object with the other one fails to load.
 Result<Loaded> load(const Dir& top, std::size_t capacity) {
   auto loaded = load_as(cgroup_sweep__open, cgroup_sweep__load, cgroup_sweep__destroy, top, capacity);
   if (loaded || loaded.error().code == Errc::denied) return loaded;
@@ -90,7 +90,7 @@ Result<CgroupSweep> CgroupSweep::with_capacity(const Dir& top, std::size_t capac
   const auto before = libbpf_set_print(nullptr);
   auto loaded = load(top, capacity);
   libbpf_set_print(before);
-  ::malloc_trim(0);  // the kernel's types take megabytes, but only to load
+  ::malloc_trim(0);  // the kernel's types take megabytes, and are needed only for loading
   if (!loaded) return forward_error(loaded);
   CgroupSweep sweep(std::move(loaded->link), std::move(loaded->records), std::move(loaded->seen), capacity);
   void* count = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, sweep.seen_.get(), 0);
@@ -122,7 +122,7 @@ void CgroupSweep::unmap() {
   mapped_bytes_ = 0;
 }
 
-// Every page that is mapped counts as resident: as many as there are cgroups, and a quarter more.
+// Every mapped page counts as resident, so this maps the current number of cgroups plus a quarter.
 Status CgroupSweep::map_records(std::size_t count) {
   if (count * sizeof(cgroup_record) <= mapped_bytes_) return {};
   unmap();
@@ -142,7 +142,7 @@ Result<std::span<const cgroup_record>> CgroupSweep::read() {
   const Fd iterator(bpf_iter_create(link_.get()));
   if (!iterator.valid()) return tl::unexpected<Error>(lost(errno, "iterate"));
   *count_ = 0;
-  std::array<char, 64> nothing;  // the program writes to its maps alone
+  std::array<char, 64> nothing;  // unused: the program writes only to its maps
   for (;;) {
     const ssize_t n = ::read(iterator.get(), nothing.data(), nothing.size());
     if (n == 0) break;

@@ -1,8 +1,8 @@
-// cgroup_sweep: what the kernel counts of every cgroup, at one read.
+// cgroup_sweep: reads the kernel's counters of all cgroups in one pass.
 // Source   agent/bpf/cgroup_sweep.bpf.c, an iterator over cgroups (Linux 6.1 and later, with BTF)
 // Gives    one cgroup_record per cgroup at or below the top, parents first. usage_ns / 1000 is cpu.stat's usage_usec,
-//          memory_pages * page is memory.current, and so on. pressure_ns / 1000 is what a .pressure file would say,
-//          unless kCgroup_pressure_due is set: then it is what one said last, or up to 2 s old
+//          memory_pages * page is memory.current, and so on. pressure_ns / 1000 equals the .pressure file, unless
+//          kCgroup_pressure_due is set: then it is the value of the last read of the file, or up to 2 s old
 // Errors   denied (CAP_BPF and CAP_PERFMON are needed to open_), unsupported kernels, exhausted (more cgroups than
 //          capacity(), which only open_ can raise). read() needs no capability
 // Cost     0.2-0.8 us per cgroup;  Threads  single owner
@@ -21,7 +21,7 @@ namespace wattle::agent {
 
 class CgroupSweep {
  public:
-  // Room for `least_capacity` cgroups, or for twice those that there are.
+  // Has room for `least_capacity` cgroups, or for twice the current number.
   static Result<CgroupSweep> open_(const Dir& top, std::size_t least_capacity = 16'384);
   CgroupSweep(CgroupSweep&& other) noexcept;
   CgroupSweep& operator=(CgroupSweep&&) = delete;
@@ -44,7 +44,7 @@ class CgroupSweep {
   std::size_t mapped_bytes_ = 0;
 };
 
-// `top`: of the cgroups; which controllers it has.
+// `top`: the top directory, for its list of controllers.
 Finding finding_of(const Result<CgroupSweep>& sweep, const Dir& top);
 
 }  // namespace wattle::agent

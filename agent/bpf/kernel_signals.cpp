@@ -22,11 +22,11 @@ struct KernelSignals::Programs {
   std::unordered_map<std::uint64_t, SignalTotals> told;  // by root
   std::vector<PackageUse> use;
   PackageUse node_use;
-  std::vector<std::uint64_t> use_numbers;     // behind both
-  std::vector<std::size_t> place_of_package;  // its physical_package_id; empty: too large to be an index
+  std::vector<std::uint64_t> use_numbers;     // storage for both
+  std::vector<std::size_t> place_of_package;  // physical_package_id by place; empty if an id is too large for an index
   SignalSums::CyclesNow cycles_now;
 
-  // How many numbers of one use there are.
+  // Returns how many numbers one usage has.
   std::size_t use_width() const {
     return first || !sched || place_of_package.empty() ? 0 : place_of_package.back() + 1;
   }
@@ -36,9 +36,9 @@ struct KernelSignals::Programs {
 
 namespace {
 const SignalTotals kNothing;
-constexpr std::uint64_t kMax_package_id = 256;  // firmware may number packages as it likes
+constexpr std::uint64_t kMax_package_id = 256;  // firmware may choose any package numbers
 
-// Differences of whole microseconds, so that no part of one is lost from tick to tick.
+// Differences of whole microseconds, so that rounding does not accumulate.
 std::uint64_t gain_us(std::uint64_t before_ns, std::uint64_t now_ns) { return now_ns / 1000 - before_ns / 1000; }
 
 std::uint64_t at(const std::vector<std::uint64_t>& values, std::size_t i) { return i < values.size() ? values[i] : 0; }
@@ -116,7 +116,7 @@ KernelSignals KernelSignals::load_(const KernelSignalsOptions& options, std::vec
   if (programs->sched) view.cpus = programs->sched->cpus.span();
   view.packages = programs->table->packages;
   programs->sums.emplace(view);
-  ::malloc_trim(0);  // the kernel's types were some megabytes
+  ::malloc_trim(0);  // the kernel's types took some megabytes
   return KernelSignals(std::move(programs));
 }
 
@@ -127,7 +127,7 @@ KernelSignals::~KernelSignals() = default;
 
 bool KernelSignals::any() const { return programs_->sched || programs_->tcp || programs_->block; }
 
-// `numbers` has room for use_width() of each kind, and is all zero.
+// `numbers` has room for use_width() values of each kind, all zero.
 PackageUse KernelSignals::Programs::fill(KernelValues& out, std::span<std::uint64_t> numbers, const SignalTotals& now,
                                          const SignalTotals& last) const {
   out = KernelValues{};
@@ -187,7 +187,7 @@ void KernelSignals::read(const Clock& clock, const RootIndex& roots, bool roots_
     }
     ended = ended || workloads[i].ended;
   }
-  if (p.first) p.sums->drop_unclaimed();  // of the time before this reading
+  if (p.first) p.sums->drop_unclaimed();  // from before the first reading
   p.first = false;
   if (!ended) return;
   p.sums->prune(roots);

@@ -1,8 +1,10 @@
-// kernel_signals: what our BPF programs see that no file tells, as values of a tick.
-// Source   sched.bpf.c (time on CPU, run queue, cycles), tcp.bpf.c (round trips), block.bpf.c (disk requests); each loads on its own
+// kernel_signals: values of a tick from our BPF programs that no file reports.
+// Source   sched.bpf.c (time on CPU, run queue, cycles), tcp.bpf.c (round trips), block.bpf.c (disk requests); each
+//          loads on its own
 // Gives    KernelValues of the node and of each workload root, and the time on CPU per physical package
-// Errors   none after loading; what could not be loaded is told by a Finding and its values stay absent
-// Needs    CAP_BPF and CAP_PERFMON to load, CAP_NET_ADMIN for tcp; nothing to read: everything is mapped or kept open
+// Errors   none after loading; a Finding reports a program that could not be loaded, and its values have no reading
+// Needs    CAP_BPF and CAP_PERFMON to load, CAP_NET_ADMIN for tcp; none to read, because everything is mapped or kept
+//          open
 // Threads  single owner
 #pragma once
 
@@ -24,20 +26,20 @@
 namespace wattle::agent {
 
 struct KernelSignalsOptions {
-  std::size_t cgroups = 0;      // there now; the table takes at least three times as many
+  std::size_t cgroups = 0;      // current number; the table has room for at least three times as many
   CpuTopology topology;         // packages of CPUs
   int cgroup_fd = -1;           // the top of cgroup v2; -1: no round trips
-  std::vector<IpNetwork> near;  // peers there are not measured, nor on loopback
+  std::vector<IpNetwork> near;  // peers in these networks are not measured, and neither is loopback
 };
 
-// What the attribution of energy weighs by, over the interval, by physical_package_id; empty where nobody counts it.
+// Weights for the attribution of energy over the interval, by physical_package_id; empty if not counted.
 struct PackageUse {
   std::span<const std::uint64_t> on_cpu_us, cycles;
 
   std::span<const std::uint64_t> weights() const { return cycles.empty() ? on_cpu_us : cycles; }
 };
 
-// As the configuration and this machine have it: the table's size from cgroup.stat, packages from /sys.
+// Derives the options from the configuration and this machine: the table's size from cgroup.stat, packages from /sys.
 KernelSignalsOptions signal_options(const AgentConfig& config, const Dir* cgroup_top);
 std::vector<Finding> examine_kernel_signals(const AgentConfig& config);
 
@@ -50,15 +52,16 @@ class KernelSignals {
   ~KernelSignals();
 
   bool any() const;
-  // Values over the interval since the call before; absent at the first. `roots_changed`: since the call before.
+  // Fills in values over the interval since the previous call; the first call leaves them unset. `roots_changed`: since
+  // the previous call.
   void read(const Clock& clock, const RootIndex& roots, bool roots_changed, NodeValues& node,
             std::span<WorkloadValues> workloads);
-  // Of a cgroup that went since the last read; absent where nobody counts it.
+  // Time of a cgroup that was removed since the last read; no value if not counted.
   std::optional<std::uint64_t> unread_on_cpu_ns(std::uint64_t cgroup_id) const;
-  // As the workloads of the last read, and of the node; until the next.
+  // Returns the usage in the order of the last read's workloads, and of the node; valid until the next read.
   std::span<const PackageUse> package_use() const;
   const PackageUse& node_package_use() const;
-  // Events that found no room, since the start.
+  // Number of events without room in a table, since the start.
   std::uint64_t overflows() const;
 
  private:

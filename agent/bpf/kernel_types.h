@@ -1,4 +1,5 @@
-/* kernel_types: the members of kernel structures that our BPF programs read; CO-RE moves the offsets to the running kernel's.
+/* kernel_types: the members of kernel structures that our BPF programs read; CO-RE adjusts their offsets to the running
+ * kernel.
  * Source: include/linux/{sched,cgroup-defs,kernfs,blkdev,blk_types}.h, block/blk-cgroup.h, include/net/sock.h */
 #pragma once
 

@@ -1,4 +1,5 @@
-// mapped: a BPF array mapped into this process; stays readable when its descriptor and all capabilities are gone. Descriptors of our own.
+// mapped: a BPF array mapped into this process. It stays readable after its descriptor is closed and all capabilities
+// are dropped.
 // Errors   the kernel's, from open_
 // Threads  values; what is mapped is written by the kernel
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace wattle::agent {
 
-// Stays open when libbpf closes its own.
+// Duplicates the descriptor, so that it stays open when libbpf closes its own.
 inline Fd kept(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 
 template <class T>

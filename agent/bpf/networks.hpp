@@ -1,4 +1,4 @@
-// networks: IP networks as the operator writes them.
+// networks: parses the operator's list of IP networks.
 // Source   "10.0.0.0/8", "fd00::/8"; a bare address is a network of one
 // Errors   malformed, naming the text
 // Threads  pure
@@ -16,12 +16,12 @@ namespace wattle::agent {
 struct IpNetwork {
   bool ipv6 = false;
   unsigned bits = 0;
-  std::array<std::uint8_t, 16> address{};  // of IPv4 the first four; bits beyond the prefix are 0
+  std::array<std::uint8_t, 16> address{};  // IPv4 uses the first four; bits beyond the prefix are 0
 
   bool operator==(const IpNetwork&) const = default;
 };
 
-inline constexpr std::size_t kMaxNetworks = 30;  // per family, and loopback
+inline constexpr std::size_t kMaxNetworks = 30;  // per family, in addition to loopback
 
 Result<IpNetwork> parse_network(const std::string& text);
 

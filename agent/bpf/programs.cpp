@@ -32,7 +32,7 @@ tl::unexpected<Error> fail_bpf(int error_number, const std::string& what, const 
 constexpr const char* kTracing = "CAP_BPF and CAP_PERFMON";
 constexpr const char* kSockets = "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN";
 
-// libbpf's object goes after loading, with the kernel types it read; links live on in their descriptors.
+// Frees libbpf's object after loading, with the kernel types that it read; links stay active through their descriptors.
 Status keep(std::vector<Fd>& links, bpf_link* link, const std::string& what, const char* capabilities) {
   if (link == nullptr) return fail_bpf(errno, what, capabilities);
   const int fd = ::fcntl(bpf_link__fd(link), F_DUPFD_CLOEXEC, 3);
@@ -70,7 +70,7 @@ struct Destroyer {
 template <class T, auto Destroy>
 using Skeleton = std::unique_ptr<T, Destroyer<Destroy>>;
 
-// A cycle counter on each CPU, or none.
+// Opens a cycle counter on each CPU; empty if that fails.
 std::vector<Fd> open_cycle_counters(std::size_t cpus) {
   perf_event_attr attributes{};
   attributes.size = sizeof(attributes);
@@ -80,7 +80,7 @@ std::vector<Fd> open_cycle_counters(std::size_t cpus) {
   bool some = false;
   for (std::size_t cpu = 0; cpu < cpus; ++cpu) {
     const long fd = ::syscall(SYS_perf_event_open, &attributes, -1, static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC);
-    // ENODEV: a CPU that is possible, not online.
+    // ENODEV: a CPU that is possible but not online.
     if (fd < 0 && errno != ENODEV) return {};
     some = some || fd >= 0;
     all.emplace_back(static_cast<int>(fd));
@@ -102,7 +102,7 @@ Status walk_all_tasks(bpf_program* program) {
   return {};
 }
 
-// Before 5.11 the tracepoint gave the queue first.
+// Before 5.11 the queue was the tracepoint's first argument.
 bool queue_is_argument() {
   const std::unique_ptr<btf, Destroyer<btf__free>> types(btf__load_vmlinux_btf());
   if (!types) return false;
@@ -136,7 +136,7 @@ std::uint32_t bucket_bits_for(std::size_t cgroups) {
 }
 
 Result<SharedTable> SharedTable::make_(std::size_t cgroups, std::size_t packages) {
-  libbpf_set_print(nullptr);  // what it would print is told by findings
+  libbpf_set_print(nullptr);  // findings report the error instead
   SharedTable table;
   table.packages = packages;
   table.bucket_bits = bucket_bits_for(cgroups);
@@ -181,7 +181,7 @@ Result<SchedProgram> SchedProgram::load_(const SharedTable& table, const KernelS
         return fail_errno(errno, "cycle counter of CPU " + std::to_string(cpu));
     }
   }
-  // Newborn tasks first, then those that are there, then the switches: none is missed.
+  // Attaches new tasks first, then walks the existing ones, then attaches the switches, so that no task is missed.
   WATTLE_CHECK(keep(program.links, bpf_program__attach(skeleton->progs.on_newtask), what, kTracing));
   WATTLE_CHECK(walk_all_tasks(skeleton->progs.walk_tasks));
   WATTLE_CHECK(keep(program.links, bpf_program__attach(skeleton->progs.on_switch), what, kTracing));

@@ -1,5 +1,5 @@
-// programs: our BPF programs, opened, sized, loaded and attached through libbpf; what is left is descriptors and mappings.
-// Errors   one Result per program, naming the mend; the agent goes on without it
+// programs: opens, sizes, loads and attaches our BPF programs through libbpf; keeps only descriptors and mappings.
+// Errors   one Result per program, with its mend; the agent continues without it
 // Threads  single owner
 #pragma once
 
@@ -24,14 +24,14 @@ struct SharedTable {
   static Result<SharedTable> make_(std::size_t cgroups, std::size_t packages);
 };
 
-// Buckets for so many cgroups: one in three to six places taken, so that two buckets are hardly ever full. All of the
-// table is mapped, and resident.
+// Buckets for a number of cgroups: a third to a sixth of the places is used, so that both buckets of a key are hardly
+// ever full. The whole table is mapped and resident.
 std::uint32_t bucket_bits_for(std::size_t cgroups);
 
 struct SchedProgram {
   std::vector<Fd> links;
   Mapped<wattle_cpu> cpus;
-  Fd cycles_map;           // its entries go when it is closed
+  Fd cycles_map;           // its entries are removed when it is closed
   std::vector<Fd> cycles;  // by CPU; empty: not counted
 
   static Result<SchedProgram> load_(const SharedTable& table, const KernelSignalsOptions& options);

@@ -1,8 +1,8 @@
-/* sched: time on CPU, cycles and time in the run queue per cgroup, at every switch of tasks.
- * Source   tp_btf/sched_switch: prev and next as the scheduler sees them, so that the cgroup is the task's own. At that moment
- *          prev's sum_exec_runtime is up to date, and its run_delay has the wait before the run that ends now
- * Needs    task storage (5.11), atomics with results (5.12). Storage is made at fork and by a walk over all tasks, never in
- *          the switch: an allocation could wake a thread and take the lock that the switch holds */
+/* sched: counts time on CPU, cycles and time in the run queue per cgroup, at every switch of tasks.
+ * Source   tp_btf/sched_switch with prev and next, so that the cgroup is the task's own. At that moment prev's
+ *          sum_exec_runtime is up to date, and its run_delay includes the wait before the run that ends now
+ * Needs    task storage (5.11), atomics with results (5.12). Storage is created at fork and by a walk over all tasks,
+ *          never in the switch: an allocation could wake a thread and take the lock that the switch holds */
 #include "agent/bpf/slots.bpf.h"
 
 struct seen {
@@ -35,7 +35,7 @@ const volatile __u8 count_cycles = false;
 
 static __always_inline void leave(struct wattle_cpu* cpu, struct task_struct* prev, __u64 now, __u64 in_at,
                                   __u64 cycles) {
-  if (!in_at) { /* we did not see it come */
+  if (!in_at) { /* its start was not seen */
     struct cgroup* cgroup = prev->cgroups->dfl_cgrp;
     cpu->slot = slot_of(cgroup, cgroup->kn->id);
   }
@@ -65,8 +65,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   __u32 index = bpf_get_smp_processor_id();
   struct wattle_cpu* cpu = bpf_map_lookup_elem(&cpus, &index);
   if (!cpu) return 0;
-  /* Asking the clock is a third of this program's cost where the processor's cannot be read directly, so it is asked once a
-   * tick of the kernel. It only tells since when a task runs that has not left yet; what it ran is its own to tell when it leaves. */
+  /* Reading the clock is a third of this program's cost if the processor's clock cannot be read directly, so it is read
+   * once per tick of the kernel. It is used only for the start time of a task that still runs; at its end the task's own
+   * runtime counts. */
   __u64 jiffies = bpf_jiffies64(), cycles = 0;
   if (jiffies != cpu->jiffies) {
     cpu->jiffies = jiffies;
@@ -80,11 +81,11 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   __u64 in_at = cpu->in_at_ns;
   *(volatile __u64*)&cpu->in_at_ns = 0;
   *(volatile __u64*)&cpu->switches += 1;
-  /* Whoever leaves without having been seen to come is no matter of the slot that is remembered. */
+  /* If the start of the leaving task was not seen, the stored slot belongs to another task. */
   if (cpu->pid != (__u64)prev->pid) in_at = 0;
   cpu->pid = (__u64)next->pid;
   if (prev->pid) leave(cpu, prev, now, in_at, cycles);
-  if (!next->pid) return 0; /* idle: nothing runs */
+  if (!next->pid) return 0; /* idle */
   struct cgroup* cgroup = next->cgroups->dfl_cgrp;
   cpu->slot = slot_of(cgroup, cgroup->kn->id);
   cpu->cycles_at_in = cycles;
@@ -104,7 +105,7 @@ struct bpf_iter__task {
   struct task_struct* task;
 } __attribute__((preserve_access_index));
 
-/* Read once, before the switches are attached: the tasks that were there before us. */
+/* Walks the existing tasks once, before the switches are attached. */
 SEC("iter/task")
 int walk_tasks(struct bpf_iter__task* context) {
   struct task_struct* task = context->task;

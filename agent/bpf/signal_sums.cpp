@@ -8,19 +8,19 @@
 namespace wattle::agent {
 
 namespace {
-constexpr std::uint32_t kQuiet_reads = 60;  // a cgroup that is not there and did nothing for so long loses its slot
+constexpr std::uint32_t kQuiet_reads = 60;  // a removed cgroup without activity for this many reads loses its slot
 constexpr std::uint32_t kUnknown_reads =
-    3;  // the tree learns of a newborn at the next tick; what it never knows is nobody's
+    3;  // the tree finds a new cgroup at the next tick; a cgroup that it does not find has no root
 constexpr int kLooks = 4;
 
 std::uint64_t load(const unsigned long long& from) {
-  // The kernel writes while we read; whole words, in order.
+  // The kernel writes concurrently: reads whole words, in order.
   return __atomic_load_n(&from, __ATOMIC_ACQUIRE);
 }
 
 std::uint64_t gain(std::uint64_t before, std::uint64_t now) { return now > before ? now - before : 0; }
 
-// As slots.bpf.h has it.
+// Same hash as in slots.bpf.h.
 std::array<std::size_t, 2> buckets_of(std::uint64_t id, std::size_t buckets) {
   const std::uint64_t hash = id * 0x9e3779b97f4a7c15ull;
   const int bits = std::countr_zero(buckets);
@@ -62,8 +62,8 @@ const SignalTotals* SignalSums::root(std::uint64_t root_id) const {
   return found == roots_.end() ? nullptr : &found->second;
 }
 
-// A run that is not over is in nobody's counters yet. The counters of a cgroup that runs and the time since when it does belong
-// together only if no CPU switched between the two looks.
+// Adds running tasks, which are not in the counters yet. The counters and the start time of a running cgroup are
+// consistent only if no CPU switched between two looks.
 void SignalSums::look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now) {
   const std::size_t row = table_.slots() + WATTLE_EXTRA_SLOTS;
   for (int look = 0; look < kLooks; ++look) {
@@ -102,7 +102,7 @@ void SignalSums::look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now)
       calm = calm && load(table_.cpus[cpu].switches) == switches_[cpu];
     if (calm) return;
   }
-  // They switch faster than we look: their runs are short, and the next reading has them.
+  // Tasks switch faster than the looks: their runs are short, and the next read includes them.
 }
 
 wattle_counters SignalSums::value_at(std::size_t index) const {
@@ -115,7 +115,7 @@ wattle_counters SignalSums::value_at(std::size_t index) const {
     value.on_cpu_ns = running->on_cpu_ns;
     value.cycles = running->cycles;
   }
-  // Time told once is not taken back, if a run turns out shorter (interrupts are not its own).
+  // Reported time never decreases, even if a run turns out shorter (interrupts are not part of it).
   value.on_cpu_ns = std::max<std::uint64_t>(value.on_cpu_ns, last_[index].on_cpu_ns);
   value.cycles = std::max<std::uint64_t>(value.cycles, last_[index].cycles);
   return value;
@@ -138,7 +138,7 @@ void SignalSums::sum(SignalTotals& to, std::size_t package, const wattle_counter
 void SignalSums::find_root(std::size_t slot, const RootIndex& roots) {
   Slot& state = slots_[slot];
   auto root = roots.root_of(state.cgroup_id);
-  if (!root && state.root) return;  // it went, and stays whose it was
+  if (!root && state.root) return;  // removed, and keeps its root
   if (!root) root = roots.root_before(state.cgroup_id);
   for (std::size_t i = 0; !root && i < WATTLE_PARENTS; ++i)
     if (const auto parent = load(table_.parents[slot].id[i]); parent != 0) root = roots.root_of(parent);
@@ -214,7 +214,7 @@ std::optional<std::uint64_t> SignalSums::unread_on_cpu_ns(std::uint64_t cgroup_i
   return 0;  // it never ran
 }
 
-// What the slot's cgroup did before anybody knew whose it is.
+// Adds the counts of the slot's cgroup from before its root was known.
 void SignalSums::claim(std::size_t slot) {
   const auto found = unclaimed_.find(slot);
   if (found == unclaimed_.end()) return;

@@ -1,9 +1,9 @@
-// signal_sums: what the BPF programs counted in the shared table (signal_slots.h), summed by workload root.
-// Gives    sums since the start per root, per physical package where it matters, and of the node; tasks that run at the
-//          moment of the reading are counted up to it. A cgroup that went keeps its root until all it left is summed; what
-//          one did before its root is known counts for the node at once, and for the root when that is known
+// signal_sums: sums the BPF programs' counters in the shared table (signal_slots.h) by workload root.
+// Gives    sums since the start per root, per physical package where needed, and of the node. Running tasks are counted
+//          up to the moment of the call. A removed cgroup keeps its root until all its counters are summed. Counters of
+//          a cgroup whose root is still unknown count for the node at once, and for the root once it is known
 // Units    ns, us, cycles as in their names
-// Cost     one look at every id, one cache line per living cgroup and package;  Threads  single owner
+// Cost     checks every id, one cache line per living cgroup and package;  Threads  single owner
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@
 
 namespace wattle::agent {
 
-// Which workload root a cgroup belongs to.
+// Maps each cgroup to its workload root.
 class RootIndex {
  public:
-  static constexpr std::uint64_t kNobody = 0;  // known, and of no root
+  static constexpr std::uint64_t kNobody = 0;  // known, and without a root
 
-  // begin, add every cgroup in any order that stays the same while nothing changes, finish.
+  // Call begin, add every cgroup in a stable order, then finish.
   void begin() { walked_.clear(); }
   void add(std::uint64_t cgroup_id, std::uint64_t root_id) { walked_.emplace_back(cgroup_id, root_id); }
-  bool finish();  // true when it differs from what it was
-  // Absent: there is no such cgroup.
+  bool finish();  // true if the index has changed
+  // No value if there is no such cgroup.
   std::optional<std::uint64_t> root_of(std::uint64_t cgroup_id) const;
-  // As of before the last change: whose a cgroup was that has gone.
+  // Looks in the index before the last change, to find the root of a removed cgroup.
   std::optional<std::uint64_t> root_before(std::uint64_t cgroup_id) const;
 
  private:
@@ -38,12 +38,12 @@ class RootIndex {
   Entries walked_, told_, roots_, before_;  // as added now, as added before; sorted: now, before the last change
 };
 
-// The mapped table. bucket ids and counters are written by the kernel meanwhile.
+// Views of the mapped table. The kernel writes bucket ids and counters concurrently.
 struct SignalTable {
   std::span<wattle_bucket> buckets;
   std::span<const wattle_parents> parents;    // one per slot
   std::span<const wattle_counters> counters;  // packages * (slots + WATTLE_EXTRA_SLOTS)
-  std::span<const wattle_cpu> cpus;           // empty: nobody counts switches
+  std::span<const wattle_cpu> cpus;           // empty: switches are not counted
   std::size_t packages = 1;
 
   std::size_t slots() const { return buckets.size() * WATTLE_BUCKET_WAYS; }
@@ -58,25 +58,26 @@ struct SignalTotals {
 
 class SignalSums {
  public:
-  // The value of a CPU's cycle counter now; absent: not counted.
+  // Returns the current value of a CPU's cycle counter; no value if not counted.
   using CyclesNow = std::function<std::optional<std::uint64_t>(std::size_t cpu)>;
 
   explicit SignalSums(SignalTable table);
 
-  // `roots_changed`: the index is not the one of the call before.
+  // `roots_changed`: the index differs from that of the previous call.
   void read(std::uint64_t now_ns, const RootIndex& roots, bool roots_changed, const CyclesNow& cycles_now = {});
   const SignalTotals& node() const { return node_; }
-  // Absent: nothing of that root has been counted yet.
+  // Null if nothing of that root has been counted yet.
   const SignalTotals* root(std::uint64_t root_id) const;
-  // What read() has not summed of a cgroup's time on CPU yet; absent: nobody counts switches, or it may have found no slot.
+  // Time on CPU of a cgroup that read() has not summed yet; no value if switches are not counted, or if the cgroup may
+  // have no slot.
   std::optional<std::uint64_t> unread_on_cpu_ns(std::uint64_t cgroup_id) const;
-  // Drops what no root has claimed yet, when what was counted up to now is nobody's business.
+  // Drops counts without a root; call if counts up to now do not matter.
   void drop_unclaimed() { unclaimed_.clear(); }
-  // Drops the sums of roots that are no more; to be called when they have been told.
+  // Drops the sums of roots that no longer exist; call after they have been reported.
   void prune(const RootIndex& roots) {
     std::erase_if(roots_, [&](const auto& one) { return !roots.root_of(one.first); });
   }
-  // Switches, round trips and requests of cgroups that found no slot, since the start.
+  // Number of switches, round trips and requests of cgroups without a slot, since the start.
   std::uint64_t overflows() const { return overflows_; }
 
  private:
@@ -99,7 +100,7 @@ class SignalSums {
   void evict(std::size_t slot, const RootIndex& roots);
 
   SignalTable table_;
-  std::vector<wattle_counters> last_;  // as table_.counters, when they were summed
+  std::vector<wattle_counters> last_;  // as table_.counters, when last summed
   std::vector<Slot> slots_;
   std::vector<Running> running_;
   std::vector<std::uint64_t> switches_;

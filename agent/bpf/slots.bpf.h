@@ -1,4 +1,4 @@
-/* slots.bpf: finds a cgroup's slot in the shared table, and makes one for a cgroup that is new. */
+/* slots.bpf: finds a cgroup's slot in the shared table, and creates one for a new cgroup. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -11,7 +11,7 @@
 #include "agent/bpf/kernel_types.h"
 #include "agent/bpf/signal_slots.h"
 
-/* Sizes are the agent's: every map here is its own, put in the place of these before loading. */
+/* The agent replaces these maps by its own, with their sizes, before loading. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);
@@ -42,7 +42,7 @@ const volatile __u32 bucket_bits = 0; /* log2 of the number of buckets, at least
 
 static __always_inline __u32 capacity(void) { return (1u << bucket_bits) * WATTLE_BUCKET_WAYS; }
 
-/* `package` as the agent numbers them: 0, 1, ... */
+/* `package`: the agent's number, 0, 1, ... */
 static __always_inline struct wattle_counters* counters_of(__u32 slot, __u32 package) {
   __u32 index = package * (capacity() + WATTLE_EXTRA_SLOTS) + slot;
   return bpf_map_lookup_elem(&counters, &index);

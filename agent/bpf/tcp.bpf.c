@@ -1,7 +1,7 @@
-/* tcp: smoothed round trip times to peers outside the cluster, per cgroup of the socket.
+/* tcp: sums smoothed round trip times to peers outside the cluster, per cgroup of the socket.
  * Source   sock_ops at the root cgroup: RTT_CB, about once per round trip, on connections established after the attachment.
- *          bpf_sock_ops.srtt_us is the kernel's, in eighths of a microsecond (tcp_sock.srtt_us)
- * Gives    sum and count; loopback and the networks told by the agent are left out */
+ *          bpf_sock_ops.srtt_us is the kernel's value, in eighths of a microsecond (tcp_sock.srtt_us)
+ * Gives    sum and count; excludes loopback and the agent's list of networks */
 #include "agent/bpf/slots.bpf.h"
 
 #define FAMILY_INET 2
@@ -43,7 +43,7 @@ int on_socket(struct bpf_sock_ops* context) {
     default:
       return 1;
   }
-  if (excluded(context)) return 1; /* another program may have asked for this socket's */
+  if (excluded(context)) return 1; /* another program may have enabled the callback for this socket */
   struct bpf_sock* socket = context->sk;
   if (!socket) return 1;
   struct sock* kernel_socket = (struct sock*)bpf_skc_to_tcp_sock(socket);

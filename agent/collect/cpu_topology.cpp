@@ -21,7 +21,7 @@ CpuTopology CpuTopology::read_(const Roots& roots) {
     if (!cpu || *cpu >= 65'536) continue;
     out.package_of_cpu.resize(std::max<std::size_t>(out.package_of_cpu.size(), *cpu + 1));
     const auto text = dir->read_file(entry.name + "/topology/physical_package_id");
-    // -1 where the architecture does not know.
+    // -1 if the architecture does not provide it.
     if (const auto id = text ? parse::u64(parse::trim(*text)) : std::nullopt) ids[*cpu] = *id;
   }
   if (ids.empty()) return out;

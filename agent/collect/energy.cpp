@@ -11,8 +11,8 @@ namespace wattle::agent {
 namespace {
 constexpr std::array<EnergyKind, 6> kKindOrder{EnergyKind::package, EnergyKind::core, EnergyKind::uncore,
                                                EnergyKind::dram,    EnergyKind::psys, EnergyKind::other};
-// Platform counters may step by a whole joule (Sapphire Rapids), so that one interval's may be less than the packages'.
-// What they were short of is taken from what they are ahead by later; more than this is a board that does not count it.
+// Platform counters may step by a whole joule (Sapphire Rapids), so an interval's value may be below the packages'. The
+// shortfall is subtracted from a later excess; a larger shortfall means that the board does not count it.
 constexpr std::uint64_t kMaxPlatformDebt_uj = 2'000'000;
 
 double cores_of(const AgentConfig& config) {
@@ -21,7 +21,7 @@ double cores_of(const AgentConfig& config) {
   return cpu ? cpu->cores : 1;
 }
 
-// A processor with RAPL, and no virtual machine: where its counters are not found, a kernel module is missing.
+// Returns true for a physical processor with RAPL: if its counters are missing, a kernel module is not loaded.
 bool may_count_energy(const AgentConfig& config) {
   const auto cpuinfo = read_file(config.roots.proc + "/cpuinfo", 16 << 20);
   if (!cpuinfo) return true;
@@ -59,7 +59,7 @@ std::optional<std::size_t> EnergyChoice::choose(std::span<const bool> complete, 
       if (streak_[better] >= kReturnAfter) chosen_ = better;
   }
   if (clean[*chosen_]) return chosen_;
-  // A counter that may have wrapped twice is no reason to leave its source for good.
+  // A counter that may have wrapped twice is not a reason to replace its source permanently.
   if (const auto other = first(clean)) return other;
   return chosen_;
 }
@@ -100,7 +100,7 @@ void EnergyMeter::open_sources(const AgentConfig& config, const std::optional<Pe
   auto sensors = Hwmon::open_(config.roots);
   tell("hwmon", sensors, [&] { return sensors->labels(); });
   if (sensors) hwmon_.emplace(std::move(*sensors));
-  if (!config.pcm) return;  // nobody's port is asked unless somebody said whose it is
+  if (!config.pcm) return;  // no port is probed unless it is configured
   pcm_ = Pcm::start(*config.pcm);
   if (pcm_->first_error())
     findings_.push_back(lost("pcm", *pcm_->first_error(), true, "systemctl start wattle-pcm; modprobe msr"));
@@ -201,7 +201,7 @@ void EnergyMeter::tell_domains() {
   for (const auto kind : kKindOrder) {
     const auto source = used(kind) ? used(kind) : choices_[static_cast<std::size_t>(kind)].chosen();
     for (std::size_t i = 0; i < kSources; ++i) {
-      if (source && i != *source) continue;  // none was whole yet: each tells what it has
+      if (source && i != *source) continue;  // no source was complete yet: each reports what it has
       for (const auto& domain : readings_[i]) {
         if (domain.kind != kind || !domain.energy_uj) continue;
         interval_.domains.push_back({domain.label, *domain.energy_uj, domain.gap, kOrder[i]});
@@ -251,7 +251,7 @@ bool EnergyMeter::add_packages() {
 void EnergyMeter::add_remainder(std::uint64_t packages_uj) {
   const auto source = used(EnergyKind::psys);
   if (!source || of_hwmon(*source)) {
-    // The processor's own platform counter is there and told nothing: what is beyond the packages is missing.
+    // The processor's own platform counter exists but has no reading, so the energy beyond the packages is missing.
     for (std::size_t i = 0; i < kSources; ++i) {
       const auto platforms = std::count_if(readings_[i].begin(), readings_[i].end(), [](const auto& domain) {
         return domain.kind == EnergyKind::psys && domain.fault != EnergyFault::still;
@@ -260,7 +260,7 @@ void EnergyMeter::add_remainder(std::uint64_t packages_uj) {
     }
     return;
   }
-  // Of several platform domains it is not told which holds which packages.
+  // If there are several platform domains, their packages are unknown.
   const DomainEnergy* platform = nullptr;
   for (const auto& domain : readings_[*source]) {
     if (domain.kind != EnergyKind::psys) continue;
@@ -289,7 +289,7 @@ bool EnergyMeter::add_platform() {
     gap = gap || domain.gap;
     ++count;
   }
-  // Meters of the whole system stand beside each other (hwmon.hpp); which platform counter holds which is not known.
+  // Meters of the whole system are additive (hwmon.hpp); for several platform counters their packages are unknown.
   if (count > 1 && !of_hwmon(*source)) return false;
   interval_.source = kOrder[*source];
   interval_.gap = gap;
@@ -311,7 +311,7 @@ void EnergyMeter::estimate(std::optional<double> utilisation_ratio, Duration int
 }
 
 void EnergyMeter::set_idle(std::optional<double> utilisation_ratio, Duration interval) {
-  if (configured_idle_w_) {  // of the machine: each pool has its part
+  if (configured_idle_w_) {  // of the machine: each pool gets its part
     std::vector<std::uint64_t> weights;
     for (const auto& pool : interval_.pools) weights.push_back(pool.energy_uj);
     const auto parts = stats::split_exactly(uj(*configured_idle_w_, interval), weights);
@@ -323,7 +323,7 @@ void EnergyMeter::set_idle(std::optional<double> utilisation_ratio, Duration int
       return known.package == pool.package && known.source == interval_.source;
     });
     if (idle == idle_.end()) idle = idle_.insert(idle, Idle{pool.package, interval_.source, IdlePower(model_)});
-    // What the use was is not known at times; then the machine may have been full.
+    // The utilisation is sometimes unknown; the machine may have been fully used then.
     if (!interval_.gap && interval > Duration{})
       idle->power.observe(static_cast<double>(pool.energy_uj) / (seconds(interval) * 1e6),
                           utilisation_ratio.value_or(1));

@@ -1,16 +1,17 @@
-// energy: the node's energy meter. It reads every source that this node has at each tick and chooses among them by kind of
-// domain (package, DRAM, platform), in the order rapl, perf, pcm, hwmon; where none measured it estimates from use.
+// energy: the node's energy meter. At each tick it reads every source of this node and chooses among them by kind of
+// domain (package, DRAM, platform), in the order rapl, perf, pcm, hwmon. Without a measurement it estimates from
+// utilisation.
 // Source   agent/collect/{rapl,perf_energy,pcm,hwmon,estimate}
-// Gives    the interval's energy as a sum that counts nothing twice, taken apart into pools for attribution
+// Gives    the interval's energy as a sum without double counting, divided into pools for attribution
 // Units    uJ
-// Checks   agent/collect/energy_check: a counter that cannot be right is withheld; where no other source has the kind, the interval
-//          is estimated and `gap`, and the reason is in `errors` and findings()
-// Errors   a source that fails is told in `errors`; the next one takes over within the same interval, since all are read
-//          at each tick. It comes back after kReturnAfter good intervals
+// Checks   agent/collect/energy_check: an implausible counter is withheld. If no other source has the kind, the
+//          interval is estimated and `gap`, and the reason is in `errors` and findings()
+// Errors   a failed source is reported in `errors`; the next one replaces it within the same interval, because all are
+//          read at each tick. It is used again after kReturnAfter good intervals
 // Threads  single owner
 //
-// The sum: packages and DRAM, and what a platform domain (psys) of the processor's own counters has beyond them. A power
-// meter of the whole system (hwmon) is told as a domain, and is the sum only where no source knows packages.
+// The sum is packages and DRAM, plus the excess of a platform domain (psys) of the processor's own counters. A power
+// meter of the whole system (hwmon) is reported as a domain, and is the sum only if no source has packages.
 #pragma once
 
 #include <array>
@@ -38,9 +39,9 @@
 namespace wattle::agent {
 
 struct EnergyInterval {
-  EnergySource source = EnergySource::none;  // of the sum, or of the one that will be
+  EnergySource source = EnergySource::none;  // of the sum, or of the next one
   std::optional<std::uint64_t> energy_uj;
-  bool gap = false;  // energy_uj is a lower bound, or absent though energy was used
+  bool gap = false;  // energy_uj is a lower bound, or unset although energy was used
   std::vector<EnergyDomain> domains;
   std::vector<EnergyPool> pools;  // add up to energy_uj
   std::vector<SocketValues> sockets;
@@ -49,11 +50,11 @@ struct EnergyInterval {
 
 using EveryReading = std::vector<std::pair<EnergySource, EnergyReadings>>;
 
-// Which source is used for one kind of domain.
+// Chooses the source for one kind of domain.
 class EnergyChoice {
  public:
-  // `complete[i]`: source i told all its domains of this kind; `clean[i]`: and none of them is a lower bound. In the order
-  // of preference. Gives the one to use for this interval.
+  // Returns the source for this interval. `complete[i]`: source i has readings of all its domains of this kind;
+  // `clean[i]`: and none of them is a lower bound. Both are in the order of preference.
   std::optional<std::size_t> choose(std::span<const bool> complete, std::span<const bool> clean);
   std::optional<std::size_t> chosen() const { return chosen_; }
 
@@ -63,32 +64,33 @@ class EnergyChoice {
   std::array<unsigned, kMaxSources> streak_{};
 };
 
-// What PCM tells is up to two seconds old, all others tell what was used until now: where one takes over from the other,
-// these seconds are missing or told twice.
+// Returns whether two sources cover adjacent intervals. PCM's values are up to two seconds old, all others are current:
+// when one replaces the other, these seconds are missing or counted twice.
 bool meets(std::optional<EnergySource> before, std::optional<EnergySource> now);
 
 class EnergyMeter {
  public:
-  // Opens every source and every counter in it. Never fails: what is lost is told by findings().
-  // `perf`: what stands in for the kernel's performance counters in a test.
+  // Opens every source and all of its counters. Never fails: findings() reports lost sources.
+  // `perf`: replaces the kernel's performance counters in a test.
   static EnergyMeter open_(const AgentConfig& config, const std::optional<PerfPort>& perf = std::nullopt);
   EnergyMeter(EnergyMeter&&) noexcept = default;
   EnergyMeter& operator=(EnergyMeter&&) noexcept = default;
 
-  // The interval since the last call; the first gives no energy. `utilisation_ratio`: of the node over the interval.
+  // Reads the interval since the last call; the first call returns no energy. `utilisation_ratio`: of the node over the
+  // interval.
   const EnergyInterval& read(const Clock& clock, std::optional<double> utilisation_ratio, std::span<char> scratch,
                              CollectErrors& errors);
-  // With the counters that are in doubt now.
+  // Includes the counters that are in doubt now.
   const std::vector<Finding>& findings() const { return findings_; }
   const PowerModel& power_model() const { return model_; }
-  // For doctor: notes the counters that do not move in kStandsStill.
+  // For doctor: reports the counters that do not change within kStandsStill.
   void look_for_still_counters();
-  // What every source told at the last read(), in the sum or not; without those that told nothing.
+  // Returns the readings of every source at the last read(), whether in the sum or not; omits sources without readings.
   EveryReading every_reading() const;
 
  private:
   static constexpr std::size_t kSources = 4, kKinds = 6;
-  // In the order of preference.
+  // Sources in the order of preference.
   static constexpr std::array<EnergySource, kSources> kOrder{EnergySource::rapl, EnergySource::perf, EnergySource::pcm,
                                                              EnergySource::hwmon};
   struct Idle {
@@ -119,7 +121,7 @@ class EnergyMeter {
   std::unique_ptr<Pcm> pcm_;
   std::optional<Hwmon> hwmon_;
   EnergyCheck check_;
-  std::vector<EnergyDoubt> noted_;  // those that findings_ has
+  std::vector<EnergyDoubt> noted_;  // doubts that findings_ contains
   PowerModel model_;
   double cores_ = 1;
   std::optional<double> configured_idle_w_;
@@ -128,7 +130,7 @@ class EnergyMeter {
   std::array<EnergyReadings, kSources> readings_;
   std::array<EnergyChoice, kKinds> choices_;
   std::array<std::optional<std::size_t>, kKinds> used_;
-  bool meets_ = true;  // each kind in the sum goes on where the interval before ended
+  bool meets_ = true;  // each kind in the sum continues where the previous interval ended
   Roots roots_;
   std::optional<MonoTime> looked_at_;
   std::uint64_t platform_debt_uj_ = 0;
@@ -137,7 +139,7 @@ class EnergyMeter {
   EnergyInterval interval_;
 };
 
-// Opens all sources, and reads counters for up to kStandsStill until each has moved.
+// Opens all sources, and reads counters for up to kStandsStill until each has changed.
 inline constexpr Duration kStandsStill = std::chrono::milliseconds(1200);
 std::vector<Finding> examine_energy(const AgentConfig& config);
 

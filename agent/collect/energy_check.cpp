@@ -7,7 +7,7 @@ namespace wattle::agent {
 
 namespace {
 constexpr double kMaxPart_w = 1000, kMaxPlatform_w = 4000, kMaxSystem_w = 20'000;
-constexpr double kSlack_s = 1;  // the clock is read beside the counter, not with it
+constexpr double kSlack_s = 1;  // the clock is read next to the counter, not at the same moment
 constexpr double kMaxFactor = 2, kMaxExcess = 1.2, kLeastDifference_w = 5;
 constexpr Duration kCompareOver = std::chrono::seconds(3), kComparePcmOver = std::chrono::seconds(30);
 constexpr Duration kShortest = std::chrono::milliseconds(50);
@@ -33,7 +33,7 @@ struct Sum {
   std::vector<unsigned> sockets;
 };
 
-// Of all domains of a kind; absent where one has no energy, or a lower bound.
+// Returns the sum of all domains of a kind; no value if one of them has no energy, or only a lower bound.
 std::optional<Sum> sum_of(const EnergyReadings& readings, EnergyKind kind) {
   Sum sum;
   for (const auto& domain : readings) {
@@ -101,7 +101,7 @@ void EnergyCheck::judge_counter(EnergySource source, DomainEnergy& domain, Durat
 
 void EnergyCheck::compare(std::span<const Source> sources, EnergyKind kind, Duration interval) {
   auto& pairs = pairs_[kind == EnergyKind::package ? 0 : 1];
-  std::map<EnergySource, std::pair<std::string, bool>> odd;  // with what, and whether another agrees
+  std::map<EnergySource, std::pair<std::string, bool>> odd;  // the disagreeing source, and whether another agrees
   for (std::size_t i = 0; i < sources.size(); ++i) {
     for (std::size_t j = i + 1; j < sources.size(); ++j) {
       const auto one = sum_of(*sources[i].second, kind), other = sum_of(*sources[j].second, kind);
@@ -139,7 +139,7 @@ void EnergyCheck::compare(std::span<const Source> sources, EnergyKind kind, Dura
   }
 }
 
-// What is a part of the system cannot draw more than all of it.
+// A part of the system cannot draw more than the whole.
 void EnergyCheck::compare_with_system(std::span<const Source> sources, Duration interval, Duration meter_lag) {
   std::optional<Sum> packages, system;
   EnergyReadings *of_packages = nullptr, *of_system = nullptr;

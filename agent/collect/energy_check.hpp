@@ -1,13 +1,16 @@
 // Checks the reading of every energy source over one interval and withholds values that cannot be energy.
-// Rules    still      a package, its cores or its DRAM counts nothing for 2 s in which the CPUs worked for a core-second. Until then a
-//                     reading of nothing is a lower bound. The counter is believed again once it moved in kReturnAfter intervals
+// Rules    still      a package, its cores or its DRAM counts nothing for 2 s in which the CPUs worked for a
+//          core-second.
+//                     Until then a reading of 0 is a lower bound. The counter is trusted again after it has changed in
+//                     kReturnAfter intervals
 //          backwards  the counter fell and did not wrap; found by the source (DomainEnergy::fault)
-//          jump       more than the part can draw; found by the source, or here by the most that a part of that kind draws
-//          disagrees  two sources of one kind differ by more than a factor of two and 5 W, or packages draw more than the meter of the
-//                     whole system shows, over 3 s (30 s with PCM, whose seconds come late; longer where a meter averages). Both are
-//                     withheld, unless a third source agrees with one
-//          A platform counter (psys) may step by a joule, an integrated GPU (uncore) may be off: neither is judged still within 2 s
-// Gives    DomainEnergy::fault, with energy_uj absent; each reason once per interval in `errors`
+//          jump       above the possible power; found by the source, or here by the maximum for that kind of part
+//          disagrees  two sources of one kind differ by more than a factor of two and 5 W, or packages exceed the meter
+//                     of the whole system, over 3 s (30 s with PCM, whose values are late; longer if a meter averages).
+//                     Both are withheld, unless a third source agrees with one
+//          A platform counter (psys) may step by a joule, and an integrated GPU (uncore) may be off: neither counts as
+//          still after 2 s
+// Gives    DomainEnergy::fault, with energy_uj unset; each reason once per interval in `errors`
 // Units    uJ; busy time in core-seconds
 // Threads  single owner
 #pragma once
@@ -27,7 +30,7 @@
 
 namespace wattle::agent {
 
-// How a counter that stands still, runs backwards, jumps or disagrees is reported.
+// Report about a counter that stands still, runs backwards, jumps or disagrees.
 struct EnergyDoubt {
   EnergySource source = EnergySource::none;
   EnergyKind kind = EnergyKind::other;
@@ -39,11 +42,11 @@ struct EnergyDoubt {
 class EnergyCheck {
  public:
   using Source = std::pair<EnergySource, EnergyReadings*>;
-  // `busy_core_s`: of all CPUs over the interval; absent: not known, and nothing is judged still.
-  // `meter_lag`: the longest time over which a meter of the whole system averages.
+  // `busy_core_s`: of all CPUs over the interval; no value if unknown, and then no counter is judged still.
+  // `meter_lag`: the longest averaging time of a meter of the whole system.
   void judge(std::span<const Source> sources, Duration interval, std::optional<double> busy_core_s, Duration meter_lag,
              CollectErrors& errors);
-  // Of the last interval.
+  // The doubts of the last interval.
   const std::vector<EnergyDoubt>& doubts() const { return doubts_; }
   bool withheld(EnergyKind kind) const;
 
@@ -52,12 +55,12 @@ class EnergyCheck {
     Duration still_for{};
     double busy_core_s = 0;
     bool still = false;
-    unsigned moved = 0;  // intervals in a row, since it stood still
+    unsigned moved = 0;  // intervals in a row since it last stood still
   };
   struct Pair {
     double one_uj = 0, other_uj = 0;
     Duration over{};
-    std::optional<bool> agree;  // as of the last time that was long enough
+    std::optional<bool> agree;  // result of the last sufficiently long comparison
     double one_w = 0, other_w = 0;
   };
   using PairKey = std::pair<EnergySource, EnergySource>;
@@ -75,7 +78,7 @@ class EnergyCheck {
 
 inline constexpr Duration kStill_after = std::chrono::seconds(2);
 inline constexpr double kStill_busy_core_s = 1;
-// Good intervals in a row after which a source, or a counter, is used again.
+// Number of good intervals in a row after which a source or counter is used again.
 inline constexpr unsigned kReturnAfter = 5;
 
 }  // namespace wattle::agent

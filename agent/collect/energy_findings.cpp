@@ -1,4 +1,5 @@
-// energy_findings: which source measures what on this node, for doctor and Hello, and which counters are not believed.
+// energy_findings: the part of EnergyMeter that reports to doctor and Hello which source measures what, and which
+// counters are not trusted.
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -7,7 +8,7 @@
 
 namespace wattle::agent {
 
-// "package by rapl, system by hwmon"; a kind of which a counter is in doubt is not measured by that source.
+// Returns for example "package by rapl, system by hwmon"; omits a kind if one of the source's counters is in doubt.
 std::string EnergyMeter::measured_by(std::span<const EnergyDoubt> doubts) {
   const std::array<std::string, kSources> labels{rapl_ ? rapl_->zone_labels() : "", perf_ ? perf_->labels() : "",
                                                  pcm_ && !pcm_->first_error() ? "package-, dram-" : "",
@@ -45,7 +46,7 @@ void EnergyMeter::note_findings() {
   }
   const std::string measured = measured_by(noted_), model = "estimated from utilisation, " + model_.origin;
   if (measured.empty()) interval_.source = EnergySource::estimated;
-  if (at_) interval_.source = source;  // of an interval that was read
+  if (at_) interval_.source = source;  // for an interval that was read
   findings_.push_back(usable("energy", measured.empty() ? model : measured + "; without a reading " + model));
 }
 
@@ -55,7 +56,7 @@ std::vector<Finding> examine_energy(const AgentConfig& config) {
   return meter.findings();
 }
 
-// The machine runs, since this does: a counter of a whole package that rises by nothing measures nothing.
+// A running machine draws power, so the counter of a whole package that does not increase does not work.
 void EnergyMeter::look_for_still_counters() {
   const SystemClock clock;
   const MonoTime began = clock.mono();

@@ -1,7 +1,8 @@
-// energy_reading: what one source of energy told of one of its domains over one interval; the seam between the sources
+// energy_reading: the reading of one domain by one energy source over one interval; the interface between the sources
 // and the meter that chooses among them (agent/collect/energy.hpp).
 // Units    uJ
-// Absent   energy_uj: no reading over this interval (the first, a failed one, the one after it, a counter begun anew)
+// Absent   energy_uj: no reading over this interval (the first, a failed one, the one after it, a counter that
+//          restarted)
 // Threads  values
 #pragma once
 
@@ -15,10 +16,10 @@
 
 namespace wattle::agent {
 
-// psys: the platform, of which packages and DRAM are parts. core and uncore are parts of the package; dram is not.
+// psys: the platform, which includes packages and DRAM. core and uncore are parts of the package; dram is not.
 enum class EnergyKind : std::uint8_t { package, core, uncore, dram, psys, other };
 
-// Why a counter's difference is no energy; the first two are found by the source, which knows the counter's range.
+// Why a counter's difference is not energy; the source finds the first two, because it knows the counter's range.
 enum class EnergyFault : std::uint8_t { none, backwards, jump, still, disagrees };
 
 struct DomainEnergy {
@@ -27,12 +28,12 @@ struct DomainEnergy {
   std::optional<unsigned> socket;  // physical_package_id
   std::optional<std::uint64_t> energy_uj;
   bool gap = false;                       // energy_uj is a lower bound
-  EnergyFault fault = EnergyFault::none;  // then energy_uj is absent
+  EnergyFault fault = EnergyFault::none;  // if set, energy_uj is unset
 
   bool operator==(const DomainEnergy&) const = default;
 };
 
-// Every domain that the source has, at each read, in the same order.
+// All domains of the source, at each read, in the same order.
 using EnergyReadings = std::vector<DomainEnergy>;
 using CollectErrors = std::vector<std::pair<std::string, Error>>;
 

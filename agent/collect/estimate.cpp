@@ -16,7 +16,7 @@ struct Row {
   std::string_view name;
 };
 
-// The later steppings of one model come first.
+// Later steppings of a model come first.
 constexpr std::array<Row, 9> kTable{{
     {"AuthenticAMD", 23, 1, 0, 0.8227, 2.5531, "AMD EPYC 1st Gen"},
     {"AuthenticAMD", 23, 49, 0, 0.4743, 1.6930, "AMD EPYC 2nd Gen"},
@@ -28,7 +28,7 @@ constexpr std::array<Row, 9> kTable{{
     {"GenuineIntel", 6, 63, 0, 1.9006, 6.0129, "Intel Haswell"},
     {"GenuineIntel", 6, 45, 0, 2.1694, 8.5754, "Intel Sandy Bridge"},
 }};
-// The same source's mean over servers, for what is not in the table.
+// Mean over servers from the same source, for processors that are not in the table.
 constexpr double kMeanIdle_w = 0.74, kMeanMax_w = 3.5;
 }  // namespace
 

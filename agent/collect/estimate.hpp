@@ -1,9 +1,10 @@
-// estimate: watts from utilisation, for machines that measure none. Marked `estimated` wherever it is shown.
+// estimate: estimates power from utilisation, for machines without a measurement. The result is marked `estimated`
+// wherever it is shown.
 // Source   the configuration, or a table by CPU family and model from <proc>/cpuinfo: watts per logical CPU, idle and
-// full, of the
-//          Cloud Carbon Footprint coefficients (github.com/cloud-carbon-footprint/cloud-carbon-coefficients), which are
-//          means over SPECpower_ssj2008 results. Shape: 2u - u^1.4 (Fan, Weber, Barroso: Power provisioning for a
-//          warehouse-sized computer, ISCA 2007, section 4.2) unless the configuration gives points
+//          full, of the Cloud Carbon Footprint coefficients
+//          (github.com/cloud-carbon-footprint/cloud-carbon-coefficients), which are means over SPECpower_ssj2008
+//          results. Shape: 2u - u^1.4 (Fan, Weber, Barroso: Power provisioning for a warehouse-sized computer, ISCA
+//          2007, section 4.2) unless the configuration gives points
 // Units    W, uJ; utilisation _ratio 0..1
 // Threads  pure
 #pragma once
@@ -24,7 +25,7 @@ struct CpuModel {
   unsigned family = 0, model = 0, stepping = 0;
 };
 
-// Of the first processor.
+// Parses the first processor.
 std::optional<CpuModel> parse_cpuinfo(std::string_view text);
 
 struct PowerModel {

@@ -1,6 +1,6 @@
-// held_file: one kernel file that is opened at the start and may be out of reach later, when capabilities are dropped.
-// Errors   those of the read. An error closes the file only when it could be opened anew: EINVAL and ENODATA pass, and a
-//          device that went away and came back is another file
+// held_file: a kernel file that is opened at start, because it may become inaccessible when capabilities are dropped.
+// Errors   those of the read. An error closes the file only if it can be reopened: EINVAL and ENODATA are temporary,
+//          and a device that was removed and added again has another file
 // Cost     1 pread per read;  Threads  single owner
 #pragma once
 

@@ -14,7 +14,7 @@ __extension__ using U128 = unsigned __int128;
 struct Refused {
   std::string_view chip, why;
 };
-// Chips that show watts which are not to be counted.
+// Chips whose watts must not be counted.
 constexpr std::array<Refused, 2> kRefused{{
     {"zenpower", "the current it shows is wrong on many boards (github.com/ocerman/zenpower issues 11, 12 and 39)"},
     {"amdgpu", "measures a graphics processor"},
@@ -32,12 +32,13 @@ std::optional<HwmonSensor> hwmon_sensor(std::string_view chip, std::string_view 
   chip = parse::trim(chip);
   label = parse::trim(label);
   if ((chip == "amd_energy" || chip == "zenergy") && is_numbered(file, "energy", "_input")) {
-    if (!label.starts_with("Esocket")) return std::nullopt;  // a core, which is within
+    if (!label.starts_with("Esocket")) return std::nullopt;  // a core, which is part of a socket
     const auto socket = parse::integer<unsigned>(label.substr(7));
     if (!socket) return std::nullopt;
     return HwmonSensor{EnergyKind::package, *socket, "package-" + std::to_string(*socket), false};
   }
-  // Its average is over its own interval; some meters have only this one, and none has both at once as two meters.
+  // The average is over the meter's own interval. Some meters have only this file, and none has both as two separate
+  // meters.
   if (chip == "power_meter" && file == "power1_average")
     return HwmonSensor{EnergyKind::psys, std::nullopt, "system", true};
   if ((chip == "apm_xgene" || chip == "xgene_hwmon") && is_numbered(file, "power", "_input") && label == "CPU power")
@@ -57,7 +58,7 @@ std::optional<std::uint64_t> energy_between_uj(const PowerSample& prev, const Po
 namespace {
 constexpr const char* kMeterFile = "power1_average";
 
-// Attributes of an ACPI meter beside its power; older kernels have them in device/.
+// Reads an attribute of an ACPI meter; older kernels have them in device/.
 std::string text_of(const Dir& dir, const std::string& place, const char* file) {
   for (const std::string& folder : {place, place + "/device"})
     if (const auto text = dir.read_file(folder + "/" + file, 256); text && !parse::trim(*text).empty())
@@ -90,7 +91,7 @@ Result<Hwmon> Hwmon::open_(const Roots& roots) {
   std::string others;
   std::optional<Error> denied;
   std::vector<PowerMeter> meters;
-  std::vector<std::size_t> metered;  // their sensors
+  std::vector<std::size_t> metered;  // index of their sensors
   Duration averages_over{};
   for (const auto& entry : chips) {
     std::string place = entry.name;
@@ -169,7 +170,8 @@ void Hwmon::read(EnergyReadings& out, const Clock& clock, std::span<char> scratc
     const MonoTime now = clock.mono();
     if (sensor.at && sensor.what.is_power)
       out[i].energy_uj = energy_between_uj({*sensor.at, sensor.value}, {now, *value});
-    else if (sensor.at && *value >= sensor.value)  // the driver keeps 64 bits; less is a driver that was loaded anew
+    // the driver counts in 64 bits; a lower value means that it was reloaded
+    else if (sensor.at && *value >= sensor.value)
       out[i].energy_uj = *value - sensor.value;
     else if (sensor.at)
       out[i].fault = EnergyFault::backwards;

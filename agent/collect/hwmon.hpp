@@ -1,12 +1,15 @@
-// hwmon: energy and power from the kernel's sensor chips, of those chips alone of which it is known what they measure.
+// hwmon: energy and power from the kernel's sensor chips, limited to chips with a known meaning.
 // Source   <sys>/class/hwmon/*/{name,energyN_input,energyN_label,powerN_{input,average},powerN_label}
-//          (Documentation/hwmon/{amd_energy,acpi_power_meter,xgene-hwmon}.rst); of a chip without a name the same in device/,
-//          where the ACPI meter had its files until its driver was moved to hwmon_device_register_with_info (2025)
-// Gives    amd_energy and zenergy: energy of each Esocket; power_meter (ACPI): power of the whole system ("system"), or of several
-//          meters by their own labels, those of kind psys to be added up and the others parts of them (power_meters.hpp); xgene: "CPU power" of its one package. Other chips are not guessed at
-// Units    energy uJ, power uW. Power is a moment's: it is integrated as the mean of two readings times the time between
-// Errors   open_: not_found (no such chip), denied. A reading that fails is absent for that interval and the next, as is
-//          power over more than kMaxPowerInterval
+//          (Documentation/hwmon/{amd_energy,acpi_power_meter,xgene-hwmon}.rst). For a chip without a name the same
+//          files in device/, where the ACPI meter had them until its driver was moved to
+//          hwmon_device_register_with_info (2025)
+// Gives    amd_energy and zenergy: energy of each Esocket; power_meter (ACPI): power of the whole system ("system"), or
+//          of several meters by their own labels; those of kind psys are summed and the others are parts of them
+//          (power_meters.hpp); xgene: "CPU power" of its single package. Other chips are ignored
+// Units    energy uJ, power uW. Power is instantaneous: it is integrated as the mean of two readings times the time
+//          between
+// Errors   open_: not_found (no such chip), denied. A failed reading leaves that interval and the next without a value;
+//          so does power over more than kMaxPowerInterval
 // Cost     1 pread per sensor; an ACPI meter may take the firmware milliseconds;  Threads  single owner
 #pragma once
 
@@ -27,7 +30,8 @@ namespace wattle::agent {
 
 inline constexpr Duration kMaxPowerInterval = std::chrono::seconds(10);
 
-// What a sensor measures, from its chip's name, its file and its label. Absent: not known, or a part of something else.
+// What a sensor measures, from its chip's name, its file and its label. No value if unknown, or if it is a part of
+// another one.
 struct HwmonSensor {
   EnergyKind kind = EnergyKind::other;
   std::optional<unsigned> socket;
@@ -44,7 +48,7 @@ struct PowerSample {
   MonoTime at;
   std::uint64_t power_uw = 0;
 };
-// Absent when time did not pass, or more of it than two moments can tell about.
+// No value if no time has passed, or more than two readings can represent.
 std::optional<std::uint64_t> energy_between_uj(const PowerSample& prev, const PowerSample& now);
 
 class Hwmon {
@@ -53,9 +57,9 @@ class Hwmon {
   void read(EnergyReadings& out, const Clock& clock, std::span<char> scratch, CollectErrors& errors);
   // "package-0 (amd_energy), system (power_meter)"
   std::string labels() const;
-  // "package-, system": what is measured of the node, parts left out.
+  // Returns for example "package-, system": the kinds that are measured, without parts.
   std::string kinds() const;
-  // The longest time over which a meter of the system averages.
+  // The longest averaging time of a meter of the system.
   Duration averages_over() const { return averages_over_; }
 
  private:
@@ -64,7 +68,7 @@ class Hwmon {
     std::string chip;
     HeldFile file;
     std::optional<MonoTime> at;
-    std::uint64_t value = 0;  // uJ, or uW where it is power
+    std::uint64_t value = 0;  // uJ, or uW for power
   };
   Hwmon(Dir dir, std::vector<Sensor> sensors) : dir_(std::move(dir)), sensors_(std::move(sensors)) {}
   Dir dir_;

@@ -1,6 +1,6 @@
-// kept_file: one kernel file kept open from tick to tick, and opened again after an error. There is one for each file of each
-// cgroup, so it is small: a name that lives as long as the process, and a descriptor.
-// Errors   those of Dir::open_fd and of the read; their text names the file below the directory of that reading
+// kept_file: a kernel file kept open between ticks, and reopened after an error. There is one for each file of each
+// cgroup, so it is small: a static name and a descriptor.
+// Errors   those of Dir::open_fd and of the read; their text names the file below the directory of that read
 // Cost     1 pread per read (2 for `whole`);  Threads  single owner
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace wattle::agent {
 
-// once: the kernel renders the file in one go; whole: read on until its end
+// once: the kernel renders the file in one read; whole: read until the end
 enum class Render : std::uint8_t { once, whole };
 
 class KeptFile {
  public:
   explicit KeptFile(const char* static_name, Render render = Render::once) : name_(static_name), render_(render) {}
 
-  // The text points into `scratch`. A file that is open needs `dir` for the text of an error only.
+  // The text points into `scratch`. An open file uses `dir` only for error texts.
   Result<std::string_view> read_from(const Dir& dir, std::span<char> scratch) {
     if (!is_open()) {
       WATTLE_TRY(file_, dir.open_fd(name_));

@@ -10,7 +10,7 @@
 namespace wattle::agent {
 
 namespace {
-constexpr double kMostRequests = 9e15;  // whole numbers up to there are exact
+constexpr double kMostRequests = 9e15;  // integers up to here are exact
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 struct Bucket {
@@ -28,7 +28,7 @@ std::string_view take_blanks(std::string_view text) {
   return text;
 }
 
-// The text in quotes at the beginning, taken away with them.
+// Removes a quoted text from the beginning and returns it.
 std::optional<std::string> take_quoted(std::string_view& text) {
   if (!text.starts_with('"')) return std::nullopt;
   std::string out;
@@ -44,7 +44,7 @@ std::optional<std::string> take_quoted(std::string_view& text) {
   return std::nullopt;
 }
 
-// "{name="value",...}" at the beginning, taken away; a name that is there twice is none.
+// Removes "{name="value",...}" from the beginning and returns the labels; fails on a repeated name.
 std::optional<std::map<std::string, std::string>> take_labels(std::string_view& text) {
   std::map<std::string, std::string> labels;
   if (!text.starts_with('{')) return labels;
@@ -73,7 +73,7 @@ std::optional<double> bound_of(const std::string& text) {
   return parse::real(text.starts_with('+') ? std::string_view(text).substr(1) : std::string_view(text));
 }
 
-// What comes behind the number, a time or an exemplar, is of no use here.
+// Ignores a timestamp or exemplar after the number.
 std::optional<double> count_of(std::string_view text) {
   text = take_blanks(text);
   const auto count = parse::real(text.substr(0, text.find_first_of(" \t\r")));
@@ -81,7 +81,7 @@ std::optional<double> count_of(std::string_view text) {
   return std::floor(*count);
 }
 
-// One line of the histogram, without its name; false: it is none.
+// Adds one line of the histogram, without its name; returns false if it is invalid.
 bool add_line(std::string_view line, const HistogramQuery& query, std::map<double, Bucket>& buckets) {
   line = take_blanks(line);
   const auto labels = take_labels(line);

@@ -27,14 +27,14 @@ struct DecisionContext {
 }  // namespace
 
 struct Names::State {
-  std::mutex mutex;  // guards everything below but `wake`, which is written and read as it is
+  std::mutex mutex;  // guards everything below except `wake`, which is thread-safe
   std::deque<DecisionContext> questions;
   std::vector<NameAnswer> answers;
-  std::size_t askers = 0, slow_askers = 0;  // slow: at a name that failed before
+  std::size_t askers = 0, slow_askers = 0;  // slow: with a name that failed before
   bool stopping = false;
   Fd wake;
 
-  // The next question that a thread may take on; with the lock held.
+  // Returns the next question that a thread may take; call with the lock held.
   std::optional<DecisionContext> pick() {
     if (stopping) return std::nullopt;
     const auto fits = [&](const DecisionContext& q) { return !q.failed_before || slow_askers < kMaxAskers / 2; };
@@ -45,7 +45,7 @@ struct Names::State {
     slow_askers += question.failed_before ? 1 : 0;
     return question;
   }
-  // Without the lock held.
+  // Call without the lock.
   void tell(NameAnswer answer) {
     {
       const std::lock_guard lock(mutex);
@@ -55,7 +55,7 @@ struct Names::State {
     while (::write(wake.get(), &one, sizeof one) < 0 && errno == EINTR) {
     }
   }
-  // A thread's life: until nothing is left that it may take on.
+  // Runs a thread until there is no question that it may take.
   void work(DecisionContext question) {
     for (;;) {
       auto found = resolve_host(question.host, question.port);
@@ -100,7 +100,7 @@ void Names::ask(std::size_t id, const std::string& host, std::uint16_t port, boo
   {
     const std::lock_guard lock(state_->mutex);
     state_->questions.push_back({id, host, port, failed_before});
-    if (state_->askers == kMaxAskers) return;  // whoever is done first takes it
+    if (state_->askers == kMaxAskers) return;  // the next free thread takes it
     first = state_->pick();
     if (!first) return;
     ++state_->askers;

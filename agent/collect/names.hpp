@@ -1,11 +1,12 @@
-// names: host names to addresses, without waiting for them.
-// Source   getaddrinfo(3) (hosts file, DNS, whatever nsswitch.conf says), on threads that live only while names are asked
+// names: resolves host names to addresses without blocking the caller.
+// Source   getaddrinfo(3) (hosts file, DNS, according to nsswitch.conf), on threads that exist only while names are
+//          being resolved
 // Gives    every address of both families, in the system's order of preference
 // Errors   no addresses: the name does not exist (`known`), or no name server answers
-// Threads  single owner; at most kMaxAskers of its own, which it leaves behind if they still wait when it goes
+// Threads  single owner; at most kMaxAskers threads of its own; the destructor leaves those that still wait
 //
-// getaddrinfo cannot be cancelled: a name server that does not answer holds its thread for as long as resolv.conf says.
-// Names that were not found last time get at most half of the threads, so that they cannot keep others from theirs.
+// getaddrinfo cannot be cancelled: a name server that does not answer blocks its thread for the time in resolv.conf.
+// Names that failed last time get at most half of the threads, so that they cannot delay the others.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ inline constexpr std::size_t kMaxAskers = 8;
 struct NameAnswer {
   std::size_t id = 0;
   std::vector<NetAddress> addresses;
-  bool known = false;  // without addresses: the name certainly has none
+  bool known = false;  // no addresses, and the name certainly does not exist
   std::string problem;
 };
 
@@ -33,11 +34,11 @@ class Names {
   Names(Names&&) noexcept;
   Names& operator=(Names&&) = delete;
   ~Names();
-  // The answer will have this id. Ask one id once at a time.
+  // Starts to resolve; the answer has this id. An id may be in use once at a time.
   void ask(std::size_t id, const std::string& host, std::uint16_t port, bool failed_before);
-  // What has been answered since the last call.
+  // Returns the answers since the last call.
   std::vector<NameAnswer> take();
-  // Readable when there is something to take.
+  // Readable when there are answers.
   int fd() const;
 
  private:

@@ -13,7 +13,7 @@ namespace wattle::agent {
 namespace {
 constexpr std::size_t kPidsEach = 3;
 constexpr std::uint64_t kAnewEvery =
-    20;  // lists: a number may be another process's by then, or one may have changed its namespace
+    20;  // lists: a process id may be reused by then, or a process may have changed its namespace
 
 std::string file_of(std::uint32_t pid) { return std::to_string(pid) + "/net/snmp"; }
 }  // namespace
@@ -35,7 +35,7 @@ void NetNamespaces::list(const Dir& proc, MonoTime now) {
   std::set_intersection(looked_.begin(), looked_.end(), there.begin(), there.end(), std::back_inserter(kept));
   to_look_.clear();
   std::set_difference(there.begin(), there.end(), kept.begin(), kept.end(), std::back_inserter(to_look_));
-  std::reverse(to_look_.begin(), to_look_.end());  // the oldest first: a pod's is the one that holds its network
+  std::reverse(to_look_.begin(), to_look_.end());  // the oldest first: a pod's oldest process holds its network
   looked_ = std::move(kept);
 }
 
@@ -79,7 +79,7 @@ std::uint64_t NetNamespaces::read(const Dir& proc, const std::string& own_file, 
     look(proc, to_look_.back());
     to_look_.pop_back();
   }
-  // New ones are told at once; of the others as many as there is time for.
+  // Reads new namespaces at once, and the others in turn.
   std::size_t left = kRead;
   std::vector<std::size_t> due;
   for (std::size_t i = known; i < namespaces_.size() && left > 0; ++i, --left) due.push_back(i);

@@ -1,10 +1,14 @@
-// net_namespaces: established TCP connections of the network namespaces beside the node's own: those of pods and containers.
-// Source   <proc>/PID/net/snmp of one process in each. A namespace is told by that file's inode number, of which each has its own: any
-//          process may read it, where <proc>/PID/ns/net asks for CAP_SYS_PTRACE and cgroup.procs says 0 in another PID namespace
-// Gives    their sum, each once; of each the latest reading, a few ticks old where there are many
-// Bounds   processes are listed each kListEvery; of those that are new kLooked are looked at a tick, and kRead namespaces read; kMost
-//          are known. No file stays open: it would keep the namespace of a pod that ended
-// Errors   none: where other users' processes are hidden (hidepid) only our own namespaces are found; doctor says so (tcp-pods)
+// net_namespaces: counts established TCP connections in the network namespaces of pods and containers, in addition to
+// the node's own.
+// Source   <proc>/PID/net/snmp of one process in each. The inode number of that file identifies the namespace: any
+//          process may read it, whereas <proc>/PID/ns/net needs CAP_SYS_PTRACE, and cgroup.procs shows 0 in another PID
+//          namespace
+// Gives    the sum over all namespaces; each with its latest reading, which is a few ticks old if there are many
+// Bounds   processes are listed every kListEvery. Per tick it examines kLooked new processes and reads kRead
+//          namespaces; it keeps kMost namespaces. No file stays open, because that would keep the namespace of an ended
+//          pod alive
+// Errors   none: if other users' processes are hidden (hidepid), only our own namespaces are found; doctor reports it
+//          (tcp-pods)
 // Threads  single owner
 #pragma once
 
@@ -24,7 +28,7 @@ class NetNamespaces {
   static constexpr std::size_t kLooked = 256, kRead = 16, kMost = 1024;
   static constexpr Duration kListEvery = std::chrono::seconds(15);
 
-  // `own_file`: the node's own net/snmp, below `proc`; who is in that namespace counts there.
+  // `own_file`: the node's own net/snmp, below `proc`; processes in that namespace are counted there.
   std::uint64_t read(const Dir& proc, const std::string& own_file, MonoTime now, std::span<char> scratch);
   std::size_t size() const { return namespaces_.size(); }
 
@@ -32,11 +36,11 @@ class NetNamespaces {
   using Pid = std::uint32_t;
   struct Namespace {
     std::uint64_t inode = 0;
-    std::vector<Pid> pids;  // a few that are in it, the oldest first
+    std::vector<Pid> pids;  // a few of its processes, the oldest first
     std::uint64_t established = 0;
   };
   void list(const Dir& proc, MonoTime now);
-  // Whose it is, if it is not known yet.
+  // Finds the namespace of a process, if it is still unknown.
   void look(const Dir& proc, Pid pid);
   bool read_one(const Dir& proc, Namespace& one, std::span<char> scratch);
 
@@ -44,13 +48,13 @@ class NetNamespaces {
   std::vector<Pid> looked_;   // processes whose namespace is known, sorted
   std::vector<Pid> to_look_;  // the next one last
   std::uint64_t own_inode_ = 0;
-  std::size_t next_ = 0;  // of namespaces_, to be read
+  std::size_t next_ = 0;  // index of the next one to read
   std::uint64_t lists_ = 0;
-  bool anew_ = false;  // a namespace was lost with the processes that were known of it: others may be in it
+  bool anew_ = false;  // a namespace lost all its known processes: others may be in it
   std::optional<MonoTime> listed_;
 };
 
-// Whether processes of others are shown, so that their namespaces can be found.
+// Returns whether other users' processes are visible, so that their namespaces can be found.
 bool shows_processes(const Dir& proc);
 
 }  // namespace wattle::agent

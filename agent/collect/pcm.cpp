@@ -10,10 +10,10 @@ namespace {
 __extension__ using U128 = unsigned __int128;
 constexpr std::chrono::milliseconds kTimeout{800};
 constexpr std::chrono::milliseconds kPeriod{
-    980};  // a little shorter than the server's second: never behind it for long
+    980};  // slightly shorter than the server's second, so that it does not fall behind
 constexpr std::chrono::milliseconds kAgain{250};
 constexpr std::size_t kMaxBody_bytes = 8 << 20;
-constexpr double kMaxEnergy_j = 1e6;  // of one socket in one second
+constexpr double kMaxEnergy_j = 1e6;  // per socket and second
 
 Duration of_us(double us) { return Duration(static_cast<Duration::rep>(std::min(us, 1e9) * 1e3)); }
 std::uint64_t uj(double joules) {
@@ -46,7 +46,7 @@ PcmWindows::Seen PcmWindows::see(std::string_view body, Duration interval, MonoT
     return Seen::fresh;
   }
   counted_ += interval;
-  // Answers come at any moment of a second: up to one more or less than was counted is no gap.
+  // Answers arrive at any moment of a second, so a difference of up to one second is not a gap.
   const Duration missing = (now - *since_) - counted_;
   if (missing < interval * 3 / 2) return Seen::fresh;
   since_ = now;
@@ -114,7 +114,7 @@ std::chrono::milliseconds Pcm::ask() {
   if (error_) return kPeriod;
   if (seen == PcmWindows::Seen::again) return kAgain;
   note(*told, seen == PcmWindows::Seen::after_gap);
-  // The time that the answer took is no part of the wait.
+  // Subtracts the duration of the answer from the wait.
   return std::max(kAgain, kPeriod - std::chrono::duration_cast<std::chrono::milliseconds>(now - begin));
 }
 
@@ -127,7 +127,7 @@ void Pcm::note(const PcmAnswer& answer, bool missed) {
     auto to = std::find_if(sockets_.begin(), sockets_.end(), [&](const auto& one) { return one.id == *from.id; });
     if (to == sockets_.end()) to = sockets_.insert(to, Socket{*from.id, false, {}, {}, {}});
     to->package.put(uj(*from.package_j), interval);
-    // Processors without a DRAM counter are shown with 0.
+    // The server shows 0 for processors without a DRAM counter.
     to->has_dram = to->has_dram || (from.dram_j && *from.dram_j > 0);
     if (from.dram_j) to->dram.put(uj(*from.dram_j), interval);
     SocketValues& values = to->values;

@@ -1,17 +1,18 @@
-// pcm: what Intel's pcm-sensor-server tells of each socket: joules, DRAM traffic, C-states, frequency.
-// Source   GET /persecond of pcm-sensor-server (package pcm; default port 9738) with Accept: application/json: the change
-//          over the server's last second. Sockets[] > "Socket ID", "Uncore" > "Uncore Counters", "Core Aggregate" >
-//          "Core Counters" (its src/pcm-sensor-server.cpp). What it counts since its start ("/") is printed to six digits,
-//          which after a day is 100 J: of no use
+// pcm: reads Intel's pcm-sensor-server: joules, DRAM traffic, C-states and frequency of each socket.
+// Source   GET /persecond of pcm-sensor-server (package pcm; default port 9738) with Accept: application/json: the
+//          change over the server's last second. Sockets[] > "Socket ID", "Uncore" > "Uncore Counters", "Core
+//          Aggregate" > "Core Counters" (its src/pcm-sensor-server.cpp). Its counters since start ("/") are printed to
+//          six digits, which after a day is a resolution of 100 J: not usable
 // Gives    package and DRAM energy per socket, and SocketValues
 // Units    J, bytes, us in; uJ, bytes per second, Hz, ratio out
-// Errors   unavailable, timeout, malformed; told at each read until an answer is good again
-// Cost     a thread that asks once a second, and a tick that only takes what it found; the answer has some 3 KB a CPU
-// Threads  read() by one owner; the asking thread is its own
+// Errors   unavailable, timeout, malformed; reported at each read until an answer is valid again
+// Cost     a thread that sends a request once a second, and a tick that only takes its result; the answer has about 3
+//          KB per CPU
+// Threads  read() by one owner; requests run on its own thread
 //
-// Each second of the server counts once: a second already seen is asked for again after kAgain, one that was missed makes
-// the next reading a lower bound. A tick is given as much of what was counted as of its time has passed, so that it does
-// not see no second and then two; nothing is lost by this. What is told is up to two seconds old.
+// Each second of the server counts once: a second that was seen already is requested again after kAgain; a missed one
+// makes the next reading a lower bound. A tick takes energy in proportion to the elapsed time, so that seconds do not
+// alternate between none and two; no energy is lost. Values are up to two seconds old.
 #pragma once
 
 #include <condition_variable>
@@ -32,11 +33,11 @@
 
 namespace wattle::agent {
 
-// Energy that was counted and not yet told, and the time in which it was used.
+// Energy that was counted but not reported yet, and the time in which it was used.
 class EnergyReservoir {
  public:
   void put(std::uint64_t energy_uj, Duration over);
-  // The part of an interval; absent when there is nothing to take from. All when there is less time in it than that.
+  // Takes the part for an interval; no value if it is empty. Takes all if it covers less time than that.
   std::optional<std::uint64_t> take(Duration interval);
   std::uint64_t energy_uj() const { return energy_uj_; }
 
@@ -45,11 +46,11 @@ class EnergyReservoir {
   Duration over_{};
 };
 
-// The seconds of the server, each once.
+// Recognises each second of the server once.
 class PcmWindows {
  public:
   enum class Seen { fresh, again, after_gap };
-  // `body` is the answer that came at `now`; `interval` the second that it tells of.
+  // `body` is the answer at `now`; `interval` is the second that it covers.
   Seen see(std::string_view body, Duration interval, MonoTime now);
 
  private:
@@ -60,10 +61,10 @@ class PcmWindows {
 
 class Pcm {
  public:
-  // Asks once, then starts to ask by itself, whatever came: the server may be started later.
+  // Sends a first request, then starts the thread in any case, because the server may be started later.
   static std::unique_ptr<Pcm> start(const PcmEndpoint& endpoint);
   ~Pcm();
-  // Of the first question; absent when it was answered.
+  // Error of the first request; no value if it was answered.
   const std::optional<Error>& first_error() const { return first_error_; }
   std::size_t socket_count();
   void read(EnergyReadings& out, std::vector<SocketValues>& sockets, const Clock& clock, CollectErrors& errors);
@@ -76,12 +77,12 @@ class Pcm {
     SocketValues values;
   };
   explicit Pcm(const PcmEndpoint& endpoint);
-  // How long until the next question.
+  // Returns the time until the next request.
   std::chrono::milliseconds ask();
   void keep_asking();
   void note(const PcmAnswer& answer, bool missed);
 
-  const SystemClock clock_;  // the server's seconds are real ones
+  const SystemClock clock_;  // the server's seconds are in real time
   http::Client client_;
   std::string subject_;
   PcmWindows windows_;
@@ -89,7 +90,7 @@ class Pcm {
   std::optional<MonoTime> read_at_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stop_ = false;  // this and what follows: under mutex_
+  bool stop_ = false;  // guarded by mutex_, as are the members below
   std::vector<Socket> sockets_;
   std::optional<Error> error_;
   bool gap_ = false;

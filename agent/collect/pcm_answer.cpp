@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxDepth = 12, kMaxSockets = 64;
 constexpr unsigned kMaxThreads = 1U << 16;
 
-// Where in the document a value stands: the names of the objects around it; a list has none.
+// Parses the document and tracks the position of a value: the names of the enclosing objects; a list has none.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -99,7 +99,7 @@ class Reader {
     return true;
   }
 
-  // The object that is being entered is an element of the list of sockets.
+  // Returns whether the object being entered is an element of the list of sockets.
   bool in_sockets() const { return depth_ == 3 && path_[1] == "Sockets"; }
   PcmSocket* socket() {
     return depth_ >= 3 && path_[1] == "Sockets" && !answer_.sockets.empty() ? &answer_.sockets.back() : nullptr;

@@ -1,7 +1,7 @@
-// pcm_answer: the JSON of pcm-sensor-server to values, and where it is asked for. One pass without a tree: on a machine
-// with hundreds of CPUs it is a megabyte, of which a few lines a socket are wanted. The server prints `nan` where it
-// divided by nothing, which is not JSON; here it is an absent value.
-// Errors   absent: not an object, cut short, something after it, nested deeper than 12, no sockets, more than 64 of them
+// pcm_answer: parses the JSON of pcm-sensor-server, and the address of the server. Parses in one pass without a tree:
+// on a machine with hundreds of CPUs the text is a megabyte, of which a few lines per socket are used. The server
+// prints `nan` for a division by 0, which is not JSON; here it has no value.
+// Errors   no value: not an object, truncated, trailing text, nested deeper than 12, no sockets, more than 64 of them
 // Threads  pure
 #pragma once
 
@@ -26,7 +26,7 @@ struct PcmSocket {
   std::optional<double> package_j, dram_j, dram_read_bytes, dram_write_bytes;
   std::array<std::optional<double>, 11> package_c_state_ratios;  // C0 to C10
   std::optional<double> cycles, reference_cycles, tsc_cycles;    // of its threads, summed
-  std::optional<double> frequency_hz;                            // newer servers tell it
+  std::optional<double> frequency_hz;                            // newer servers report it
   unsigned threads = 0;
 };
 
@@ -37,7 +37,7 @@ struct PcmAnswer {
 
 std::optional<PcmAnswer> parse_pcm(std::string_view json);
 
-// Mean frequency of the socket's threads while they were awake: cycles per reference cycle, times the reference's rate.
+// Mean frequency of the socket's threads while awake: cycles per reference cycle, times the reference rate.
 std::optional<double> mean_frequency_hz(const PcmSocket& socket, double interval_us);
 
 }  // namespace wattle::agent

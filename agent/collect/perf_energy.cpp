@@ -84,7 +84,7 @@ std::vector<Place> places_of(const Roots& roots, const std::vector<unsigned>& cp
 
 std::string label_of(const Event& event, EnergyKind kind, const Place& place, bool several_dies) {
   std::string text(kind == EnergyKind::other ? std::string_view(event.name) : base_of(kind));
-  if (kind == EnergyKind::psys && place.socket == 0) return text;  // as powercap calls it
+  if (kind == EnergyKind::psys && place.socket == 0) return text;  // the name in powercap
   text += "-" + std::to_string(place.socket);
   if (several_dies) text += "-die-" + std::to_string(place.die);
   return text;
@@ -148,7 +148,8 @@ Result<std::uint64_t> read_counter(int fd) {
   }
 }
 
-// Hardware counts each millisecond, and a machine that runs draws something. What cannot be read is told when it is read.
+// Hardware updates the counter each millisecond, and a running machine draws power. Read errors are reported by later
+// reads.
 bool stands_still(int fd) {
   constexpr int kLooks = 20;
   for (int look = 0; look < kLooks; ++look) {
@@ -193,14 +194,14 @@ Result<PerfEnergy> PerfEnergy::open_(const Roots& roots, const std::optional<Per
 
   PerfEnergy perf(port ? *port : kernel_perf_port());
   auto places = places_of(roots, cpus);
-  if (dies_show_socket(roots)) {  // one CPU of each socket, though the mask may name one of each die
+  if (dies_show_socket(roots)) {  // one CPU of each socket, because the mask may name one of each die
     std::vector<Place> sockets;
     for (const auto& place : places)
       if (std::none_of(sockets.begin(), sockets.end(), [&](const Place& one) { return one.socket == place.socket; }))
         sockets.push_back(place);
     places = std::move(sockets);
   }
-  std::map<unsigned, unsigned> dies;  // of each package
+  std::map<unsigned, unsigned> dies;  // number per package
   for (const auto& place : places) ++dies[place.socket];
   for (const auto& event : events) {
     const EnergyKind kind = perf_event_kind(event.name);

@@ -1,11 +1,11 @@
-// perf_energy: energy from the kernel's `power` performance counters, which may be there where powercap is not.
+// perf_energy: energy from the kernel's `power` performance counters, which may exist without powercap.
 // Source   <sys>/bus/event_source/devices/power/{type,cpumask,events/energy-*{,.scale,.unit}}, perf_event_open(2) once
 //          per event and CPU of the mask; <sys>/devices/system/cpu/cpuN/topology/{physical_package_id,die_id}
 // Gives    one DomainEnergy per event and package (or die, where a package has several)
 // Units    the kernel counts in units of .scale joules (2^-32), in 64 bits that do not wrap
-// Errors   open_: not_found (no such PMU, or one whose counters all stand still, as in some virtual machines), denied (CPU-wide
-//          events need CAP_PERFMON or perf_event_paranoid below 1), malformed. A counter that stands still is left out; one whose
-//          read fails is absent for that interval and the next
+// Errors   open_: not_found (no such PMU, or one whose counters all stand still, as in some virtual machines), denied
+//          (CPU-wide events need CAP_PERFMON or perf_event_paranoid below 1), malformed. A counter that stands still is
+//          omitted; after a failed read that interval and the next have no value
 // Cost     1 read per counter;  Threads  single owner
 #pragma once
 
@@ -23,29 +23,29 @@
 
 namespace wattle::agent {
 
-// "event=0x02" to 2; absent when it is not one `event` term.
+// "event=0x02" to 2; no value unless it is a single `event` term.
 std::optional<std::uint64_t> parse_perf_event(std::string_view text);
-// "0-2,14" to 0 1 2 14; empty when it is no list, or tells of more than 4,096 CPUs.
+// "0-2,14" to 0 1 2 14; empty if it is not a list, or has more than 4,096 CPUs.
 std::vector<unsigned> parse_cpu_list(std::string_view text);
-// "2.3283064365386962890625e-10" joules per count; absent when not above 0 and at most 1.
+// "2.3283064365386962890625e-10" joules per count; no value unless above 0 and at most 1.
 std::optional<double> parse_perf_scale(std::string_view text);
-// Whole microjoules of a counter. Differences of these lose nothing over time.
+// Converts a count to whole microjoules. Differences of these lose nothing over time.
 std::uint64_t perf_energy_uj(std::uint64_t count, double scale_j);
-// What an event of the power PMU counts: "energy-pkg" the package, "energy-ram" its DRAM.
+// Returns what an event of the power PMU counts: "energy-pkg" the package, "energy-ram" its DRAM.
 EnergyKind perf_event_kind(std::string_view name);
 
-// The kernel's side: opens a counter of one CPU, for all that runs there, and reads it.
+// Kernel interface: opens a counter of one CPU, for everything that runs there, and reads it.
 struct PerfPort {
   std::function<Result<Fd>(std::uint32_t type, std::uint64_t config, unsigned cpu)> open;
   std::function<Result<std::uint64_t>(int fd)> read;
-  std::function<bool(int fd)> stands_still;  // just opened, it counts nothing while the machine runs
+  std::function<bool(int fd)> stands_still;  // a counter that was just opened does not change while the machine runs
 };
 PerfPort kernel_perf_port();
 
 class PerfEnergy {
  public:
-  // Opens every counter, so that it can be read when capabilities are gone. A captured tree has no kernel behind it: it
-  // is refused unless a port is given.
+  // Opens every counter, so that it can be read after capabilities are dropped. Refuses a captured tree, which has no
+  // kernel behind it, unless a port is given.
   static Result<PerfEnergy> open_(const Roots& roots, const std::optional<PerfPort>& port = std::nullopt);
   void read(EnergyReadings& out, CollectErrors& errors);
   // "package-0, dram-0"

@@ -17,7 +17,7 @@ struct Word {
   std::string_view word;
   Level level;
 };
-// The first that a label has counts: "System Fan" is a fan, "CPU Module" a module.
+// The first matching word of a label decides: "System Fan" is a fan, "CPU Module" a module.
 constexpr std::array kWords{
     Word{"fan", Level::rail},
     Word{"fans", Level::rail},
@@ -86,7 +86,7 @@ bool has_all(const std::vector<std::string>& of, const std::vector<std::string>&
   return of.size() > devices.size() && std::ranges::includes(of, devices);
 }
 
-// The one that shows what all others show together, of three or more without a label.
+// Returns the meter that shows the sum of all others, among three or more without labels.
 std::optional<std::size_t> sum_of_others(const std::vector<PowerMeter>& meters,
                                          const std::vector<std::size_t>& unlabelled) {
   constexpr double kClose = 0.03;

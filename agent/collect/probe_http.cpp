@@ -11,7 +11,7 @@ constexpr std::size_t kMinStatusLine = 12;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-// As much of a status line as is there; what is not yet there is not judged.
+// Checks the available part of a status line.
 bool may_be_status_line(std::string_view line) {
   const auto prefix = line.substr(0, kVersion.size());
   if (prefix != kVersion.substr(0, prefix.size())) return false;
@@ -47,7 +47,7 @@ HttpAnswer judge_http_answer(std::string_view bytes) {
     const auto end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     if (end != std::string_view::npos && line.ends_with('\r')) line.remove_suffix(1);
-    // A CR that is the last byte may be the line's end.
+    // A CR as the last byte may be the end of the line.
     const std::string_view sure =
         end == std::string_view::npos && line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
     if (!may_be_status_line(sure)) return HttpAnswer::bad;

@@ -40,7 +40,7 @@ void prepare(const PingSocket& socket, IpFamily family) {
   else
     ::setsockopt(socket.fd.get(), IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof on);
   if (!socket.raw) return;
-  // Of all that the host is told by ICMP, replies alone wake us.
+  // Wakes up only for replies, not for other ICMP messages.
   if (family == IpFamily::v4) {
     const icmp_filter filter{~(1U << kReply4)};
     ::setsockopt(socket.fd.get(), IPPROTO_RAW, ICMP_FILTER, &filter, sizeof filter);
@@ -51,7 +51,7 @@ void prepare(const PingSocket& socket, IpFamily family) {
     ::setsockopt(socket.fd.get(), IPPROTO_ICMPV6, ICMPV6_FILTER, &filter, sizeof filter);
   }
 }
-// Empties the queue of ICMP errors; the last one, or 0.
+// Empties the queue of ICMP errors; returns the last one, or 0.
 int queued_error(int socket) {
   int error_number = 0;
   for (int i = 0; i < kMaxPacketsAtOnce; ++i) {
@@ -82,7 +82,7 @@ int pending_icmp_error(int socket) {
   return error_number;
 }
 
-// Both kinds of error; reading takes them away.
+// Returns errors of both kinds; reading removes them.
 int take_error(int socket) {
   const int pending = pending_icmp_error(socket), queued = queued_error(socket);
   return pending != 0 ? pending : queued;
@@ -146,7 +146,7 @@ Result<Pinger> Pinger::open_(std::uint16_t identifier) {
 int Pinger::send(const NetAddress& to, std::uint64_t token) {
   v6_ = to.storage.ss_family == AF_INET6;
   if (fd() < 0) return EAFNOSUPPORT;
-  // What came after its time belongs to no echo any more.
+  // Late replies belong to no current echo.
   std::array<std::uint8_t, 256> late;
   for (int i = 0; i < kMaxPacketsAtOnce && ::recv(fd(), late.data(), late.size(), 0) >= 0; ++i) {
   }
@@ -154,7 +154,7 @@ int Pinger::send(const NetAddress& to, std::uint64_t token) {
   ++echo_.sequence;
   echo_.token = token;
   const EchoPacket packet = echo_request(v6_ ? IpFamily::v6 : IpFamily::v4, echo_);
-  // Connected, it hears of this target alone.
+  // A connected socket receives only from this target.
   if (::connect(fd(), to.get(), to.length) != 0) return errno;
   return ::send(fd(), packet.data(), packet.size(), 0) < 0 ? errno : 0;
 }

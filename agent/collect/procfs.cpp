@@ -11,7 +11,7 @@
 namespace wattle::agent {
 
 namespace {
-// The next field of `text`, which is taken off it.
+// Removes the next field from `text` and returns it.
 std::string_view next_field(std::string_view& text) {
   const auto begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) {
@@ -29,7 +29,7 @@ IoCounters& slot(std::vector<IoCounters>& out, std::size_t used) {
   return out[used];
 }
 
-constexpr std::uint64_t kSectorBytes = 512;  // of /proc/diskstats, whatever the disk's own are
+constexpr std::uint64_t kSectorBytes = 512;  // unit of /proc/diskstats, independent of the disk's sectors
 }  // namespace
 
 std::optional<CpuCounters> parse_stat(std::string_view text, std::uint64_t user_hz) {
@@ -174,7 +174,7 @@ std::optional<IoRate> mean_rate(const std::vector<IoCounters>& prev, const std::
   IoRate rate;
   for (std::size_t i = 0; i < now.size(); ++i) {
     const auto& one = now[i];
-    // The kernel keeps its order, so the same place is nearly always the right one.
+    // The kernel's order is stable, so the same position is nearly always the right one.
     auto before = i < prev.size() && prev[i].name == one.name
                       ? prev.begin() + static_cast<std::ptrdiff_t>(i)
                       : std::find_if(prev.begin(), prev.end(), [&](const auto& p) { return p.name == one.name; });
@@ -238,13 +238,13 @@ Procfs::Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own
 
 bool Procfs::real_interface(std::string_view name) {
   if (const auto known = interfaces_.find(name); known != interfaces_.end()) return known->second;
-  // A device behind it makes an interface real. A machine without any such (a container's network) is judged by names.
+  // An interface with a device is real. A machine without any devices (a container's network) is judged by names.
   bool any_device = false, this_device = false;
   if (auto net = sys_ ? sys_->open_dir("class/net") : Result<Dir>(fail(Errc::not_found, "class/net", "no /sys")); net) {
     if (auto entries = net->list(); entries) {
       for (const auto& entry : *entries) {
-        // What goes over a port whose master is a device too (netvsc, net_failover) is in the master's counters. A bond or
-        // a bridge is no device: there the ports count.
+        // Traffic of a port whose master is a device, too (netvsc, net_failover), is in the master's counters. A bond
+        // or a bridge is not a device, so its ports count.
         const bool device = net->exists(entry.name + "/device") && !net->exists(entry.name + "/master/device");
         any_device = any_device || device;
         this_device = this_device || (device && entry.name == name);
@@ -266,7 +266,7 @@ bool Procfs::real_disk(std::string_view name) {
                                                              "sr",   "fd",  "drbd", "bcache", "zd"};
   bool real = std::none_of(kStacked.begin(), kStacked.end(), [&](auto prefix) { return name.starts_with(prefix); });
   if (real && sys_ && sys_->exists("block")) {
-    // One path of a disk with several (nvme0c0n1) is hidden; a disk that stands on others has slaves.
+    // Each path of a multipath disk (nvme0c0n1) is hidden; a disk on top of others has slaves.
     const auto disk = sys_->open_dir("block/" + in_sys);
     const auto hidden = disk ? disk->read_file("hidden") : Result<std::string>("");
     const auto slaves = disk ? disk->open_dir("slaves") : Result<Dir>(fail(Errc::not_found, in_sys, "no such disk"));
@@ -340,7 +340,7 @@ void Procfs::read(NodeCounters& now, const Clock& clock, std::span<char> scratch
   now.disk_used_ratio.reset();
   struct statvfs fs {};
   if (!disk_path_.empty() && ::statvfs(disk_path_.c_str(), &fs) == 0) {
-    // As df does: what is reserved for root is neither used nor available.
+    // Same as df: blocks reserved for root are neither used nor available.
     const double used = static_cast<double>(fs.f_blocks - fs.f_bfree);
     const double usable = used + static_cast<double>(fs.f_bavail);
     if (usable > 0) now.disk_used_ratio = used / usable;

@@ -1,10 +1,10 @@
-// procfs: what the node as a whole uses: CPU, memory, network, disks, TCP connections.
-// Source   <proc>/stat, meminfo, net/dev, diskstats, net/snmp (of pods: net_namespaces);
-//          <sys>/class/net/*/device and <sys>/block tell which interfaces and disks are real; statvfs("/")
-// Gives    NodeCounters (cumulative, as the kernel keeps them) and rates as functions of two of them
+// procfs: measures the node's total use of CPU, memory, network, disks and TCP connections.
+// Source   <proc>/stat, meminfo, net/dev, diskstats, net/snmp (for pods: net_namespaces); <sys>/class/net/*/device and
+//          <sys>/block identify real interfaces and disks; statvfs("/")
+// Gives    NodeCounters (cumulative, as in the kernel) and rates as functions of two of them
 // Units    us, bytes, counts; bytes per second and cores for rates
-// Errors   per file: that part is absent, and its error is told beside it
-// Cost     6 preads and 1 statvfs a tick, and what net_namespaces reads;  Threads  single owner
+// Errors   per file: that part has no value, and its error is reported with it
+// Cost     6 preads and 1 statvfs a tick, and the reads of net_namespaces;  Threads  single owner
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 namespace wattle::agent {
 
 struct CpuCounters {
-  std::uint64_t busy_us = 0;  // user + nice + system + irq + softirq; stolen time is not ours, guests are in user
+  std::uint64_t busy_us = 0;  // user + nice + system + irq + softirq; stolen time is excluded, guests are in user
   std::uint64_t idle_us = 0;  // idle + iowait
   unsigned cores = 0;         // online
 };
@@ -36,7 +36,7 @@ struct MemoryReading {
   std::uint64_t available_bytes = 0;
 };
 
-// One interface (in: received, out: sent) or one disk (in: read, out: written).
+// Counters of an interface (in: received, out: sent) or a disk (in: read, out: written).
 struct IoCounters {
   std::string name;
   std::uint64_t in_bytes = 0;
@@ -49,7 +49,7 @@ struct IoRate {
 };
 
 struct NodeCounters {
-  MonoTime cpu_at, net_at, disk_at;  // taken beside each read
+  MonoTime cpu_at, net_at, disk_at;  // read next to each file
   std::optional<CpuCounters> cpu;
   std::optional<MemoryReading> memory;
   std::optional<std::vector<IoCounters>> interfaces;
@@ -62,29 +62,30 @@ using Accept = std::function<bool(std::string_view name)>;
 
 // Ticks of /proc/stat are 1/user_hz seconds.
 std::optional<CpuCounters> parse_stat(std::string_view text, std::uint64_t user_hz);
-// Absent when MemTotal or MemAvailable is.
+// No value if MemTotal or MemAvailable is missing.
 std::optional<MemoryReading> parse_meminfo(std::string_view text);
 // Both reuse the elements of `out`.
 void parse_net_dev(std::string_view text, const Accept& accept, std::vector<IoCounters>& out);
-// Kernels before 6.4 count the bytes of an NVMe drive with native multipath on its hidden paths alone (nvme3c33n1), and leave the head
-// (nvme3n1) at zero: a head without a byte has those of its paths. Newer ones count on both.
+// Kernels before 6.4 count the bytes of an NVMe drive with native multipath only on its hidden paths (nvme3c33n1), and
+// leave the head (nvme3n1) at zero: a head without bytes gets those of its paths. Newer kernels count on both.
 void parse_diskstats(std::string_view text, const Accept& accept, std::vector<IoCounters>& out);
-// "nvme3c33n1" to "nvme3n1", whose path it is; empty: no path.
+// Returns the head of a path, "nvme3n1" for "nvme3c33n1"; empty if the name is not a path.
 std::string multipath_head(std::string_view name);
 // CurrEstab of the Tcp lines; IPv4 and IPv6 together.
 std::optional<std::uint64_t> parse_snmp(std::string_view text);
 
-// Cores in use; absent when the counters went backwards (a core went away). At most the cores online.
+// Cores in use; no value if the counters decreased (a core was removed). At most the cores online.
 std::optional<double> mean_cores(const CpuCounters& prev, const CpuCounters& now, Duration interval);
-// Summed over the names in both; one that was reset counts nothing.
+// Sums the names in both; a counter that was reset counts 0.
 std::optional<IoRate> mean_rate(const std::vector<IoCounters>& prev, const std::vector<IoCounters>& now,
                                 Duration interval);
 
-// By name alone, where /sys does not tell.
+// Decides by name only, for names that /sys does not describe.
 bool looks_virtual_interface(std::string_view name);
 bool looks_whole_disk(std::string_view name);
 
-// Where the machine's network is: "net", or "1/net" below a host's /proc, whose own "net" is the reader's network.
+// Returns the folder of the machine's network: "net", or "1/net" below a host's /proc, whose own "net" is the reader's
+// network.
 std::string net_folder(const Dir& proc, bool own_proc);
 
 class Procfs {
@@ -93,7 +94,8 @@ class Procfs {
   // Fills `now`, reusing its vectors. Errors are added to `errors` as (part, error).
   void read(NodeCounters& now, const Clock& clock, std::span<char> scratch,
             std::vector<std::pair<std::string, Error>>& errors);
-  // What these interfaces say that they carry one way, together; 0: none says so (a virtual machine's, one that is down).
+  // Returns the total speed of these interfaces in one direction as they report it; 0 if none reports it (virtual
+  // machines, interfaces that are down).
   double link_bytes_per_s(const std::vector<IoCounters>& interfaces) const;
 
  private:
@@ -109,7 +111,7 @@ class Procfs {
   std::string snmp_path_;
   NetNamespaces others_;
   bool any_device_ = false;
-  std::map<std::string, bool, std::less<>> interfaces_, disks_;  // what each name was found to be
+  std::map<std::string, bool, std::less<>> interfaces_, disks_;  // cached decision for each name
 };
 
 }  // namespace wattle::agent

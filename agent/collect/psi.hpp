@@ -1,8 +1,8 @@
-// psi: pressure stall information of the node and of cgroups.
+// psi: reads pressure stall information of the node and of cgroups.
 // Source   <proc>/pressure/{cpu,memory,io}; <cgroup>/{cpu,memory,io}.pressure
 // Gives    cumulative totals, and the share of an interval as a function of two of them
 // Units    us; _ratio 0..1
-// Errors   files that are missing or read EOPNOTSUPP are absent, as is what a file does not say
+// Errors   a file that is missing or returns EOPNOTSUPP has no values, and so has a value that is missing in a file
 // Cost     1 pread per file;  Threads  single owner
 #pragma once
 
@@ -22,7 +22,7 @@ struct PressureTotals {
   PsiTotals cpu, memory, io;
 };
 
-// Absent when either total is, or when they went backwards. At most 1: the kernel's sums lag its clock a little.
+// No value if either total is unset, or if they decreased. At most 1: the kernel's sums lag slightly behind its clock.
 std::optional<double> mean_ratio(std::optional<std::uint64_t> prev_us, std::optional<std::uint64_t> now_us,
                                  Duration interval);
 Pressure mean_pressure(const PressureTotals& prev, const PressureTotals& now, Duration interval);
@@ -32,7 +32,7 @@ class PsiFiles {
  public:
   static PsiFiles of_node();    // relative to <proc>
   static PsiFiles of_cgroup();  // relative to the cgroup's directory
-  // A file that failed for good (missing, unsupported) is left alone until retry().
+  // Skips files that failed permanently (missing, unsupported) until retry().
   PressureTotals read_from(const Dir& dir, std::span<char> scratch);
   void retry();
 

@@ -9,10 +9,10 @@
 namespace wattle::agent {
 
 namespace {
-// More than any package or dram zone draws; it bounds how long an interval may be before a second wrap is possible.
+// More than any package or dram zone draws; it bounds the interval in which a second wrap is impossible.
 constexpr double kMaxZonePower_w = 1000;
 constexpr double kMaxPlatformPower_w = 4000;
-// The clock is read beside the counter, not with it.
+// The clock is read next to the counter, not at the same moment.
 constexpr double kSlack_s = 1;
 
 EnergyKind kind_of(std::string_view base) {
@@ -24,7 +24,7 @@ EnergyKind kind_of(std::string_view base) {
   return EnergyKind::other;
 }
 
-// By the limits that the zone's firmware states, with room for short peaks: a part of 15 W may draw 64 W for seconds.
+// Based on the limits in the zone's firmware, with room for short peaks: a part of 15 W may draw 64 W for seconds.
 double max_power_w(const Dir& powercap, const std::string& id, EnergyKind kind) {
   constexpr double kPeak = 10, kLeast_w = 100;
   const double most_w = kind == EnergyKind::psys ? kMaxPlatformPower_w : kMaxZonePower_w;
@@ -89,7 +89,7 @@ std::optional<ZoneEnergy> delta_energy(const ZoneSample& prev, const ZoneSample&
       now.energy_uj >= prev.energy_uj ? now.energy_uj - prev.energy_uj : max_energy_uj - prev.energy_uj + now.energy_uj;
   const double elapsed_s = seconds(now.at - prev.at);
   energy.gap = elapsed_s * max_power_w * 1e6 >= static_cast<double>(max_energy_uj);
-  // A counter that began anew (after suspend, firmware) looks like a wrap of nearly the whole range.
+  // A counter that restarted (after suspend, firmware) looks like a wrap of nearly the whole range.
   if (static_cast<double>(energy.energy_uj) > (elapsed_s + kSlack_s) * max_power_w * 1e6) return std::nullopt;
   return energy;
 }
@@ -149,14 +149,14 @@ std::optional<Error> Rapl::take_up(const std::vector<std::string>& ids, bool kee
         if (domain.socket) domain.parent.clear();
       }
       if (dies_show_socket_) domain.die.reset();
-      if (mmio && domain.parent.starts_with("intel-rapl-mmio"))  // its twin's parent is named likewise
+      if (mmio && domain.parent.starts_with("intel-rapl-mmio"))  // its twin's parent has the same form of name
         domain.parent = "intel-rapl" + domain.parent.substr(15);
       const auto twin =
           std::find_if(zones_.begin(), zones_.end(), [&](const Zone& zone) { return zone.domain == domain; });
       if (twin != zones_.end() && (twin->energy || twin->id != id)) continue;
       const auto range_text = powercap_.read_file(id + "/max_energy_range_uj", 64);
       const auto range = range_text ? parse::u64(parse::trim(*range_text)) : std::nullopt;
-      if (!range || *range == 0) continue;  // a zone that limits power but counts no energy
+      if (!range || *range == 0) continue;  // a zone that limits power without counting energy
       auto counter = HeldFile::open_(powercap_, id + "/energy_uj");
       if (!counter && counter.error().code == Errc::denied) denied = counter.error();
       if (twin != zones_.end()) {
@@ -212,7 +212,8 @@ void Rapl::read(EnergyReadings& out, std::vector<std::pair<std::string, std::uin
     const auto text = zone.energy->read_from(powercap_, scratch);
     const auto counter = text ? parse::u64(parse::trim(*text)) : std::nullopt;
     if (!counter) {
-      // EINVAL and ENODATA happen. Joules of a longer interval in a shorter one would be wrong watts, so begin anew.
+      // EINVAL and ENODATA happen. The energy of a longer interval in a shorter one would give wrong watts, so this
+      // restarts.
       zone.prev.reset();
       errors.emplace_back("rapl",
                           text ? Error{Errc::malformed, zone.energy->path(), "not a number", ""} : text.error());

@@ -1,16 +1,16 @@
-// rapl: energy from the powercap zones.
+// rapl: reads energy from the powercap zones.
 // Source   <sys>/class/powercap/*/{name,energy_uj,max_energy_range_uj,constraint_N_max_power_uw}
 // Gives    one EnergyDomain per (name, socket, die): package, core, uncore, dram, psys; MMIO twins dropped
 // Units    uJ
-// Errors   open_: not_found (no zone), denied (energy_uj is for root since CVE-2020-8694). A zone whose read fails is
-//          absent for that interval and the next. Every kLookAgain zones that came are taken up and zones that went are
-//          dropped; one that came and may not be opened is told as a domain without a reading
+// Errors   open_: not_found (no zone), denied (energy_uj is for root since CVE-2020-8694). After a failed read a zone
+//          has no value for that interval and the next. Every kLookAgain, new zones are added and removed ones are
+//          dropped; a new one that cannot be opened is reported as a domain without a reading
 // Cost     1 pread per zone; a listing per kLookAgain;  Threads  single owner
 //
-// psys contains package, package contains core and uncore, dram stands beside the package. A second platform zone is
-// called psys-1 (drivers/powercap/intel_rapl_common.c, rapl_init_domains). AMD's counter is of the socket, whatever die it
-// is read on: kernels that name zones by die show the same one several times (68 W twice beside 125 W at the plug on a
-// Threadripper 1950X, codecarbon's documentation), and only the first is used.
+// psys contains package, package contains core and uncore, dram is separate from the package. A second platform zone is
+// called psys-1 (drivers/powercap/intel_rapl_common.c, rapl_init_domains). AMD's counter is of the socket, regardless
+// of the die that it is read on: kernels that name zones by die show the same one several times (68 W twice beside 125
+// W at the plug on a Threadripper 1950X, codecarbon's documentation), and only the first is used.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@
 
 namespace wattle::agent {
 
-// What a zone counts: "core" of socket 0, die 1. `parent` stands for the socket where the parent zone has no name.
+// Identifies a zone: "core" of socket 0, die 1. `parent` replaces the socket if the parent zone has no name.
 struct RaplDomain {
   EnergyKind kind = EnergyKind::other;
-  std::string base;  // "package", "core", "psys", or a name that we do not know
+  std::string base;  // "package", "core", "psys", or an unknown name
   std::optional<unsigned> socket;
   std::optional<unsigned> die;
   std::string parent;
@@ -41,10 +41,10 @@ struct RaplDomain {
   std::string label() const;
 };
 
-// "package-0", "package-0-die-1", "core", "psys"; socket and die of the others come from the package above them.
+// Parses "package-0", "package-0-die-1", "core", "psys"; the others take socket and die from the package above them.
 std::optional<RaplDomain> parse_zone_name(std::string_view name);
 
-// "intel-rapl:0:1" to "intel-rapl:0"; nothing above "intel-rapl:0".
+// "intel-rapl:0:1" to "intel-rapl:0"; empty for "intel-rapl:0".
 std::string_view parent_zone(std::string_view id);
 
 struct ZoneSample {
@@ -59,8 +59,8 @@ struct ZoneEnergy {
   bool operator==(const ZoneEnergy&) const = default;
 };
 
-// Corrects one wrap at the zone's own range. Absent when a reading is beyond the range, time did not pass, or it would
-// be more than `max_power_w` gives: the counter began anew.
+// Corrects one wrap at the zone's own range. No value if a reading is out of range, no time has passed, or the energy
+// exceeds `max_power_w`: the counter restarted.
 std::optional<ZoneEnergy> delta_energy(const ZoneSample& prev, const ZoneSample& now, std::uint64_t max_energy_uj,
                                        double max_power_w);
 
@@ -71,9 +71,9 @@ inline constexpr Duration kLookAgain = std::chrono::seconds(60);
 
 class Rapl {
  public:
-  // Opens every counter, so that it can be read when capabilities are gone.
+  // Opens every counter, so that it can be read after capabilities are dropped.
   static Result<Rapl> open_(const Roots& roots);
-  // `raw_uj`: label and counter of the zones that could be read.
+  // `raw_uj`: label and counter of the readable zones.
   void read(EnergyReadings& out, std::vector<std::pair<std::string, std::uint64_t>>& raw_uj, const Clock& clock,
             std::span<char> scratch, CollectErrors& errors);
   std::size_t zone_count() const { return zones_.size(); }
@@ -87,11 +87,11 @@ class Rapl {
     std::string label;
     std::uint64_t max_energy_uj = 0;
     double max_power_w = 0;
-    std::optional<HeldFile> energy;  // absent: came later, and may not be opened
+    std::optional<HeldFile> energy;  // no value: added later, and cannot be opened
     std::optional<ZoneSample> prev;
   };
   Rapl(Dir powercap, bool dies_show_socket) : powercap_(std::move(powercap)), dies_show_socket_(dies_show_socket) {}
-  // Takes up zones that are not known yet. Gives why one could not be opened.
+  // Adds new zones. Returns why one could not be opened.
   std::optional<Error> take_up(const std::vector<std::string>& ids, bool keep_denied);
   Result<std::vector<std::string>> list() const;
   void look_again(MonoTime now, CollectErrors& errors);

@@ -14,7 +14,7 @@ namespace wattle::cli {
 namespace {
 using Json = OrderedJson;
 constexpr MinorVersion kBpfKernel{5, 12};
-constexpr MinorVersion kSeccompContainerd{1, 6};  // its default profile lets CAP_BPF reach bpf(2) from 1.6.9 on
+constexpr MinorVersion kSeccompContainerd{1, 6};  // from 1.6.9 on, its default profile lets CAP_BPF reach bpf(2)
 
 bool is_ready(const View& node) {
   for (const View& condition : node["status"]["conditions"].items())
@@ -34,7 +34,7 @@ NodeNames sorted_out(const std::vector<Json>& nodes) {
     const std::string name = node["metadata"]["name"].text_or();
     if (!is_ready(node)) out.not_ready.push_back(name);
     const std::string system = info["operatingSystem"].text_or("");
-    if (!system.empty() && system != "linux") {  // empty: its kubelet has not told yet
+    if (!system.empty() && system != "linux") {  // empty: its kubelet has not reported it yet
       out.not_linux.push_back(name);
       continue;
     }

@@ -1,4 +1,4 @@
-// cluster_rules: what an API server says of itself, its nodes and namespaces, held against what an installation needs.
+// cluster_rules: compares an API server's version, nodes and namespaces with the requirements of an installation.
 // Source   GET /version, nodes, namespaces; SelfSubjectAccessReview
 // Threads  pure
 #pragma once
@@ -13,25 +13,26 @@
 
 namespace wattle::cli {
 
-// `scheduler_tag`: of the second kube-scheduler that is to run; empty: the chart takes the cluster's.
+// `scheduler_tag`: version of the second kube-scheduler; empty: the chart uses the cluster's.
 std::vector<Finding> judge_version(const OrderedJson& version, const std::string& scheduler_tag);
-// `wanted`: the storage class that the values name for the controller's volume; empty: the cluster's default one.
+// `wanted`: the storage class in the values for the controller's volume; empty: the cluster's default.
 std::vector<Finding> judge_storage(const std::vector<OrderedJson>& classes, const std::string& wanted);
 std::vector<Finding> judge_nodes(const std::vector<OrderedJson>& nodes);
-// `found` is absent where it does not exist yet; `level` is the Pod Security that its pods need.
+// `found` has no value if the namespace does not exist yet; `level` is the Pod Security level that its pods need.
 std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,
                                      const std::optional<wattle::OrderedJson>& found);
-// The API server's refusal of a pod with a priority of system-* in that namespace, in a dry run; absent: it would admit the pod.
+// `refusal`: the API server's refusal of a dry-run pod with a system-* priority in that namespace; no value if it
+// admits the pod.
 // `quota`: the chart makes a ResourceQuota for such pods.
 std::vector<Finding> judge_priority(const std::string& name_space, const std::optional<std::string>& refusal,
                                     bool quota);
 
-// What whoever installs must be allowed.
+// A permission that the installing user needs.
 struct Permission {
   const char* verb;
   const char* group;
   const char* resource;
-  bool in_control, in_agents;  // namespaces; neither: of the cluster
+  bool in_control, in_agents;  // namespaces; neither: cluster-wide
 };
 inline constexpr std::array<Permission, 15> kInstallerNeeds{{
     {"create", "", "namespaces", false, false},

@@ -1,7 +1,7 @@
-// expiry: certificates that end soon, before whoever needs them is locked out.
-// Source   PEM texts: an extender's tlsConfig in a KubeSchedulerConfiguration (files where this machine has them, or inline), the ConfigMap
-//          wattle-public of an installation
-// Threads  pure, but for files that a configuration names
+// expiry: reports certificates that end soon, before their users are locked out.
+// Source   PEM texts: an extender's tlsConfig in a KubeSchedulerConfiguration (files on this machine, or inline), the
+//          ConfigMap wattle-public of an installation
+// Threads  pure, except for files that a configuration names
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace wattle::cli {
 
 void judge_expiry(Findings& out, const std::string& name, const std::string& pem, WallTime now,
                   const std::string& mend);
-// Of the extenders; a file that is not here is another machine's.
+// Checks the extenders' certificates; skips files that are missing here, because they are on another machine.
 std::vector<Finding> judge_extender_certificates(const std::vector<OrderedJson>& documents, const std::string& where,
                                                  WallTime now);
 

@@ -1,4 +1,4 @@
-// finding: what was found before anything is installed, of a file, a cluster or this machine.
+// finding: a result of the checks before an installation, about a file, a cluster or this machine.
 // Gives    objects of docs/reference/api.md, "doctor": name, state, detail, mend
 // Threads  values
 #pragma once
@@ -11,11 +11,11 @@
 
 namespace wattle::cli {
 
-enum class State { ok, warn, failed };  // warn: it works, and something is worse than it need be
+enum class State { ok, warn, failed };  // warn: works, but not optimally
 
 struct Finding {
   std::string where;  // file, or "cluster", or the machine's name
-  std::string name;   // one word or path that stays the same: "extender.weight"
+  std::string name;   // one word or path that never changes: "extender.weight"
   State state = State::ok;
   std::string detail;
   std::string mend;

@@ -46,7 +46,7 @@ std::vector<Json> items_of(const Json& list) {
   return {list["items"].begin(), list["items"].end()};
 }
 
-// All pages.
+// Returns the items of all pages.
 Result<std::vector<Json>> list_all(Cluster& cluster, const std::string& target) {
   std::vector<Json> found;
   std::string next;
@@ -74,7 +74,7 @@ Result<std::vector<Finding>> examine_neighbours(Cluster& cluster) {
   return judge_neighbours(seen);
 }
 
-// Asks for a pod in a dry run. A namespace that is not there yet is stood for by `default`, which has no quota of Wattle's either.
+// Creates a pod in a dry run. For a missing namespace it uses `default`, which has no quota of Wattle's either.
 Result<std::vector<Finding>> examine_priority(Cluster& cluster, const std::string& name_space, bool exists,
                                               const std::string& priority, bool quotas) {
   const Json locked = {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", Json::array({"ALL"})}}}};
@@ -90,14 +90,14 @@ Result<std::vector<Finding>> examine_priority(Cluster& cluster, const std::strin
       "/api/v1/namespaces/" + (exists ? name_space : "default") + "/pods?dryRun=All",
       {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"generateName", "wattle-doctor-"}}}, {"spec", spec}});
   if (made) return judge_priority(name_space, std::nullopt, quotas);
-  // kube-apiserver answers 500 where a quota is lacking, and 403 where one is used up.
+  // kube-apiserver answers 500 if a quota is missing, and 403 if one is used up.
   const bool refused = made.error().code == Errc::denied || made.error().code == Errc::malformed ||
                        made.error().what.find("quota") != std::string::npos;
   if (!refused) return tl::unexpected<Error>(made.error());
   return judge_priority(name_space, made.error().what, quotas);
 }
 
-// What is refused is a finding; what does not answer ends it.
+// Reports a denied request as a finding; other errors are returned.
 Status may_not_look(Findings& out, const std::string& name, const Error& error) {
   if (error.code != Errc::denied) return tl::unexpected<Error>(error);
   out.failed(name, error.what, "look as a cluster administrator");

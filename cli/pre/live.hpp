@@ -1,5 +1,5 @@
-// live: what only a cluster or this machine can tell before an installation.
-// Errors   a cluster that does not answer is an Error; whatever else is found is a finding
+// live: checks before an installation that need a cluster or this machine.
+// Errors   a cluster without an answer is an Error; every other problem is a finding
 // Threads  single owner
 #pragma once
 
@@ -13,19 +13,19 @@ namespace wattle::cli {
 
 struct Installation {
   std::string control = "wattle", agents = "wattle-agent";  // namespaces
-  std::string scheduler_tag;                                // empty: the chart takes the cluster's
+  std::string scheduler_tag;                                // empty: the chart uses the cluster's
   std::string storage_class;                                // of the controller's volume; empty: the cluster's default
-  bool own_claim = true;                                    // false: its values name a claim that is there
+  bool own_claim = true;                                    // false: the values name an existing claim
   bool quotas = true;                                       // the chart makes ResourceQuotas for system-* priorities
   std::string agents_priority = "system-node-critical", control_priority = "system-cluster-critical";
 };
 Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installation& installation);
-// Every node's object.
+// Returns every node's object.
 Result<std::vector<OrderedJson>> list_nodes(Cluster& cluster);
 
-// What `wattle-agent doctor -o json` finds on this machine: kernel, cgroups, BPF, energy. `program` is it, with or without a path.
+// Runs `wattle-agent doctor -o json` on this machine: kernel, cgroups, BPF, energy. `program` is its name or path.
 Result<std::vector<Finding>> examine_this_node(const std::string& program);
-// Of its output.
+// Parses its output.
 Result<std::vector<Finding>> findings_of_agent(const std::string& text);
 
 }  // namespace wattle::cli

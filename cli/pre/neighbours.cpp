@@ -14,7 +14,7 @@ View pod_of(const View& workload) {
   return spec["jobTemplate"].present() ? spec["jobTemplate"]["spec"]["template"]["spec"] : spec["template"]["spec"];
 }
 
-// "namespace/name" of the first that runs such an image; empty: none.
+// Returns "namespace/name" of the first workload with such an image; empty if there is none.
 std::string who_runs(const std::vector<Json>& workloads, std::string_view image) {
   for (const Json& one : workloads)
     for (const View& container : pod_of(View(one))["containers"].items())
@@ -23,7 +23,7 @@ std::string who_runs(const std::vector<Json>& workloads, std::string_view image)
   return "";
 }
 
-// Those that write: "Off" only recommends, "Initial" only at a pod's creation, before it is placed.
+// Counts those that change pods: "Off" only recommends, "Initial" acts only at a pod's creation, before placement.
 std::size_t resizing(const std::vector<Json>& vpas) {
   return static_cast<std::size_t>(std::count_if(vpas.begin(), vpas.end(), [](const Json& one) {
     const std::string mode = View(one)["spec"]["updatePolicy"]["updateMode"].text_or("Auto");

@@ -1,7 +1,7 @@
-// neighbours: what else in a cluster moves or resizes pods after they were placed.
-// Source   API groups; Deployments and CronJobs by the images that they run; VerticalPodAutoscalers; the ConfigMap in which the Cluster
-//          Autoscaler tells its state
-// Gives    a warning for each that is there: what it undoes, and how to keep it from that
+// neighbours: finds other controllers in a cluster that move or resize pods after placement.
+// Source   API groups; Deployments and CronJobs by their images; VerticalPodAutoscalers; the status ConfigMap of the
+//          Cluster Autoscaler
+// Gives    a warning for each: its effect on placements, and how to prevent it
 // Threads  pure
 #pragma once
 
@@ -16,8 +16,8 @@ namespace wattle::cli {
 struct Neighbourhood {
   OrderedJson groups;                      // GET /apis
   std::vector<OrderedJson> workloads;      // Deployments and CronJobs
-  std::vector<OrderedJson> vpas;           // VerticalPodAutoscalers; none where there is no such kind
-  bool cluster_autoscaler_status = false;  // ConfigMap kube-system/cluster-autoscaler-status is there
+  std::vector<OrderedJson> vpas;           // VerticalPodAutoscalers; empty if the kind does not exist
+  bool cluster_autoscaler_status = false;  // the ConfigMap kube-system/cluster-autoscaler-status exists
 };
 bool has_group(const OrderedJson& groups, std::string_view name);
 std::vector<Finding> judge_neighbours(const Neighbourhood& seen);

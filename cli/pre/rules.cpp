@@ -6,9 +6,9 @@
 namespace wattle::cli {
 
 namespace {
-// Of the plugins whose scores it is to outvote: NodeResourcesFit, BalancedAllocation, ImageLocality, 100 each.
+// Total weight of the plugins to outvote: NodeResourcesFit, BalancedAllocation, ImageLocality, 100 each.
 constexpr double kOutvoted = 300;
-// A winner has 10 and the others at most 5, ten times the weight each.
+// The winner has 10 and the others at most 5, each times ten times the weight.
 constexpr double kPointsPerWeight = 10.0 * (10 - 5);
 constexpr double kUsualWeight = 6, kLargestWeight = 12;
 constexpr double kLongTimeout_s = 0.5, kShortTimeout_s = 0.03;

@@ -122,7 +122,7 @@ void judge_extender(Findings& out, const std::string& name, const View& extender
     out.warn(name + ".managedResources", "only pods that ask for these are shown to Wattle", "remove them");
 }
 
-// A second scheduler that takes part in the election of the first stands idle.
+// A second scheduler in the leader election of the first stays idle.
 void judge_election(Findings& out, const View& config) {
   const View election = config["leaderElection"];
   const auto profiles = config["profiles"].items();
@@ -170,7 +170,7 @@ std::vector<Finding> judge_configuration(const View& config, const std::string& 
   return std::move(out).all();
 }
 
-// The words of a kube-scheduler's command line; none: the container is another.
+// Returns the words of a kube-scheduler's command line; empty for other containers.
 std::vector<std::string> command_of(const View& container) {
   std::vector<std::string> words;
   for (const char* key : {"command", "args"})
@@ -212,10 +212,10 @@ std::optional<std::string> config_of(const std::vector<std::string>& words) {
   return std::nullopt;
 }
 
-// Where a file of the container comes from: the volume's own words, or nothing where no mount covers it.
+// Source of a container's file: its volume; no value if no mount covers the file.
 struct Origin {
   std::string volume;  // its name
-  std::string path;    // on the host, of a volume hostPath; else empty
+  std::string path;    // on the host, for a hostPath volume; otherwise empty
 };
 std::optional<Origin> origin_of(const std::string& file, const View& spec, const View& container) {
   std::string best, volume;
@@ -232,7 +232,7 @@ std::optional<Origin> origin_of(const std::string& file, const View& spec, const
   return Origin{volume, ""};
 }
 
-// Without `--config` its extenders are read from nowhere, and it says nothing of it.
+// Without `--config` the scheduler silently ignores the file with its extenders.
 void judge_config_flag(Findings& out, const std::vector<std::string>& words, const View& spec, const View& container,
                        const std::vector<std::string>& beside) {
   const auto file = config_of(words);

@@ -1,7 +1,8 @@
-// scheduler_config: what a kube-scheduler is told, held against what its extender needs.
-// Source   documents of YAML: a KubeSchedulerConfiguration, a ConfigMap that holds one, and a Pod, Deployment or DaemonSet that runs
-//          kube-scheduler (its command line has --config and the feature gates); a List of them; others are passed over
-// Errors   findings; a text within a ConfigMap that is no YAML is one
+// scheduler_config: checks a kube-scheduler's configuration against the requirements of its extender.
+// Source   YAML documents: a KubeSchedulerConfiguration, a ConfigMap that contains one, and a Pod, Deployment or
+//          DaemonSet that runs kube-scheduler (its command line has --config and the feature gates); a List of them;
+//          other documents are skipped
+// Errors   findings, also for a ConfigMap's text that is not YAML
 // Threads  pure
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace wattle::cli {
 
-// `beside`: the other files that are looked at, one of which a manifest's --config should name.
+// `beside`: the other files under examination, one of which a manifest's --config should name.
 std::vector<Finding> judge_scheduler(const std::vector<OrderedJson>& documents, const std::string& where,
                                      const std::vector<std::string>& beside = {});
 

@@ -19,7 +19,7 @@ namespace {
 using Json = OrderedJson;
 constexpr std::size_t kMaxBytes = 1 << 20;
 
-// What the program writes to its stdout; its exit code says the same as the findings.
+// Returns the program's stdout; its exit code adds no information to the findings.
 Result<std::string> output_of(const std::string& program) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, "pipe");

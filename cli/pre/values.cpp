@@ -8,7 +8,7 @@
 namespace wattle::cli {
 
 namespace {
-constexpr double kShimDeadline_s = 0.02, kSchedulerTimeout_s = 0.05;  // of the chart
+constexpr double kShimDeadline_s = 0.02, kSchedulerTimeout_s = 0.05;  // defaults of the chart
 
 void judge_scheduler_part(Findings& out, const View& scheduler, const View& shim) {
   if (scheduler["weight"].present()) judge_weight(out, "scheduler.weight", scheduler["weight"].number());

@@ -1,4 +1,5 @@
-// values: a user's values for the chart, held against what an installation needs; what the chart's schema refuses is left to it.
+// values: checks a user's values for the chart against the requirements of an installation. The chart's schema checks
+// the rest.
 // Threads  pure
 #pragma once
 
@@ -10,7 +11,7 @@
 
 namespace wattle::cli {
 
-// Only what is named there is judged: the chart's own values are fine.
+// Checks only the given values; the chart's defaults are valid.
 std::vector<Finding> judge_values(const OrderedJson& values, const std::string& where);
 
 }  // namespace wattle::cli

@@ -17,7 +17,8 @@ using Json = OrderedJson;
 
 constexpr double kSameRatio = 0.01;
 constexpr double kMilli = 1000, kBytesPerMiB = 1 << 20;
-constexpr double kToldRatio = 0.03, kToldCores = 0.002;  // a kubelet reads CPU back from shares, which are coarser
+// tolerance: a kubelet reads CPU back from shares, which are coarser
+constexpr double kToldRatio = 0.03, kToldCores = 0.002;
 constexpr const char* kProvision = "wattle.dev/provision";
 constexpr const char* kShrink = "wattle.dev/shrink";
 constexpr const char* kMainContainer = "kubectl.kubernetes.io/default-container";
@@ -34,7 +35,7 @@ View named_item(const View& list, const std::string& name) {
   return {};
 }
 
-// The one that figures of the whole pod are said of; empty: nobody can tell.
+// Returns the container that the pod's total applies to; empty if that is undetermined.
 std::string main_container(const View& pod) {
   const auto containers = pod["spec"]["containers"].items();
   if (containers.size() == 1) return containers.front()["name"].text_or("");
@@ -42,7 +43,7 @@ std::string main_container(const View& pod) {
   return named && named_item(pod["spec"]["containers"], *named).present() ? *named : std::string();
 }
 
-// What containers beside it request, those that start before it and go on among them.
+// Sums the requests of the other containers, including sidecars.
 double others_request(const View& pod, const std::string& container, const std::string& resource) {
   double sum = 0;
   const auto count = [&](const View& one) {
@@ -67,7 +68,7 @@ std::int64_t started_s(const View& pod) {
   return ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &at) == nullptr ? 0 : ::timegm(&at);
 }
 
-// What keeps us from the pod, whatever is wanted.
+// Returns a reason not to change the pod, whatever the advice.
 std::optional<Verdict> obstacle(const View& pod, const PlanOptions& options) {
   const auto refused = [](std::string why) { return Verdict{"refused", std::move(why), {}, {}, {}, false}; };
   const View annotations = pod["metadata"]["annotations"];
@@ -100,7 +101,7 @@ View condition(const View& pod, const char* type) {
   return {};
 }
 
-// What its kubelet allocated; absent: it does not tell.
+// Returns the resources that its kubelet allocated; no value if it does not report them.
 std::optional<Sizes> allocated(const View& pod, const std::string& container, const Sizes& now) {
   const View status = named_item(pod["status"]["containerStatuses"], container);
   if (!status["allocatedResources"].present()) return std::nullopt;
@@ -124,7 +125,7 @@ bool is_told(const std::map<std::string, std::string>& told, const std::map<std:
   });
 }
 
-// What its kubelet says of an earlier change.
+// Returns the kubelet's state of an earlier change.
 std::optional<Verdict> under_way(const View& pod, const PodRecord* before, Verdict about) {
   const View pending = condition(pod, "PodResizePending"), progress = condition(pod, "PodResizeInProgress");
   const View told = pending.present() ? pending : progress;
@@ -153,7 +154,7 @@ std::optional<Verdict> under_way(const View& pod, const PodRecord* before, Verdi
   about.state = "infeasible";
   about.why = "Its node can never give that (Infeasible): " + about.why;
   if (before == nullptr || about.foreign || about.now->same_as(before->original)) return about;
-  // A scheduler would go on counting what is asked for.
+  // A scheduler would continue to count the request.
   about.state = "take_back";
   about.set = has ? *has : before->was.same_as(*about.now) ? before->original : before->was;
   return about;
@@ -162,10 +163,10 @@ std::optional<Verdict> under_way(const View& pod, const PodRecord* before, Verdi
 struct Wish {
   Sizes set;
   std::vector<std::string> notes;
-  bool refused = false;  // some of it, before
+  bool refused = false;  // a part was refused before
 };
 
-// As much as was refused, or less where less was.
+// Returns whether the target is at least as large as a refused increase, or is a decrease after a refused decrease.
 bool was_refused(double target, double has, std::optional<double> refused) {
   if (!refused) return false;
   return *refused > has ? target >= (1 - kSameRatio) * *refused : *refused < has && target < has;

@@ -1,7 +1,8 @@
-// record: what pods requested before `wattle provision set` wrote, what it set, and what became of it.
-// Source   ConfigMap wattle-requests of the pods' namespace: one key a pod ("pod.UID"), `held`, `said`; each JSON
-// Rules    it is written before the first write to a pod, and read again before each; what cannot be read is an error: nothing is set then
-// Units    quantities as Kubernetes writes them, verbatim; seconds since 1970
+// record: keeps the requests of pods before `wattle provision set` wrote, the values that it set, and the result.
+// Source   ConfigMap wattle-requests of the pods' namespace: one key per pod ("pod.UID"), `held`, `said`; each JSON
+// Rules    written before the first write to a pod, and read before each write; an unreadable record is an error, and
+//          then no pod is changed
+// Units    quantities as in Kubernetes, verbatim; seconds since 1970
 // Errors   malformed, naming the ConfigMap's key
 // Threads  values
 #pragma once
@@ -19,15 +20,15 @@
 namespace wattle::cli {
 
 inline constexpr const char* kRecordName = "wattle-requests";
-inline constexpr std::size_t kMostRecordPods = 1500;  // a ConfigMap holds a mebibyte
+inline constexpr std::size_t kMostRecordPods = 1500;  // a ConfigMap has at most 1 MiB
 
-// CPU and memory of one container; absent: there is none.
+// CPU and memory of one container; a missing entry means no request or limit.
 struct Sizes {
   std::map<std::string, std::string> requests, limits;
   static Sizes of(const View& resources);
-  // As amounts: "1" is "1000m".
+  // Compares amounts: "1" equals "1000m".
   bool same_as(const Sizes& other) const;
-  // Of requests those that differ.
+  // Returns the requests that differ.
   Sizes changed_from(const Sizes& other) const;
   // "cpu 900m, memory 512Mi"
   std::string text() const;
@@ -36,11 +37,11 @@ std::optional<double> amount_of(const std::map<std::string, std::string>& sizes,
 
 struct PodRecord {
   std::string name, workload, container;
-  Sizes original;         // before the first write; what somebody else writes later is the new one
-  Sizes was, set;         // before the last write, and what it was to set
-  Sizes refused;          // what its API server or kubelet did not take; empty: nothing
-  std::int64_t at_s = 0;  // of the last write, ours or somebody else's
-  bool foreign = false;   // it was somebody else's
+  Sizes original;         // before the first write, or as last written by another client
+  Sizes was, set;         // before the last write; the target of the last write
+  Sizes refused;          // refused by the API server or kubelet; empty: none
+  std::int64_t at_s = 0;  // of the last write, by us or another client
+  bool foreign = false;   // the last write was another client's
   std::string state, why;
 };
 
@@ -51,12 +52,12 @@ struct Said {
 
 struct RequestRecord {
   std::map<std::string, PodRecord> pods;  // by UID
-  std::set<std::string> held;             // workloads that were restored, and are let alone until they are set by hand
-  std::map<std::string, Said> said;       // of workloads
+  std::set<std::string> held;             // restored workloads, which are not set again except by hand
+  std::map<std::string, Said> said;       // by workload
 };
 
 Result<RequestRecord> read_record(const OrderedJson& config_map);
-// The ConfigMap's `data`.
+// Returns the ConfigMap's `data`.
 OrderedJson record_data(const RequestRecord& record);
 
 }  // namespace wattle::cli

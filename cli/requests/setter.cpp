@@ -17,7 +17,8 @@ constexpr int kRestoreRounds = 5;
 constexpr const char* kGrant =
     "its account needs the verb list on horizontalpodautoscalers (group autoscaling) and scaledobjects (group keda.sh)";
 constexpr const char* kEverything = "*";
-constexpr const char* kNoSuchPath = "could not find the requested resource";  // of its answer where a path is unknown
+// the API server's answer for an unknown path
+constexpr const char* kNoSuchPath = "could not find the requested resource";
 
 std::string core_path(const std::string& name_space, const std::string& rest) {
   return "/api/v1/namespaces/" + name_space + "/" + rest;
@@ -34,13 +35,13 @@ Json empty_map(const std::string& name_space) {
            {{"name", kRecordName}, {"namespace", name_space}, {"labels", {{"app.kubernetes.io/part-of", "wattle"}}}}}};
 }
 
-// The ConfigMap and what it says.
+// The ConfigMap and its parsed record.
 struct Kept {
   Json map;
   RequestRecord record;
 };
 
-// Absent: there is none, and none was to be made.
+// No value if there is none and `make` is false.
 Result<std::optional<Kept>> open_record(Cluster& cluster, const std::string& name_space, bool make) {
   const std::string target = core_path(name_space, std::string("configmaps/") + kRecordName);
   WATTLE_TRY(auto found, cluster.find(target));
@@ -59,7 +60,7 @@ std::map<std::string, std::string> texts_of(const Json& data) {
   return texts;
 }
 
-// Only what changed is written; it holds for the version that was read.
+// Writes the ConfigMap if its data changed; applies only to the version that was read.
 Status keep(Cluster& cluster, const std::string& name_space, Kept& kept) {
   Json data = record_data(kept.record);
   if (texts_of(data) == texts_of(kept.map.contains("data") ? kept.map["data"] : Json::object())) return {};
@@ -79,7 +80,8 @@ Result<std::map<std::string, Json>> pods_by_uid(Cluster& cluster, const std::str
   }
 }
 
-// Without the kind VerticalPodAutoscaler there is none. Without the right to list them it is not known, and that is an error.
+// Returns an empty list if the kind VerticalPodAutoscaler does not exist. Without the right to list them the answer is
+// unknown, which is an error.
 Result<Json> vertical_autoscalers(Cluster& cluster, const std::string& name_space) {
   const std::string target =
       "/apis/autoscaling.k8s.io/v1/namespaces/" + name_space + "/verticalpodautoscalers?limit=5000";
@@ -95,7 +97,7 @@ Result<Json> resize(Cluster& cluster, const std::string& name_space, const Json&
       resize_patch(pod, container, set));
 }
 
-// The state that is most worth telling of a workload's pods.
+// Orders states by their importance in a workload's summary.
 int weight_of(const std::string& state) {
   constexpr std::array<std::string_view, 9> kByWeight{"keep",     "waits",   "in_force",   "write",  "in_progress",
                                                       "deferred", "failing", "infeasible", "refused"};
@@ -103,7 +105,7 @@ int weight_of(const std::string& state) {
   return static_cast<int>(found - kByWeight.begin());
 }
 
-// A pass over one namespace.
+// Runs one pass over a namespace.
 class SetPass {
  public:
   SetPass(Cluster& cluster, std::string name_space, SetOptions options)
@@ -124,7 +126,7 @@ class SetPass {
     WATTLE_CHECK(keep(cluster_, name_space_, kept_));
     Status written = write_all();
     const Status outcomes = keep(cluster_, name_space_, kept_);
-    // Somebody else wrote it: they read what we set, and the next pass tells the rest.
+    // Another pass wrote the ConfigMap: it reads our values, and the next pass records the outcomes.
     if (!outcomes && outcomes.error().code != Errc::conflict) return tl::unexpected<Error>(outcomes.error());
     if (!written) return tl::unexpected<Error>(written.error());
     return std::move(done_);
@@ -242,7 +244,7 @@ class SetPass {
   std::vector<Write> writes_;
 };
 
-// True: all is done; false: somebody wrote meanwhile.
+// Returns true if done; false if another client wrote meanwhile.
 Result<bool> restore_round(Cluster& cluster, const std::string& name_space, const std::string& workload,
                            std::map<std::string, PodDone>& done) {
   WATTLE_TRY(auto found, open_record(cluster, name_space, false));

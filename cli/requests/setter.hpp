@@ -1,11 +1,14 @@
-// setter: one look at a namespace's pods: what the controller's rule says is written through pods/resize, and what was there is put back.
-// Source   the controller's document `provision?namespace=NS`; pods, autoscalers (VerticalPodAutoscalers, HorizontalPodAutoscalers, KEDA's
-//          ScaledObjects) and ConfigMap wattle-requests of that namespace
-// Promise  before a pod is written for the first time what it had is in the ConfigMap; before each write so is what is to be written.
-//          A write holds for the version of the pod that was looked at. Killed at any time, nothing is lost
-// Rights   in that namespace: list pods; patch pods/resize; get and update the ConfigMap (create it, or let the chart); list
-//          verticalpodautoscalers, horizontalpodautoscalers and scaledobjects
-// Errors   of the API server, naming verb and path; conflict: somebody else wrote the ConfigMap meanwhile, and nothing was set
+// setter: one pass over a namespace's pods: writes the controller's advice through pods/resize, or restores the earlier
+// requests.
+// Source   the controller's document `provision?namespace=NS`; pods, autoscalers (VerticalPodAutoscalers,
+//          HorizontalPodAutoscalers, KEDA's ScaledObjects) and ConfigMap wattle-requests of that namespace
+// Promise  a pod's earlier requests are in the ConfigMap before the first write to the pod, and the new values before
+//          each write. A write applies only to the examined version of the pod. No record is lost if the process is
+//          killed
+// Rights   in that namespace: list pods; patch pods/resize; get and update the ConfigMap (create it, or let the chart);
+//          list verticalpodautoscalers, horizontalpodautoscalers and scaledobjects
+// Errors   those of the API server, naming verb and path; conflict: another client wrote the ConfigMap meanwhile, and
+//          no pod was changed
 // Threads  single owner
 #pragma once
 
@@ -19,25 +22,26 @@
 
 namespace wattle::cli {
 
-// What was done, or would be, with one pod.
+// Result, or dry-run result, for one pod.
 struct PodDone {
   std::string pod, workload, state, why, before, after;  // the last two as Sizes::text()
 };
 
 struct SetOptions {
-  std::string workload;  // whole, or an end of it; empty: all
-  bool by_hand = true;   // what `restore` put back may be set again
-  bool dry_run = false;  // nothing is written
+  std::string workload;  // whole, or its end; empty: all
+  bool by_hand = true;   // also sets workloads again that `restore` put back
+  bool dry_run = false;  // writes nothing
   std::int64_t now_s = 0;
 };
 
-// `document`: the controller's, of this namespace.
+// `document`: the controller's, for this namespace.
 Result<std::vector<PodDone>> set_requests(Cluster& cluster, const std::string& name_space, const OrderedJson& document,
                                           const SetOptions& options);
-// What was set is put back, and is not set again but by hand. A state is "restored", "kept" (nothing to do) or "refused".
+// Restores earlier requests, and excludes the workload from later passes except by hand. A state is "restored", "kept"
+// (no change) or "refused".
 Result<std::vector<PodDone>> restore_requests(Cluster& cluster, const std::string& name_space,
                                               const std::string& workload);
-// What is on record of a workload, in sentences; none: nothing.
+// Describes the records about a workload in sentences; empty if there are none.
 Result<std::vector<std::string>> recorded_words(Cluster& cluster, const std::string& name_space,
                                                 const std::string& workload);
 

@@ -1,6 +1,6 @@
-// columns: by what rows of nodes and of workloads are sorted, and what a filter looks at.
+// columns: sort keys for rows of nodes and workloads, and the text that filters match.
 // Source   objects of docs/reference/api.md
-// Errors   none: rows without the value come last, whatever the direction
+// Errors   none: rows without the value come last in either direction
 // Threads  any
 #pragma once
 
@@ -15,12 +15,12 @@
 namespace wattle::cli::top {
 
 struct SortKey {
-  char letter;                                      // that is typed for it
-  std::string_view column;                          // the title of what is sorted by
-  std::optional<double> (*value)(const View& row);  // null: by name, from A on
+  char letter;                                      // key on the keyboard
+  std::string_view column;                          // title of the sorted column
+  std::optional<double> (*value)(const View& row);  // null: by name, ascending
 };
 
-// The first is what is sorted by at the start.
+// The first key is the default.
 std::span<const SortKey> node_keys();
 std::span<const SortKey> workload_keys();
 
@@ -28,9 +28,9 @@ std::string node_name(const View& node);
 std::string workload_name(const View& workload);
 
 using Name = std::string (*)(const View& row);
-// In order, equal ones by name. `turned`: smallest numbers first, names from Z on.
+// Sorts by the key, equal rows by name. `turned`: ascending numbers, descending names.
 std::vector<View> sorted(std::vector<View> rows, const SortKey& key, bool turned, Name name);
-// Those in whose name or state the text stands, upper and lower case alike.
+// Returns rows whose name or state contains the text, ignoring case.
 std::vector<View> filtered(std::vector<View> rows, std::string_view text, Name name);
 
 }  // namespace wattle::cli::top

@@ -1,4 +1,5 @@
-// The picture of a model: the state, what is shown and how it is sorted, titles, rows, and what can be typed or what is wrong.
+// draw: the part of Model that draws: the state, the view and its order, titles, rows, and the available keys or a
+// problem.
 #include <algorithm>
 
 #include "cli/human.hpp"
@@ -9,7 +10,7 @@
 namespace wattle::cli::top {
 
 namespace {
-constexpr std::size_t kAround = 4;  // lines that are no rows
+constexpr std::size_t kAround = 4;  // lines that are not rows
 constexpr const char* kGap = "  ";
 
 const std::vector<std::pair<std::string, std::string>>& help_lines() {
@@ -73,7 +74,7 @@ void Model::add_table(Picture& picture, const std::vector<View>& seen, std::size
   const View node = View(document_)["node"];
   Table table = fleet() ? nodes_table(seen, wide_)
                         : pods_table(seen, {{node_name(node), node["energy_source"].text_or("")}}, wide_);
-  if (!fleet()) drop_column(table, 1);  // the node, which is the same for all
+  if (!fleet()) drop_column(table, 1);  // the node is the same for all
   const SortKey& key = keys()[order().key];
   for (Column& column : table.columns)
     if (column.title == key.column) column.title += order().turned ? "^" : "v";

@@ -7,8 +7,8 @@ namespace wattle::cli::top {
 namespace {
 using ordered_json = OrderedJson;
 constexpr std::chrono::milliseconds kLook{100};
-constexpr Duration kAskEvery = std::chrono::seconds(1);    // while something changes
-constexpr Duration kAskAtLeast = std::chrono::seconds(5);  // ages grow though nothing comes
+constexpr Duration kAskEvery = std::chrono::seconds(1);    // during changes
+constexpr Duration kAskAtLeast = std::chrono::seconds(5);  // ages grow without changes
 }  // namespace
 
 Feeder::Feeder(Controller& controller, transport::Subscriber& feed, const Clock& clock)
@@ -59,7 +59,7 @@ void Feeder::run() {
       changed = false;
       auto document = ask(node);
       asked = clock_.mono();
-      // A refused feed does not try again by itself. Until it is there the age of what is shown is all that is followed.
+      // A refused feed does not reconnect by itself. Until it is back, only the ages of the values are updated.
       if (feed_.link() == transport::Link::refused && document)
         if (const auto rebuilt = feed_.rebuild(); !rebuilt) document = tl::unexpected<Error>(rebuilt.error());
       const std::lock_guard lock(mutex_);

@@ -1,7 +1,9 @@
-// feeder: asks the controller for what the screen shows, when the feed says that something changed, so that keys never wait for a controller.
+// feeder: fetches the screen's documents from the controller after changes on the feed, so that keys never wait for a
+// controller.
 // Source   wire::StateChange on the feed; documents status, nodes and node of docs/reference/api.md
-// Errors   told in place of a document, and asked again
-// Threads  one of its own, the only user of controller and feed while this lives; want() and take() from the owner's
+// Errors   returned in place of a document; the request is repeated
+// Threads  its own thread, which is the only user of controller and feed while this exists; want() and take() from the
+//          owner's
 #pragma once
 
 #include <condition_variable>
@@ -17,22 +19,22 @@
 namespace wattle::cli::top {
 
 struct Update {
-  std::string node;  // what was wanted: a node, or empty for the fleet
+  std::string node;  // the requested node, or empty for the fleet
   Result<OrderedJson> document;
 };
 
 class Feeder {
  public:
-  // Both outlive it. It begins with the fleet.
+  // Both must outlive it. Starts with the fleet.
   Feeder(Controller& controller, transport::Subscriber& feed, const Clock& clock);
-  // Waits for an answer that is on its way, no longer than the controller's timeout.
+  // Waits for a pending answer, up to the controller's timeout.
   ~Feeder();
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;
 
-  // Asks for it at once.
+  // Requests the document at once.
   void want(const std::string& node);
-  // The newest answer, once.
+  // Returns the newest answer once.
   std::optional<Update> take();
 
  private:
@@ -46,7 +48,7 @@ class Feeder {
   std::string wanted_;
   bool at_once_ = true, stop_ = false;
   std::optional<Update> told_;
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // last, because it uses the other members
 };
 
 }  // namespace wattle::cli::top

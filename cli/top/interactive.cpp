@@ -15,7 +15,7 @@ namespace wattle::cli::top {
 namespace {
 constexpr std::chrono::milliseconds kLookForAnswer{50};
 
-// False: nobody is there any more.
+// Returns false if the terminal is gone.
 bool wait_for_keys() {
   pollfd keys{STDIN_FILENO, POLLIN, 0};
   const int ready = ::poll(&keys, 1, static_cast<int>(kLookForAnswer.count()));
@@ -35,7 +35,8 @@ bool is_interactive(const Invocation& invocation) {
 Result<int> interact(const Invocation& invocation, Controller& controller, const StopKeys& stop) {
   const std::array<std::string, 1> topics{std::string(transport::kTopicState)};
   WATTLE_TRY(auto feed, controller.listen(topics));
-  // A first answer before the screen is taken: who is refused, or finds nobody, is told so as by every other command.
+  // Requests a first answer before taking the screen, so that a refusal or missing controller is reported as by other
+  // commands.
   WATTLE_CHECK(controller.ask("status", {}));
   const SystemClock clock;
   Feeder feeder(controller, feed, clock);

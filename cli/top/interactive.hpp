@@ -1,6 +1,6 @@
-// interactive: `wattle top` before a terminal, from the first picture to q.
+// interactive: `wattle top` on a terminal, from the first picture to q.
 // Gives    the exit code
-// Errors   the terminal's; a feed that refuses our key; what the controller does not answer is shown, and asked again
+// Errors   the terminal's; a feed that refuses our key; missing answers of the controller are shown and retried
 // Threads  main, and the feeder's
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace wattle::cli::top {
 
-// Whether somebody sits there who reads and types, and wants a picture rather than a document.
+// Returns whether standard input and output are a terminal, and no document is requested.
 bool is_interactive(const Invocation& invocation);
 Result<int> interact(const Invocation& invocation, Controller& controller, const StopKeys& stop);
 

@@ -1,4 +1,4 @@
-// key: what somebody typed, whatever the terminal calls it.
+// key: a pressed key, independent of the terminal's codes.
 // Threads  values
 #pragma once
 
@@ -8,7 +8,7 @@ enum class Key { text, up, down, page_up, page_down, first, last, enter, escape,
 
 struct KeyPress {
   Key key = Key::text;
-  char32_t text = 0;  // of Key::text, a code point
+  char32_t text = 0;  // for Key::text, a code point
 };
 
 }  // namespace wattle::cli::top

@@ -10,7 +10,7 @@
 namespace wattle::cli::top {
 
 namespace {
-// Names and filters are matched as they are shown: what somebody reads is what he can type.
+// Names and filters match the displayed text, so that users can type what they see.
 std::string without_last(std::string text) {
   while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U) text.pop_back();
   if (!text.empty()) text.pop_back();
@@ -20,7 +20,7 @@ constexpr std::size_t kMostTyped = 200;
 }  // namespace
 
 void Model::tell(const std::string& node, Result<Json> document) {
-  if (node != node_) return;  // asked before somebody looked elsewhere
+  if (node != node_) return;  // the answer is for an earlier selection
   if (!document) {
     problem_ = error_text(document.error());
     return;
@@ -37,7 +37,7 @@ std::vector<View> Model::rows() {
   return sorted(filtered(std::move(found), how.filter, name_of()), keys()[how.key], how.turned, name_of());
 }
 
-// The row of that name is chosen; where it is gone, the one that took its place.
+// Chooses the row at this position, clamped to the rows.
 void Model::choose(const std::vector<View>& rows, std::size_t at) {
   Order& how = order();
   how.at = rows.empty() ? 0 : std::min(at, rows.size() - 1);
@@ -72,7 +72,7 @@ Then Model::back() {
 
 Then Model::enter() {
   if (!fleet()) return Then::draw;
-  move(0);  // to a row that is there
+  move(0);  // to an existing row
   if (fleet_order_.chosen.empty()) return Then::draw;
   node_ = fleet_order_.chosen;
   document_ = Json::object();

@@ -1,6 +1,7 @@
-// model: what `wattle top` shows and what keys do to it; neither a terminal nor a controller is needed.
-// Source   documents of docs/reference/api.md: {"status": {...}, "nodes": [...]} of the fleet, {"status": {...}, "node": {...}} of one node
-// Errors   what a controller did not answer stands on the last line; what was known stays
+// model: the content of `wattle top` and its reaction to keys; needs neither a terminal nor a controller.
+// Source   documents of docs/reference/api.md: {"status": {...}, "nodes": [...]} of the fleet, {"status": {...},
+//          "node": {...}} of one node
+// Errors   the last line shows why a controller did not answer; the last documents stay
 // Threads  single owner
 #pragma once
 
@@ -21,12 +22,12 @@ class Model {
  public:
   explicit Model(bool wide) : wide_(wide) {}
 
-  // The node that is looked into; empty: the fleet. What to ask for.
+  // The selected node; empty: the fleet. The feeder fetches this document.
   const std::string& node() const { return node_; }
-  // An answer to what was asked when node() was `node`.
+  // Takes an answer to a request from when node() was `node`.
   void tell(const std::string& node, Result<Json> document);
   Then press(const KeyPress& pressed);
-  // Moves what is seen so that the chosen row is in it.
+  // Scrolls so that the chosen row is visible.
   Picture picture(Size size);
 
  private:
@@ -34,15 +35,15 @@ class Model {
     std::size_t key = 0;
     bool turned = false;
     std::string filter;
-    std::string chosen;  // name of the row; it stays chosen wherever it goes
-    std::size_t at = 0;  // where it was last, for when it is gone
+    std::string chosen;  // name of the row; stays chosen when the row moves
+    std::size_t at = 0;  // last position, used after the row is gone
     std::size_t top = 0;
   };
   bool fleet() const { return node_.empty(); }
   Order& order() { return fleet() ? fleet_order_ : node_order_; }
   std::span<const SortKey> keys() const { return fleet() ? node_keys() : workload_keys(); }
   Name name_of() const { return fleet() ? node_name : workload_name; }
-  std::vector<View> rows();  // filtered and in order; of document_
+  std::vector<View> rows();  // filtered and sorted rows of document_
   void choose(const std::vector<View>& rows, std::size_t at);
   void move(std::ptrdiff_t by);
   void sort_by(std::size_t key);
@@ -60,7 +61,7 @@ class Model {
   std::string node_, problem_;
   Json document_ = Json::object();
   Order fleet_order_, node_order_;
-  std::size_t page_ = 1;  // rows that were last seen
+  std::size_t page_ = 1;  // number of rows last shown
 };
 
 }  // namespace wattle::cli::top

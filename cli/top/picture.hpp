@@ -1,4 +1,4 @@
-// picture: what stands on the screen, whatever draws it: lines of spans, no wider and no more than the screen has.
+// picture: the content of the screen, independent of the terminal library: lines of spans that fit the screen.
 // Units    columns and lines of a terminal
 // Threads  values
 #pragma once
@@ -23,7 +23,8 @@ struct Span {
 using Line = std::vector<Span>;
 using Picture = std::vector<Line>;
 
-// The line's first columns; a wide character that would be cut is left out. `fill`: as wide as the screen, by the last span's looks.
+// Returns the line's first columns; drops a wide character that would be cut. `fill`: pads to the width in the last
+// span's style.
 Line clipped(const Line& line, std::size_t columns, bool fill = false);
 
 }  // namespace wattle::cli::top

@@ -10,7 +10,7 @@
 namespace wattle::cli::top {
 
 namespace {
-constexpr int kEscapeWait_ms = 25;  // behind ESC: is it a key of the terminal's, or Esc itself?
+constexpr int kEscapeWait_ms = 25;  // after ESC: waits for the rest of a key's sequence
 
 short pair_of(Tone tone) {
   switch (tone) {
@@ -79,7 +79,7 @@ Terminal& Terminal::operator=(Terminal&&) noexcept = default;
 Terminal::~Terminal() = default;
 
 Result<Terminal> Terminal::open_(bool colour) {
-  // Names are UTF-8, whatever LANG says, as in every other command.
+  // Names are UTF-8 regardless of LANG, as in every other command.
   std::setlocale(LC_CTYPE, "");
   if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
   SCREEN* screen = newterm(nullptr, stdout, stdin);

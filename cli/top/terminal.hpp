@@ -1,6 +1,6 @@
-// terminal: the screen and keyboard of somebody who sits before a terminal: the only home of ncurses.
+// terminal: draws on the user's terminal and reads its keys; the only user of ncurses.
 // Source   the terminal of standard input and output, as TERM names it
-// Errors   not_found: TERM names none that can move its cursor
+// Errors   not_found: TERM names no terminal that can move its cursor
 // Threads  single owner, one at a time
 #pragma once
 
@@ -16,16 +16,16 @@ namespace wattle::cli::top {
 
 class Terminal {
  public:
-  // Takes the screen until this is gone; then it is as it was.
+  // Takes over the screen; the destructor restores it.
   static Result<Terminal> open_(bool colour);
   Terminal(Terminal&&) noexcept;
   Terminal& operator=(Terminal&&) noexcept;
   ~Terminal();
 
-  // Follows the window: another size from one call to the next is a reason to draw.
+  // Current size of the window; draw again if it differs from the last one.
   Size size() const;
   void show(const Picture& picture);
-  // What was typed; nothing: nothing that is meant for us.
+  // Returns a pressed key; no value if there is none for us.
   std::optional<KeyPress> read();
 
  private:

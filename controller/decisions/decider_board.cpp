@@ -1,4 +1,5 @@
-// What the decider would say of any pod, for who cannot ask.
+// decider_board: the part of Decider that scores pod classes in advance, for shims that cannot reach the controller in
+// time.
 #include <algorithm>
 
 #include "controller/decisions/decider.hpp"

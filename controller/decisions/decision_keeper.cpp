@@ -30,7 +30,7 @@ void DecisionKeeper::take(const DecisionLog& log, const std::set<std::uint64_t>&
                           const std::function<void()>& breathe) {
   if (store_ == nullptr) return;
   waiting_.insert(changed.begin(), changed.end());
-  // A short log has forgotten the oldest before long.
+  // A short log soon drops its oldest entries.
   const std::size_t many = std::min(kFlushAt, log.capacity() / 2);
   if (waiting_.size() >= many || now - flushed_ >= kFlushEvery) flush(log, now, breathe);
 }

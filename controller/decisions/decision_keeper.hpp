@@ -1,5 +1,5 @@
-// decision_keeper: decisions that are new or know more, to the store, and what the store had, back into the log.
-// Cost     rows are made once a second, or when many wait; nobody waits for the disk
+// decision_keeper: writes new and changed decisions to the store, and reloads the stored ones into the log.
+// Cost     rows are built once a second, or when many wait; no caller waits for the disk
 // Errors   a row that cannot be read is logged and left out
 // Threads  single owner
 #pragma once
@@ -17,14 +17,14 @@ namespace wattle::controller {
 
 class DecisionKeeper {
  public:
-  // `store` null: nothing is kept.
+  // `store` null: decisions are not stored.
   DecisionKeeper(Store* store, const Log& log) : store_(store), log_(log) {}
-  // Those of before a restart, oldest first.
+  // Loads the decisions from before a restart, oldest first.
   void recall(Decider& decider) const;
-  // `breathe` is called now and then while rows are made.
+  // Calls `breathe` periodically while it builds rows.
   void take(const DecisionLog& log, const std::set<std::uint64_t>& changed, MonoTime now,
             const std::function<void()>& breathe);
-  // All that was taken, now.
+  // Writes all pending decisions now.
   void flush(const DecisionLog& log, MonoTime now, const std::function<void()>& breathe);
 
  private:

@@ -14,13 +14,13 @@ NodeFeatures row_of(const models::Observation& observation, std::size_t row) {
   return features;
 }
 
-// `at` counts in the record's candidates.
+// `at` is an index into the record's candidates.
 Contributions contributions(const placement::PlacementDecision& advice, const wire::Decision& decision,
                             std::size_t at) {
   const std::size_t row = advice.recorded[at];
   const placement::Prediction& predicted = advice.predictions[row];
   const wire::Candidate& entry = decision.candidates[at];
-  // Where there is a plan, it judges energy in place of the models.
+  // If there is a plan, its prior replaces the models' energy, so energy is the prior minus the latency part.
   return {entry.prior - predicted.priced_latency(), predicted.priced_latency(), entry.residual, advice.values[row],
           std::nullopt};
 }
@@ -29,7 +29,7 @@ Contributions contributions(const placement::PlacementDecision& advice, const wi
 
 LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decision decision) {
   LoggedDecision entry;
-  // The best of the policy's values that is not `except`.
+  // Returns the candidate with the best value, except `except`.
   const auto best_but = [&](std::optional<std::size_t> except) {
     std::optional<std::size_t> found;
     for (std::size_t i = 0; i < decision.candidates.size(); ++i) {
@@ -39,10 +39,10 @@ LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decis
     return found;
   };
   std::optional<std::size_t> best;
-  if (advice.top && !decision.explored) {  // who was drawn among equals is the best; who was explored is not
+  if (advice.top && !decision.explored) {  // a candidate drawn among equals is the best; an explored one is not
     const auto at = std::find(advice.recorded.begin(), advice.recorded.end(), advice.row_of[*advice.top]);
     best = static_cast<std::size_t>(at - advice.recorded.begin());
-  } else if (advice.top) {  // else all are masked, or worth the same
+  } else if (advice.top) {  // otherwise all are masked or have the same value
     best = best_but({});
   }
   const std::optional<std::size_t> second = best ? best_but(best) : std::nullopt;

@@ -1,7 +1,8 @@
-// decision_row: a decision as the store keeps it, and back.
-// Format   body: a wire Decision (docs/reference/wire.md) whose candidates are the kKeptCandidates best and the one it is placed on;
-//          rest: a JSON object with what the record does not say (docs/reference/store.md). Features are not kept
-// Errors   parse: malformed; whatever the bytes, nothing else happens
+// decision_row: converts a decision to the row of the store, and back.
+// Format   body: a wire Decision (docs/reference/wire.md) with the kKeptCandidates best candidates and the chosen node;
+//          rest: a JSON object with the fields that the record does not have (docs/reference/store.md). Features are
+//          not stored
+// Errors   parse: malformed, for any invalid bytes
 // Threads  any
 #pragma once
 

@@ -1,7 +1,8 @@
-// deferrals: until when pods may be told to wait. The first ask of a pod that permits it starts its time; a later one may shorten it and never
-// lengthens it, over a restart too (decisions say until when).
-// Bounds   kMax pods; beyond them, and without a UID, nobody is told to wait. A deadline is remembered for kRemember after it, so that who
-//          asks again then is placed
+// deferrals: keeps the deadline until which each pod may wait. The first ask that permits waiting starts the pod's
+// time. A later ask may shorten it and never lengthens it, also after a restart (stored decisions contain the
+// deadline).
+// Bounds   kMax pods; further pods, and pods without a UID, are not deferred. A deadline is kept for kRemember after it
+//          has passed, so that a later ask of the pod is placed
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -19,12 +20,13 @@ namespace wattle::controller {
 class Deferrals {
  public:
   static constexpr std::size_t kMax = 20'000;
-  static constexpr Duration kLongest = std::chrono::hours(1);  // more is permitted by nobody
+  static constexpr Duration kLongest = std::chrono::hours(1);  // upper limit of any permission
   static constexpr Duration kRemember = std::chrono::minutes(10);
 
-  // How long the pod may wait yet. `permitted`: what this ask permits; 0 or less: nothing, and nothing is remembered.
+  // Returns how long the pod may still wait. `permitted`: time that this ask permits. If it is 0 or less, the pod may
+  // not wait and no deadline is kept.
   Duration left(const std::string& pod_uid, Duration permitted, MonoTime now);
-  // It was told before a restart to wait until then at most.
+  // Restores a deadline from before a restart.
   void recall(const std::string& pod_uid, MonoTime until);
   void expire(MonoTime now);
   std::size_t size() const { return until_.size(); }
@@ -33,7 +35,7 @@ class Deferrals {
   void set(const std::string& pod_uid, MonoTime until);
 
   std::unordered_map<std::string, MonoTime> until_;      // by pod UID
-  std::set<std::pair<MonoTime, std::string>> in_order_;  // the same
+  std::set<std::pair<MonoTime, std::string>> in_order_;  // same entries, by deadline
 };
 
 }  // namespace wattle::controller

@@ -1,4 +1,4 @@
-// news: what deciding tells learning.
+// news: messages from the decider to the trainer.
 // Threads  values
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace wattle::controller {
 
-// The pod of a decision really is on the node of this row.
+// The pod of a decision has started on the node of this row.
 struct PlacedNews {
   std::uint64_t decision_id = 0;
   models::Observation observation;
@@ -24,19 +24,19 @@ struct SettledNews {
   std::uint64_t decision_id = 0;
   placement::RawOutcome outcome;
 };
-// No telemetry told what became of it.
+// No telemetry reported the outcome of the decision.
 struct LostNews {
   std::uint64_t decision_id = 0;
 };
-// From here on outcomes are judged by this one, those of before too.
+// All outcomes, earlier ones included, are rewarded by this configuration from now on.
 struct RewardNews {
   placement::RewardConfig reward;
 };
-// The world has changed: newer experience counts more, for a while.
+// The environment has changed: newer experience counts more until `until`.
 struct DriftNews {
   MonoTime since{}, until{};
 };
-// What the ranking in force is worth beside its references, as it stands.
+// Current estimates of the ranking in force and its references.
 struct ComparedNews {
   std::array<placement::OffPolicyEstimate, placement::kReferencePolicies.size()> estimates;
 };

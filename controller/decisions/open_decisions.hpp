@@ -1,6 +1,7 @@
-// open_decisions: decisions that were made and whose pod was not seen on a node yet, with what was known of the nodes then.
-// Bounds   kMax decisions and kMaxRows nodes in all of their observations: the oldest go; none is kept for longer than kForgetAfter
-// Errors   none: what is not kept is not found, and nothing is learned from it
+// open_decisions: keeps decisions whose pod has not been seen on a node yet, with the observation at decision time.
+// Bounds   kMax decisions and kMaxRows nodes in all observations; the oldest are dropped first. Entries expire after
+//          kForgetAfter
+// Errors   none: a dropped decision is not found, and is not learned from
 // Threads  single owner
 #pragma once
 
@@ -17,10 +18,10 @@ namespace wattle::controller {
 
 struct OpenDecision {
   models::Observation observation;
-  std::vector<std::size_t> node;  // of each row; rows of the state stay
+  std::vector<std::size_t> node;  // of each row; rows of the state do not move
   MonoTime at{};
-  std::optional<ArmNow> arm;  // absent: nobody asked
-  // Reward by models alone of each row, where the decision's record is not of this observation; else empty
+  std::optional<ArmNow> arm;  // no value if no client asked
+  // Predicted reward by row, if the record's observation differs from this one; otherwise empty.
   std::vector<double> predicted;
 };
 
@@ -30,7 +31,7 @@ class OpenDecisions {
   static constexpr Duration kForgetAfter = std::chrono::minutes(5);
 
   void add(std::uint64_t id, OpenDecision open);
-  // It is open no more.
+  // Removes and returns the decision.
   std::optional<OpenDecision> take(std::uint64_t id);
   void expire(MonoTime now);
   std::size_t size() const { return open_.size(); }

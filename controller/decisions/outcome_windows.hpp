@@ -1,5 +1,6 @@
-// outcome_windows: the settle windows that are open, found by node and pod, filled by records of their node (settle.hpp).
-// Errors   none: what no record came for is over after its grace, and says so itself
+// outcome_windows: keeps the open settle windows by node and pod, and fills them from records of their node
+// (settle.hpp).
+// Errors   none: a window without records ends after its grace period
 // Threads  single owner
 #pragma once
 
@@ -18,16 +19,18 @@ namespace wattle::controller {
 
 class OutcomeWindows {
  public:
-  // Of a decision that has one already it is not taken.
+  // Ignores the window if its decision already has one.
   void open(SettleWindow window);
-  // The pod runs there no more: its windows take no more. `final`: they end with what they have; else somebody may still say how it went.
+  // The pod has stopped there, so its windows take no more records. `final`: they end now; otherwise pod_failed() may
+  // still follow.
   void pod_gone(const std::string& pod_uid, const std::string& node, bool final = true);
-  // It could not run, or stay, there.
+  // The pod could not start, or keep running, there.
   void pod_failed(const std::string& pod_uid, const std::string& node, std::string_view how);
-  // A record of the node, whose interval ended at `at`; `ahead`: older ones are still to come. Gives those that are over with it,
-  // which are open no more, by decision.
+  // Adds a record of the node, with an interval that ended at `at`. `ahead`: older records will follow. Removes and
+  // returns the
+  // windows that this completes, by decision.
   std::vector<SettleWindow> add(const std::string& node, const Record& record, MonoTime at, bool ahead, MonoTime now);
-  // Likewise those that are over by the time.
+  // Removes and returns the windows that have expired.
   std::vector<SettleWindow> over(MonoTime now);
   std::size_t size() const { return windows_.size(); }
 

@@ -1,7 +1,7 @@
-// owner_keeper: whose each workload is, and when it was placed where and ended, to the store, for `wattle report` and
-//               `wattle model record`.
-// Cost     a row in the store's queue; nobody waits for the disk
-// Errors   none: what the disk does not take is told by the store
+// owner_keeper: stores the owner of each workload and its placements and ends, for `wattle report` and `wattle model
+// record`.
+// Cost     a row in the store's queue; no caller waits for the disk
+// Errors   none: the store logs failed writes
 // Threads  single owner
 #pragma once
 
@@ -15,18 +15,19 @@
 
 namespace wattle::controller {
 
-// Of what an ask calls the application: "ReplicaSet/web-5d9 nginx:1.25" is owned by "ReplicaSet/web-5d9", "shop" by "shop".
+// Returns the owner part of an ask's application name: "ReplicaSet/web-5d9 nginx:1.25" is owned by
+// "ReplicaSet/web-5d9", "shop" by "shop".
 std::string_view owner_of_app(std::string_view app);
 
 class OwnerKeeper {
  public:
-  // `store` null: nothing is kept.
+  // `store` null: ownership is not stored.
   OwnerKeeper(Store* store, const Clock& clock) : store_(store), clock_(clock) {}
-  // It has been placed now.
+  // The pod has been placed now.
   void placed(const placement::PodSpec& pod, const std::string& node);
-  // It has ended, or was taken away.
+  // The pod has ended or was removed.
   void left(const placement::PodSpec& pod);
-  // An API server has it.
+  // The API server has described the pod.
   void described(const kube::Pod& pod);
 
  private:

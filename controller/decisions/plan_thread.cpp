@@ -40,7 +40,7 @@ std::shared_ptr<const placement::Plan> PlanThread::newest() {
 }
 
 void PlanThread::run() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions go first; a refusal changes nothing
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions have priority; a failure is harmless
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stop_ || wanted_; });

@@ -1,5 +1,5 @@
-// plan_thread: makes plans beside the decisions, which go on with the plan that there is.
-// Bounds   one plan at a time, of the fleet as it was when it was wanted; wants while one is made are not kept
+// plan_thread: computes plans in the background; decisions continue with the current plan.
+// Bounds   one plan at a time, from the fleet at the time of the request; drops requests made while a plan is computed
 // Errors   none
 // Threads  want() and newest() from any; its own thread makes the plans, at low priority
 #pragma once
@@ -17,7 +17,7 @@ namespace wattle::controller {
 class PlanThread final : public placement::PlanMaker {
  public:
   explicit PlanThread(placement::PlannerOptions options = {});
-  ~PlanThread() override;  // waits for the plan in the making
+  ~PlanThread() override;  // waits for the current computation
   void want(const placement::Fleet& fleet) override;
   std::shared_ptr<const placement::Plan> newest() override;
 

@@ -1,8 +1,9 @@
-// prediction_error: how far rewards have been from what models predicted, as the uncertainty that a decision is told with.
-// Source   outcomes: the reward, less what was predicted of the node it went to when it was decided. Not less Q, which counts later
-//          rewards too, about a centre that moves while it is learned
-// Gives    the standard deviation of the last kKept: of one node once it has kLeastOfNode, else of all once there are kLeast.
-//          It holds what models do not know and noise of measuring; it is no bound on the mean
+// prediction_error: measures how far rewards deviate from the models' predictions; decisions report it as uncertainty.
+// Source   outcomes: the reward minus the prediction for the chosen node at decision time. Q is not subtracted, because
+//          it includes later rewards and is centred on a value that moves during learning
+// Gives    the standard deviation of the last kKept errors: for one node from kLeastOfNode errors on, otherwise for all
+//          nodes from kLeast on. It includes model errors and measurement noise, and is not a bound on the mean
+// Bounds   kKept errors overall and for each of kMaxNodes nodes
 // Bounds   kKept for all, and for each of kMaxNodes nodes
 // Threads  single owner
 #pragma once

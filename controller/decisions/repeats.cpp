@@ -9,15 +9,16 @@ std::optional<wire::Suggestion> Repeats::find(const wire::Ask& ask, Duration wit
   const auto found = answers_.find(ask.pod_uid);
   if (ask.pod_uid.empty() || found == answers_.end()) return std::nullopt;
   const Answer& last = found->second;
-  if (last.suggestion.again_ms > 0) {  // told to wait: until it is time to ask again, and only who permits it
+  if (last.suggestion.again_ms > 0) {  // deferred: repeat until the retry time, if this ask permits it
     if (!(ask.defer_ms > 0)) return std::nullopt;
     within = std::min(within, from_seconds(last.suggestion.again_ms / 1e3) - Duration(1));
   }
-  if (last.suggestion.neutral && last.suggestion.again_ms == 0 && ask.defer_ms > 0) return std::nullopt;  // it may wait
+  // this ask may wait, the last could not
+  if (last.suggestion.neutral && last.suggestion.again_ms == 0 && ask.defer_ms > 0) return std::nullopt;
   if (now - last.at > within || last.candidates.size() != ask.candidates.size()) return std::nullopt;
   wire::Suggestion answer = last.suggestion;
   if (last.candidates == ask.candidates) return answer;
-  std::unordered_map<std::string_view, std::int64_t> score_of;  // in another order
+  std::unordered_map<std::string_view, std::int64_t> score_of;  // the candidates are in another order
   for (std::size_t i = 0; i < last.candidates.size(); ++i)
     score_of.emplace(last.candidates[i], last.suggestion.scores[i]);
   for (std::size_t i = 0; i < ask.candidates.size(); ++i) {

@@ -1,5 +1,6 @@
-// repeats: answers of late, so that the same pod with the same candidates is told the same again: a scheduler asks anew after a timeout.
-// Bounds   kMaxCandidates of all answers together; the oldest go first, and who asks for them again is a new attempt
+// repeats: keeps recent answers, so that a scheduler that repeats an ask after a timeout gets the same answer.
+// Bounds   kMaxCandidates over all answers; the oldest are dropped first, and a repeat of a dropped ask is a new
+//          attempt
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -20,9 +21,9 @@ namespace wattle::controller {
 
 class Repeats {
  public:
-  static constexpr std::size_t kMaxCandidates = 200'000;  // some 20 MB
+  static constexpr std::size_t kMaxCandidates = 200'000;  // about 20 MB
 
-  // The answer of the last `within`, in the order in which the candidates are named now.
+  // Returns the answer of the last `within`, in the order of the ask's candidates.
   std::optional<wire::Suggestion> find(const wire::Ask& ask, Duration within, MonoTime now) const;
   void keep(const std::string& pod_uid, std::vector<std::string> candidates, const wire::Suggestion& suggestion,
             MonoTime now);
@@ -42,7 +43,7 @@ class Repeats {
 
   std::unordered_map<std::string, Answer> answers_;  // by pod UID
   std::deque<std::pair<std::uint64_t, std::string>>
-      in_order_;  // of keep(); of a pod that is kept anew the newest counts
+      in_order_;  // in order of keep(); for a pod that is kept again the newest entry counts
   std::uint64_t kept_ = 0;
   std::size_t candidates_ = 0;  // in answers_
 };

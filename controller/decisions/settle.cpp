@@ -8,7 +8,7 @@
 namespace wattle::controller {
 namespace {
 
-// Telemetry may be late by that much, or come again after a lost link.
+// Telemetry may be this late, or be repeated after a lost connection.
 constexpr Duration kGrace = std::chrono::seconds(10);
 
 double percent(std::optional<double> part, double whole) {
@@ -38,7 +38,7 @@ void WindowSums::add(const Record& record, const WorkloadUses& uses, const std::
   const bool listed = use.cpu_us.has_value();
   pod_core_s += static_cast<double>(use.cpu_us.value_or(0)) * 1e-6;
   pod_oom_kills += std::min(use.oom_kills, ~std::uint64_t{0} - pod_oom_kills);
-  // A pod that a partial record does not list did nothing, if it was there at all: then it was listed once.
+  // A partial record that omits the pod means no usage, if the pod was listed before.
   const bool counted = record.partial && pod_listed;
   if (counted ? record.part == 0 : listed) pod_s += interval_s;
   pod_listed = pod_listed || listed;
@@ -94,7 +94,7 @@ void SettleWindow::add(const Record& record, const WorkloadUses& uses, MonoTime 
   const MonoTime begin = end - Duration(record.interval_ns);
   if (begin < placed_at_ || gone_ || covered_) return;
   const bool within = begin < placed_at_ + length_;
-  if (!within && ahead) return;  // what came between tells more
+  if (!within && ahead) return;  // the records in between cover the window better
   sums_.add(record, uses, pod_.uid);
   if (sums_.pod_oom_kills > 0) pod_failed(to_string(kube::PodFailure::oom_kill));
   covered_ = !ahead && end >= placed_at_ + length_ && record.part + 1 >= record.parts;
@@ -109,7 +109,7 @@ std::optional<placement::RawOutcome> SettleWindow::finish(const placement::Clust
   placement::RawOutcome outcome = outcome_;
   outcome.failed = !failure_.empty();
   const placement::NodeView& node = view.nodes[row_];
-  // Nodes that came since the placement have no "before".
+  // Nodes that joined after the placement have no "before".
   const std::size_t workers = std::min<std::size_t>(outcome.before.workers, view.nodes.size());
   std::vector<placement::WorkerAfter> after;
   after.reserve(workers);

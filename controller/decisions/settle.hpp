@@ -1,10 +1,10 @@
-// settle: what became of a placement, read from its node's telemetry over the settle window.
-// Source   records whose interval begins after the placement, the kernel's count of kills for memory among them; the fitted curve of
-//          the node; what the API server says of the pod's failure
-// Model    marginal watts = mean watts - curve(mean utilisation without the pod's own share): co-tenants that drift are
-//          not charged to the pod
+// settle: measures the outcome of a placement from its node's telemetry over the settle window.
+// Source   records whose interval begins after the placement, with the kernel's count of OOM kills; the fitted curve of
+//          the node; the pod's failure as the API server reports it
+// Model    marginal watts = mean watts - curve(mean utilisation without the pod's own share), so that the drift of
+//          co-tenants is not charged to the pod
 // Units    in names
-// Errors   none: what was not measured is absent
+// Errors   none: unmeasured values have no value
 // Threads  values
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace wattle::controller {
 
-// What a record tells of each workload that a window asks for; into its names.
+// Usage that a record reports per workload, by name; the keys point into the record.
 struct WorkloadUse {
   std::optional<std::uint64_t> cpu_us;
   std::uint64_t oom_kills = 0;
@@ -30,13 +30,13 @@ struct WorkloadUse {
 using WorkloadUses = std::unordered_map<std::string_view, WorkloadUse>;
 WorkloadUses workload_uses(const Record& record);
 
-// Sums over the window, weighted by time.
+// Time-weighted sums over the window.
 struct WindowSums {
-  double power_s = 0, energy_j = 0;      // seconds of which power is known, and their energy
+  double power_s = 0, energy_j = 0;      // seconds with known power, and their energy
   double used_s = 0, used_core_s = 0;    // node
   double pod_s = 0, pod_core_s = 0;      // the pod itself
   double pressure_s = 0, stalled_s = 0;  // cpu some
-  double throttled_core_s = 0;           // of the node's workloads, by their own limits
+  double throttled_core_s = 0;           // of the node's workloads, caused by their own limits
   std::size_t records = 0;
   bool pod_listed = false;
   std::uint64_t pod_oom_kills = 0;
@@ -48,10 +48,11 @@ struct WindowSums {
   void add_node(const Record& record, double interval_s);
 };
 
-// Share of the window in which somebody waited for a CPU, other than by his own limit; absent: pressure was not told.
+// Share of the window in which a task waited for a CPU for other reasons than its own limit. No value if pressure was
+// not reported.
 std::optional<double> waited_ratio(const WindowSums& sums);
 
-// Watts that the pod added; absent when power, utilisation or the pod's own use was not measured.
+// Watts that the pod added. No value unless power, utilisation and the pod's own use were measured.
 std::optional<double> marginal_w(const WindowSums& sums, double cores, const placement::PowerCurve& curve);
 
 // The six metrics of a worker in percent of its own capacity.
@@ -70,37 +71,39 @@ class SettleWindow {
         outcome_(std::move(begun)),
         arm_(arm) {}
 
-  // A record of the node, whose interval ended at `end` on our clock. `ahead`: older ones are still to come.
+  // Adds a record of the node whose interval ended at `end` on the controller's clock. `ahead`: older records will
+  // follow.
   void add(const Record& record, const WorkloadUses& uses, MonoTime end, bool ahead = false);
   void add(const Record& record, MonoTime end, bool ahead = false) { add(record, workload_uses(record), end, ahead); }
-  // The pod runs there no more. `final`: all is said; else how it went may still be told until the window's end.
+  // The pod has stopped there. `final`: no failure report will follow; otherwise it may follow until the end of the
+  // window.
   void pod_gone(bool final = true) {
     gone_ = true;
     final_ = final_ || final;
   }
-  // It could not run, or stay, there; the first word stays.
+  // The pod could not start, or keep running, there. The first reason is kept.
   void pod_failed(std::string_view how) {
     if (failure_.empty()) failure_ = how;
   }
-  // The window is over, or nothing more will come.
+  // Returns true if the window has ended or no more records will come.
   bool over(MonoTime now) const;
-  // Absent when nothing was measured of a pod that did not fail: then there is no outcome.
+  // No value if nothing was measured and the pod did not fail: then there is no outcome.
   std::optional<placement::RawOutcome> finish(const placement::ClusterView& view) const;
 
   std::uint64_t decision_id() const { return decision_id_; }
   const std::string& node() const { return node_; }
   const std::string& pod_uid() const { return pod_.uid; }
-  // When the decision was made; absent: nothing can be said of it.
+  // State of the experiment at the decision; no value if it is unknown.
   const std::optional<ArmNow>& arm() const { return arm_; }
   const WindowSums& sums() const { return sums_; }
-  // How the pod failed (kube::PodFailure); empty: it did not.
+  // The reason of the pod's failure (kube::PodFailure); empty if it did not fail.
   std::string_view failure() const { return failure_; }
 
  private:
   std::uint64_t decision_id_;
   placement::PodSpec pod_;
   std::string node_;
-  std::size_t row_;  // of the node in the view; rows stay
+  std::size_t row_;  // of the node in the view; rows do not move
   MonoTime placed_at_;
   Duration length_;
   placement::RawOutcome outcome_;

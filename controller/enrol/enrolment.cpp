@@ -15,7 +15,7 @@ namespace {
 
 using json = SortedJson;
 using transport::AllowLine;
-constexpr std::size_t kMaxToken = 16 << 10;  // a service account's is a signed document
+constexpr std::size_t kMaxToken = 16 << 10;  // a service account token is a signed document
 constexpr std::array<int, kEnrolRefusedNames.size()> kStatus{429, 400, 401, 401, 401, 403, 409, 409, 503};
 
 std::string_view token_of(std::string_view authorization) {
@@ -111,10 +111,10 @@ Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
   return dump({{"node", admission->node}, {"server_keys", keys}});
 }
 
-// The list is looked at first, so that who is refused uses nothing up; then the token is this key's; then the key is allowed. A crash in
-// between leaves a token that is good for this key alone.
+// Checks the list first, so that a refused request does not use up the token. Then binds the token to this key, then
+// allows the key. After a crash in between, the token is valid for this key only.
 Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& key, const std::string& wanted) {
-  const std::lock_guard lock(edit_mutex_);  // or two could use one token
+  const std::lock_guard lock(edit_mutex_);  // otherwise two requests could use one token
   auto admission = reviewer_->review(token, key);
   if (!admission) return admission;
   if (admission->node == kAnyNode) {
@@ -134,7 +134,7 @@ Reviewed<void> Enrolment::allow(const std::string& key, const Admission& admissi
   const auto unavailable = [](const Error& error) { return because(EnrolRefused::unavailable, error); };
   const auto held = transport::lock_list(options_.allow_file);
   if (!held) return unavailable(held.error());
-  // What others may have put into it would be theirs no longer once it is written anew.
+  // The rewritten file belongs to this process, so content that another user could have written must not be taken over.
   if (const Status trusted = check_authority(options_.allow_file); !trusted) return unavailable(trusted.error());
   const auto text = transport::read_list(options_.allow_file, true);
   if (!text) return unavailable(text.error());

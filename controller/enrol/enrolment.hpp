@@ -1,8 +1,9 @@
-// enrolment: lets an agent that shows a token put its own public key on the allow list, over HTTPS.
-// Source   POST {"public_key": "...", "node": "..."}, `node` for tokens of any node, with "Authorization: Bearer TOKEN"
+// enrolment: lets an agent with a valid token add its own public key to the allow list, over HTTPS.
+// Source   POST {"public_key": "...", "node": "..."} with "Authorization: Bearer TOKEN"; `node` is for tokens that are
+//          valid for any node
 // Gives    200 {"node", "server_keys": [current, next]}; 400 401 403 409 429 503 {"error"}
-// Rules    a revoked key stays revoked; a key is one node's; a node that has another key keeps it, unless the token says that it may be
-//          replaced; the list's other lines stay as they are; what is answered 200 is on disk
+// Rules    a revoked key stays revoked; a key belongs to one node; a node keeps its existing key unless the token
+//          permits a replacement; the other lines of the list do not change; a 200 means that the list is on disk
 // Errors   each refusal is counted, and logged once a minute per reason; tokens are never logged
 // Threads  any
 #pragma once
@@ -22,7 +23,7 @@
 
 namespace wattle::controller {
 
-// A key, and a node name of at most 253 characters.
+// Room for a key and a node name of at most 253 characters.
 inline constexpr std::size_t kMostEnrolBytes = 512;
 
 class EnrolCounts {
@@ -39,14 +40,14 @@ class EnrolCounts {
   std::atomic<std::uint64_t> enrolled_{0};
 };
 
-// The list with the key allowed for the admission's node; the same text if it is already.
+// Returns the list with the key allowed for the admission's node; the same text if the key is allowed already.
 Reviewed<std::string> enrolled_list(const std::string& text, const std::string& key, const Admission& admission);
 
 struct EnrolOptions {
   std::string allow_file;
-  std::string key_file;    // this controller's; the public keys are told from FILE.pub, which has the next one too
-  std::string public_key;  // of it
-  double per_s = 50;       // requests that are looked at
+  std::string key_file;    // this controller's; FILE.pub holds the public keys to return, the next one included
+  std::string public_key;  // of key_file
+  double per_s = 50;       // requests processed
   double burst = 200;
 };
 
@@ -69,7 +70,7 @@ class Enrolment {
   const Log& log_;
   EnrolCounts counts_;
   std::mutex edit_mutex_;  // one enrolment at a time
-  std::mutex mutex_;       // of the rest
+  std::mutex mutex_;       // guards the members below
   double turns_;
   MonoTime turned_at_{};
   LogThrottle told_{std::chrono::seconds(60)};

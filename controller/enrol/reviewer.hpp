@@ -1,6 +1,6 @@
-// reviewer: says which node stands behind the bearer token that an agent shows when it enrols.
+// reviewer: checks the bearer token that an enrolling agent shows, and returns its node.
 // Source   a file of hashed tokens (TokenFile), or a cluster's API server (token_review.hpp)
-// Errors   a Refusal tells why, for the metric, and what to say to whoever asks; it never has the token
+// Errors   an EnrolRefusal with the reason for the metric and the error for the client; it never contains the token
 // Threads  any; review() and admitted() may wait for a file or another server
 #pragma once
 
@@ -17,23 +17,23 @@
 namespace wattle::controller {
 
 enum class EnrolRefused : std::uint8_t {
-  rate,         // too many ask
+  rate,         // too many requests
   malformed,    // no token, no key, no JSON
-  token,        // nobody made it, or its audience is another
+  token,        // unknown token, or a token for another audience
   expired,      //
   used,         // by another key
-  revoked_key,  // an operator took the key off
+  revoked_key,  // an operator revoked the key
   other_key,    // the node has another key
-  other_node,   // the key is another node's, or has another role
-  unavailable,  // the token or the list cannot be looked at now
+  other_node,   // the key belongs to another node, or has another role
+  unavailable,  // the token or the list cannot be read now
 };
 inline constexpr std::array<std::string_view, 9> kEnrolRefusedNames{
     "rate", "malformed", "token", "expired", "used", "revoked_key", "other_key", "other_node", "unavailable"};
 
 struct Admission {
-  std::string node;      // the only one that the key may be allowed for
-  std::string by;        // which token, for the log
-  bool replace = false;  // the node may exchange the key that it has
+  std::string node;      // the only node that the key may be allowed for
+  std::string by;        // name of the token, for the log
+  bool replace = false;  // the node may replace its existing key
 };
 
 struct EnrolRefusal {
@@ -49,13 +49,13 @@ inline tl::unexpected<EnrolRefusal> because(EnrolRefused why, Error error) {
 class Reviewer {
  public:
   virtual ~Reviewer() = default;
-  // Who shows the token, to have `key` allowed.
+  // Returns the node that the token admits, to have `key` allowed.
   virtual Reviewed<Admission> review(std::string_view token, const std::string& key) = 0;
-  // From here on a token that is good once is good for `key` alone, durably.
+  // Binds a single-use token to `key`, durably.
   virtual Status admitted(std::string_view token, const std::string& key) = 0;
 };
 
-// Tokens of common/enrol_tokens.hpp, read anew each time.
+// Checks tokens of common/enrol_tokens.hpp; reads the file for each request.
 class TokenFile final : public Reviewer {
  public:
   TokenFile(std::string path, const Clock& clock) : path_(std::move(path)), clock_(clock) {}

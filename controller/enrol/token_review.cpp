@@ -10,7 +10,7 @@ namespace {
 
 using json = SortedJson;
 using std::chrono::milliseconds;
-// An agent waits for ten seconds, and our listener's own limit is five.
+// An agent waits for ten seconds; the limit of our own listener is five.
 constexpr milliseconds kPatience{2000};
 constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
 
@@ -30,13 +30,13 @@ json member(const json& object, const char* key) {
 
 std::string text(const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
 
-// A claim is a list of texts, of which there is one.
+// A claim is a list with one string.
 std::string claim(const json& extra, const char* name) {
   const json values = member(extra, name);
   return values.is_array() && values.size() == 1 ? text(values[0]) : std::string();
 }
 
-// As part of a path: names of pods, namespaces and nodes have nothing else in them.
+// Safe in a path: names of pods, namespaces and nodes contain only these characters.
 bool plain_name(std::string_view name) {
   return !name.empty() && name.size() <= 253 &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == name.npos && name.front() != '.';

@@ -1,9 +1,11 @@
-// token_review: who stands behind a projected service account token, asked of the API server that made it.
-// Source   POST /apis/authentication.k8s.io/v1/tokenreviews with our audience; the node is the one that the token's pod is bound to: the
-//          claim authentication.kubernetes.io/node-name (Kubernetes 1.30 on), else the pod itself, which must still have the claim's UID
-// Rules    the token must be good for our audience, be bound to a pod, and belong to one of the service accounts that are allowed: any pod
-//          may ask for a token of its own. Such a token proves its node anew each time, so that the node may exchange its key
-// Errors   refusals as those of reviewer.hpp; unavailable: the API server is away, or does not let us ask
+// token_review: identifies the node behind a projected service account token through the API server that issued it.
+// Source   POST /apis/authentication.k8s.io/v1/tokenreviews with our audience. The node is the one that the token's pod
+//          is bound to: the claim authentication.kubernetes.io/node-name (Kubernetes 1.30 and later), otherwise that of
+//          the pod, which must still have the claim's UID
+// Rules    the token must be valid for our audience, be bound to a pod, and belong to an allowed service account,
+//          because any pod may request a token of its own. The token proves its node at each use, so that the node may
+//          replace its key
+// Errors   refusals of reviewer.hpp; unavailable: the API server cannot be reached or denies the request
 // Threads  any, one request at a time
 #pragma once
 
@@ -27,7 +29,7 @@ class TokenReview final : public Reviewer {
  public:
   TokenReview(kube::ApiServer server, TokenReviewOptions options);
   Reviewed<Admission> review(std::string_view token, const std::string& key) override;
-  // What was proven once can be proven again until the token expires.
+  // Needs no state: a token may be used again until it expires.
   Status admitted(std::string_view, const std::string&) override { return {}; }
 
  private:
@@ -39,7 +41,8 @@ class TokenReview final : public Reviewer {
   kube::HttpApi api_;
 };
 
-// Service accounts' tokens are signed documents, which have two dots; those of common/enrol_tokens.hpp have none.
+// Chooses by form: service account tokens are JWTs, which contain two dots; those of common/enrol_tokens.hpp contain
+// none.
 class EitherReviewer final : public Reviewer {
  public:
   EitherReviewer(std::unique_ptr<Reviewer> file, std::unique_ptr<Reviewer> cluster)

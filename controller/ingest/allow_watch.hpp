@@ -1,5 +1,6 @@
-// allow_watch: the allow list while the controller runs: its file is looked at each second, and what it says is in force at once.
-// Errors   a list that cannot be read is logged once, and the one before stays; tried again each second
+// allow_watch: reloads the allow list while the controller runs. It checks the file each second, and changes apply at
+// once.
+// Errors   an unreadable list is logged once and the previous one stays in force; retried each second
 // Threads  single owner
 #pragma once
 
@@ -16,10 +17,10 @@ namespace wattle::controller {
 
 class AllowWatch {
  public:
-  // They outlive this.
+  // The arguments must outlive this object.
   AllowWatch(transport::AllowFile& file, transport::Context& context, const Log& log, std::uint64_t descriptor_limit)
       : file_(file), context_(context), log_(log), descriptor_limit_(descriptor_limit) {}
-  // Who was taken off, or given to another name or role; their sessions are the caller's to end.
+  // Returns the keys that were removed, or given to another name or role. The caller ends their sessions.
   std::vector<transport::Revoked> look(MonoTime now);
   std::uint64_t revoked() const { return revoked_; }
 
@@ -29,7 +30,7 @@ class AllowWatch {
   const Log& log_;
   const std::uint64_t descriptor_limit_;
   MonoTime looked_{};
-  std::string problem_;  // why it was not read, as logged
+  std::string problem_;  // why the list was not read, as logged
   std::uint64_t revoked_ = 0;
 };
 

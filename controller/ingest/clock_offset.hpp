@@ -1,6 +1,6 @@
-// clock_offset: how far a node's wall clock is ahead of ours, by the records that it makes.
-// Model    (its wall clock when it made a record - ours when that came) = offset - delay, so the largest of the last 30 to 60 s tells
-//          best: what waited in a spool says less and counts for nothing beside what is new
+// clock_offset: estimates how far a node's wall clock is ahead of ours, from its records.
+// Model    (node's wall clock when it made a record - ours on arrival) = offset - delay. The largest value of the last
+//          30 to 60 s is the best estimate; records that waited in a spool give lower values, which newer ones outweigh
 // Units    nanoseconds in, seconds out; positive: the node is ahead
 // Threads  single owner
 #pragma once
@@ -28,7 +28,7 @@ class ClockOffset {
     }
     now_ns_ = std::max(now_ns_, ahead_ns);
   }
-  // Absent: nothing was seen.
+  // No value if no record was seen.
   std::optional<double> ahead_s() const {
     if (!since_) return std::nullopt;
     return static_cast<double>(std::max(now_ns_, before_ns_)) * 1e-9;
@@ -40,10 +40,10 @@ class ClockOffset {
   std::int64_t now_ns_ = 0, before_ns_ = 0;
 };
 
-// Of all nodes.
+// The offsets of all nodes.
 class ClockOffsets {
  public:
-  // Records of an earlier incarnation than the session's are what waited long.
+  // Ignores records of an earlier incarnation than the session's, because they waited long.
   void see(const std::string& node, const Record& newest, std::uint64_t incarnation, const Clock& clock) {
     if (newest.incarnation == incarnation && newest.wall_ns > 0)
       of_[node].see(newest.wall_ns, to_ns(clock.wall()), clock.mono());

@@ -6,7 +6,7 @@
 namespace wattle::controller {
 namespace {
 
-// What a peer owes beyond is forgiven: it must come to an end.
+// Upper limit of a debt, so that no peer waits indefinitely.
 constexpr Duration kMostOwed = std::chrono::seconds(30);
 constexpr double kMemory_s = 10;
 constexpr double kForgotten_s = 1e-6;
@@ -37,7 +37,7 @@ bool PeerQueues::push(transport::Incoming&& message, MonoTime now) {
   return true;
 }
 
-// After every change of what its place in the order depends on.
+// Call after every change of a value that determines the peer's position.
 void PeerQueues::queue_up(const std::string& name, Peer& peer) {
   if (peer.turn) order_.erase(*peer.turn);
   peer.turn.reset();

@@ -1,10 +1,10 @@
-// peer_queues: what peers have sent and nobody has looked at yet, in a queue for each of them; who has used least of late is next.
-// Model    what a peer used counts less as time passes, to a third in 10 s; among equals, who came first. Besides, time t that it
-//          used is paid back in t / share, and who owes more than `tolerance` waits until he owes less. A peer is a name and a role,
-//          however many connections it has
-// Bounds   of a peer: `messages` and `bytes`, and never more than a quarter of what is free of `all_bytes`, so that some peers that
-//          send without end leave room for the others; one message may always wait
-// Errors   none: what finds no room is not taken, and left to the caller
+// peer_queues: queues the unprocessed messages of each peer. The peer with the least recent usage is next.
+// Model    usage decays to a third in 10 s; among equal peers the first to arrive is next. In addition, time t that a
+//          peer uses is paid back in t / share, and a peer that owes more than `tolerance` waits until it owes less. A
+//          peer is a name and a role, regardless of its number of connections
+// Bounds   per peer `messages` and `bytes`, and at most a quarter of the free part of `all_bytes`, so that peers that
+//          send without pause leave room for others. One message may always wait
+// Errors   none: a message without room stays with the caller
 // Threads  single owner
 #pragma once
 
@@ -31,7 +31,7 @@ struct PeerLimits {
   Duration tolerance{};
 };
 
-// What waits at the sockets of a controller, over all peers.
+// Bytes that wait at the controller's sockets, over all peers.
 struct WaitingBytes {
   std::size_t asks = 0, queries = 0, telemetry = 0;
 };
@@ -44,20 +44,20 @@ class PeerQueues {
     transport::Incoming message;
     MonoTime since{};
   };
-  // False: there is no room; the message is as it was.
+  // Returns false if there is no room; the message is then unchanged.
   bool push(transport::Incoming&& message, MonoTime now);
-  // Nothing: nobody waits, or who waits owes too much.
+  // No value if no message waits, or if every waiting peer owes too much.
   std::optional<Waiting> next(MonoTime now) { return next(now, limits_.tolerance); }
   std::optional<Waiting> next(MonoTime now, Duration tolerance);
-  // It is its peer's next again.
+  // Puts the message back as its peer's next.
   void put_back(Waiting&& waiting);
-  // The peer's turn does not come before then.
+  // Skips the peer until then.
   void pause(const transport::Identity& peer, MonoTime until);
-  // The peer's message took that long.
+  // Charges the peer for the time of its message.
   void charge(const transport::Identity& peer, Duration used, MonoTime now);
-  // What came by this route is not wanted any more. How many messages that were.
+  // Drops the peer's messages from this route, and returns their number.
   std::size_t drop(const transport::Identity& peer, const std::string& route);
-  // Peers that neither wait nor owe are forgotten.
+  // Forgets peers that neither wait nor owe.
   void expire(MonoTime now);
 
   bool ready(MonoTime now) const { return first(now, limits_.tolerance) != order_.end(); }
@@ -69,7 +69,9 @@ class PeerQueues {
  private:
   struct Turn {
     double
-        used;  // logarithm of what was used, as if at the clock's beginning: the order of two does not change as time passes
+        // logarithm of the usage, scaled to the clock's origin, so that the order of two peers does not change over
+        // time
+        used;
     MonoTime since{};
     std::string name;
     auto operator<=>(const Turn&) const = default;
@@ -77,9 +79,9 @@ class PeerQueues {
   struct Peer {
     std::deque<Waiting> waiting;
     std::size_t bytes = 0;
-    MonoTime paid_at{};  // when it will owe nothing
+    MonoTime paid_at{};  // when it owes nothing
     double used = -std::numeric_limits<double>::infinity();
-    std::optional<std::set<Turn>::iterator> turn;  // while something waits
+    std::optional<std::set<Turn>::iterator> turn;  // set while a message waits
   };
   std::set<Turn>::iterator first(MonoTime now, Duration tolerance) const;
   void queue_up(const std::string& name, Peer& peer);
@@ -87,7 +89,7 @@ class PeerQueues {
 
   PeerLimits limits_;
   std::map<std::string, Peer> peers_;  // by user id
-  std::set<Turn> order_;               // of those for whom something waits
+  std::set<Turn> order_;               // peers with waiting messages
   std::size_t messages_ = 0, bytes_ = 0;
 };
 

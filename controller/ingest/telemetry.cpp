@@ -20,9 +20,9 @@ constexpr Duration kCutForAtMost = std::chrono::seconds(600);
 constexpr Duration kConflictLasts = std::chrono::seconds(600);
 constexpr std::size_t kKnocks = 3;
 constexpr std::uint64_t kLeastCredit = 4;
-constexpr std::uint64_t kSharedCredit = 20'000;  // of all sessions
-constexpr std::uint64_t kFairPerS = 256;         // records of one node; who sends more gets
-constexpr std::uint64_t kThrottledCredit = 16;   // a commit
+constexpr std::uint64_t kSharedCredit = 20'000;  // over all sessions
+constexpr std::uint64_t kFairPerS = 256;         // records of one node; a node that sends more gets
+constexpr std::uint64_t kThrottledCredit = 16;   // this per commit
 constexpr std::uint64_t kMaxBatch = 64;
 
 void forget_before(std::vector<MonoTime>& times, MonoTime since) {
@@ -78,7 +78,7 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   auto message = wire::decode(incoming.bytes, {}, &record_bytes_);
   if (!message) {
     ++figures_.garbage;
-    // A newer agent may send kinds that this build does not know; only those may be passed over.
+    // A newer agent may send kinds that this build does not know. Only those are ignored.
     if (message.error().code == Errc::unsupported) return {};
     const auto history = history_.find(incoming.identity.name);
     if (history != history_.end() && history->second.cut_route == incoming.route) return {};
@@ -112,10 +112,11 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
     return {wire::Pong{ping->nonce, ping->mono_ns, to_ns(clock_.mono()), to_ns(clock_.wall())}};
   if (std::holds_alternative<wire::Pong>(*message)) return {};
   if (const auto* placement = std::get_if<wire::Placement>(&*message)) return on_placement(incoming, *placement);
-  return {};  // no other kind has a right to be here
+  return {};  // no other kind is allowed here
 }
 
-// By equals, which no agent that starts anew is; or by higher ones, if lower ones have shown that they live on.
+// Counts takeovers by an equal incarnation, which a restarted agent never has, or by a higher one if a lower one still
+// sends.
 bool Telemetry::cut_if_alternating(const std::string& node, History& history, bool equals) {
   const MonoTime now = clock_.mono();
   forget_before(history.knocks, now - kConflictLasts);
@@ -135,7 +136,7 @@ bool Telemetry::cut_if_alternating(const std::string& node, History& history, bo
   return true;
 }
 
-// One may be the last breath of an agent that was started anew; several are a second agent.
+// A single knock may come from an agent that was just restarted; several mean a second agent.
 void Telemetry::on_knock(const std::string& node, History& history) {
   const MonoTime now = clock_.mono();
   forget_before(history.knocks, now - kConflictLasts);
@@ -156,7 +157,7 @@ std::vector<std::string> Telemetry::conflicts() const {
   return nodes;
 }
 
-// What the agent need not send again: its records' order is that of their marks.
+// Returns the mark up to which the agent need not send again. Records are ordered by their marks.
 RecordMark Telemetry::held(const History& history, std::uint64_t incarnation) const {
   RecordMark mark;
   for (const auto& [mine, seqs] : history.marks)
@@ -239,7 +240,7 @@ std::optional<Answer> Telemetry::committed(const std::string& node, const Record
   const auto found = sessions_.find(node);
   if (found == sessions_.end()) return std::nullopt;
   Session& session = found->second;
-  // What an earlier session of the node brought is not acknowledged to one that did not send it.
+  // Records of the node's earlier session are not acknowledged to a session that did not send them.
   const RecordMark mark = history.pending == 0 ? session.received : last;
   if (mark == RecordMark{} || mark > session.received) return std::nullopt;
   return Answer{session.route,

@@ -1,5 +1,6 @@
-// unsent: answers for connections that have not taken those before; they are sent when there is room again.
-// Bounds   of a connection kMostBytes, one answer at least; what is beyond is dropped: who does not read is not waited for
+// unsent: queues answers for connections that have not taken the earlier ones, and sends them when there is room.
+// Bounds   per connection kMostBytes, and at least one answer; further answers are dropped, so that a peer that does
+//          not read delays no other
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -19,9 +20,9 @@ class Unsent {
   using Send = std::function<transport::Sent(const std::string& route, std::string_view bytes)>;
   explicit Unsent(Send send) : send_(std::move(send)) {}
 
-  // False: there is no room for it.
+  // Returns false if there is no room.
   bool send(const std::string& route, std::string bytes);
-  // Whatever can be sent now.
+  // Sends all answers that the connections take now.
   void flush();
   bool waits(const std::string& route) const { return routes_.contains(route); }
   bool empty() const { return routes_.empty(); }
@@ -31,7 +32,7 @@ class Unsent {
     std::deque<std::string> answers;
     std::size_t bytes = 0;
   };
-  // True: nothing is left for it, or nobody is there.
+  // Returns true if the queue is empty or the connection is gone.
   bool sent(const std::string& to, Route& route);
 
   Send send_;

@@ -12,27 +12,27 @@ constexpr std::int64_t kMaxIntervalNs = 3'600'000'000'000;
 constexpr std::int64_t kMeasuredSlackNs = 60'000'000'000;
 constexpr std::int64_t kMaxMonoNs = std::int64_t{1} << 60;  // 36 years of uptime
 constexpr double kRatioSlack = 1.05;
-constexpr double kCoresSlack = 1.5;  // a tick of /proc/stat is 10 ms: much of a short interval
+constexpr double kCoresSlack = 1.5;  // a tick of /proc/stat is 10 ms, a large part of a short interval
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;
 constexpr std::size_t kMaxName = 512;
 constexpr std::size_t kMaxContainerId = 64;
-constexpr double kMaxBytesPerS = 1e14;  // of a socket's memory
+constexpr double kMaxBytesPerS = 1e14;  // of a socket's buffers
 constexpr double kMaxHz = 1e11;
 constexpr std::size_t kMaxCStates = 32;
-constexpr double kMaxTasks = 1 << 22;  // pid_max: so many can wait at once
+constexpr double kMaxTasks = 1 << 22;  // pid_max: the highest number of waiting tasks
 constexpr double kMaxEventsPerS = 1e9;
 constexpr double kMaxRoundTripUs = 3.6e9;
-constexpr double kThrottlePeriodUs = 1e6;  // the longest of cpu.max: throttling is told when it ends
+constexpr double kThrottlePeriodUs = 1e6;  // the longest period of cpu.max; throttling is reported when it ends
 constexpr double kMaxMargin = 100, kMaxOfMinute = 1e6;
-constexpr std::uint64_t kMaxRequests = std::uint64_t{1} << 40;  // of a minute
-constexpr std::uint64_t kMaxParts = 1024;                       // of up to a message each
+constexpr std::uint64_t kMaxRequests = std::uint64_t{1} << 40;  // per minute
+constexpr std::uint64_t kMaxParts = 1024;                       // each of up to one message
 
-// A field's path, put together only when somebody wants to read it: of a hundred fields none is wrong, as a rule.
+// Path of a field, built only for an error message, because most of a record's hundred fields are valid.
 class Field {
  public:
   Field(const char* name) : name_(name) {}
   Field(const char* name, std::string_view index) : name_(name), index_(index), indexed_(true) {}
-  // Lives no longer than what it is a field of.
+  // The result must not outlive the parent field.
   Field operator+(const char* name) const {
     Field field(name);
     field.of_ = this;
@@ -52,8 +52,8 @@ class Field {
   bool indexed_ = false;
 };
 
-// All checks of one record; each is false once something was refused. A Status of each of some hundred would cost more than
-// they do.
+// Checks one record; each check returns false once a value was refused. A Status for each of about a hundred checks
+// would cost more than the checks.
 class Checks {
  public:
   bool passes(Record& record) {
@@ -69,7 +69,7 @@ class Checks {
     std::optional<std::uint64_t> energy_uj = 0;
     for (WorkloadValues& workload : record.workloads) {
       if (!check_workload(workload, cores, record.interval_ns)) return false;
-      *energy_uj += workload.energy_uj.value_or(0);  // of 65,536 at most: of each an hour of a node at most
+      *energy_uj += workload.energy_uj.value_or(0);  // at most 65,536 terms, each at most a node's energy of an hour
       if (!energy("record.workloads.energy_uj", energy_uj, record.interval_ns)) return false;
     }
     for (ProbeValues& probe : record.probes)
@@ -112,7 +112,7 @@ class Checks {
     return ratio(field + ".io_full_ratio", pressure.io_full_ratio);
   }
 
-  // An interval of nothing has no power: then the bound is that of an hour.
+  // An empty interval has no power; the bound is then that of an hour.
   bool energy(const Field& field, const std::optional<std::uint64_t>& energy_uj, std::int64_t interval_ns) {
     if (!energy_uj) return true;
     const double interval_s = static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-9;
@@ -121,7 +121,7 @@ class Checks {
     return true;
   }
 
-  // An interval of nothing counts nothing; then the bound is that of an hour.
+  // An empty interval counts as an hour here, for the bound.
   static double interval_us(std::int64_t interval_ns) {
     return static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-3;
   }
@@ -137,7 +137,7 @@ class Checks {
     return true;
   }
 
-  // `most_us` of time on CPU in all.
+  // `most_us` limits the total time on CPU.
   bool kernel(const Field& field, const KernelValues& values, double most_us, std::int64_t interval_ns) {
     const double us = interval_us(interval_ns);
     if (!at_most(field + ".on_cpu_us", values.on_cpu_us, most_us)) return false;
@@ -223,11 +223,12 @@ class Checks {
     if (!at_most(field + ".memory_high_events", workload.memory_high_events, kMaxEventsPerS * us * 1e-6)) return false;
     if (!at_most(field + ".memory_oom_kills", workload.memory_oom_kills, kMaxTasks)) return false;
     if (!containers(field, workload)) return false;
-    // What a newborn did before the agent knew it is in the interval in which it became known: of two, and they vary.
+    // The usage of a new workload before the agent found it counts in the interval in which it was found: up to two
+    // intervals, which vary.
     return kernel(field + ".kernel", workload.kernel, 4 * cores * us, interval_ns);
   }
 
-  // Together they have at most what is their root's; an id is part of a name in the store.
+  // The containers' sum may not exceed their pod's value. An id is part of a name in the store.
   bool containers(const Field& field, const WorkloadValues& workload) {
     if (workload.containers.size() > kMaxContainers) return refuse(field + ".containers", "are too many");
     std::uint64_t used_us = 0, energy_uj = 0;
@@ -299,7 +300,7 @@ Status validate(Record& record) {
 }
 
 Status MeasuredTime::add(const Record& record) {
-  if (began_ns_ && record.part > 0 && record.mono_ns == last_ns_) return {};  // of an interval that was counted
+  if (began_ns_ && record.part > 0 && record.mono_ns == last_ns_) return {};  // another part of a counted interval
   if (!began_ns_) began_ns_ = record.mono_ns - record.interval_ns;
   const std::int64_t last_ns = std::max(last_ns_, record.mono_ns);
   if (measured_ns_ + record.interval_ns > last_ns - *began_ns_ + kMeasuredSlackNs)

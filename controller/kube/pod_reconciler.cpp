@@ -17,7 +17,7 @@ placement::PodSpec spec_of(const kube::Pod& pod) {
   spec.latency_soft_ms = pod.latency_soft_ms;
   spec.latency_hard_ms = pod.latency_hard_ms;
   spec.latency_target = pod.latency_target;
-  return spec;  // node_name would say that it was bound before it was decided
+  return spec;  // node_name would mean that it was bound before the decision
 }
 
 }  // namespace
@@ -33,10 +33,10 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
       nodes_.erase(change.key);
   }
   for (const std::string& uid : resolved.released) release(uid);
-  // First what goes: what comes may need the room.
+  // Handles removals first: additions may need their room.
   for (const kube::Change<kube::Pod>& change : pods) {
     if (change.now && !change.now->ended) continue;
-    // What failed may have been bound since we looked.
+    // A failed pod may have been bound since the last call.
     if (change.now && change.now->failure != kube::PodFailure::none && state_.pod(change.key) != nullptr)
       put(change.now, change.followed);
     leave_waiting(change.key);
@@ -48,14 +48,14 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
   return !nodes.empty();
 }
 
-// Another pod may go by the UID now, so its cgroup is not ignored, as that of a deleted pod is.
+// Another pod may use the UID now, so its cgroup is not ignored like that of a deleted pod.
 void PodReconciler::release(const std::string& uid) {
   leave_waiting(uid);
   if (gone_) gone_(uid);
   decider_.elsewhere(uid);
 }
 
-// Once a pod: what was bound before is known as such, or waits.
+// Counts each pod once: a pod that was bound before is watched already, or waits.
 void PodReconciler::count_binding(const kube::Pod& pod) {
   if (pod.node_name.empty() || waits_at_.contains(pod.uid)) return;
   const Pod* before = state_.pod(pod.uid);

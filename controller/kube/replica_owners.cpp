@@ -22,7 +22,7 @@ bool KnownOwners::take(Result<kube::AutoscalerLists> listed, MonoTime now) {
     problem_.clear();
     return true;
   }
-  // Of a server that is away what was seen before stands for a while.
+  // If the server cannot be reached, the last lists stay valid for a while.
   const bool away = listed.error().code == Errc::unavailable || listed.error().code == Errc::timeout;
   if (owners_ && away && now - listed_ <= kListHolds) return true;
   owners_.reset();

@@ -1,10 +1,11 @@
-// replica_owners: follows which autoscaler owns the number of a workload's replicas.
-// Source   the lists of common/kube/autoscalers.hpp of all namespaces, each minute. The right to list them is an opt-in of the chart:
-//          replicas.suggest
-// Gives    for a workload, as `wattle provision` names it, the owner of its replicas, that there is none, or that this is not known
-// Errors   none that end it: what is refused, or is no list, makes all unknown at once, with the reason; what was seen stands for five minutes
-//          while the server is away. Logged once in ten minutes
-// Threads  one of its own; owner_of() and problem() from any
+// replica_owners: finds the autoscaler that owns the number of a workload's replicas.
+// Source   the lists of common/kube/autoscalers.hpp of all namespaces, each minute. The right to list them is opt-in in
+//          the chart: replicas.suggest
+// Gives    for a workload as `wattle provision` names it: the owner of its replicas, that it has no owner, or that the
+//          owner is unknown
+// Errors   none are fatal: a refused or invalid list makes all owners unknown at once, with the reason. If the server
+//          cannot be reached, the last lists stay valid for five minutes. Logged once in ten minutes
+// Threads  runs its own thread; owner_of() and problem() from any
 #pragma once
 
 #include <condition_variable>
@@ -20,14 +21,14 @@
 
 namespace wattle::controller {
 
-// What the last lists said, and for how long that stands.
+// The last lists, and how long they stay valid.
 class KnownOwners {
  public:
-  // False: nothing is known for a reason that was not told in the last ten minutes.
+  // Returns false if the owners are unknown for a reason that was not logged in the last ten minutes.
   bool take(Result<kube::AutoscalerLists> listed, MonoTime now);
-  // Absent: not known; empty: nobody.
+  // No value if unknown; empty if it has no owner.
   std::optional<std::string> owner_of(const std::string& workload) const;
-  const std::string& problem() const { return problem_; }  // why nothing is known; empty: it is
+  const std::string& problem() const { return problem_; }  // why the owners are unknown; empty if they are known
 
  private:
   std::optional<kube::AutoscalerLists> owners_;
@@ -41,7 +42,7 @@ class Autoscalers {
   Autoscalers(const kube::ApiServer& server, const Clock& clock, const Log& log);
   ~Autoscalers();
 
-  // As KnownOwners.
+  // Same as in KnownOwners.
   std::optional<std::string> owner_of(const std::string& workload) const;
   std::string problem() const;
 
@@ -54,7 +55,7 @@ class Autoscalers {
   kube::HttpApi api_;
   std::thread thread_;
 
-  mutable std::mutex mutex_;  // all below
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   bool stop_ = false;
   KnownOwners known_;

@@ -13,7 +13,8 @@ kube::ReflectorOptions options_of(std::string path, std::string selector, std::u
   return options;
 }
 
-// status.phase!=Succeeded: who succeeds is told as deleted. Who fails is followed on: one that no longer fits is told as it was before.
+// Excludes status.phase=Succeeded: the server reports a pod that succeeds as deleted. Failed pods are included; a pod
+// that no longer matches the selector is reported with its last matching state.
 const std::string kNotSucceeded = "fieldSelector=status.phase%21%3DSucceeded";
 
 }  // namespace

@@ -1,9 +1,10 @@
-// watch: the nodes and pods of a Kubernetes API server, as they are now.
-// Source   list and watch of /api/v1/nodes and /api/v1/pods, those that have succeeded left out; the pod's own service account, or what
-//          the configuration names
-// Errors   none that end it: an API server that is away, or refuses, is in health(), and what was known stays
-// Replicas where they are suggested, who owns their number (replica_owners.hpp)
-// Threads  two or three of its own, which call `woken`; the rest any
+// watch: mirrors the current nodes and pods of a Kubernetes API server.
+// Source   list and watch of /api/v1/nodes and /api/v1/pods without succeeded pods, with the pod's own service account
+//          or the configured credentials
+// Errors   none are fatal: health() reports an API server that cannot be reached or denies access, and the last known
+//          state stays
+// Replicas if suggestions are on, also mirrors the autoscalers that own them (replica_owners.hpp)
+// Threads  two or three of its own, which call `woken`; other calls from any
 #pragma once
 
 #include <functional>
@@ -18,15 +19,15 @@
 
 namespace wattle::controller {
 
-enum class KubeUse { automatic, on, off };  // automatic: where a service account is mounted, or a server is named
+enum class KubeUse { automatic, on, off };  // automatic: if a service account is mounted or a server is configured
 
 struct KubeConfig {
   KubeUse use = KubeUse::automatic;
-  std::string server;  // "https://host:port"; empty: the one whose pod this is
+  std::string server;  // "https://host:port"; empty: the API server of this pod's cluster
   std::string ca_file, token_file;
 };
 
-// Absent: there is none to be followed, and that is as it should be.
+// No value if the configuration needs no API server.
 Result<std::optional<kube::ApiServer>> api_server(const KubeConfig& config);
 
 struct WatchHealth {
@@ -40,16 +41,16 @@ class Watch {
   std::vector<kube::Change<kube::Node>> take_nodes() { return nodes_.take(); }
   std::vector<kube::Change<kube::Pod>> take_pods() { return pods_.take(); }
   WatchHealth health() const;
-  // Who owns replicas is asked, too, from now on.
+  // Mirrors the owners of replicas from now on.
   void follow_autoscalers(const kube::ApiServer& server, const Clock& clock, const Log& log) {
     autoscalers_ = std::make_unique<Autoscalers>(server, clock, log);
   }
-  const Autoscalers* autoscalers() const { return autoscalers_.get(); }  // null: nobody is asked
+  const Autoscalers* autoscalers() const { return autoscalers_.get(); }  // null if they are not mirrored
 
  private:
   kube::Copy<kube::Node> nodes_;
   kube::Copy<kube::Pod> pods_;
-  kube::Mirror node_mirror_, pod_mirror_;  // go first: they fill the copies
+  kube::Mirror node_mirror_, pod_mirror_;  // declared last: they fill the copies, so they are destroyed first
   std::unique_ptr<Autoscalers> autoscalers_;
 };
 

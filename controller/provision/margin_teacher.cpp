@@ -11,28 +11,28 @@ namespace {
 namespace choice = models::provision;
 
 constexpr Duration kForget = std::chrono::minutes(10);
-constexpr Duration kStepHolds = std::chrono::seconds(75);  // the next minute is told by then
+constexpr Duration kStepHolds = std::chrono::seconds(75);  // the next minute is reported by then
 constexpr double kMinute = 60, kDay = 86'400;
-constexpr double kExplored = 0.05;  // of the teacher's minutes in mode canary
+constexpr double kExplored = 0.05;  // share of the teacher's minutes in mode canary
 constexpr std::size_t kUp = choice::action_of(choice::Lever::cpu, 1), kDown = choice::action_of(choice::Lever::cpu, -1),
                       kMemoryUp = choice::action_of(choice::Lever::memory, 1),
                       kMemoryDown = choice::action_of(choice::Lever::memory, -1);
 constexpr double kBytesPerGib = 1 << 30;
 
-// What the rule does, as an action.
+// Returns the rule's choice as an action.
 std::size_t action_of_rule(double margin, double rule_margin) {
   constexpr double kSame = 1e-6;
   if (rule_margin > margin + kSame) return kUp;
   return rule_margin < margin - kSame ? kDown : choice::kKeep;
 }
 
-// Both are limits, and the one is not what the other was to become.
+// Returns true if both values are set and differ: another party has moved the limit.
 bool moved_otherwise(const std::optional<double>& expected, const std::optional<double>& seen) {
   constexpr double kSame = 1e-6;
   return expected && seen && std::abs(*expected - *seen) > kSame;
 }
 
-// What its node does not know of its requests, as somebody else says.
+// Fills request figures that the node does not measure from `traffic`.
 void complete(SteeredService& service, const Traffic& traffic) {
   LimitMinute& minute = service.minute;
   const bool knows = minute.requests.has_value(), late = traffic.rate_rps && traffic.late_ratio;
@@ -114,7 +114,7 @@ void MarginTeacher::minute(const std::string& node, double node_cores, const Lim
     }
   }
   SteeredService& service = services_[name];
-  if (service.minutes > 0 && service.minute.number == ended.number) return;  // told again
+  if (service.minutes > 0 && service.minute.number == ended.number) return;  // a repeated report
   const bool follows = service.minutes > 0 && service.known && service.minute.number + 1 == ended.number;
   service.minute = ended;
   complete(service, traffic);
@@ -134,7 +134,8 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
     trial_.begin_anew(key);
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
   } else if (moved_otherwise(chain.memory_next, ended.memory_margin_ratio)) {
-    // Who took over put memory's margin back to the rule's: no action of the nine. The trial goes on.
+    // The party that took over reset the memory margin to the rule's, which is none of the actions. The trial
+    // continues.
     chain.state.reset();
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
   }
@@ -191,7 +192,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   const double over =
       *ended.requests > 0 ? static_cast<double>(*ended.requests_over) / static_cast<double>(*ended.requests) : 0;
   const bool before = trial_.rolled_back();
-  // Before it has learned anything it is the rule on rungs: nothing to try.
+  // Before the first network the teacher equals the rule on rungs, so there is nothing to compare.
   if (network || trial_.mode() == TeacherMode::shadow) service.teacher_next = trial_.next(key, {service.waste, over});
   if (service.teacher_next && trial_.mode() == TeacherMode::canary && stats::uniform(random_) < kExplored) {
     constexpr std::array kAny{kDown, choice::kKeep, kUp, kMemoryDown, kMemoryUp};
@@ -203,7 +204,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   const choice::Setting wanted = choice::after(service.action, state, bounds);
   service.wanted_margin = wanted.margin_ratio;
   if (ended.memory_margin_ratio) service.wanted_memory = wanted.memory_ratio;
-  // The rule's own memory has one margin.
+  // The rule uses one fixed margin for memory.
   if (ended.memory_margin_ratio)
     chain.memory_next = acts() && service.teacher_next ? wanted.memory_ratio : state.now.memory_ratio;
   if (learner_ == nullptr) return;

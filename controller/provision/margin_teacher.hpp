@@ -1,13 +1,14 @@
-// margin_teacher: the teacher of provisioning above the nodes' own rule: what it would do about each service's margin, and where it may, does.
-// Source   minutes of services and VMs at level `limits`, as their nodes tell them (LimitMinute); of requests that a node does not know,
-//          what somebody else says (Traffic). Who has no latency that is known is left to the rule
-// Gives    per service the action of the highest Q (models/provision), beside where the rule goes; what the rule costs more by that Q; in
-//          mode canary and live, in the blocks that are the teacher's, a step for the node: a rung of CPU's margin or of memory's, which
-//          only where the node limits memory now. Replicas are never among them: a service of a node is one (replica_book)
-// Learns   what really was done and what it cost: margin_learner
-// Bounds   kMostServices; who has not been told of for ten minutes is forgotten
-// Units    cores, shares, seconds of the wall clock; costs as models/provision/service_cost.hpp
-// Errors   none
+// margin_teacher: chooses the margin of each service by the provisioning network, and applies the choice in the modes
+// that permit it.
+// Source   minutes of services and VMs at level `limits`, as their nodes report them (LimitMinute); Traffic for
+//          requests that the node does not measure. A service without known latency is left to the node's rule
+// Gives    per service the action with the highest Q (models/provision), the rule's action, and the excess cost of the
+//          rule by that Q. In modes canary and live, in the teacher's blocks, a step for the node: one rung of the
+//          margin for CPU or memory. Memory only if the node limits it now. Never changes replicas: a node's service is
+//          one replica (replica_book)
+// Learns   from the action taken and its cost: margin_learner
+// Bounds   kMostSteeredServices; a service without a report for ten minutes is forgotten
+// Units    cores, shares, seconds of the wall clock; costs as in models/provision/service_cost.hpp
 // Threads  single owner
 #pragma once
 
@@ -34,23 +35,23 @@ inline constexpr std::size_t kMostSteeredServices = 4096;
 enum class ToldBy : std::uint8_t { nobody, node, prometheus };
 std::string_view to_string(ToldBy whom);
 
-// Of the minute that ended last.
+// State of a service after its last complete minute.
 struct SteeredService {
   LimitMinute minute;
-  double cost = 0, waste = 0;               // of it; waste: beyond its need
-  double wanted_margin = 0;                 // where the teacher would go
-  std::optional<double> wanted_memory;      // likewise of memory; absent: not limited now
+  double cost = 0, waste = 0;               // of that minute; waste: cost beyond the need
+  double wanted_margin = 0;                 // margin that the teacher chooses
+  std::optional<double> wanted_memory;      // the same for memory; no value if it is not limited now
   std::size_t action = 0, rule_action = 0;  // models/provision/choice.hpp
-  double gain = 0;                          // Q of the teacher's less that of the rule's, 0 or more
-  bool known = false;                       // its latency is; without, the rule serves and nothing is learned
+  double gain = 0;                          // Q of the teacher's action minus that of the rule's, at least 0
+  bool known = false;                       // latency is known; otherwise the rule serves and nothing is learned
   ToldBy rate_by = ToldBy::nobody, latency_by = ToldBy::nobody;
   std::optional<double> rate_rps;
-  std::optional<placement::ExpectedRate> expected;  // of the minute under way
+  std::optional<placement::ExpectedRate> expected;  // for the current minute
   placement::ForecastScore forecast;
-  bool teacher_next = false;  // the minute under way is the teacher's
+  bool teacher_next = false;  // the current minute belongs to the teacher
   bool explored = false;
-  bool guarded = false;  // it is the rule's until its block ends, after a minute with too many late requests
-  std::uint64_t minutes = 0, agreed = 0;  // told; of those, in which both would do the same
+  bool guarded = false;  // the rule serves until the block ends, after a minute with too many late requests
+  std::uint64_t minutes = 0, agreed = 0;  // reported minutes; those in which both choose the same action
   MonoTime heard{};
 };
 
@@ -58,12 +59,12 @@ class MarginTeacher {
  public:
   using Services = std::map<std::pair<std::string, std::string>, SteeredService>;  // by node and name
 
-  // `learner`: none: nothing is learned, and no mode but off and shadow acts.
-  // `reward`: what it learns by; whether it is heard goes by what minutes cost.
+  // `learner` null: the teacher does not learn, and only the modes off and shadow work.
+  // `reward`: the learning target; the trial compares the cost of minutes instead.
   MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock,
                 models::provision::TeacherReward reward = models::provision::TeacherReward::waste);
   void minute(const std::string& node, double node_cores, const LimitMinute& ended, const Traffic& traffic = {});
-  // For the node, as wire::Ack has it.
+  // Returns the steps for the node, for wire::Ack.
   std::map<std::string, wire::MarginStep> margins(const std::string& node) const;
 
   const Services& services() const { return services_; }
@@ -76,10 +77,10 @@ class MarginTeacher {
     models::provision::ServiceCost costs;
     placement::RateForecast forecast;
     double last_rps = 0, last_used = 0;
-    // Of the last minute, until what was done is known.
+    // Values of the last minute, until its action is known.
     std::optional<models::Observation> state;
     double reward = 0;
-    std::optional<double> memory_next;  // its margin after what is done, should nobody else move it
+    std::optional<double> memory_next;  // memory margin after the action, if no other party changes it
   };
   bool acts() const { return trial_.mode() >= TeacherMode::canary; }
   void forget_old(MonoTime now);
@@ -95,7 +96,7 @@ class MarginTeacher {
   std::uint64_t beyond_ = 0;
 };
 
-// "up", "down" of CPU, "memory_up", "memory_down", "keep".
+// Returns "up" or "down" for CPU, "memory_up", "memory_down", or "keep".
 std::string_view action_word(std::size_t action);
 
 }  // namespace wattle::controller

@@ -9,15 +9,15 @@ namespace wattle::controller {
 namespace {
 
 constexpr double kDifferenceUnit =
-    0.2;  // of the test: a pair in which the teacher costs a fifth of the need more counts in full
+    0.2;  // scale of the test: a pair in which the teacher costs a fifth of the need more counts in full
 constexpr double kMemoryMinutes = 240;
-constexpr double kLate = 0.01;            // of a minute's requests: its 99th percentile is over target
-constexpr double kMostLate = 0.05;        // of a minute's requests, that the teacher keeps its block with
-constexpr double kMostOver = 0.05;        // of minutes
-constexpr double kLeastMinutes = 30;      // of the teacher, before it is rolled back
-constexpr std::uint64_t kComparedOf = 4;  // pairs, where it is heard and live
+constexpr double kLate = 0.01;        // share of a minute's requests beyond which its 99th percentile is over target
+constexpr double kMostLate = 0.05;    // share of a minute's requests; beyond it the teacher loses the block
+constexpr double kMostOver = 0.05;    // share of minutes
+constexpr double kLeastMinutes = 30;  // of the teacher, before a rollback
+constexpr std::uint64_t kComparedOf = 4;  // one pair in this many is compared while the gate is open in mode live
 
-// SplitMix64: the same draw for the same service and pair, also after a restart.
+// SplitMix64: draws the same number for the same service and pair, also after a restart.
 std::uint64_t draw_of(std::uint64_t seed, const std::string& service, std::uint64_t pair) {
   std::uint64_t z = seed + 0x9e3779b97f4a7c15ULL * (pair + 1);
   for (const char c : service) z = (z ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;

@@ -1,12 +1,15 @@
-// margin_trial: which minutes of a service are the teacher's and which the rule's, and whether that has shown that the teacher costs less.
-// Blocks   of fifteen minutes in pairs, one the teacher's and one the rule's, which first is drawn; the first three minutes of each are
-//          washed out. A block counts for whom it was drawn for, whatever came into force in it
-// Test     of each pair what a minute cost beyond its need, teacher's less rule's (placement/sequential_test), all services in one test:
-//          the teacher begins unheard. Heard and in mode live, three pairs of four are the teacher's alone
-// Guards   a minute in which more than a twentieth of the requests was late gives its service to the rule until the block ends. The
-//          teacher is rolled back, to mode shadow, once more than a twentieth of its minutes were over target, and that many more of a
-//          hundred than of the rule's (faded means); only another mode in the configuration ends that
-// Units    costs as models/provision/service_cost.hpp; shares
+// margin_trial: assigns the minutes of a service to the teacher or to the rule, and tests whether the teacher costs
+// less.
+// Blocks   fifteen minutes each, in pairs of one block of the teacher and one of the rule in random order. The first
+//          three minutes of each are discarded. A block counts for the side that it was drawn for, even if the other
+//          side took over
+// Test     per pair, the cost of a minute beyond its need, teacher minus rule (placement/sequential_test), with all
+//          services in one test. The teacher starts gated. In mode live, after the gate has opened, the teacher has
+//          both blocks of three pairs in four
+// Guards   after a minute with more than a twentieth of its requests late, the rule has the service until the block
+//          ends. The teacher is rolled back to mode shadow if over a twentieth of its minutes were over target and its
+//          rate exceeds the rule's by as much (faded means). Only another mode in the configuration ends the rollback
+// Units    costs as in models/provision/service_cost.hpp; shares
 // Errors   none
 // Threads  values; no clock
 #pragma once
@@ -23,20 +26,20 @@ namespace wattle::controller {
 enum class TeacherMode : std::uint8_t { off, shadow, canary, live };
 std::string_view to_string(TeacherMode mode);
 
-// Faded means of one side's minutes.
+// Exponentially faded means of one side's minutes.
 struct TrialSide {
-  double minutes = 0;     // told, not faded
+  double minutes = 0;     // number of minutes, not faded
   double waste = 0;       // cost beyond need
-  double over_ratio = 0;  // of minutes in which more than a hundredth of the requests was late
+  double over_ratio = 0;  // share of minutes with more than a hundredth of their requests late
 };
 
-// What a restart must not forget.
+// State that must survive a restart.
 struct TrialState {
   placement::SequentialTestState test{.network_gated = true};
   TrialSide rule, teacher;
   std::uint64_t pairs = 0;
   bool rolled_back = false;
-  TeacherMode mode = TeacherMode::off;  // in the configuration
+  TeacherMode mode = TeacherMode::off;  // configured mode
 };
 
 struct TrialMinute {
@@ -49,30 +52,30 @@ class MarginTrial {
   static constexpr int kBlockMinutes = 15, kWashedOut = 3;
 
   MarginTrial(TeacherMode mode, std::uint64_t seed);
-  // A state of another mode is one without a rollback.
+  // A state of another mode is restored without its rollback.
   bool restore(const TrialState& state);
   TrialState state() const;
 
-  // The configuration's, or shadow after a rollback.
+  // The configured mode, or shadow after a rollback.
   TeacherMode mode() const;
   bool rolled_back() const { return rolled_back_; }
-  // In mode canary and live: it has shown that it costs less.
+  // True if the gate is open in modes canary and live: the teacher has been shown to cost less.
   bool heard() const { return !test_.network_gated(); }
   const placement::SequentialTest& test() const { return test_; }
 
-  // A minute of the service has ended. True: the next one is the teacher's.
+  // Records an ended minute of the service. Returns true if the next one belongs to the teacher.
   bool next(const std::string& service, const TrialMinute& ended);
-  // The teacher's block, but the rule's since a minute with too many late requests.
+  // True if the block is the teacher's, but the rule serves after a minute with too many late requests.
   bool guarded(const std::string& service) const;
-  // What comes does not follow what was.
+  // Starts a new sequence: the next minute does not follow the last.
   void begin_anew(const std::string& service) { services_.erase(service); }
 
  private:
   struct Pair {
     std::uint64_t number = 0;
-    int minute = 0;  // of both blocks
+    int minute = 0;  // within both blocks
     bool compared = true, teacher_first = false, guarded = false;
-    double waste[2] = {};  // of the rule's, of the teacher's
+    double waste[2] = {};  // of the rule, of the teacher
     int minutes[2] = {};
   };
   void draw(const std::string& service, Pair& pair) const;

@@ -5,7 +5,7 @@
 namespace wattle::controller {
 namespace {
 
-// What its actuator is to hear; empty: nothing.
+// Returns the level to report to the actuator; empty if none.
 std::string_view level_told(const kube::Pod& pod) {
   if (pod.ended || pod.node_name.empty()) return {};
   if (pod.provision == kube::PodProvision::requests) return {};

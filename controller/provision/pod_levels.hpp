@@ -1,8 +1,10 @@
-// pod_levels: which pods of each node say by annotation at which level their node's wattle-actuator is to have them.
+// pod_levels: collects the actuation level that the pods of each node request by annotation from their node's
+// wattle-actuator.
 // Source   bound pods as the API server describes them
-// Rules    of limits and requests a pod has one: whose requests `wattle provision set` has written is not told as `limits`. What says
-//          `requests`, or nothing, is not told: the node's own level holds
-// Bounds   actuation::kMaxWorkloads a node; others are as if they said nothing
+// Rules    a pod has limits or requests, not both: a pod whose requests were written by `wattle provision set` is not
+//          reported as `limits`. Pods with `requests` or without an annotation are not reported, so that the node's own
+//          level applies
+// Bounds   actuation::kMaxWorkloads per node; further pods count as pods without an annotation
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -17,14 +19,14 @@ namespace wattle::controller {
 
 class PodLevels {
  public:
-  // Again when it changes.
+  // Call again when the pod changes.
   void described(const kube::Pod& pod);
   void left(const std::string& uid);
-  // By UID, as wire::Ack has it.
+  // Returns levels by UID, for wire::Ack.
   std::map<std::string, std::string> of(const std::string& node) const;
 
  private:
-  std::unordered_map<std::string, std::map<std::string, std::string>> told_;  // by node; none is empty
+  std::unordered_map<std::string, std::map<std::string, std::string>> told_;  // by node; no map is empty
   std::unordered_map<std::string, std::string> node_of_;                      // by UID
 };
 

@@ -121,7 +121,7 @@ void PrometheusRates::turn() {
     if (!text_of(query).empty()) ask(query);
 }
 
-// One word, as service accounts' tokens are; whose file it is is for its owner to say.
+// Returns the token, which is one word, like a service account's. The file's ownership is not checked.
 Result<std::string> PrometheusRates::token() const {
   if (config_.token_file.empty()) return std::string();
   WATTLE_TRY(const std::string text, read_file(config_.token_file, kMostTokenBytes));
@@ -144,7 +144,7 @@ Result<TrafficValues> PrometheusRates::answer_of(TrafficQuery query) {
   if (answer->status == 401 || answer->status == 403)
     return fail(Errc::denied, subject, "answers HTTP " + std::to_string(answer->status),
                 "provisioning.prometheus.token must hold a token that may query");
-  // Its own errors have a status of their own, and say in the body what is wrong.
+  // Prometheus reports its own errors with another status and an explanation in the body.
   auto values = parse_prometheus(answer->body, most_of(query), subject);
   if (answer->status / 100 != 2 && (values || values.error().code == Errc::malformed))
     return fail(Errc::unavailable, subject, "answers HTTP " + std::to_string(answer->status),
@@ -156,7 +156,7 @@ void PrometheusRates::ask(TrafficQuery query) {
   auto values = answer_of(query);
   {
     const std::lock_guard lock(mutex_);
-    if (stop_) return;  // what ends is no trouble
+    if (stop_) return;  // a query cancelled at shutdown is not an error
   }
   if (values)
     answered(query, std::move(*values));

@@ -1,11 +1,13 @@
-// prometheus: request rates and latencies of workloads, for those whose nodes do not know them, asked of a Prometheus each half minute.
-// Source   instant queries by POST /api/v1/query (prometheus_answer.hpp), one after the other; the token's file is read each time
-// Gives    traffic(): of one workload what was told last; nothing that is older than three intervals
-// Bounds   8 MiB an answer, `timeout` a query. No redirect is followed
+// prometheus: queries a Prometheus every half minute for the request rates and latencies of workloads that nodes do not
+// measure.
+// Source   instant queries by POST /api/v1/query (prometheus_answer.hpp), one after the other; reads the token file for
+//          each query
+// Gives    traffic(): the last values of one workload; values older than three intervals are dropped
+// Bounds   8 MiB per answer, `timeout` per query. Does not follow redirects
 // Units    requests/s; shares of requests; seconds
-// Errors   none that end it: told in the log with address and key, each key once in ten minutes, counted, and in figures(). What one query
-//          told stays until it is too old
-// Threads  traffic() and figures() from any; the queries on its own thread, or, of one that was made without, in turn()
+// Errors   none are fatal: logged with address and key, at most once in ten minutes per key, counted, and in figures().
+//          The last values of a query stay until they are too old
+// Threads  traffic() and figures() from any; queries run on its own thread, or in turn() if made without a thread
 #pragma once
 
 #include <array>
@@ -29,43 +31,43 @@
 namespace wattle::controller {
 
 struct PrometheusConfig {
-  std::string url;                  // "https://host:port/prefix"; empty: nobody is asked
-  std::string ca_file, token_file;  // empty: the system's authorities; no token is shown
+  std::string url;                  // "https://host:port/prefix"; empty: disabled
+  std::string ca_file, token_file;  // empty: the system's authorities; no token
   std::string rate_query;           // requests/s
-  std::string late_query;           // share of requests that take longer than they should; empty: not known
-  std::string latency_query;        // 99th percentile, seconds; empty: not known
-  Duration target{};                // of latency_query
+  std::string late_query;           // share of requests that take too long; empty: unknown
+  std::string latency_query;        // 99th percentile, seconds; empty: unknown
+  Duration target{};                // limit for latency_query
   Duration interval = std::chrono::seconds(30), timeout = std::chrono::seconds(10);
   bool enabled() const { return !url.empty(); }
 };
 
-// What is wrong with the URL; nothing: fine. `url` without a path's last slash is what the API's path is put behind.
+// Parses and checks the URL. The API's path is appended to its path without a trailing slash.
 Result<http::Url> prometheus_url(const PrometheusConfig& config);
 
 enum class TrafficQuery : std::size_t { rate, late, latency };
 inline constexpr std::size_t kTrafficQueries = 3;
-std::string_view key_of(TrafficQuery query);  // in the configuration
+std::string_view key_of(TrafficQuery query);  // key in the configuration
 
 struct PrometheusFigures {
   struct Query {
-    bool asked = false;  // the configuration has it
+    bool asked = false;  // the query is configured
     std::uint64_t answers = 0, failures = 0;
     std::size_t series = 0, left_out = 0;  // of the last answer
     std::optional<Duration> age;           // of the last answer
-    std::string problem;                   // with the last one; empty: none
+    std::string problem;                   // of the last answer; empty if none
   };
   std::array<Query, kTrafficQueries> queries;
 };
 
 class PrometheusRates final : public TrafficSource {
  public:
-  // One that asks for itself; null: none is named. Errors: malformed: the URL.
+  // Makes a source that queries on its own thread; null if no URL is configured. Errors: malformed (the URL).
   static Result<std::unique_ptr<PrometheusRates>> start(const PrometheusConfig& config, const Clock& clock,
                                                         const Log& log);
-  // The same without a thread.
+  // Makes a source without a thread; call turn().
   static Result<std::unique_ptr<PrometheusRates>> make(const PrometheusConfig& config, const Clock& clock,
                                                        const Log& log);
-  ~PrometheusRates() override;  // what is under way is given up
+  ~PrometheusRates() override;  // cancels the current query
   void turn();
 
   Traffic traffic(const std::string& node, const std::string& name) const override;
@@ -95,7 +97,7 @@ class PrometheusRates final : public TrafficSource {
   LogThrottle throttle_;
   std::thread thread_;
 
-  mutable std::mutex mutex_;  // all below
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   bool stop_ = false;
   std::array<std::optional<LastAnswer>, kTrafficQueries> told_;

@@ -11,7 +11,7 @@ namespace {
 
 using Answered = SortedJson;
 
-constexpr std::size_t kMostWords = 200;  // of an error, or of labels
+constexpr std::size_t kMostWords = 200;  // longest error or label text
 constexpr std::size_t kMostNameBytes = 256;
 
 std::string cut(std::string text) {
@@ -53,7 +53,7 @@ TrafficKey key_of(const Answered& metric) {
 
 bool is_no_number(std::string_view text) { return text == "NaN" || text == "+Inf" || text == "-Inf" || text == "Inf"; }
 
-// Some more than `most` is what sums of quotients come to.
+// Sums of quotients may exceed `most` by rounding.
 std::optional<double> within(double value, double most) {
   constexpr double kRounding = 1e-6;
   if (value < 0 || value > most * (1 + kRounding)) return std::nullopt;
@@ -97,7 +97,7 @@ Result<TrafficValues> parse_prometheus(std::string_view body, double most, const
   for (const Answered& series : answer["data"]["result"]) {
     const Answered* metric = member_of(series, "metric");
     if (!are_labels(metric)) return not_so(subject, "answers a series without labels");
-    if (member_of(series, "histogram") != nullptr) {  // a native one; of these a query takes a quantile
+    if (member_of(series, "histogram") != nullptr) {  // a native histogram; the query should take a quantile of it
       leave(out.out_of_range, *metric);
       continue;
     }

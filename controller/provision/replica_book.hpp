@@ -1,11 +1,14 @@
-// replica_book: how many replicas workloads would need for the requests that are expected: suggestions for people, which nobody sets here.
-// Source   usage and requests of pods (RequestBook), those of which it does not hear, as an API server has them (PodReconciler), rates and
-//          late shares by a TrafficSource, and who owns the number of replicas (Autoscalers)
-// Gives    a suggestion each minute (placement/replica_rule), of Deployments, ReplicaSets and StatefulSets. None where an autoscaler
-//          owns the number, or where it is not known whether one does. Never fewer than there are, unless all pods allow to shrink
-// Usage    of pods that were not heard of in the minute, or are on nodes without agents, is taken to be as that of the others; where less
-//          than half were heard of, it is not known. Who is on no node yet is a replica that uses nothing
-// Bounds   kMostRequestPods that are elsewhere; more are not counted
+// replica_book: suggests the number of replicas that workloads need for the expected requests. Suggestions are for
+// people; the controller does not apply them.
+// Source   usage and requests of pods (RequestBook); pods without an agent, from the API server (PodReconciler); rates
+//          and late shares of a TrafficSource; the owner of the number of replicas (Autoscalers)
+// Gives    a suggestion each minute (placement/replica_rule) for Deployments, ReplicaSets and StatefulSets. No
+//          suggestion if an autoscaler owns the number, or if the owner is unknown. Never fewer replicas than now,
+//          unless all pods permit to shrink
+// Usage    pods without a report in the minute, or on nodes without agents, are assumed to use as much as the others.
+//          With reports for less than half of the pods the usage is unknown. A pod without a node is a replica without
+//          usage
+// Bounds   kMostRequestPods pods without an agent; further ones are not counted
 // Units    requests/s, cores
 // Errors   none
 // Threads  single owner
@@ -28,20 +31,20 @@
 
 namespace wattle::controller {
 
-// Of one workload.
+// Owner of one workload's number of replicas.
 struct ReplicaOwner {
-  std::optional<std::string> by;  // empty: nobody; absent: not known
-  std::string problem;            // why not
+  std::optional<std::string> by;  // empty: no owner; no value: unknown
+  std::string problem;            // why the owner is unknown
   static ReplicaOwner asked(const Autoscalers* autoscalers, const std::string& workload);
 };
 
-// `none`: nobody tells its rate. `owned`, `unknown`: nothing is suggested for that reason.
+// `none`: the rate is unknown. `owned`, `unknown`: no suggestion for that reason.
 enum class ReplicaState { none, learning, owned, unknown, keep, more, fewer };
 std::string_view to_string(ReplicaState state);
 
 struct ReplicaTotals {
-  std::size_t workloads = 0;  // whose rate is known
-  std::size_t suggested = 0;  // of those, with another number than they have
+  std::size_t workloads = 0;  // workloads with a known rate
+  std::size_t suggested = 0;  // of those, suggestions that differ from the current number
   std::size_t withheld = 0;   // of those, owned or unknown
 };
 
@@ -52,20 +55,21 @@ class ReplicaBook {
   ReplicaBook(const Clock& clock, const TrafficSource& traffic, OwnerOf owner_of)
       : clock_(clock), traffic_(traffic), owner_of_(std::move(owner_of)) {}
 
-  // A pod that is on no node yet, or on one without an agent; and one that is so no more.
+  // elsewhere(): the pod has no node yet, or a node without an agent. left(): the pod has ended, or now has a node with
+  // an agent.
   void elsewhere(const kube::Pod& pod);
   void left(const std::string& uid);
-  // Each minute it looks at all workloads. `breathe` is called now and then meanwhile.
+  // Updates all workloads once a minute. Calls `breathe` periodically.
   void tick(const std::map<std::string, RequestWorkload>& workloads, const std::function<void()>& breathe);
 
-  // What its rate and usage say; null: its rate was never told.
+  // Returns the rule with the workload's rate and usage; null if no rate was ever reported.
   const placement::ReplicaRule* rule_of(const std::string& workload) const;
   ReplicaOwner owner_of(const std::string& workload) const { return owner_of_(workload); }
-  // Wherever they are, and whether or not they run yet.
+  // Counts replicas on any node and without one, running or not.
   std::size_t replicas_of(const std::string& key, const RequestWorkload& workload) const;
   bool may_shrink(const std::string& key, const RequestWorkload& workload) const;
   ReplicaState state_of(const std::string& key, const RequestWorkload& workload) const;
-  // Absent where it may not be suggested, or is not known.
+  // No value if a suggestion is not permitted or the number is unknown.
   std::optional<placement::SuggestedReplicas> suggested(const std::string& workload) const;
   const ReplicaTotals& totals() const { return totals_; }
 
@@ -83,15 +87,15 @@ class ReplicaBook {
   const TrafficSource& traffic_;
   OwnerOf owner_of_;
   std::unordered_map<std::string, Elsewhere> elsewhere_;  // by UID
-  std::map<std::string, Counts> counts_;                  // of those, by workload
+  std::map<std::string, Counts> counts_;                  // counts of those pods, by workload
   std::map<std::string, placement::ReplicaRule> rules_;
   ReplicaTotals totals_;
   std::optional<MonoTime> looked_;
 };
 
-// Whether its replicas are a number that somebody chose.
+// Returns true if the owner has a chosen number of replicas.
 bool has_replicas(const std::string& owner);
-// For people, a sentence or two.
+// Returns one or two sentences for people.
 std::vector<std::string> replica_words(const ReplicaBook& book, const std::string& key,
                                        const RequestWorkload& workload);
 

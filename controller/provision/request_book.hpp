@@ -1,16 +1,18 @@
-// request_book: what each workload's pods need, what they should request, and what that would free.
-// Source   pods as the API server describes them (whose they are, what they request), and records of their nodes (usage, waiting,
-//          throttling, memory). A workload is namespace and owner; a rollout is the same one. Agents tell of pods, not of their
-//          containers: what is suggested is for the pod's containers together
-// Gives    a suggestion per workload (placement/request_rule), looked at each ten minutes; nothing is written to any pod from here
-// Original what pods request that `wattle provision set` did not change; of a workload with none, what was kept of it
-// Watts    of a node's idle watts the share of the node that is freed: of cores or memory, whichever a pod takes more of. They are saved
-//          where nodes that become empty are powered down
-// Kept     in the store at each look, and read back at the start: a body is a version, what the pods request and the rule, packed
-// Bounds   kMostWorkloads, kMostPods; a workload without pods goes when there is no room, the one not heard for longest first, or after
-//          two weeks. Others are not followed, and counted
+// request_book: computes the resources that each workload's pods need, the requests that they should have, and the
+// resources that this would free.
+// Source   pods as the API server describes them (owner, requests), and records of their nodes (usage, waiting,
+//          throttling, memory). A workload is a namespace and an owner; a rollout belongs to the same workload. Agents
+//          report pods, not containers: a suggestion is for all containers of the pod together
+// Gives    a suggestion per workload (placement/request_rule), updated every ten minutes; this class changes no pod
+// Original requests of pods that `wattle provision set` has not changed; for a workload without such pods, the stored
+//          value
+// Watts    the freed share of the node's idle watts: of cores or memory, whichever the pod uses more of. The saving
+//          requires that emptied nodes are powered down
+// Kept     written to the store at each update, and read at start. A body is a packed version, requests and rule
+// Bounds   kMostWorkloads, kMostPods. A workload without pods is dropped after two weeks, or if there is no room, the
+//          longest unseen first. Further ones are counted, not followed
 // Units    cores, bytes, seconds of the wall clock, watts
-// Errors   a row that is not ours is left out and counted
+// Errors   an invalid row is skipped and counted
 // Threads  single owner
 #pragma once
 
@@ -35,83 +37,84 @@ namespace wattle::controller {
 inline constexpr std::size_t kMostRequestWorkloads = 4096;
 inline constexpr std::size_t kMostRequestPods = 200'000;
 
-// As `wattle provision` names it.
+// Returns the workload's name as in `wattle provision`.
 std::string workload_of(const kube::Pod& pod);
 
-// What suggestions would free, or take where it is negative.
+// Resources that suggestions would free; negative if they add.
 struct Freed {
   double cpu_cores = 0, memory_bytes = 0;
-  std::optional<double> power_w;  // absent: no node's size or curve is known
+  std::optional<double> power_w;  // no value if no node's size or curve is known
   void add(const Freed& other);
 };
 
-// What became of requests that were changed while pods ran, as kubelets tell it.
+// Results of changed requests of running pods, as kubelets report them.
 struct ResizeCounts {
   std::size_t set = 0;  // pods whose requests `wattle provision set` owns
-  std::size_t in_progress = 0, failing = 0, deferred = 0, infeasible = 0;  // whoever asked
-  std::string message;                                                     // of one of the last three
-  placement::Resources given_up;                                           // by those that were set; below 0: taken
+  std::size_t in_progress = 0, failing = 0, deferred = 0, infeasible = 0;  // by any requester
+  std::string message;                                                     // for one of the last three
+  placement::Resources given_up;  // by pods whose requests were set; below 0: added
 };
 
-// Pods by what their annotation says.
+// Pods by the level in their annotation.
 struct LevelCounts {
   std::size_t off = 0, suggest = 0, limits = 0, requests = 0;
-  std::size_t both = 0;  // of `limits` those whose requests were set: their limits are left alone
+  std::size_t both = 0;  // pods of `limits` whose requests were set: their limits are not changed
 };
 
 struct RequestWorkload {
   placement::RequestRule rule;
   std::string name_space, owner;
-  std::string containers, qos;             // of the pod that was described last, as is the next
-  placement::Resources request, original;  // per pod: now, and before it was set
+  std::string containers, qos;             // of the pod that was described last, as are the next
+  placement::Resources request, original;  // per pod: now, and before `wattle provision set`
   bool shrink_allowed = false;             // by all of its pods
-  // Of the last whole minute, all pods together.
+  // Sums over all pods in the last whole minute.
   std::size_t pods = 0;
-  std::size_t heard = 0;  // of whose CPU use something was told
+  std::size_t heard = 0;  // pods with reported CPU usage
   placement::Resources requested, used;
   Freed freed;
   ResizeCounts resizes;
   LevelCounts levels;
-  double seen_s = 0;  // when it had pods last
+  double seen_s = 0;  // when it last had pods
 
-  // Per pod; never below the original unless that is allowed. Absent: not known yet.
+  // Per pod; not below the original unless that is permitted. No value if unknown so far.
   std::optional<double> suggested_cores() const;
   std::optional<double> suggested_bytes() const;
 };
 
 struct RequestTotals {
-  std::size_t workloads = 0, pods = 0, suggested = 0;  // with pods; of those, with another request than they have
+  std::size_t workloads = 0, pods = 0, suggested = 0;  // with pods; of those, suggestions that differ from the request
   placement::Resources requested, used;
   Freed freed;
   ResizeCounts resizes;  // without a message
 };
 
-// The level that all of its pods say, where that leaves requests alone: `off` or `limits`.
+// Returns `off` or `limits` if all pods have that level; the requests of such pods are not changed.
 kube::PodProvision level_apart(const RequestWorkload& workload);
 
-// Whether another request is suggested than the pods have: beyond a hundredth of it. Not of pods whose level leaves requests alone.
+// Returns true if the suggestion differs from the request by more than a hundredth. False for pods whose level does not
+// change requests.
 bool differs(const RequestWorkload& workload);
 
 class RequestBook {
  public:
-  // `keep` hears of rows to keep; empty: nothing is kept.
+  // `keep` receives the rows to store; if it is empty, rows are not stored.
   RequestBook(const Clock& clock, std::span<const RequestRow> found, std::function<void(std::vector<RequestRow>)> keep,
               placement::RequestOptions options = {});
 
-  // The API server has the pod, bound; again when it changes.
+  // The API server describes a bound pod. Call again when the pod changes.
   void described(const kube::Pod& pod);
-  // A whole interval of the node.
+  // Adds a complete interval of the node.
   void record(const Node& node);
-  // Each minute it closes one, and looks where it is time to.
-  // `breathe` is called now and then meanwhile: asks are answered.
+  // Closes a minute each minute, and updates suggestions when due. Calls `breathe` periodically, so that asks are
+  // answered.
   void tick(const ClusterState& state, const std::function<void()>& breathe);
 
   const std::map<std::string, RequestWorkload>& workloads() const { return workloads_; }
-  // UIDs by workload, of one namespace.
+  // Returns the UIDs of one namespace by workload.
   std::map<std::string, std::vector<std::string>> pods_of(const std::string& name_space) const;
   const RequestTotals& totals() const { return totals_; }
-  std::uint64_t beyond() const { return beyond_; }          // pods not followed, for there were too many
-  std::uint64_t unreadable() const { return unreadable_; }  // rows of the store
+  std::uint64_t beyond() const { return beyond_; }          // pods not followed, because there are too many
+  std::uint64_t unreadable() const { return unreadable_; }  // invalid rows of the store
 
  private:
   struct Watched {
@@ -122,9 +125,9 @@ class RequestBook {
     kube::PodResize resize = kube::PodResize::none;
     std::string resize_message;
     double needed_core_s = 0, used_core_s = 0, seconds = 0;  // of the minute
-    placement::PodMemory memory;                             // last
-    double needed_bytes = 0, memory_since_s = 0;             // the most since then
-    bool killed = false;                                     // since then, for want of memory
+    placement::PodMemory memory;                             // latest
+    double needed_bytes = 0, memory_since_s = 0;             // highest need since then
+    bool killed = false;                                     // OOM-killed since then
   };
   void restore(const RequestRow& row);
   bool make_room();

@@ -30,7 +30,7 @@ struct ResourceWords {
   double request = 0, original = 0;
 };
 
-// What is wanted and what comes of it.
+// Describes the wanted value and the suggestion for one resource.
 std::string resource_sentence(const RequestWorkload& workload, const ResourceWords& of) {
   if (!of.wanted) return std::string(of.name) + ": no agent has told of it yet.";
   std::string text = std::string(of.name) + ": needs " + of.text(*of.wanted) + ", requests " + of.text(of.request);

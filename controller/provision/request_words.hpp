@@ -1,5 +1,5 @@
-// request_words: what is to be said of a workload's requests, in sentences: what it needs, what would be set and why, what is not
-// known yet, and what stands in the way.
+// request_words: describes a workload's requests in sentences: the need, the suggestion and its reason, unknown values,
+// and obstacles.
 // Errors   none
 // Threads  pure functions
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace wattle::controller {
 
-// "learning": nothing is suggested yet; "raise", "lower", "change" (one up, one down), "keep".
+// "learning": no suggestion yet; "raise", "lower", "change" (one up, one down), "keep".
 std::string_view state_of(const RequestWorkload& workload);
 // "8 more hours", "25 more minutes".
 std::string more_time(double seconds);

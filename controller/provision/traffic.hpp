@@ -1,7 +1,7 @@
-// traffic: the requests that a workload gets and how long they take, told by who is not its node.
-// Units    requests/s; shares of requests; p99 over what it should be at most
-// Errors   none; absent: not known
-// Threads  of a source: any
+// traffic: request rate and latency of a workload from a source other than its node.
+// Units    requests/s; shares of requests; p99 over its limit
+// Errors   none; unknown values have no value
+// Threads  sources are called from any thread
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ class TrafficSource {
   TrafficSource(const TrafficSource&) = delete;
   TrafficSource& operator=(const TrafficSource&) = delete;
   virtual ~TrafficSource() = default;
-  // `name`: of a service or VM of that node; of pods' owner "namespace/owner", and any node: "".
+  // `name`: a service or VM of that node, or "namespace/owner" of pods with the node "".
   virtual Traffic traffic(const std::string& node, const std::string& name) const = 0;
 };
 

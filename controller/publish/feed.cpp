@@ -56,7 +56,7 @@ void Feed::drain() {
 }
 
 bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
-  // What was begun for another mode, policy or block is nobody's.
+  // Drops a board that was started for another mode, policy or block.
   if (making_ && (made_for_ != decider.takes() || making_->neutral == acts(decider.arm().arm))) {
     making_.reset();
     changed_ = true;
@@ -65,7 +65,7 @@ bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
     if (!publisher_.wanted(transport::kTopicBoard)) return false;
     const bool due = board_seq_ == 0 || now - board_at_ >= kBoardEvery;
     const bool stops =
-        acting_ && !acts(decider.arm().arm);  // without delay: shims that get no answer go by the last board
+        acting_ && !acts(decider.arm().arm);  // publish at once: shims without an answer use the last board
     if (!due && !stops && !(changed_ && now - board_at_ >= kBoardAtMostEvery)) return false;
     making_ = empty_board(decider, networks);
     made_for_ = decider.takes();

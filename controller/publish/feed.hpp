@@ -1,6 +1,6 @@
-// feed: boards, node states and decisions for whoever subscribed.
-// Rules    a board every second, and at most every 250 ms when something changed; states as samples come, at most one a
-//          second per node; nothing is made that nobody subscribes to
+// feed: publishes boards, node states and decisions to subscribers.
+// Rules    a board every second, and at most every 250 ms after a change; states as samples arrive, at most one a
+//          second per node; messages without subscribers are not built
 // Errors   none: a subscriber with a full queue loses messages and asks for a snapshot
 // Threads  single owner
 #pragma once
@@ -28,10 +28,10 @@ class Feed {
   // Reads subscriptions; a new subscriber gets a board at once.
   void drain();
   void changed() { changed_ = true; }
-  // At most one class of a board a call, since asks wait meanwhile. True: more of it is to be made.
+  // Builds at most one class of a board per call, because asks wait meanwhile. Returns true if classes are left.
   bool board(Decider& decider, const ServingModel& networks, MonoTime now);
   void state(const std::string& name, const ClusterState& cluster, MonoTime now);
-  // Of these ids, those that the log still has.
+  // Publishes the decisions with these ids that the log still has.
   void decisions(const DecisionLog& log, const std::set<std::uint64_t>& changed);
   std::uint64_t epoch() const { return epoch_; }
   std::uint64_t state_seq() const { return state_seq_; }
@@ -44,8 +44,8 @@ class Feed {
   bool changed_ = true;
   MonoTime board_at_{};
   std::optional<wire::Board> making_;
-  std::uint64_t made_for_ = 0;  // Decider::takes() when it was begun
-  bool acting_ = false;         // by the last board that was published
+  std::uint64_t made_for_ = 0;  // Decider::takes() at the start of the board
+  bool acting_ = false;         // whether the last published board acted
   std::map<std::string, MonoTime> state_at_;
 };
 

@@ -1,9 +1,9 @@
-// budget_monitor: has more been measured than a budget allows, for long, while a policy of ours placed pods?
-// Over     what was measured of late is more than half above the limit. Time over adds up, time within takes as much away, time of which
-//          nothing is told does neither; half an hour of it alarms. Looked at where the limit is known alone: an operator said it, or it is
-//          measured under the default scheduler
+// budget_monitor: raises an alarm if a measured share stays above its budget while a Wattle policy places pods.
+// Over     the recent measurement is over 1.5 times the limit. Time over the limit adds up, time within it subtracts,
+//          unmeasured time does neither. Half an hour raises the alarm. Applies only if the limit is known: set by an
+//          operator, or measured under the default scheduler
 // Units    shares of pods' time; seconds
-// Errors   none: what is no number is not looked at
+// Errors   none: values that are not finite are ignored
 // Threads  single owner
 #pragma once
 
@@ -15,19 +15,19 @@
 
 namespace wattle::controller {
 
-// Of the last five minutes and of the last hour in which a policy of ours acted.
+// Shares in the last five minutes and in the last hour with an acting Wattle policy.
 struct BudgetNow {
   double lately = 0, measured = 0, limit = 0;
-  bool told = true;  // just now
+  bool told = true;  // measured just now
 };
 
-// Absent: the limit is a guess yet, or nothing has acted.
+// No value if the limit is still a guess, or no policy has acted.
 inline std::optional<BudgetNow> budget_now(const placement::Budget& budget) {
   if (!budget.limit_known() || !budget.measured()) return std::nullopt;
   return BudgetNow{budget.lately(), *budget.measured(), budget.limit(), budget.told()};
 }
 
-// What pods waited for CPU, and were beyond their soft latency limits.
+// Shares of time in which pods waited for CPU, and were beyond their soft latency limits.
 struct BudgetsNow {
   std::optional<BudgetNow> waiting, late;
 };
@@ -36,7 +36,7 @@ class BudgetMonitor {
  public:
   static constexpr double kOver = 1.5, kPatience_s = 1800, kLongest_s = 60;
 
-  // While acting. True: alarm.
+  // Call while acting. Returns true to raise an alarm.
   bool acting(const BudgetNow& now, double passed_s) {
     if (!now.told || !std::isfinite(now.lately) || !(now.limit > 0) || !(passed_s > 0)) return false;
     const double passed = std::min(passed_s, kLongest_s);
@@ -47,7 +47,7 @@ class BudgetMonitor {
   }
   void begin_anew() { over_s_ = 0; }
   double over_s() const { return over_s_; }
-  // False: no monitor can be there, and nothing changes.
+  // Returns false if the value is out of range; the monitor is then unchanged.
   bool restore(double over_s) {
     if (!(over_s >= 0 && over_s < kPatience_s)) return false;
     over_s_ = over_s;

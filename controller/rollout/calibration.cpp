@@ -15,7 +15,7 @@ struct Estimate {
   double mean = 0, variance = 0;
 };
 
-// One canary: what it measured and what was modelled in it, as logarithms of ratios of energy.
+// Measured and modelled effect of one canary, as logarithms of energy ratios.
 struct Compared {
   Estimate measured, modelled;
   double freedom = 0;
@@ -28,7 +28,7 @@ std::optional<Compared> compare(const std::vector<BlockResult>& blocks, double m
     if (!block.usable(measured_s)) continue;
     if (block.treated) {
       treated.add(std::log(block.j_per_core_h()));
-    } else if (block.modelled(measured_s)) {  // those of both alone
+    } else if (block.modelled(measured_s)) {  // blocks with both values only
       control.add(std::log(block.j_per_core_h()));
       modelled.add(std::log(block.modelled_acting_j / block.modelled_j));
     }
@@ -42,7 +42,7 @@ std::optional<Compared> compare(const std::vector<BlockResult>& blocks, double m
   return out;
 }
 
-// Those of 1 - exp(x): savings. Of small ones the variance is that of x.
+// Converts to savings, 1 - exp(x). For small values the variance is that of x.
 Estimate saving_of(const Estimate& logarithm) {
   const double left = std::exp(logarithm.mean);
   return {1 - left, left * left * logarithm.variance};
@@ -52,9 +52,9 @@ double bounded(double ratio) { return std::clamp(ratio, -kMostCalibration, kMost
 
 }  // namespace
 
-// Fieller 1954: all ratios r for which measured - r * modelled is not surely other than 0.
+// Fieller 1954: returns all ratios r for which measured - r * modelled does not differ significantly from 0.
 std::optional<Calibration> calibrate(std::span<const std::vector<BlockResult>> canaries, double measured_s) {
-  constexpr double kLeastVariance = 1e-12;  // blocks that are all alike
+  constexpr double kLeastVariance = 1e-12;  // lower bound, for identical blocks
   Estimate measured, modelled;
   double weights = 0, freedom = 0;
   Calibration out;
@@ -85,7 +85,7 @@ std::optional<Calibration> calibrate(std::span<const std::vector<BlockResult>> c
   return out;
 }
 
-// Of a product of two that know nothing of each other.
+// Returns the product of two independent values.
 stats::Interval calibrated(const stats::Interval& change, const Calibration& calibration) {
   const auto reach = [](const stats::Interval& interval, bool upwards) {
     return upwards ? interval.high - interval.mean : interval.mean - interval.low;
@@ -93,7 +93,7 @@ stats::Interval calibrated(const stats::Interval& change, const Calibration& cal
   const stats::Interval& ratio = calibration.ratio;
   const double mean = change.mean * ratio.mean;
   const auto side = [&](bool upwards) {
-    // A change below 0 times more is further below.
+    // A larger ratio moves a negative change further down.
     const double a = reach(change, ratio.mean < 0 ? !upwards : upwards);
     const double b = reach(ratio, change.mean < 0 ? !upwards : upwards);
     return std::sqrt(a * a * ratio.mean * ratio.mean + b * b * change.mean * change.mean + a * a * b * b);

@@ -5,7 +5,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr Duration kLongestGap = std::chrono::seconds(10);  // beyond it nothing is known of the time between
+constexpr Duration kLongestGap = std::chrono::seconds(10);  // the state during a longer gap is unknown
 
 }  // namespace
 

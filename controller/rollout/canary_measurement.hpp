@@ -1,5 +1,5 @@
-// canary_measurement: what the blocks of a canary have measured so far, and the saving that they show.
-// Source   the cluster, as watch() is told of it about once a second; time of which nothing was told for long counts as little
+// canary_measurement: collects the measured blocks of a canary and estimates their saving.
+// Source   the cluster, passed to watch() about once a second; longer gaps are not counted
 // Units    in names
 // Errors   none
 // Threads  single owner
@@ -17,12 +17,12 @@ namespace wattle::controller {
 
 class CanaryMeasurement {
  public:
-  // Of another experiment: blocks of before say nothing about it.
+  // Starts another experiment and drops the blocks of the previous one.
   void begin_anew();
-  // Blocks that this experiment had before a restart.
+  // Restores the blocks that this experiment had before a restart.
   void restore(std::vector<BlockResult> blocks) { blocks_ = std::move(blocks); }
   void count_decision() { meter_.count_decision(); }
-  // In whatever mode; in mode canary gives the block that is over.
+  // Call in every mode. In mode canary, returns a block when it ends.
   std::optional<BlockResult> watch(const RolloutSpec& spec, const ClusterNow& now, MonoTime at, WallTime wall);
   const std::vector<BlockResult>& blocks() const { return blocks_; }
   EffectEstimate effect(const SwitchbackSchedule& schedule) const;

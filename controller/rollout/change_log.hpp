@@ -1,8 +1,10 @@
-// change_log: the audit: who changed what is in force, when and why, and who was refused.
-// Source   the control file; without one the process's own memory
-// Full     what has to hold though the file does not take it is kept in memory, and written by write_late() in its order, before all else
-// Bounds   the newest kRecent are at hand, the file has more; kMostUnwritten wait for the file, the oldest go
-// Errors   those of the control file; then nothing was noted
+// change_log: keeps the audit log of changes to the spec in force (time, author, reason) and of refused requests.
+// Source   the control file, or memory if there is none
+// Full     a change that must apply although the file cannot be written stays in memory. write_late() writes these
+//          changes in order, before all others
+// Bounds   the newest kRecent in memory, more in the file; at most kMostUnwritten unwritten changes, the oldest are
+//          dropped
+// Errors   those of the control file; the change is then not recorded
 // Threads  single owner
 #pragma once
 
@@ -21,20 +23,21 @@ namespace wattle::controller {
 class ChangeLog {
  public:
   static constexpr std::size_t kRecent = 50, kMostUnwritten = 1000;
-  // `path` empty: nothing outlives the process.
+  // `path` empty: changes are lost at exit.
   static Result<ChangeLog> open_(const std::string& path, const Clock& clock, const Log& log);
 
-  // What was in force when the process before ended; absent: it is the first.
+  // Returns the change in force when the previous process ended; no value on the first start.
   Result<std::optional<Change>> last();
-  // Gives it time and number.
+  // Sets time and number of the change, and writes it.
   Status record(Change& change);
-  // The same, and it holds from now on though the file does not take it: then it is logged, and waits for write_late().
+  // Same as record(), but the change applies even if the file cannot be written: then it is logged and waits for
+  // write_late().
   void record_anyway(Change& change);
-  // Writes what waits for the file; that of an empty queue does nothing.
+  // Writes the unwritten changes; does nothing if there are none.
   Status write_late();
   std::size_t unwritten() const { return unwritten_.size(); }
   const std::optional<Error>& why_unwritten() const { return why_unwritten_; }  // of the last attempt
-  // The newest but one that something was in force from, or the one that is named.
+  // Returns the change with the given id, or the previous one with a spec.
   Result<std::optional<Change>> to_go_back_to(std::optional<std::int64_t> id);
 
   const std::vector<Change>& recent() const { return recent_; }  // oldest first

@@ -27,7 +27,7 @@ std::optional<std::string> DriftMonitor::error(double reward_less_predicted, Mon
   return begin("rewards are off from what models predicted as they were not before", now);
 }
 
-// Curves fit themselves anew; when many do at once, what was learned on them is off too.
+// A curve refits itself after a change. If many do at once, what was learned on them is wrong, too.
 std::optional<std::string> DriftMonitor::curves(std::uint64_t begun_anew, std::size_t nodes, double passed_s,
                                                 MonoTime now) {
   recent_curves_ *= std::exp(-passed_s / kCurveMemory_s);

@@ -1,9 +1,9 @@
-// drift_monitor: does the cluster still behave as it did? What is learned then is explored more for a while.
-// Source   rewards less what was predicted of their decision, as means over kBlock of them (placement/drift): single ones come in bursts, as when
-//          latencies of several nodes change at once, and are no noise that a test could reckon with; fits of power curves that
-//          began anew (placement/power_curve)
-// Verdict  shifted: by errors, or when curves of one node in twenty (one at least) began anew within about ten minutes. One shift
-//          at a time
+// drift_monitor: detects that the cluster's behaviour has changed. The controller then explores more for a while.
+// Source   rewards minus their predictions at decision time, as means over kBlock of them (placement/drift). Single
+//          errors come in bursts, as when the latencies of several nodes change at once, so they are not independent
+//          noise. Also refits of power curves (placement/power_curve)
+// Verdict  shifted: by errors, or if the curves of one node in twenty (at least one) were refitted within about ten
+//          minutes. One shift at a time
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -22,32 +22,33 @@ namespace wattle::controller {
 class DriftMonitor {
  public:
   static constexpr Duration kLasts = std::chrono::minutes(10);
-  static constexpr std::size_t kBlock = 10;  // errors of one mean; a block that a restart cuts is lost
+  static constexpr std::size_t kBlock = 10;  // errors per mean; a restart drops a started block
   struct State {
     placement::DriftState errors;
-    double left_s = 0;  // of the shift that is under way
+    double left_s = 0;  // of the current shift
     std::uint64_t shifts = 0;
   };
 
-  // Each gives evidence of a shift that begins now.
+  // Returns evidence if a shift begins now.
   std::optional<std::string> error(double reward_less_predicted, MonoTime now);
-  // `begun_anew`: fits of all `nodes` since the process began; `passed_s` since the last call.
+  // The first argument is the number of refits over all `nodes` since the process started; `passed_s`: time since the
+  // last call.
   std::optional<std::string> curves(std::uint64_t begun_anew, std::size_t nodes, double passed_s, MonoTime now);
 
   bool active(MonoTime now) const { return until_ && now < *until_; }
-  // Exploration while one is under way.
+  // Exploration rate during a shift.
   double epsilon(double usual, MonoTime now) const;
   std::uint64_t shifts() const { return shifts_; }
-  // Whatever is changed now is not explored against.
+  // Ends the shift, for example because the spec changes.
   void end() { until_.reset(); }
-  // Of another reward errors say nothing.
+  // Call after a change of the reward, which makes earlier errors meaningless.
   void forget_errors() {
     errors_.begin_anew();
     block_ = {};
   }
 
   State state(MonoTime now) const;
-  // False: it is no state that a monitor can be in, and nothing changes.
+  // Returns false if the state is invalid; the monitor is then unchanged.
   bool restore(const State& state, MonoTime now);
 
  private:

@@ -1,6 +1,7 @@
-// experiment: what a mode with its policy and reward has shown since it is in force: decisions, rewards, waiting, blocks of a canary.
-// Rules    whatever changes what is in force begins another experiment; of another, only control rewards of the same kind still say something
-// Restart  rows() and restore(), one row each of monitor_state.hpp; blocks beside them
+// experiment: collects the results of a mode with its policy and reward: decisions, rewards, waiting, blocks of a
+// canary.
+// Rules    every change of the spec in force starts a new experiment, which keeps only control rewards of the same kind
+// Restart  rows() and restore(), one row of monitor_state.hpp each; blocks are stored separately
 // Units    in names
 // Errors   restore: those of the rows
 // Threads  single owner
@@ -28,7 +29,7 @@ namespace wattle::controller {
 
 struct MonitorOptions {
   RegressionOptions regression;
-  double max_abs_q = 1e5;  // beyond it no residual may be
+  double max_abs_q = 1e5;  // upper bound of a residual
 };
 
 class Experiment {
@@ -37,16 +38,16 @@ class Experiment {
       : regression_(options.regression), output_check_(options.max_abs_q) {}
   void begin_anew(bool rewards_of_another_kind);
 
-  // Each decision: evidence that the network says what it may not.
+  // Call for each decision. Returns evidence if the network's output is out of range.
   std::optional<std::string> decided(const ArmNow& arm, double max_abs_residual);
-  // Whether it has said so in this experiment, or in the one that its saying so ended.
+  // Returns true if the output was out of range in this experiment, or in the one that this ended.
   bool nonsense() const { return output_check_.failed(); }
   void nonsense_found() { output_check_.set_failed(true); }
-  // Each outcome. An event: while acting, placements do worse.
+  // Call for each outcome. Returns an event if placements do worse while acting.
   std::optional<MonitorEvent> judged(const ArmNow& arm, double reward);
-  // About once a second. An event: while acting, pods wait or are late beyond their budget.
+  // Call about once a second. Returns an event if pods wait or are late beyond their budget while acting.
   std::optional<MonitorEvent> measured(const ArmNow& arm, const BudgetsNow& budgets, MonoTime now);
-  // Likewise; the block of a canary that is over.
+  // Call about once a second. Returns a block of a canary when it ends.
   std::optional<BlockResult> watch(const RolloutSpec& spec, const ClusterNow& now, MonoTime at, WallTime wall) {
     return measurement_.watch(spec, now, at, wall);
   }
@@ -60,7 +61,8 @@ class Experiment {
   }
 
   std::vector<MonitorState> rows() const;
-  // False: this experiment keeps no row of that name. A row that is sound and does not fit begins anew, which `anew` hears.
+  // Returns false if the experiment has no row of that name. A valid row that does not fit starts from scratch, and the
+  // callback is called.
   Result<bool> restore(const MonitorState& row, const std::function<void(const char* what)>& anew);
   void restore(std::vector<BlockResult> blocks) { measurement_.restore(std::move(blocks)); }
 

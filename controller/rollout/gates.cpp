@@ -25,7 +25,7 @@ std::string effect_gate(const GateEvidence& evidence) {
   return *effect.low < 0 ? "the saving is not sure: its 95% interval reaches below zero" : "";
 }
 
-// Who is over the budget has lost, whatever it saved.
+// A rollout over its budget fails, regardless of its saving.
 std::string budget_gate(const std::optional<BudgetNow>& budget, std::string (*words)(double, double)) {
   return !budget || budget->measured <= budget->limit ? std::string() : words(budget->measured, budget->limit);
 }

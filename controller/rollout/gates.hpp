@@ -1,5 +1,6 @@
-// gates: what a rollout must have shown before it goes one mode further. A list; docs/reference/guardrails.md is held to it.
-// Rules    off -> shadow -> canary -> live; a gate is open when every check of the next mode has nothing to say
+// gates: the checks that a rollout must pass before it enters the next mode. docs/reference/guardrails.md has the same
+// list, and a test compares them.
+// Rules    off -> shadow -> canary -> live; a gate is open if no check for the next mode objects
 // Units    in names
 // Errors   none
 // Threads  pure functions
@@ -21,27 +22,27 @@ namespace wattle::controller {
 inline constexpr std::uint64_t kLeastDecisions = 100;  // before a canary
 
 struct GateEvidence {
-  std::uint64_t decisions = 0;  // of the present experiment
-  bool nonsense = false;        // the network has said it in this experiment
+  std::uint64_t decisions = 0;  // of the current experiment
+  bool nonsense = false;        // the network's output was out of range in this experiment
   EffectEstimate effect;
-  BudgetsNow budgets;                 // absent ones: there is no budget to keep yet
-  std::function<std::string()> harm;  // by recent decisions; empty or absent: none
+  BudgetsNow budgets;                 // no value: no budget applies yet
+  std::function<std::string()> harm;  // by recent decisions; unset or empty result: no harm
 };
 
 struct GateCheck {
   std::string_view name;
   Mode to;
-  std::string (*closed_by)(const GateEvidence&);  // empty: it has nothing to say
+  std::string (*closed_by)(const GateEvidence&);  // reason; empty if the check passes
 };
 
-// In the order in which they are asked.
+// Evaluated in this order.
 extern const std::array<GateCheck, 7> kGateChecks;
 
 struct Gate {
-  std::optional<ModeSetting> next;  // absent: there is nothing beyond
-  std::string closed;               // why; empty: open
+  std::optional<ModeSetting> next;  // no value in the last mode
+  std::string closed;               // why; empty if open
 };
-// For people.
+// Sentences for people.
 std::string waiting_words(double waited, double limit);
 std::string late_words(double late, double limit);
 Gate gate_from(Mode mode, const GateEvidence& evidence);

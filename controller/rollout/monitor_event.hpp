@@ -1,7 +1,9 @@
-// monitor_event: what a monitor found, and what follows from it. One table says both; docs/reference/guardrails.md is held to it.
-// Actions  proceed: nothing but the audit; use_planner: the network is not heard; shadow: nothing acts, the same ask is answered
-//          neutral; restore_model: the network of the last promotion serves again
-// Errors   none: a pair that is not in the table is a bug
+// monitor_event: the findings of monitors, and the actions that follow, in one table. docs/reference/guardrails.md has
+// the same table, and a test compares them.
+// Actions  proceed: only an audit entry; use_planner: the planner serves instead of the network; shadow: decisions stop
+//          acting, and the current ask gets a neutral answer; restore_model: the network of the last promotion serves
+//          again
+// Errors   none: a pair that is missing from the table is a bug
 // Threads  values
 #pragma once
 
@@ -28,8 +30,8 @@ struct MonitorEvent {
 struct Guardrail {
   Monitor monitor;
   Verdict verdict;
-  std::array<Action, 2> actions;  // in this order; `proceed` fills up
-  std::string_view who, what;     // as the audit has it; a change of mode says itself what it is
+  std::array<Action, 2> actions;  // in this order, padded with `proceed`
+  std::string_view who, what;     // texts for the audit; a change of mode has its own text
 };
 
 inline constexpr std::array<Guardrail, 9> kGuardrails{{

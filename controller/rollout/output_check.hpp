@@ -1,6 +1,6 @@
-// output_check: does a network say what a network may say?
+// output_check: checks that a network's output is in range.
 // Source   the largest residual of each decision
-// Verdict  nonsense: not finite, or beyond max_abs_q on any node. Remembered until mode, policy or reward change
+// Verdict  nonsense: not finite, or beyond max_abs_q on any node. Kept until mode, policy or reward change
 // Units    Q
 // Errors   none
 // Threads  single owner
@@ -15,7 +15,7 @@ namespace wattle::controller {
 class OutputCheck {
  public:
   explicit OutputCheck(double max_abs_q) : max_abs_q_(max_abs_q) {}
-  // Evidence of nonsense; absent: it may be said.
+  // Returns evidence; no value if the output is in range.
   std::optional<std::string> judge(double max_abs_residual) const {
     if (!std::isfinite(max_abs_residual)) return "the network says what is no number";
     if (std::abs(max_abs_residual) <= max_abs_q_) return std::nullopt;

@@ -1,10 +1,10 @@
-// regression_monitor: does what acts do worse than what it is measured against?
-// Worse    a one-sided CUSUM on rewards of placements while acting, each as its normal score among the rewards of the last
-//          control placements (so that their distribution does not matter). It begins when `least` of those are known.
+// regression_monitor: raises an alarm if acting placements have lower rewards than control placements.
+// Worse    a one-sided CUSUM on the rewards of acting placements, each as its normal score among the rewards of the
+//          last control placements (so that their distribution does not matter). Starts with `least` control rewards.
 //          With independent rewards of the same distribution there is less than one alarm in 20,000 placements; a
-//          standard deviation less is noticed after 20 on average. Rewards that hang together alarm more often
+//          decrease by one standard deviation is detected after 20 on average. Correlated rewards raise more alarms
 // Units    rewards
-// Errors   none: a control reward that is no number is not taken, one while acting is the worst there is
+// Errors   none: a control reward that is not finite is ignored; an acting one counts as the worst possible
 // Threads  single owner
 #pragma once
 
@@ -18,14 +18,14 @@
 namespace wattle::controller {
 
 struct RegressionOptions {
-  double slack = 0.5;                    // standard deviations that are not held against it, each time
-  double limit = 10.0;                   // sum of the others at which it alarms
-  std::size_t least = 500, most = 2000;  // control rewards that it is judged by
+  double slack = 0.5;                    // standard deviations that are tolerated per placement
+  double limit = 10.0;                   // sum of the excess that raises an alarm
+  std::size_t least = 500, most = 2000;  // control rewards for the comparison
 };
 
 class RegressionMonitor {
  public:
-  // What a restart must not forget.
+  // State that must survive a restart.
   struct State {
     double level = 0;
     std::uint64_t judged = 0;
@@ -34,13 +34,14 @@ class RegressionMonitor {
   explicit RegressionMonitor(RegressionOptions options = {})
       : options_(options), cusum_(options.slack, options.limit) {}
   void control(double reward);
-  // True: alarm.
+  // Returns true to raise an alarm.
   bool acting(double reward);
-  // Another policy, mode or reward: what was summed up is about something else. Rewards of another kind are forgotten.
+  // Call for another policy, mode or reward: resets the sum. Also drops the control rewards if they are of another
+  // kind.
   void begin_anew(bool forget_control);
 
   State state() const { return {level(), judged_, {controls_.begin(), controls_.end()}}; }
-  // False: it is no state that a monitor can be in, and nothing changes.
+  // Returns false if the state is invalid; the monitor is then unchanged.
   bool restore(const State& state);
 
   bool ready() const { return sorted_.size() >= options_.least; }

@@ -1,4 +1,4 @@
-// rollout_json: the document `policy`.
+// rollout_json: builds the document `policy`.
 
 #include "common/json/value.hpp"
 #include "controller/rollout/rollout_manager.hpp"

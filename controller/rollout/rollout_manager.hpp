@@ -1,15 +1,17 @@
-// rollout_manager: keeps what is in force (mode, policy, reward), changes it when an operator asks, and does what follows from what
-// a monitor found. Nothing else changes mode, policy or reward.
-// Restart  what was changed while running holds until the configuration file says something new; what gates and monitors have seen
-//          goes on where keep() left it. A row that cannot be read makes mode shadow of one that acts, until an operator says so
-// Events   monitor_event.hpp says which action follows. Rollback by hand: to what was in force before, or to the change that is
-//          named. Either way the network of the last promotion serves again
-// Gates    gates.hpp. Whoever goes further, by whichever order, goes one mode at a time and through its gate; `force` with a reason
-//          goes past it. What the configuration file names is in force without a gate, which the audit says
-// Audit    every change and every refused promotion with who, when, what and why, in the control file
-// Full     an order that goes back (to a lower mode, to a smaller share of the canary, or by rollback) holds at once though the control file
-//          does not take it; it is written when the file does, and the document says what is not written yet
-// Errors   handle: malformed, out_of_range, not_found, denied (a gate), io (of an order that goes further); then nothing has changed
+// rollout_manager: holds the spec in force (mode, policy, reward), changes it on operators' orders, and performs the
+// actions that follow from monitors' findings. No other class changes mode, policy or reward.
+// Restart  a change at run time stays in force until the configuration file changes; gates and monitors continue from
+//          the state of keep(). After an unreadable row an acting mode becomes shadow until an operator orders
+//          otherwise
+// Events   monitor_event.hpp defines the actions. Manual rollback returns to the previous spec, or to that of a named
+//          change. Both also restore the network of the last promotion
+// Gates    gates.hpp. Every order to a further mode moves one mode at a time and through its gate; `force` with a
+//          reason skips the gate. The configuration file's spec needs no gate, and the audit log says so
+// Audit    the control file has every change and every refused promotion, with time, author, text and reason
+// Full     an order that goes back (to a lower mode, a smaller share of the canary, or by rollback) applies at once
+//          even if the control file cannot be written. It is written later, and the document lists unwritten changes
+// Errors   handle: malformed, out_of_range, not_found, denied (a gate), io (an order that goes further); the spec is
+//          then unchanged
 // Threads  single owner
 #pragma once
 
@@ -29,60 +31,64 @@
 namespace wattle::controller {
 
 struct RolloutFigures {
-  std::uint64_t changes = 0, rollbacks = 0;  // since the start; the second those of monitors
+  std::uint64_t changes = 0, rollbacks = 0;  // since the start; rollbacks by monitors only
 };
 
 class RolloutManager {
  public:
-  // `path` empty: nothing outlives the process. What the file last held is in force unless the configuration is a new one. `lost`:
-  // why a file that holds nothing held something once; then somebody may have ordered off or shadow, and nothing acts until an
-  // operator says so.
+  // `path` empty: the state is lost at exit. The spec of the file is in force unless the configuration has changed.
+  // `lost`: why the content of an empty file was lost. In that case an earlier order of off or shadow may be missing,
+  // so decisions do not act until an operator orders it.
   static Result<RolloutManager> open_(RolloutSpec configured, const std::string& path, const MonitorOptions& monitors,
                                       const Clock& clock, const Log& log, const std::string& lost = {});
 
   const RolloutSpec& spec() const { return spec_; }
-  // Called at each change; set before anything else is.
+  // `apply` is called at each change; set it before all other calls.
   void on_change(std::function<void(const RolloutSpec&)> apply) { apply_ = std::move(apply); }
 
-  // After a promotion (true), and after a rollback by anybody (false): the network that served is kept, or brought back.
+  // `follow` is called after a promotion (true), to keep the serving network, and after any rollback (false), to
+  // restore it.
   void on_network(std::function<void(bool promoted)> follow) { network_ = std::move(follow); }
-  // Why promotion to a mode that acts would harm, by who compares the rankings; empty: it would not. Asked at each promotion.
+  // `harm` is called at each promotion to a mode that acts. It returns why the comparison of rankings speaks against
+  // it, or an empty text.
   void on_gate(std::function<std::string()> harm) { harm_ = std::move(harm); }
 
-  // "policy-set", "policy-promote", "policy-rollback"; gives the document afterwards.
+  // Handles "policy-set", "policy-promote" and "policy-rollback"; returns the document after the change.
   Result<std::string> handle(const std::string& what, const std::map<std::string, std::string>& arguments,
                              const std::string& who);
   SortedJson document() const;
-  // Something that was done beside what is in force. A control file that does not take it is logged.
-  // The control file's; nothing: changes end with the process.
+  // Copies the control file; no value if there is none, so that changes are lost at exit.
   Result<std::optional<sqlite::Copy>> copy_to(const std::string& path);
   void audit(const std::string& who, const std::string& what, const std::string& why);
 
-  // What a monitor found. `acting`: what it found has acted; else there is nothing to roll back, which is noted.
+  // Handles a monitor's finding. `acting`: the cause has acted; otherwise a rollback is not needed, which is noted.
   void take(const MonitorEvent& event, bool acting = false);
 
-  // About once a second.
+  // Call about once a second.
   void watch(const ClusterNow& now, const BudgetsNow& budgets = {});
-  // Each decision: the largest residual it saw, infinite if one was not finite. False: it must not act.
+  // Call for each decision with its largest residual, infinite if one was not finite. Returns false if the decision
+  // must not act.
   bool decided(const ArmNow& arm, double max_abs_residual);
-  // Each outcome.
+  // Call for each outcome.
   void judged(const ArmNow& arm, double reward);
 
-  // What another monitor kept; null: nothing that is about the present experiment.
+  // Returns the stored row of another monitor; null if there is none for the current experiment.
   const std::string* kept(std::string_view name) const;
-  // It cannot be read: nothing acts until an operator says so.
+  // Handles an unreadable row: decisions do not act until an operator orders it.
   void unreadable(const Error& error);
-  // All of it into the control file, `others` with it. False: the file does not take it, which is logged, or there is none.
+  // Writes the state of all monitors and `others` to the control file. Returns false if that fails, which is logged, or
+  // if there is no file.
   bool keep(std::vector<MonitorState> others);
 
   ArmNow arm() const { return arm_at(spec_, clock_->wall()); }
   EffectEstimate effect() const { return experiment_.effect(spec_.schedule); }
-  // Of what mode shadow models, by canaries of this policy and reward; absent: none has measured enough.
+  // Compares the modelled saving of shadow mode with canaries of this policy and reward; no value if none has measured
+  // enough.
   std::optional<Calibration> calibration() const;
   const RegressionMonitor& regression() const { return experiment_.regression(); }
   const RolloutFigures& figures() const { return figures_; }
-  std::size_t unwritten() const { return changes_.unwritten(); }  // changes that wait for the control file
-  // What came from the file was lost, and no operator has said anything since; empty: it was not.
+  std::size_t unwritten() const { return changes_.unwritten(); }  // changes not written to the control file yet
+  // Why the content of the control file was lost, until an operator's next order; empty if it was not.
   const std::string& lost() const { return lost_; }
 
  private:
@@ -90,11 +96,11 @@ class RolloutManager {
       : changes_(std::move(changes)), experiment_(monitors), clock_(&clock), log_(&log) {}
   Status begin(RolloutSpec configured, const std::string& lost);
   Status recall_canaries();
-  // What was in force, gates and monitors with it, goes on.
+  // Continues the previous spec, with its gates and monitors.
   Status go_on(const Change& last, RolloutSpec spec);
-  // What was in force was lost for that reason.
+  // Starts without the previous spec, which was lost for that reason.
   Status begin_without(const std::string& lost);
-  // `anyway`: it holds though the control file does not take it.
+  // `anyway`: applies even if the control file cannot be written.
   Status change(RolloutSpec to, const std::string& who, const std::string& what, const std::string& why,
                 bool anyway = false);
   Status note(const std::string& who, const std::string& what, const std::string& why);
@@ -106,7 +112,7 @@ class RolloutManager {
   void perform(Action action, const std::string& evidence);
   void go_to_shadow(const std::string& why);
   Gate gate() const;
-  // Why `to` may not be entered from here; empty: it may.
+  // Returns why `to` may not be entered from here; empty if it may.
   std::string closed_to(const RolloutSpec& to) const;
 
   ChangeLog changes_;
@@ -116,9 +122,9 @@ class RolloutManager {
   std::string configured_, lost_;
   RolloutSpec spec_;
   std::int64_t experiment_id_ = 0;
-  std::vector<PastCanary> past_;  // canaries of before, of all rankings
+  std::vector<PastCanary> past_;  // earlier canaries, of all rankings
   std::vector<MonitorState> kept_;
-  std::int64_t kept_of_ = 0;  // the experiment that those rows are about
+  std::int64_t kept_of_ = 0;  // the experiment of those rows
   RolloutFigures figures_;
   std::function<void(const RolloutSpec&)> apply_;
   std::function<void(bool promoted)> network_;

@@ -1,4 +1,4 @@
-// rollout_orders: what an operator asks of the rollout manager: set, promote, roll back.
+// rollout_orders: handles operators' orders to the rollout manager: set, promote, roll back.
 
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
@@ -61,7 +61,7 @@ std::string RolloutManager::closed_to(const RolloutSpec& to) const {
              : "the evidence is of policy and reward as they were: change them first, in mode " + spec_.mode.text();
 }
 
-// Through the gate, or past it.
+// Enters a spec through its gate, or past it with `force`.
 Status RolloutManager::enter(RolloutSpec to, const std::string& closed, bool force, const std::string& who,
                              const std::string& what, const std::string& why, bool anyway) {
   const std::string mode = to.mode.text();
@@ -100,7 +100,7 @@ Status RolloutManager::rollback(const std::map<std::string, std::string>& argume
                 "`wattle policy get` lists changes");
   WATTLE_TRY(RolloutSpec to, parse_spec(found->standing, spec_.schedule));
   const std::string what = "rolled back to change " + std::to_string(found->id) + ": " + described(spec_, to);
-  // What was in force before may be further on, as when a monitor has rolled back.
+  // The previous spec may be further on, for example after a rollback by a monitor.
   const std::string closed = closed_to(to);
   WATTLE_CHECK(enter(std::move(to), closed, argument_of(arguments, "force") == "yes", who, what, why, true));
   if (network_) network_(false);

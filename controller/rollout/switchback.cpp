@@ -14,7 +14,7 @@ bool is_treated(const SwitchbackSchedule& schedule, std::uint64_t number) {
   std::mt19937_64 random(schedule.seed ^ (number / kBlockGroup + 1) * 0x9e3779b97f4a7c15ULL);
   std::array<std::uint64_t, kBlockGroup> order{};
   for (std::uint64_t i = 0; i < kBlockGroup; ++i) order[i] = i;
-  // By hand: the standard's shuffle is another one in every library, and a restart may bring one.
+  // Own implementation: std::shuffle differs between libraries, and a restart may use another one.
   for (std::uint64_t i = kBlockGroup; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
   const auto end = order.begin() + static_cast<std::ptrdiff_t>(treated);
   return std::find(order.begin(), end, number % kBlockGroup) != end;

@@ -1,9 +1,9 @@
-// switchback: time is cut into blocks of the whole cluster, some of which are treated at random: only so can energy be compared,
-// since nodes that are shared cannot tell whose pod made them draw it.
-// Draw     of every twenty blocks the same number is treated, which ones follows from the seed and the block's number: what a
-//          restart remembers is the seed and the beginning
-// Washout  the first minutes of a block, in which the last one's placements still come
-// Time     the wall clock, since it outlives the process; before the beginning it is block 0
+// switchback: divides time into blocks of the whole cluster and treats some of them at random. Energy cannot be
+// compared in any other way, because pods of both kinds share nodes.
+// Draw     the same number of every twenty blocks is treated; the seed and the block's number determine which ones, so
+//          that a restart needs only the seed and the start
+// Washout  the first minutes of a block are not measured, because placements of the previous block still have an effect
+// Time     the wall clock, because it continues across restarts; before the start it is block 0
 // Threads  pure functions, values
 #pragma once
 
@@ -15,7 +15,7 @@ namespace wattle::controller {
 
 struct SwitchbackSchedule {
   std::uint64_t seed = 1;
-  double share = 0.1;  // treated, 0.05 to 0.95 in steps of a twentieth
+  double share = 0.1;  // treated share, 0.05 to 0.95 in steps of a twentieth
   WallTime began{};
   Duration length = std::chrono::minutes(30);
   Duration washout = std::chrono::minutes(5);
@@ -24,8 +24,8 @@ struct SwitchbackSchedule {
 struct Block {
   std::uint64_t number = 0;
   bool treated = false;
-  bool measured = false;  // the time is behind the washout
-  Duration left{};        // until it ends
+  bool measured = false;  // after the washout
+  Duration left{};        // until the end of the block
 };
 
 inline constexpr std::uint64_t kBlockGroup = 20;

@@ -1,6 +1,6 @@
-// clock_map: a node's monotonic clock on ours.
-// Model    offset = the least of (received - mono) over the last 5 to 10 minutes: the sample that waited least tells best,
-//          and clocks that drift apart are followed
+// clock_map: maps a node's monotonic clock to the controller's.
+// Model    offset = the lowest (received - mono) of the last 5 to 10 minutes: the sample with the lowest delay is the
+//          best estimate, and the window follows clock drift
 // Units    nanoseconds
 // Errors   none; a mapped time is never later than the time of receipt
 // Threads  single owner
@@ -25,7 +25,7 @@ class ClockMap {
     now_ns_ = std::min(now_ns_, offset_ns);
     return mono_from_ns(std::min(node_mono_ns + std::min(now_ns_, before_ns_), to_ns(received)));
   }
-  // The node's clock began anew: it was rebooted.
+  // Call after a reboot of the node, whose clock then restarts.
   void reset() { since_.reset(); }
 
  private:

@@ -1,5 +1,5 @@
-// newcomers: how many names of workloads that were never heard of a node may bring. Each takes a place in the ledger for good.
-// Bounds   `burst` at once, kNewPerS for ever; as many names of late are remembered twice, so that one is counted once
+// newcomers: limits how many new workload names a node may add, because each has a permanent row in the ledger.
+// Bounds   `burst` at once, kNewPerS on average; remembers up to twice `burst` recent names, so that a name counts once
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -18,13 +18,13 @@ class Newcomers {
   static constexpr double kNewPerS = 4;
   explicit Newcomers(std::size_t burst) : burst_(burst), room_(static_cast<double>(burst)) {}
 
-  // How many may come now.
+  // Returns how many may be added now.
   std::size_t room(MonoTime now) {
     if (now > at_) room_ = std::min(static_cast<double>(burst_), room_ + seconds(now - at_) * kNewPerS);
     at_ = std::max(at_, now);
     return static_cast<std::size_t>(room_);
   }
-  // One comes whose name is remembered elsewhere; false: there is no room for it.
+  // Takes room for a name that the caller remembers. Returns false if there is no room.
   bool take(MonoTime now) {
     if (room(now) == 0) return false;
     room_ = std::max(0.0, room_ - 1);

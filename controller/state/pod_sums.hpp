@@ -1,5 +1,5 @@
-// pod_sums: what the pods of a node ask for together, kept up to date pod by pod.
-// Model    cores are added up in whole billionths: what is added and taken away again leaves nothing behind, in whatever order
+// pod_sums: sums the requests of a node's pods, updated pod by pod.
+// Model    cores are added in whole billionths, so that adding and removing in any order leaves no rounding error
 // Units    cores, bytes
 // Errors   none
 // Threads  values
@@ -12,7 +12,7 @@
 
 namespace wattle::controller {
 
-// Up to 9e6 cores and 9e15 bytes the sums are exact.
+// Exact up to 9e6 cores and 9e15 bytes.
 class RequestSum {
  public:
   void add(const placement::Resources& request, double sign) {
@@ -28,8 +28,8 @@ class RequestSum {
 
 struct PodSums {
   RequestSum bound, in_flight;
-  RequestSum unsettled;          // predicted use
-  std::uint64_t daemonsets = 0;  // of the bound ones: they take no place
+  RequestSum unsettled;          // predicted usage
+  std::uint64_t daemonsets = 0;  // bound DaemonSet pods, which take no place
 };
 
 }  // namespace wattle::controller

@@ -1,4 +1,4 @@
-// What records of a node tell of it, its workloads and its pods.
+// records: the part of ClusterState that applies records of a node to the node, its workloads and its pods.
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
@@ -9,9 +9,9 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::uint64_t kMissedRecords = 3;                  // a workload that is missing so often has gone
-constexpr Duration kUnseenAfter = std::chrono::seconds(15);  // a bound pod that no record names for that long has gone
-constexpr std::size_t kMostAhead = 4096;                     // of a node: over an hour's of outage
+constexpr std::uint64_t kMissedRecords = 3;  // a workload that is missing in this many records has ended
+constexpr Duration kUnseenAfter = std::chrono::seconds(15);  // a bound pod without a record for this long has ended
+constexpr std::size_t kMostAhead = 4096;                     // per node: more than an hour of outage
 
 std::optional<double> mean_w(std::optional<std::uint64_t> energy_uj, std::int64_t interval_ns) {
   if (!energy_uj || interval_ns <= 0) return std::nullopt;
@@ -27,12 +27,12 @@ void add_joules(std::optional<double>& sum_j, std::optional<std::uint64_t> energ
   if (energy_uj) sum_j = sum_j.value_or(0.0) + static_cast<double>(*energy_uj) * 1e-6;
 }
 
-// Ends at the largest there is.
+// Saturates at the maximum.
 void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more) {
   if (more) sum = sum.value_or(0) + std::min(*more, ~std::uint64_t{0} - sum.value_or(0));
 }
 
-// A pod may have a root cgroup per container: it is one workload.
+// Merges root cgroups of one pod into one workload; a pod may have one per container.
 void merge(WorkloadValues& into, const WorkloadValues& more) {
   into.ended = into.ended && more.ended;
   add(into.cpu_usage_us, more.cpu_usage_us);
@@ -44,7 +44,7 @@ void merge(WorkloadValues& into, const WorkloadValues& more) {
   into.containers.insert(into.containers.end(), more.containers.begin(), more.containers.end());
 }
 
-// Beyond the bound those that did nothing for longest go: they count as the pod's rest.
+// Beyond the bound, drops the containers that were idle for longest; their usage counts as the pod's rest.
 void add_containers(Workload& pod, const WorkloadValues& values, std::uint64_t interval) {
   if (values.kind != WorkloadKind::pod) return;
   for (const ContainerValues& told : values.containers) {
@@ -80,7 +80,7 @@ Turn ClusterState::turn_of(Node& node, const Record& record, bool ahead, bool& a
   return late ? Turn::late : Turn::its_own;
 }
 
-// Energy of a workload that has gone meanwhile is in the store's ledger.
+// The energy of a workload that has ended is in the store's ledger.
 void ClusterState::add_up(Node& node, const Record& record) {
   if (record.part == 0) add_joules(node.energy_j, record.node.energy_uj);
   for (const WorkloadValues& values : record.workloads) {
@@ -93,7 +93,7 @@ void ClusterState::add_up(Node& node, const Record& record) {
   }
 }
 
-// Containers of too many new ids are left to their pods' rest: each would take a place in the ledger.
+// Adds containers with too many new ids to their pod's rest, because each would need a permanent row in the ledger.
 void ClusterState::fold_containers(Node& node, Record& record, MonoTime now) {
   for (WorkloadValues& values : record.workloads) {
     if (values.containers.empty()) continue;
@@ -112,7 +112,7 @@ std::size_t ClusterState::fold(const std::string& name, Record& record, MonoTime
   std::size_t places = kMaxWorkloads - std::min(kMaxWorkloads, node.workloads.size());
   const std::size_t listed = record.workloads.size();
   if (listed <= room && listed < places) return 0;
-  if (!node.workloads.contains(std::string(kOthers))) places -= std::min<std::size_t>(places, 1);  // they have theirs
+  if (!node.workloads.contains(std::string(kOthers))) places -= std::min<std::size_t>(places, 1);  // the row of kOthers
   std::unordered_set<std::string_view> taken;
   const auto stays = [&](const WorkloadValues& values) {
     if (values.name == kOthers || node.workloads.contains(values.name) || taken.contains(values.name)) return true;
@@ -145,7 +145,7 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
     return news;
   }
   const std::uint64_t first_seq = record.seq - std::min(record.part, record.seq);
-  // Another incarnation may be another boot, whose clock began anew.
+  // Another incarnation may mean another boot, with a restarted clock.
   const bool reborn = std::exchange(node.record_incarnation, record.incarnation) != record.incarnation;
   if (reborn) node.clock.reset();
   if (std::exchange(node.interval_seq, first_seq) != first_seq || reborn) {
@@ -189,9 +189,9 @@ void ClusterState::apply_node(Node& node, const Record& record) {
 
   placement::NodeView& seen = change(node);
   seen.values = record.node;
-  seen.throttled_cores = 0;  // of workloads, which come after it
+  seen.throttled_cores = 0;  // summed from the workloads below
   seen.power_w = node.power_w;
-  // What it has been seen to carry it can carry.
+  // The observed traffic is a lower bound of the capacity.
   const auto at_least = [](double& capacity, std::optional<double> a, std::optional<double> b) {
     capacity = std::max({capacity, a.value_or(0), b.value_or(0)});
   };
@@ -209,7 +209,7 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
   for (const WorkloadValues& told : record.workloads) {
     const auto [entry, fresh] = node.workloads.try_emplace(told.name);
     Workload& workload = entry->second;
-    const bool another_root = workload.listed == node.samples;  // of one name they are in one record
+    const bool another_root = workload.listed == node.samples;  // several entries with one name in one record
     if (another_root)
       merge(workload.values, told);
     else
@@ -267,7 +267,7 @@ void ClusterState::see(const std::string& name, const std::string& uid, MonoTime
   found->second.by_operator = false;
 }
 
-// A part tells of what it lists; when an interval is whole, all that is there is looked at.
+// A part reports only the workloads that it lists; all workloads are checked when an interval is complete.
 void ClusterState::find_news(const std::string& name, const Node& node, const Record& record, MonoTime now,
                              RecordNews& news) {
   if (node.parts_seen == record.parts) {

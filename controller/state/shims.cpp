@@ -9,7 +9,7 @@ namespace {
 
 using Facts = std::map<std::string, std::string>;
 constexpr std::size_t kMostText = 253;                 // a DNS name
-constexpr std::uint64_t kMostSeconds = 5'000'000'000;  // the year 2128; nanoseconds have room for more
+constexpr std::uint64_t kMostSeconds = 5'000'000'000;  // the year 2128; nanoseconds can represent more
 constexpr std::uint64_t kMostAgo_ms = 1'000'000'000'000;
 
 Result<std::uint64_t> number(const Facts& facts, const char* name) {

@@ -1,10 +1,11 @@
-// shims: who asks this controller for placements, and which pods of Wattle's schedulers were bound without anybody asking.
-// Source   beats of shims (Query `shim`), asks, and bindings that an API server tells
-// Rules    a shim is its identity and its host: several may share a key. Connected: a beat within kShimSilent; forgotten after
-//          kShimForgotten. Wattle's schedulers: those that the configuration names and those that shims were asked by. A pod counts
-//          when it is seen to be bound, DaemonSets' pods never. What was bound before we looked, or while we were away, is not
-//          known. kube-scheduler asks nobody where one node alone is left: such pods count as not asked for, too
-// Errors   malformed (a beat that makes no sense), exhausted (kShimsKept are known)
+// shims: tracks the shims that ask this controller, and pods of Wattle's schedulers that were bound without an ask.
+// Source   beats of shims (Query `shim`), asks, and bindings that the API server reports
+// Rules    a shim is an identity and a host, because several may share a key. Connected: a beat within kShimSilent;
+//          forgotten after kShimForgotten. Wattle's schedulers: the configured ones and those whose asks came through
+//          shims. A pod counts when its binding is observed, DaemonSet pods never. Bindings before the start, or while
+//          the API server was not watched, are unknown. kube-scheduler does not ask if only one node is left: such pods
+//          count as unasked, too
+// Errors   malformed (an invalid beat), exhausted (kShimsKept are known)
 // Threads  the loop's
 #pragma once
 
@@ -30,7 +31,7 @@ inline constexpr std::size_t kShimsKept = 64;
 inline constexpr std::size_t kSchedulersKept = 64;
 inline constexpr std::size_t kAsksKept = 20'000;
 
-// As its last beat said.
+// State from the last beat.
 struct Shim {
   std::string peer, host, version;
   MonoTime beat_at{};
@@ -48,7 +49,7 @@ class Shims {
   explicit Shims(const std::vector<std::string>& schedulers) : schedulers_(schedulers.begin(), schedulers.end()) {}
   Status beat(const std::string& peer, const std::map<std::string, std::string>& facts, MonoTime now);
   void asked(const std::string& pod_uid, MonoTime now);
-  // An API server shows that it has just been bound.
+  // The API server reports that the pod was just bound.
   void bound(const kube::Pod& pod, MonoTime now);
   void expire(MonoTime now);
 
@@ -57,7 +58,7 @@ class Shims {
   std::size_t connected(MonoTime now) const;
   std::optional<MonoTime> last_ask() const { return last_ask_; }
   const std::set<std::string>& schedulers() const { return schedulers_; }
-  // Of kBindingsWindow, and of all time.
+  // Counts within kBindingsWindow, and since the start.
   Bindings recent() const;
   const Bindings& total() const { return total_; }
 

@@ -52,7 +52,7 @@ const CountsByRow::Rows* CountsByRow::of(const std::string& name) const {
 void ViewRows::count(const std::string& app, std::size_t row) { bound_.add(app, row); }
 void ViewRows::uncount(const std::string& app, std::size_t row) { bound_.remove(app, row); }
 
-// Row by row: a walk over the names would cost as much as the decision.
+// Walks rows, because a walk over names would cost as much as the decision.
 void ViewRows::tell_ages(MonoTime now) {
   for (std::size_t row = 0; row < view_.nodes.size(); ++row) tell_age(row, now);
 }

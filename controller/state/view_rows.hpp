@@ -1,6 +1,7 @@
-// view_rows: the ClusterView that placement/ decides on, row by row: whose row is whose, how old a row's telemetry is, and how many pods
-//            of an application each has.
-// Bounds   a row of a node that went rests for half an hour, for outcomes that are waited for there; then it may be another's
+// view_rows: maintains the ClusterView for placement/ row by row: the node of each row, the age of its telemetry, and
+// its pods per application.
+// Bounds   the row of a removed node stays reserved for half an hour, for outcomes that are still expected there; then
+//          another node may use it
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -20,13 +21,13 @@
 
 namespace wattle::controller {
 
-// Pods of each name in each row.
+// Number of pods per name and row.
 class CountsByRow {
  public:
   using Rows = std::map<std::size_t, std::uint64_t>;
   void add(const std::string& name, std::size_t row);
   void remove(const std::string& name, std::size_t row);
-  // Null: none.
+  // Null if there are none.
   const Rows* of(const std::string& name) const;
 
  private:
@@ -35,29 +36,29 @@ class CountsByRow {
 
 class ViewRows {
  public:
-  // A row for the node, with nothing told of it; one that has rested, or a new one.
+  // Adds a row without values for the node; reuses a row whose reservation has ended.
   std::size_t add(const std::string& node, MonoTime now);
-  // It stays, as a node without a name that takes nothing: rows of others do not move.
+  // Keeps the row as a node without name or capacity, so that other rows do not move.
   void retire(std::size_t row, MonoTime now);
-  // To change it: who reads the view is told.
+  // Returns the row for a change, and marks it as changed for readers of the view.
   placement::NodeView& change(std::size_t row) {
     view_.edition_of[row] = ++view_.edition;
     return view_.nodes[row];
   }
   void sampled(std::size_t row, MonoTime at) { sampled_at_[row] = at; }
-  // Pods of the application that are bound to the row's node; an empty name counts nowhere.
+  // Counts a pod of the application that is bound to the row's node; ignores an empty name.
   void count(const std::string& app, std::size_t row);
   void uncount(const std::string& app, std::size_t row);
-  // Replicas of the owner that are bound to the row's node or in flight to it; an empty name counts nowhere.
+  // Counts a replica of the owner that is bound to the row's node or in flight to it; ignores an empty name.
   void count_replica(const std::string& owner, std::size_t row) { replicas_.add(owner, row); }
   void uncount_replica(const std::string& owner, std::size_t row) { replicas_.remove(owner, row); }
 
-  // Ages for `now`: of every row, or of these.
+  // Updates the ages of all rows, or of these, for `now`.
   void tell_ages(MonoTime now);
   void tell_ages(std::span<const std::size_t> rows, MonoTime now);
-  // same_app_pods of each row is as for a pod of this application, which itself is not counted where it is.
+  // Sets same_app_pods of each row for a pod of this application. The pod itself, in row `itself`, does not count.
   void tell_same_app(const std::string& app, std::optional<std::size_t> itself);
-  // owner_pods of each row is as for a pod of this owner, which itself is not counted where it is.
+  // Sets owner_pods of each row for a pod of this owner. The pod itself, in row `itself`, does not count.
   void tell_replicas(const std::string& owner, std::optional<std::size_t> itself);
   void tell_time(MonoTime now, std::size_t pending_pods);
   const placement::ClusterView& view() const { return view_; }
@@ -67,10 +68,10 @@ class ViewRows {
   void tell_age(std::size_t row, MonoTime now);
 
   placement::ClusterView view_;
-  std::vector<std::optional<MonoTime>> sampled_at_;  // by row, as its node has it
-  std::vector<std::size_t> same_app_;                // rows in which the view counts pods of the application asked for
-  std::vector<std::size_t> same_owner_;              // rows in which it counts replicas of the owner asked for
-  std::vector<std::pair<std::size_t, MonoTime>> free_rows_;  // of nodes that went, since
+  std::vector<std::optional<MonoTime>> sampled_at_;          // by row, from the node's last sample
+  std::vector<std::size_t> same_app_;                        // rows with counts for the current application
+  std::vector<std::size_t> same_owner_;                      // rows with counts for the current owner
+  std::vector<std::pair<std::size_t, MonoTime>> free_rows_;  // of removed nodes, with the time of removal
   CountsByRow bound_;                                        // by application
   CountsByRow replicas_;                                     // by owner
 };

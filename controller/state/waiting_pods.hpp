@@ -1,8 +1,8 @@
-// waiting_pods: pods that are on no node yet, by what they wait for: a node that somebody finds, a start that was advised, or an end of
-//               being remembered. Those that an API server has and that nobody said are unschedulable are its queue, in the order in
-//               which they were seen.
-// Expected a pod that an API server has is expected on its node until it is bound, deleted or asked for again; any other one until a time that
-//          the pod names
+// waiting_pods: indexes pods without a node by what they wait for: a node, the start that was advised, or removal from
+// memory. Pods that the API server has and that are not unschedulable form the queue, in the order in which they were
+// first seen.
+// Expected a pod of the API server is expected on its node until it is bound, deleted or asked for again; any other pod
+//          until the time that the pod states
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -23,33 +23,33 @@ struct Pod;
 
 class WaitingPods {
  public:
-  // Around each change of a pod that is on no node: remove(), change, add().
+  // Call remove() before and add() after each change of a pod without a node.
   void add(const Pod& pod);
   void remove(const Pod& pod);
 
-  // That nobody has found a node for: asked of late and advised nowhere, or told as unschedulable.
+  // Number of pods for which no node was found: recently asked without advice, or reported as unschedulable.
   std::size_t pending() const { return pending_.size() + unschedulable_.size(); }
   bool is_pending(const Pod& pod) const;
-  // Who asked so long ago is not pending any more.
+  // Drops pods whose ask is too old from the pending ones.
   void expire_pending(MonoTime now);
 
-  // The pod that is expected until the earliest time, if that time is at or before `now`.
+  // Returns the pod whose expectation ends first, if it ends at or before `now`.
   std::optional<std::string> expected_until(MonoTime now) const { return oldest(flying_, now); }
-  // The pod that was nowhere, and expected nowhere, for longest, if it was so at `before`.
+  // Returns the pod that has been without node and expectation for longest, if since `before` or earlier.
   std::optional<std::string> forgotten_since(MonoTime before) const { return oldest(unplaced_, before); }
   std::size_t unplaced() const { return unplaced_.size(); }
-  std::size_t expected() const { return flying_.size(); }  // without those that an API server has
-  // UIDs of the queue, the first seen first; of those that are expected on a node none.
+  std::size_t expected() const { return flying_.size(); }  // without pods of the API server
+  // Returns UIDs of the queue, the first seen first; excludes pods that are expected on a node.
   std::vector<std::string> queue(std::size_t most, const std::string& but) const;
 
  private:
-  using Since = std::set<std::pair<MonoTime, std::string>>;  // UIDs, the longest first
+  using Since = std::set<std::pair<MonoTime, std::string>>;  // UIDs, the oldest first
   static std::optional<std::string> oldest(const Since& pods, MonoTime before);
 
-  Since pending_;                        // asked of late and were advised nowhere
-  std::set<std::string> unschedulable_;  // UIDs of those whom kube-scheduler could not place; not in pending_
-  Since unplaced_;  // are nowhere and expected nowhere, and no API server has them; by when they asked
-  Since flying_;    // expected on a node, and no API server has them; by the end of that
+  Since pending_;                        // recently asked, without advice
+  std::set<std::string> unschedulable_;  // UIDs of pods that kube-scheduler could not place; not in pending_
+  Since unplaced_;  // without node and expectation, and unknown to the API server; by time of the ask
+  Since flying_;    // expected on a node, and unknown to the API server; by end of the expectation
   std::set<std::pair<std::uint64_t, std::string>> queue_;  // numbers, UIDs
 };
 

@@ -1,4 +1,4 @@
-// watched: the part of the state that an API server tells.
+// watched: the part of ClusterState that applies the API server's reports.
 #include <utility>
 
 #include "common/kube/pod.hpp"
@@ -28,13 +28,13 @@ void ClusterState::judge(Node& node) {
 
 bool ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) {
   Pod& pod = pods_[spec.uid];
-  // Its scheduler has given up what it had chosen. A condition that was there before says nothing of the last choice.
+  // The scheduler gave up the chosen node. A condition that was already set says nothing about the last choice.
   const bool given_up = unschedulable && !pod.unschedulable && !pod.in_flight_to.empty();
   if (given_up) land(spec.uid);
   unlist(pod);
   if (pod.number == 0) pod.number = ++described_;
   pod.watched = true;
-  pod.unschedulable = unschedulable && !spec.daemonset;  // a DaemonSet's waits for one node alone
+  pod.unschedulable = unschedulable && !spec.daemonset;  // a DaemonSet pod waits for one specific node
   const auto predicted = pod.spec.demand_cores;
   pod.spec = spec;
   if (!pod.spec.demand_cores) pod.spec.demand_cores = predicted;

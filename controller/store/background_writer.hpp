@@ -1,7 +1,7 @@
-// background_writer: writes whole files on a thread of its own, so that a slow disk delays no decision.
-// Rules    of one path the newest content wins; either the old or the new content exists (write_file_atomically)
+// background_writer: writes whole files on its own thread, so that a slow disk delays no decision.
+// Rules    per path the newest content wins; the file has either the old or the new content (write_file_atomically)
 // Errors   logged once per path and problem, counted; the next content is tried again
-// Threads  post() and failed() from any; the destructor writes what waits
+// Threads  post() and failed() from any; the destructor writes pending content
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,7 @@ class BackgroundWriter {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::string, std::string> waiting_;  // by path
-  std::map<std::string, std::string> told_;     // the last problem of a path
+  std::map<std::string, std::string> told_;     // last problem per path
   std::uint64_t failed_ = 0;
   bool stop_ = false;
   std::thread thread_;

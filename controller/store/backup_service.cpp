@@ -8,7 +8,7 @@
 namespace wattle::controller {
 
 namespace {
-constexpr int kControlPages = 256;  // 1 MiB a turn
+constexpr int kControlPages = 256;  // 1 MiB per turn
 
 wire::Reply refusal(std::uint64_t request_id, const Error& why) { return {request_id, false, {}, why.message()}; }
 }  // namespace

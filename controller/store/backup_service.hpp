@@ -1,7 +1,8 @@
-// backup_service: copies of the store and of the control file, for `wattle backup`, while both are written to.
-// Query    backup answers {"folder": ...}, in data_dir, with store.db and control.db in it (docs/reference/api.md); they are whole then
-// Errors   in the reply: conflict (one is being made), malformed (an argument), those of the disk
-// Threads  single owner; the store copies on its writer's
+// backup_service: copies the store and the control file for `wattle backup` while both are in use.
+// Query    backup answers {"folder": ...}, in data_dir, with complete copies store.db and control.db
+//          (docs/reference/api.md)
+// Errors   in the reply: conflict (a backup is running), malformed (an argument), those of the disk
+// Threads  single owner; the store is copied on its writer's thread
 #pragma once
 
 #include <future>
@@ -18,16 +19,16 @@ namespace wattle::controller {
 
 class BackupService {
  public:
-  // `store` null: nothing outlives the process.
+  // `store` null: there is no store to copy.
   BackupService(std::string data_dir, Store* store, RolloutManager& rollout)
       : folder_(std::move(data_dir) + "/backup"), store_(store), rollout_(rollout) {}
   struct Done {
     std::string route;
     wire::Reply reply;
   };
-  // Nothing: the answer is among done() at some later time, to `route`.
+  // No value: the answer comes later from step(), for `route`.
   std::optional<wire::Reply> take(const wire::Query& query, const std::string& who, std::string route);
-  // Goes on with a part, with each turn of the loop.
+  // Copies the next part; call in each turn of the loop.
   std::optional<Done> step();
 
  private:
@@ -35,8 +36,8 @@ class BackupService {
     std::string route, who;
     std::uint64_t request_id = 0;
     std::future<Status> store;
-    std::optional<sqlite::Copy> control;  // until it is whole
-    Status done;                          // of it
+    std::optional<sqlite::Copy> control;  // until it is complete
+    Status done;                          // result of the control file's copy
   };
   Status begin(Making& making);
 

@@ -15,7 +15,7 @@ constexpr std::array<const char*, 3> kControlSteps{
     "CREATE INDEX block_of ON block(experiment)",
     "CREATE TABLE monitor(name TEXT PRIMARY KEY, experiment INTEGER NOT NULL, at_s INTEGER NOT NULL,"
     " state TEXT NOT NULL)",
-    // 3: what was modelled in control blocks.
+    // 3: modelled values of control blocks.
     "ALTER TABLE block ADD COLUMN modelled_us INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE block ADD COLUMN modelled_uj INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE block ADD COLUMN modelled_acting_uj INTEGER NOT NULL DEFAULT 0"};
@@ -29,7 +29,7 @@ std::int64_t micro(double value) {
 }
 double unit(std::int64_t value) { return static_cast<double>(value) / kMicro; }
 
-// Written seldom, so that the log is emptied each time. What was committed is kept if that fails, and the next one tries.
+// Truncates the log after each of the few writes. If that fails, committed changes stay, and the next call retries.
 void empty_log(sqlite::Database& database) { static_cast<void>(database.checkpoint().has_value()); }
 
 }  // namespace
@@ -56,7 +56,7 @@ Status ControlFile::add(Change& change) {
   insert.bind(7, change.experiment);
   insert.bind_text(8, change.configured);
   WATTLE_CHECK(insert.run());
-  // The last change that holds a standing stays whatever else is noted.
+  // Keeps the last change with a spec, regardless of the number of later entries.
   WATTLE_CHECK(database_->run("DELETE FROM change WHERE id <= " + std::to_string(change.id - kMaxChanges) +
                               " AND id < (SELECT max(id) FROM change WHERE standing <> '')"));
   WATTLE_CHECK(transaction.commit());
@@ -149,7 +149,7 @@ Result<std::vector<CanaryOf>> ControlFile::canaries(std::int64_t newest_blocks) 
   return blocks_where("id > (SELECT max(id) FROM block) - " + std::to_string(newest_blocks));
 }
 
-// Of each experiment in the order of its first block.
+// Returns experiments in the order of their first blocks.
 Result<std::vector<CanaryOf>> ControlFile::blocks_where(const std::string& which) {
   WATTLE_TRY(auto statement,
              database_->prepare("SELECT experiment, number, treated, seen_us, energy_uj, core_us, node_us, watched_us,"

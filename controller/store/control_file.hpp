@@ -1,7 +1,8 @@
-// control_file: who changed what the controller does, when and why; the blocks that were measured since; what monitors keep.
-// Promise  what add() returned from outlives a power cut; the last change holds what is in force after a restart
-// Format   docs/reference/files.md, "The control file"; `kControlSteps` leads from each schema version to the next
-// Bounds   kMaxChanges changes and kMaxBlocks blocks, the oldest go; one row a monitor
+// control_file: stores the changes of the controller's spec (author, time, reason), the blocks measured since, and the
+// state of monitors.
+// Promise  a row whose add() returned survives a power cut; the last change defines the spec in force after a restart
+// Format   docs/reference/files.md, "The control file"; `kControlSteps` migrates each schema version to the next
+// Bounds   kMaxChanges changes and kMaxBlocks blocks, the oldest are dropped; one row per monitor
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner
 #pragma once
@@ -27,12 +28,12 @@ struct Change {
   std::string who;        // "operator/name", "configuration", "guard"
   std::string what;       // "mode shadow -> canary:10%"
   std::string why;
-  std::string standing;         // in force from here on, as JSON; empty: nothing changed, somebody only did something
-  std::int64_t experiment = 0;  // the change that began the present one; its own id: it began one
-  std::string configured;       // what the configuration file said then
+  std::string standing;         // spec in force from here on, as JSON; empty if the entry changed no spec
+  std::int64_t experiment = 0;  // the change that started the current experiment; the own id if it started one
+  std::string configured;       // content of the configuration file at that time
 };
 
-// The blocks of one experiment, and what was in force; empty: that is not known any more.
+// Blocks of one experiment, and its spec; empty if the spec is no longer known.
 struct CanaryOf {
   std::int64_t experiment = 0;
   std::string standing;
@@ -47,18 +48,18 @@ class ControlFile {
   static Result<ControlFile> open_(const std::string& path);
 
   Result<sqlite::Copy> copy_to(const std::string& path) { return sqlite::Copy::begin(*database_, path); }
-  // Gives it its id. An experiment of 0 becomes that id.
+  // Sets the id of the change. An experiment of 0 becomes that id.
   Status add(Change& change);
   Status add(std::int64_t experiment, const BlockResult& block);
-  // All rows of monitors, of that experiment; those of before go.
+  // Replaces all rows of monitors by those of that experiment.
   Status keep(std::int64_t experiment, std::int64_t at_s, std::span<const MonitorState> states);
   Result<std::vector<MonitorState>> monitors(std::int64_t experiment);
   Result<std::vector<Change>> changes(std::int64_t newest);  // newest first
-  // The newest with a standing, and the newest before `id` with one.
+  // last(): the newest change with a spec. before(): the newest one with a spec before `id`.
   Result<std::optional<Change>> last();
   Result<std::optional<Change>> before(std::int64_t id);
   Result<std::vector<BlockResult>> blocks(std::int64_t experiment);  // oldest first
-  // Of all experiments, the oldest first.
+  // Returns the blocks of all experiments, the oldest first.
   Result<std::vector<CanaryOf>> canaries(std::int64_t newest_blocks);
 
  private:

@@ -8,8 +8,8 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::uint64_t kRowOverhead = 64;  // of a row and its place in the index
-constexpr std::int64_t kTrimAtOnce = 4096;  // rows that one transaction drops at most
+constexpr std::uint64_t kRowOverhead = 64;  // per row and its index entry
+constexpr std::int64_t kTrimAtOnce = 4096;  // highest number of rows that one transaction drops
 
 std::uint64_t cost(std::int64_t bytes) { return static_cast<std::uint64_t>(bytes) + kRowOverhead; }
 std::int64_t as_column(std::uint64_t value) { return static_cast<std::int64_t>(value); }

@@ -1,9 +1,10 @@
-// decision_table: decisions and what became of them, in the store's file.
-// Promise  put() is one transaction: all of its rows are in the file, synced, or none is; a row of an id that is there replaces it
-// Bounds   as old as `keep_s` by the wall clock and `max_bytes` of rows together; the oldest go
+// decision_table: stores decisions and their outcomes in the store's file.
+// Promise  put() is one transaction: all of its rows are in the file, synced, or none is; a row replaces the row with
+//          the same id
+// Bounds   age up to `keep_s` by the wall clock and `max_bytes` of rows in total; the oldest are dropped
 // Format   a row's body and rest are decision_row.hpp's; docs/reference/store.md has the table
 // Units    times are Unix seconds of the decision
-// Errors   as common/sqlite/database.hpp; a row whose hash is wrong is left out
+// Errors   as common/sqlite/database.hpp; a row with a wrong hash is skipped
 // Threads  single owner
 #pragma once
 
@@ -31,19 +32,19 @@ struct DecisionBounds {
 
 struct DecisionPage {
   std::vector<DecisionRow> rows;  // newest first
-  std::uint64_t kept = 0;         // that old or younger, `rows` or not
+  std::uint64_t kept = 0;         // rows in the period, including those beyond the limit
 };
 
 class DecisionTable {
  public:
-  // `database` outlives it and has the table.
+  // `database` must outlive the table and contain it.
   static Result<DecisionTable> open_(sqlite::Database& database, const DecisionBounds& bounds);
   Status put(std::span<const DecisionRow> rows, std::int64_t now_s);
-  // Of at_s >= since_s, `most` at most.
+  // Returns up to `most` rows with at_s >= since_s.
   Result<DecisionPage> newest(std::int64_t since_s, std::size_t most);
-  std::uint64_t last_id() const { return last_id_; }  // ever put; 0: none
+  std::uint64_t last_id() const { return last_id_; }  // highest id ever written; 0: none
   std::uint64_t rows() const { return rows_; }
-  // What they take of the file, roughly.
+  // Approximate size in the file.
   std::uint64_t bytes() const { return bytes_; }
 
  private:

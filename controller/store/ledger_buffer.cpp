@@ -10,7 +10,7 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::size_t kMostRows = 200'000;
-constexpr std::size_t kShareOfNodes = 64;  // in one transaction, so that none becomes long
+constexpr std::size_t kShareOfNodes = 64;  // share of the nodes per transaction, to keep transactions short
 constexpr std::size_t kAtLeast = 8;
 
 }  // namespace

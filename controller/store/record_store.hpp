@@ -1,4 +1,4 @@
-// record_store: what ingest hands to a store, and the store as ingest sees it.
+// record_store: the interface between ingest and the store.
 // Units    times are Unix seconds of the controller
 // Threads  values; RecordStore belongs to one thread
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace wattle::controller {
 
-// Numbers of one incarnation that are not in the store, ends included.
+// Missing record numbers of one incarnation, both ends included.
 struct StoreGap {
   std::string node;
   std::uint64_t incarnation = 0;
@@ -25,26 +25,26 @@ struct StoreGap {
   bool operator==(const StoreGap&) const = default;
 };
 
-// One record that a node sent, or without bytes a gap alone, which the mark ends.
+// A record of a node. Without bytes it is only a gap, which ends at the mark.
 struct StoreItem {
   std::string node;
   RecordMark mark;
-  bool refused = false;         // out of range: kept as it came, not added up
-  std::string bytes;            // as it came
-  Record record;                // the same, for the ledger
-  std::optional<StoreGap> gap;  // that ends before it
+  bool refused = false;         // out of range: stored as received, not added to sums
+  std::string bytes;            // as received
+  Record record;                // decoded, for the ledger
+  std::optional<StoreGap> gap;  // gap that ends before this record
 };
 
-// By node, then by incarnation: the highest number taken.
+// Highest number stored, by node and incarnation.
 using StoreMarks = std::map<std::string, std::map<std::uint64_t, std::uint64_t>>;
-inline constexpr std::size_t kMarksPerNode = 16;  // incarnations that are told apart; those below the lowest are over
+inline constexpr std::size_t kMarksPerNode = 16;  // latest incarnations; lower ones are considered finished
 
 class RecordStore {
  public:
   virtual ~RecordStore() = default;
-  // Too much waits: add nothing now.
+  // Returns true if too much waits; do not add then.
   virtual bool full() const = 0;
-  // Of a node the numbers rise within an incarnation.
+  // Call with increasing numbers per node and incarnation.
   virtual void add(StoreItem item) = 0;
 };
 

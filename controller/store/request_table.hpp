@@ -1,9 +1,9 @@
-// request_table: what is known of workloads' needs, in the store's file, so that a restart forgets none of it.
-// Promise  put() is one transaction; a row of a workload that is there replaces it
-// Bounds   kMostRows, and kKeep_s by the wall clock since a row was written; the oldest go
+// request_table: stores the known needs of workloads in the store's file, so that they survive a restart.
+// Promise  put() is one transaction; a row replaces the row of the same workload
+// Bounds   kMostRows, and kKeep_s by the wall clock since a row was written; the oldest are dropped
 // Format   a row's body is controller/provision/request_book's; docs/reference/store.md has the table
 // Units    times are Unix seconds
-// Errors   as common/sqlite/database.hpp; a row whose hash is wrong is left out
+// Errors   as common/sqlite/database.hpp; a row with a wrong hash is skipped
 // Threads  single owner
 #pragma once
 
@@ -27,12 +27,12 @@ struct RequestRow {
 class RequestTable {
  public:
   static constexpr std::int64_t kMostRows = 8192, kKeep_s = std::int64_t{14} * 86'400;
-  // `database` outlives it and has the table.
+  // `database` must outlive the table and contain it.
   static Result<RequestTable> open_(sqlite::Database& database);
   Status put(std::span<const RequestRow> rows, std::int64_t now_s);
-  // By workload.
+  // Returns all rows by workload.
   Result<std::vector<RequestRow>> all();
-  // What they take of the file, roughly.
+  // Approximate size in the file.
   std::uint64_t bytes() const { return bytes_; }
 
  private:

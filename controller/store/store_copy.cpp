@@ -1,4 +1,5 @@
-// Store: a copy of its file for `wattle backup`, some pages at a time on the writer's thread, between its transactions.
+// store_copy: the part of Store that copies its file for `wattle backup`, some pages at a time on the writer's thread,
+// between its transactions.
 #include "controller/store/store.hpp"
 
 namespace wattle::controller {

@@ -9,7 +9,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr const char* kClockSet = "clock set";  // an event: by so many seconds, before the raw record of that id
+constexpr const char* kClockSet = "clock set";  // event: seconds of the step, before the raw record with that id
 constexpr std::uint64_t kLogBytes = 8 << 20;
 constexpr std::uint64_t kTrimTablesEvery = 256;  // transactions
 
@@ -52,7 +52,8 @@ Status StoreFile::load() {
       return fail(Errc::malformed, database_->path(), "is damaged: a mark is no node's", "move it away");
     marks_[name->second][loaded(statement.integer(1))] = loaded(statement.integer(2));
   }
-  // Where all raw records have gone by their age, the ledger still knows how far it has counted: nothing is numbered below that.
+  // If all raw records were dropped by age, the ledger's progress still gives the highest id used. New ids are above
+  // it.
   WATTLE_TRY(const auto last,
              database_->integer("SELECT max(coalesce((SELECT max(id) FROM raw), 0), (SELECT ledger_from FROM"
                                 " progress) - 1, coalesce((SELECT max(ledger_raw) FROM node), 0))"));
@@ -82,7 +83,7 @@ Status StoreFile::clock_set(std::int64_t by_s, std::int64_t now_s) {
   return {};
 }
 
-// What was not written to the ledger when the file was left.
+// Adds the sums that were not written to the ledger when the file was closed.
 Status StoreFile::load_ledger() {
   WATTLE_TRY(auto statement,
              database_->prepare("SELECT r.id, r.node, r.incarnation, r.seq, r.received_s, r.hash, r.body FROM raw r"
@@ -93,7 +94,7 @@ Status StoreFile::load_ledger() {
     if (!row) return {};
     const RecordMark mark{loaded(statement.integer(2)), loaded(statement.integer(3))};
     const std::string_view body = statement.blob(6);
-    if (sqlite::record_hash(mark, body) != statement.integer(5)) continue;  // damaged: nothing to add up
+    if (sqlite::record_hash(mark, body) != statement.integer(5)) continue;  // damaged, so not counted
     if (const auto record = wire::decode_record(body))
       ledger_.add(statement.integer(1), statement.integer(0), *record, statement.integer(4));
   }
@@ -148,7 +149,7 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
     const StoreItem* item;
   };
   std::vector<Counted> counted;
-  std::map<std::int64_t, Added> added;  // in the order of their rows
+  std::map<std::int64_t, Added> added;  // in row order
   std::vector<std::int64_t> written;
   const auto all = [&]() -> Status {
     WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
@@ -240,7 +241,7 @@ Status StoreFile::write_ledger(const std::vector<std::int64_t>& nodes, std::int6
   return set_progress_->run();
 }
 
-// `after` gets all marks of the nodes that changed.
+// Fills `after` with all marks of the changed nodes.
 Status StoreFile::set_marks(const StoreMarks& changed, StoreMarks& after) {
   for (const auto& [name, marks] : changed) {
     WATTLE_TRY(const auto node, node_id(name));

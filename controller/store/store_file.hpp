@@ -1,13 +1,15 @@
-// store_file: the controller's file: up to where each node's records were taken, what they add up to, and the last of them.
+// store_file: the controller's file: each node's highest stored record number, the ledger sums of all records, and the
+// latest raw records.
 // Promise  apply() is one transaction: marks, ledger, gaps and raw records of a batch are all in the file, synced, or
-//          none is; a record that the marks say is there is left out, so that applying twice is applying once
-// Ledger   its rows are written up to `ledger_every_s` after the raw records that they add up (ledger_buffer.hpp), of which none
-//          goes before; a file that is opened adds up what was not written, ledger() what waits
-// Format   docs/reference/store.md; `store_steps` leads from each schema version to the next
-// Bounds   raw records: as old as `keep` and the whole file but decisions, usage and requests as large as `max_bytes`, the oldest go;
-//          ledger rows, gaps and events each by number; decisions, usage and requests by bounds of their own (decision_table.hpp,
-//          usage_table.hpp, request_table.hpp). What goes from the ledger or the gaps stays in sums of its node
-// Units    energy in integer microjoules, measured and estimated apart; times are Unix seconds of the controller
+//          none is. Records at or below the marks are skipped, so that a repeated batch has no effect
+// Ledger   rows are written up to `ledger_every_s` after their raw records (ledger_buffer.hpp), which are kept until
+//          then. Opening a file adds the sums that were not written; ledger() includes the buffered ones
+// Format   docs/reference/store.md; `store_steps` migrates each schema version to the next
+// Bounds   raw records: age up to `keep`, and `max_bytes` for the file without decisions, usage and requests; the
+//          oldest are dropped. Ledger rows, gaps and events: by number. Decisions, usage and requests have their own
+//          bounds (decision_table.hpp, usage_table.hpp, request_table.hpp). Dropped ledger rows and gaps stay in the
+//          sums of their node
+// Units    energy in integer microjoules, measured and estimated separately; times are Unix seconds of the controller
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner
 #pragma once
@@ -44,7 +46,7 @@ struct StoreFileOptions {
   sqlite::DatabaseOptions database{.cache_kib = 16 << 10, .quick_check = true};
 };
 
-// One workload's sums on one node; `name` is empty where those are summed up that are not listed any more.
+// Sums of one workload on one node; an empty `name` holds the sums of dropped rows.
 struct LedgerRow {
   std::string node, name;
   std::int64_t kind = 0;
@@ -73,16 +75,17 @@ class StoreFile {
   static Result<StoreFile> open_(const StoreFileOptions& options);
 
   const StoreMarks& marks() const { return marks_; }
-  // Of each node the numbers rise within an incarnation.
+  // Call with increasing numbers per node and incarnation.
   Status apply(std::span<const StoreItem> items, std::int64_t now_s);
-  // Raises marks; for a file that is begun anew, where the one before it ended.
+  // Raises marks. A new file takes the marks of the previous one.
   Status adopt(const StoreMarks& marks);
-  // All rows of the ledger that wait.
+  // Writes all buffered ledger rows.
   Status write_ledger();
   Status note(const std::string& what, const std::string& detail, std::int64_t now_s);
-  // The wall clock was set by so much since the last apply(): what was received before is not older or younger for that.
+  // Records that the wall clock was set by `by_s` since the last apply(), so that the age of earlier rows stays
+  // correct.
   Status clock_set(std::int64_t by_s, std::int64_t now_s);
-  // Moves the log into the file; the second when the log is long.
+  // checkpoint() moves the log into the file; checkpoint_if_long() does so if the log is long.
   Result<sqlite::Copy> copy_to(const std::string& path) { return sqlite::Copy::begin(*database_, path); }
   Status checkpoint() { return database_->checkpoint(); }
   Status checkpoint_if_long();
@@ -96,7 +99,7 @@ class StoreFile {
   Result<std::vector<LedgerRow>> ledger();
   Result<std::vector<RawRecord>> raw();
   Result<std::vector<StoreGap>> gaps(std::int64_t newest);  // oldest first
-  // With what waits to be written.
+  // Includes the buffered ledger rows.
   Result<UsageReport> report(const UsageQuery& query);
 
  private:
@@ -106,7 +109,7 @@ class StoreFile {
   Status load_ledger();
   Status prepare();
   Result<std::int64_t> node_id(const std::string& name);
-  // What a transaction adds to a node's sums.
+  // Increments of a transaction for a node's sums.
   struct Added {
     std::int64_t records = 0, refused = 0, energy_uj = 0, estimated_uj = 0, idle_uj = 0, unattributed_uj = 0;
     void add(const StoreItem& item);
@@ -116,7 +119,7 @@ class StoreFile {
   Status write_ledger(const std::vector<std::int64_t>& nodes, std::int64_t next_raw_id);
   Status add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s);
   Status set_marks(const StoreMarks& changed, StoreMarks& after);
-  // Below which the raw records are to go.
+  // Returns the id below which raw records should be dropped.
   Result<std::int64_t> surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added);
   Status trim_tables(std::int64_t now_s);
   std::int64_t age_s(std::int64_t raw_id, std::int64_t received_s, std::int64_t now_s) const;
@@ -129,14 +132,14 @@ class StoreFile {
   std::optional<UsageTable> usage_;
   std::optional<RequestTable> requests_;
   std::unordered_map<std::string, std::int64_t> node_ids_;
-  std::vector<std::string> new_nodes_;  // of the transaction that is open
+  std::vector<std::string> new_nodes_;  // of the open transaction
   StoreMarks marks_;
   LedgerBuffer ledger_;
   std::int64_t next_node_id_ = 1, first_raw_id_ = 1, next_raw_id_ = 1;
   struct ClockStep {
     std::int64_t before_raw_id, by_s;
   };
-  std::vector<ClockStep> clock_steps_;  // as long as records of before are there
+  std::vector<ClockStep> clock_steps_;  // kept as long as earlier records exist
   std::uint64_t pages_at_checkpoint_ = 0, applied_ = 0;
 };
 

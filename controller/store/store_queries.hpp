@@ -1,4 +1,4 @@
-// store_queries: queries that the store's thread answers, from the loop to it and back, none of them waited for.
+// store_queries: tracks queries that the store's thread answers, so that the loop does not wait for them.
 // Errors   in the reply
 // Threads  single owner
 #pragma once
@@ -19,7 +19,7 @@ class StoreQueries {
     transport::Role role;
     wire::Reply reply;
   };
-  // `route` is where the reply goes; it is among done() at some later time.
+  // Registers a query. Its reply for `route` is in a later result of done().
   void take(std::string route, transport::Role role, std::uint64_t request_id,
             std::future<Result<std::string>> answer) {
     waiting_.push_back({std::move(route), role, request_id, std::move(answer)});

@@ -1,4 +1,4 @@
-// What a store file holds, for tests and for people.
+// store_read: the part of StoreFile that reads the tables, for tests and people.
 #include <algorithm>
 #include <tuple>
 
@@ -33,7 +33,7 @@ Result<std::vector<NodeSums>> StoreFile::nodes() {
                        });
 }
 
-// With what waits to be written; what containers used is in their pods' rows.
+// Includes buffered rows. Containers are excluded, because their usage is in their pods' rows.
 Result<std::vector<LedgerRow>> StoreFile::ledger() {
   static_assert(kContainerRows == 4);
   WATTLE_TRY(

@@ -1,4 +1,5 @@
-// What leaves the store's file: raw records by age and size, rows of the other tables by number.
+// store_trim: the part of StoreFile that drops old rows: raw records by age and size, rows of the other tables by
+// number.
 #include <algorithm>
 
 #include "controller/store/store_file.hpp"
@@ -7,14 +8,14 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::int64_t kMaxEvents = 1000;
-constexpr std::size_t kTrimAtLeast = 64;   // records looked at
-constexpr std::uint64_t kSlackShare = 64;  // of the bound, kept free beneath it
+constexpr std::size_t kTrimAtLeast = 64;   // records examined
+constexpr std::uint64_t kSlackShare = 64;  // share of the bound that is kept free
 
 }  // namespace
 
-// The oldest go while they are too old or the file is too full. Looks at no more than a few times what was added, so
-// that no transaction becomes long; a bound that was lowered is reached over some transactions. Those that were just added
-// stay: they are in no ledger yet.
+// Returns the id below which records are too old or exceed the file's bound. Examines only a few times the number of
+// added records, to keep transactions short; a lowered bound is reached over several transactions. Just added records
+// stay, because they are not in the ledger yet.
 Result<std::int64_t> StoreFile::surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added) {
   const std::uint64_t page = database_->page_bytes();
   const std::uint64_t in_use = database_->pages_in_use() * page;
@@ -53,7 +54,7 @@ Status StoreFile::trim_tables(std::int64_t now_s) {
   WATTLE_CHECK(usage_->trim(now_s));
   WATTLE_TRY(const auto rows, database_->integer("SELECT count(*) FROM ledger WHERE name <> ''"));
   if (rows <= options_.max_ledger_rows) return {};
-  // Those that used nothing for longest, a sixteenth of the bound more than must go.
+  // Drops the rows that were idle for longest, a sixteenth of the bound more than necessary.
   const std::int64_t surplus = rows - options_.max_ledger_rows + options_.max_ledger_rows / 16;
   WATTLE_CHECK(
       database_->run("CREATE TEMP TABLE leaving AS SELECT node, kind, name FROM ledger WHERE name <> ''"

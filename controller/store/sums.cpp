@@ -4,7 +4,7 @@ namespace wattle::controller {
 
 std::string at_most(const std::string& sum) { return "min(" + std::to_string(kMostSum) + ", " + sum + ")"; }
 
-// In two halves, none of which can grow too large whatever the rows hold.
+// Sums two halves separately, so that neither can overflow.
 std::string summed(const std::string& column) {
   return at_most("(min(" + std::to_string(kMostSum >> 32) + ", sum(" + column + " >> 32)) << 32) + sum(" + column +
                  " & 4294967295)");

@@ -1,7 +1,8 @@
-// traces: what only a controller that ran here before leaves behind: where it is, a file that is missing or empty was lost.
-// Source   data_dir and the store's file, before this process has written to them. The control file itself is not looked at
-// Errors   none: what cannot be looked at is no trace
-// Threads  pure but for the files
+// traces: finds signs that a controller has run here before. If there are any, a missing or empty control file was
+// lost.
+// Source   data_dir and the store's file, before this process writes to them. Does not read the control file
+// Errors   none: an unreadable file is no trace
+// Threads  pure except for the files
 #pragma once
 
 #include <string>
@@ -13,10 +14,10 @@ namespace wattle::controller {
 
 std::vector<std::string> traces_of_before(const std::string& data_dir, const std::string& store_path);
 
-// "X, Y and 2 more are from a controller that ran here before"; empty: none is there.
+// Returns "X, Y and 2 more are from a controller that ran here before"; empty if there are no traces.
 std::string told_of(const std::vector<std::string>& traces);
 
-// A file of no bytes, as a power cut leaves it.
+// Returns whether the file exists and is empty, as after a power cut.
 bool is_emptied(const std::string& path);
 
 }  // namespace wattle::controller

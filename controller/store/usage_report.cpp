@@ -65,7 +65,7 @@ std::string UsageReporter::key_of(const PodFacts& pod) const {
   return !value ? kNone : value->empty() ? "(empty)" : std::string(*value);
 }
 
-// Of a workload of which nobody told more.
+// Key of a workload without further facts.
 std::string UsageReporter::key_of(std::int64_t kind, std::string_view name) const {
   const auto what = static_cast<WorkloadKind>(kind);
   if (what == WorkloadKind::pod) return kUnknown;
@@ -87,7 +87,7 @@ void UsageReporter::take_container(std::string_view name, const LedgerSums& sums
   if (slash == std::string_view::npos) return;
   const std::string_view uid = name.substr(0, slash), id = name.substr(slash + 1);
   const NamedPod& pod = named(uid);
-  if (pod.prefix.empty()) return;  // what it used is in its pod's
+  if (pod.prefix.empty()) return;  // its usage is in its pod's row
   const std::string_view called = kube::container_name(pod.container_ids, id);
   auto known = workloads_.find(name);
   if (known == workloads_.end()) {
@@ -100,7 +100,7 @@ void UsageReporter::take_container(std::string_view name, const LedgerSums& sums
   of_containers_[std::string(uid)].add(sums);
 }
 
-// What of each pod is no container's.
+// Subtracts the containers' usage from each pod; the rest stays.
 void UsageReporter::settle_rests() {
   for (const auto& [uid, used] : of_containers_) {
     const auto pod = workloads_.find(uid);
@@ -153,7 +153,7 @@ void UsageReporter::take(std::int64_t node, std::int64_t kind, std::string_view 
   }
   UsageRow& mine = rows_[known->second.row];
   mine.used.add(sums);
-  // A pod's waiting is of its containers together: none of them alone has it.
+  // Waiting is measured for all containers of a pod together, so it belongs to none of them.
   if (by_container && kind == static_cast<std::int64_t>(WorkloadKind::pod))
     mine.used.wait_us = mine.used.pressure_us = 0;
   mine.workloads += std::exchange(known->second.counted, true) ? 0 : 1;

@@ -1,7 +1,8 @@
-// anchor: holds the network that learns to the one that was trusted last: what came with the programs, was loaded by name or promoted.
-// Method   after every so many steps of learning one that draws its choices in the same states to the trusted one's (models/frozen/policy_anchor)
-// Errors   trust: malformed weights, and what was trusted before goes on; hold: as the trainer's
-// Threads  the trainer's
+// anchor: keeps the learned network close to the network that was trusted last: shipped, loaded by name, or promoted.
+// Method   every few training steps, a step that pulls its choices towards the trusted network's in the same states
+//          (models/frozen/policy_anchor)
+// Errors   trust: malformed weights; the previous network stays trusted. hold: those of the trainer
+// Threads  those of the trainer
 #pragma once
 
 #include <memory>
@@ -15,14 +16,14 @@ namespace wattle::controller {
 
 class Anchor {
  public:
-  // A trainer that cannot be drawn to choices (a table) is not held. every: steps; 0: never.
+  // A trainer without a policy step (a table) is not anchored. every: steps; 0: never.
   Anchor(models::QTrainer& trainer, int every)
       : trainer_(dynamic_cast<models::PolicyTrainer*>(&trainer)), every_(every) {}
   Status trust(const models::Weights& weights);
-  // Nothing is trusted any more.
+  // Removes the trusted network.
   void release() { network_.reset(); }
   bool holds() const { return trainer_ != nullptr && network_ != nullptr && every_ > 0; }
-  // A step was taken on this batch.
+  // Call after a training step on this batch.
   Status stepped(std::span<const models::Transition> batch);
 
  private:

@@ -1,5 +1,5 @@
-// make_network: the trainable network of this build.
-// Errors   unsupported: built without libtorch; else as models/torch
+// make_network: makes the trainable network of this build.
+// Errors   unsupported: built without libtorch; otherwise those of models/torch
 // Threads  any
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace wattle::controller {
 
-// A table has no use for weights of a network.
+// A table ignores `initial`.
 Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config,
                                                        const std::optional<models::Weights>& initial = std::nullopt);
 

@@ -1,5 +1,5 @@
-// replay_budget: how often placements may be learned from: kRatio times each, on average, for the outcomes that came while this counts.
-// What was learned before a restart, perhaps by a version without a bound, takes nothing away.
+// replay_budget: limits how often each placement is learned from: kRatio times on average, for the outcomes since the
+// process started. Learning before a restart does not count, because an older version may not have had this limit.
 // Units    transitions drawn from the replay
 // Errors   none
 // Threads  single owner
@@ -11,9 +11,9 @@ namespace wattle::controller {
 
 class ReplayBudget {
  public:
-  static constexpr std::uint64_t kRatio = 32;  // far more often, and chance is learned by heart
+  static constexpr std::uint64_t kRatio = 32;  // a much higher ratio overfits to chance
 
-  // `settled`: outcomes so far; a count that is lower than before began anew.
+  // `settled`: number of outcomes so far; a lower count than before is a restarted count.
   void heard(std::uint64_t settled) {
     if (known_ && settled > settled_) left_ += kRatio * (settled - settled_);
     settled_ = settled;

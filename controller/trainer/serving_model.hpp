@@ -1,5 +1,5 @@
-// serving_model: the networks that may serve: what is learned here, and the one that it is held to. The trainer puts newer ones in;
-// decisions take what is there.
+// serving_model: holds the networks that may serve: the candidate that is learned here, and the trusted baseline. The
+// trainer sets newer ones; decisions read the current ones.
 // Threads  any; a lock is held only to copy a pointer
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace wattle::controller {
 
-// Which weights they are, so that a decision of then can be told from one of now.
+// Identifies weights, so that earlier decisions can be attributed to them.
 struct ModelVersion {
-  std::string sha256;       // of the serving weights alone, as `wattle model list` has it; empty: no network
-  std::string loaded_from;  // the checkpoint that they came from unchanged; empty: learned since
-  std::string preset;       // the reward preset that they are for; empty: any
-  std::string began;        // what their learning began with: a file's or checkpoint's name; empty: the prior
-  std::string certificate;  // what a held-out judgement before it was shipped says for it; empty: there is none
+  std::string sha256;       // of the serving weights only, as in `wattle model list`; empty: no network
+  std::string loaded_from;  // the checkpoint that has the same weights; empty: changed by learning since
+  std::string preset;       // the reward preset of the network; empty: any
+  std::string began;        // start of the learning: name of a file or checkpoint; empty: the prior
+  std::string certificate;  // result of the held-out evaluation before it was shipped; empty: none
 };
 
 class ServingModel {
@@ -27,7 +27,7 @@ class ServingModel {
   struct Serving {
     Network network;
     ModelVersion version;
-    Network trusted;  // null: what is learned here is held to nothing
+    Network trusted;  // null: there is no baseline
     ModelVersion trusted_version;
   };
   Network get() const {

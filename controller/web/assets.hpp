@@ -9,7 +9,7 @@ namespace wattle::controller {
 
 struct Asset {
   std::string_view path;   // "/" or "/page/..."
-  std::string_view type;   // of its content
+  std::string_view type;   // of the content
   std::string_view etag;   // quoted
   std::string_view bytes;  // gzip
 };

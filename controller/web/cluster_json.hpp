@@ -1,4 +1,4 @@
-// cluster_json: nodes and workloads as the objects of docs/reference/api.md.
+// cluster_json: converts nodes and workloads to the objects of docs/reference/api.md.
 // Threads  pure functions
 #pragma once
 
@@ -13,7 +13,7 @@ template <class T>
 SortedJson or_null(const std::optional<T>& value) {
   return value ? SortedJson(*value) : SortedJson(nullptr);
 }
-// Not finite is unknown.
+// Returns null for a value that is not finite.
 SortedJson number(double value);
 SortedJson text_or_null(const std::string& text);
 
@@ -21,7 +21,7 @@ SortedJson node_json(const Sources& from, const std::string& name, const Node& n
 SortedJson node_details_json(const Sources& from, const std::string& name, const Node& node);
 SortedJson workload_json(const Sources& from, const std::string& node, const std::string& uid,
                          const Workload& workload);
-// With what its containers have of it.
+// Includes the usage of its containers.
 SortedJson pod_details_json(const Sources& from, const std::string& node, const std::string& uid,
                             const Workload& workload);
 SortedJson findings_json(const Node& node);

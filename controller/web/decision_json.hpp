@@ -1,4 +1,4 @@
-// decision_json: decisions as the objects of docs/reference/api.md.
+// decision_json: converts decisions to the objects of docs/reference/api.md.
 // Threads  pure functions
 #pragma once
 
@@ -8,7 +8,7 @@
 namespace wattle::controller {
 
 SortedJson decision_json(const LoggedDecision& entry);
-// With its candidates, and why the winner won.
+// Includes the candidates and the reason for the choice.
 SortedJson explained_json(const LoggedDecision& entry);
 
 }  // namespace wattle::controller

@@ -1,4 +1,4 @@
-// documents: the JSON that queries and /api/v1 answer with, as docs/reference/api.md says.
+// documents: builds the JSON answers of queries and /api/v1 as described in docs/reference/api.md.
 // Errors   malformed (argument), not_found (node, pod, document)
 // Threads  the owner of the sources
 #pragma once
@@ -16,13 +16,13 @@ namespace wattle::controller {
 
 using Arguments = std::map<std::string, std::string>;
 
-// What the controller answers with, sorted: `what-if` and what comes from the store (is_of_store) are made elsewhere.
+// Names of the documents in order. `what-if` and documents of the store (is_of_store) are made elsewhere.
 std::span<const std::string_view> document_names();
-// Which documents and routes there are, as GET /api/v1/ tells.
+// Lists documents and routes for GET /api/v1/.
 std::string index_text(const std::vector<std::string>& routes);
 Result<std::string> document(const Sources& from, const std::string& what, const Arguments& arguments);
 
-// "name: ok|lost|failed: detail (mend)" taken apart; what does not read so is a detail.
+// A finding, parsed from "name: ok|lost|failed: detail (mend)". Text in another form becomes the detail.
 struct Finding {
   std::string name, state, detail, mend;
 };

@@ -33,7 +33,7 @@ void add_watch_finding(Add& add, const WatchHealth& health) {
   }
 }
 
-// Which pods nobody asked for is known where an API server is followed alone.
+// Pods bound without an ask are known only if an API server is watched.
 template <class Add>
 void add_shim_finding(Add& add, const Sources& from) {
   if (from.shims == nullptr) return;

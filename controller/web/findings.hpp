@@ -1,4 +1,5 @@
-// findings: what the controller finds of itself: learning, store, API server, shims, keys, certificates; part of the document `doctor`.
+// findings: the controller's checks of itself: learning, store, API server, shims, keys, certificates; part of the
+// document `doctor`.
 // Threads  the owner of the sources
 #pragma once
 
@@ -11,7 +12,8 @@
 
 namespace wattle::controller {
 
-// Of each certificate that is served with, or checked against: whose, and when the first in its file ends.
+// Returns, for each certificate that is served or used for verification, its use and the end of the first one in its
+// file.
 std::vector<std::pair<std::string, Result<WallTime>>> certificate_ends(const Sources& from);
 
 // [{name, state, detail, mend}]; state is ok, lost or failed.

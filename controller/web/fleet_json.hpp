@@ -1,5 +1,5 @@
-// fleet_json: what the page shows of the whole fleet: sums, the map of nodes, curves over time.
-// Source   docs/reference/page.md says what each document has
+// fleet_json: builds the page's documents about the whole fleet: sums, the map of nodes, and time series.
+// Source   docs/reference/page.md describes each document
 // Errors   malformed (argument), not_found (no such node or pod)
 // Threads  the owner of the sources
 #pragma once
@@ -13,10 +13,10 @@
 
 namespace wattle::controller {
 
-// How many of the newest hundred decisions each made, as their `decided_by` has it.
+// Counts the newest hundred decisions by their `decided_by`.
 SortedJson decided_by_json(const DecisionLog& log);
 std::string fleet_text(const Sources& from);
-// `names`: of the nodes too, which change seldom.
+// `names`: include the nodes' names, which seldom change.
 std::string heat_text(const Sources& from, bool names);
 Result<std::string> history_text(const Sources& from, const std::map<std::string, std::string>& arguments);
 

@@ -1,6 +1,6 @@
-// gate_metrics: who is heard, plan or network, and what was learned or what it began with; and drift, as metrics.
+// gate_metrics: exports as metrics which side serves (plan or network, candidate or baseline), and drift.
 // Format   docs/reference/metrics.md
-// Errors   none; what is not known has no sample
+// Errors   none; an unknown value has no sample
 // Threads  single owner
 #pragma once
 

@@ -39,7 +39,7 @@ Result<std::size_t> count_of(const Given& given, const char* name, std::size_t l
               "a number from " + std::to_string(least) + " to " + std::to_string(most));
 }
 
-// The first of `sorts` is the usual one; by name it ascends, by a number it descends.
+// The first of `sorts` is the default. Names sort in ascending order, numbers in descending order.
 Result<Window> window_of(const Given& given, std::span<const std::string_view> sorts) {
   Window window;
   window.sort = sorts[0];
@@ -61,7 +61,7 @@ Result<Window> window_of(const Given& given, std::span<const std::string_view> s
   return window;
 }
 
-// What is sorted by: a number (none is behind all) or a text, either way; what is equal ascends by the tie.
+// Sort key: a number (no value sorts last) or a text, in either direction; equal keys ascend by `tie`.
 struct Key {
   std::optional<double> number;
   std::string text, tie;
@@ -77,7 +77,7 @@ struct Before {
   }
 };
 
-// The first offset + limit of all that are shown to it.
+// Keeps the first offset + limit of the items passed to see().
 template <class Item>
 class First {
  public:
@@ -108,7 +108,7 @@ class First {
 
 std::string dumped_item(const SortedJson& object) { return object.dump(); }
 
-// Item by item: what is made of thousands at once would keep asks waiting.
+// Serialises item by item, because thousands at once would delay asks.
 template <class Item, class Json>
 std::string listed(const Sources& from, const char* name, const First<Item>& first, std::size_t total, Json json_of) {
   std::string text = std::string("{\"") + name + "\":[";
@@ -158,7 +158,7 @@ struct PodRow {
   const Workload* workload;
 };
 
-// Pods of equal keys by UID, as ever.
+// Pods with equal keys sort by UID.
 Key pod_key(const std::string& sort, const PodRow& row, const Pod* pod, MonoTime now) {
   const std::string tie = *row.uid + '\0' + *row.node;
   const Workload& workload = *row.workload;

@@ -19,7 +19,7 @@ void Live::turn(const Sources& from, MonoTime now) {
   if (to_.listeners() == 0) return;
   const bool newcomer = to_.joined() != joined_;
   if (!newcomer && now - told_at_ < kTellEvery) return;
-  if (newcomer) {  // and they have read what there was
+  if (newcomer) {  // a new listener has read the documents before
     joined_ = to_.joined();
     decision_ = from.decider.log().entries().empty() ? 0 : from.decider.log().entries().back().decision.id;
   }

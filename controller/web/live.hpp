@@ -1,5 +1,5 @@
-// live: what the page is told as it happens, made once for all who listen, and not at all when nobody does.
-// Gives    `fleet` and `decisions` (what is new of them) each 2 s, `heat` each 4 s; all of it at once when somebody came
+// live: broadcasts updates to the page, built once for all listeners, and only if there are listeners.
+// Gives    `fleet` and `decisions` (new ones) every 2 s, `heat` every 4 s; all of them at once for a new listener
 // Threads  the owner of the sources
 #pragma once
 
@@ -19,7 +19,7 @@ class Live {
  private:
   http::Broadcast& to_;
   std::uint64_t joined_ = 0;
-  std::uint64_t decision_ = 0;  // the newest that was told
+  std::uint64_t decision_ = 0;  // id of the newest broadcast decision
   MonoTime told_at_{}, heat_at_{};
 };
 

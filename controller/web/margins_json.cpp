@@ -18,7 +18,7 @@ std::string as_percent(double share) {
   return std::to_string(static_cast<int>(share * 1000 + 0.5) / 10.0).substr(0, 4) + "%";
 }
 
-// Why the rule serves, or what lets the teacher.
+// Explains why the rule or the teacher serves.
 std::string verdict_of(const Sources& from) {
   const MarginTrial& trial = from.margins->trial();
   const auto& test = trial.test();
@@ -135,7 +135,7 @@ json prometheus_json(const PrometheusRates* traffic) {
   return {{"url", traffic->config().url}, {"queries", std::move(queries)}};
 }
 
-// Whose student is out, and whom the teacher has left to the rule for now.
+// Lists services whose student is out, or that the teacher leaves to the rule for now.
 json out_json(const MarginTeacher::Services& services) {
   json out = json::array();
   for (const auto& [name, service] : services) {

@@ -1,6 +1,6 @@
-// margins_json: the document `margins`: services whose CPU limits their nodes set, what the teacher of provisioning would do about their
-// margins beside the nodes' own rule, and what that has shown.
-// Bounds   `limit` rows, those first in which teacher and rule differ most
+// margins_json: builds the document `margins`: services whose CPU limits their nodes set, the teacher's choice of
+// margin beside the rule's, and the result of the trial.
+// Bounds   `limit` rows, those with the largest difference between teacher and rule first
 // Errors   malformed (argument), not_found (provisioning.teacher is off)
 // Threads  the owner of the sources
 #pragma once

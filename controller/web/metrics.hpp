@@ -1,5 +1,5 @@
-// metrics: the controller's numbers as Prometheus text; docs/reference/metrics.md lists each.
-// Source   the same state that documents are made from
+// metrics: exports the controller's figures as Prometheus text; docs/reference/metrics.md lists each.
+// Source   the state that documents are built from
 // Threads  the owner of the sources
 #pragma once
 

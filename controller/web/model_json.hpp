@@ -11,11 +11,11 @@
 
 namespace wattle::controller {
 
-// How learning goes, of late; absent: nothing was learned yet, or it is not told here.
+// Recent learning figures; no value if nothing was learned yet, or if they are not reported here.
 struct LearningFigures {
   std::optional<double> mean_reward, reward_centre, td_error, loss;
 };
-// `compared`: the ranking in force beside its references; empty: not told here.
+// `compared`: the ranking in force and its references; empty if not reported here.
 std::string models_text(const ModelList& list, std::span<const placement::OffPolicyEstimate> compared = {},
                         const LearningFigures& learning = {});
 

@@ -12,7 +12,7 @@ namespace {
 
 using json = SortedJson;
 constexpr std::chrono::hours kPassLasts{30 * 24};
-// Nothing from elsewhere, no script or style in the document, no text that becomes markup, in nobody's frame.
+// Permits no foreign content, no inline script or style, no text that becomes markup, and no embedding in frames.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -60,7 +60,7 @@ std::optional<http::Response> refuse_foreign(const http::Request& request) {
   return page_told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
 }
 
-// {"token": "..."}, in which every character of a long token may be escaped.
+// Size of {"token": "..."}, in which every character of a long token may be escaped.
 std::size_t most_pass_bytes(const PageParts& parts) {
   return std::max(http::kSmallestBodyBytes, parts.token ? 2 * parts.token->size() + 64 : 0);
 }
@@ -102,7 +102,7 @@ void add_page(http::Routes& routes, std::set<std::string>& open_paths, PageParts
                             most_pass_bytes(*parts), refuse_foreign};
   routes["DELETE " + pass] = [parts](const http::Request& request) { return take_pass(*parts, request); };
   const std::string change(kPageChange);
-  open_paths.insert(change);  // it asks for a token of its own
+  open_paths.insert(change);  // it requires its own token
   routes["POST " + change] = {
       [parts](const http::Request& request) { return answer_change(parts->operators, parts->change, request); },
       kMostChangeBytes, [parts](const http::Request& request) { return refuse_change(parts->operators, request); }};

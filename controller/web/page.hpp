@@ -1,8 +1,9 @@
-// page: the HTTP routes of the page: its files, who may see its data, and the stream of what happens.
-// Rules    files are public; data is not where `http.token_file` is set: the token is shown once and exchanged for a cookie that scripts
-//          cannot read and other sites cannot send. What changes something needs the header that only a script of this page can set;
-//          what changes something of the cluster needs much more (page_change.hpp)
-// Errors   none: statuses
+// page: the HTTP routes of the page: its files, access to its data, and the stream of updates.
+// Rules    files are public. Data requires a token if `http.token_file` is set: the page shows the token once and
+//          exchanges it for a cookie that scripts cannot read and other sites cannot send. A request that changes
+//          something needs a header that only a script of this page can set; a change to the cluster needs more
+//          (page_change.hpp)
+// Errors   none: HTTP statuses
 // Threads  any
 #pragma once
 
@@ -25,11 +26,11 @@ inline constexpr std::string_view kPageChange = "/page/change";
 inline constexpr std::string_view kPageLive = "/api/v1/live";
 
 struct PageParts {
-  std::optional<http::Token> token;  // nullopt: nobody is asked for one
+  std::optional<http::Token> token;  // nullopt: no token is required
   bool secure = false;               // served by TLS
   std::shared_ptr<http::Broadcast> live;
   const Clock& clock;
-  std::optional<http::Token> operators = {};  // nullopt: the page changes nothing
+  std::optional<http::Token> operators = {};  // nullopt: the page permits no changes
   MakeChange change = {};
 };
 void add_page(http::Routes& routes, std::set<std::string>& open_paths, PageParts parts);

@@ -1,4 +1,4 @@
-// page_answers: what the handlers of the page have in common.
+// page_answers: helpers shared by the page's handlers.
 // Threads  pure functions
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace wattle::controller {
 
-// A form of another site cannot set it, and a script of one is not allowed to.
+// A form of another site cannot set this header, and a script of another site may not.
 inline constexpr const char* kOwnHeader = "x-wattle";
 
 inline http::Response page_told(int status, const SortedJson& object) {

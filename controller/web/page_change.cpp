@@ -11,12 +11,12 @@ namespace {
 
 using json = SortedJson;
 
-// Where a browser says from where it asks. Without TLS, and not on loopback, it does not send the first.
+// Checks the origin that the browser reports. Browsers send Sec-Fetch-Site only with TLS or on loopback.
 bool is_of_this_origin(const http::Request& request) {
   const std::string site = page_header(request, "sec-fetch-site");
   if (!site.empty()) return site == "same-origin";
   const std::string origin = page_header(request, "origin");
-  if (origin.empty()) return true;  // no browser: nothing there sends a token by itself
+  if (origin.empty()) return true;  // not a browser: other clients do not send a token on their own
   const auto scheme = origin.find("://");
   return scheme != std::string::npos && origin.substr(scheme + 3) == page_header(request, "host");
 }
@@ -25,7 +25,7 @@ bool is_json(const std::string& content_type) {
   return parse::trim(std::string_view(content_type).substr(0, content_type.find(';'))) == "application/json";
 }
 
-// "" where the argument is as it has to be.
+// Returns "" if the argument is valid.
 std::string wrong_with(const std::string& name, const json& value) {
   if (name == "force") return value.is_boolean() ? "" : "argument force: is neither true nor false";
   if (name == "mode" || name == "cpu_wait" || name == "late" || name == "why")

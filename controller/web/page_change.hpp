@@ -1,9 +1,11 @@
-// page_change: the one request by which the page changes something: the mode, the limit of waiting.
-// Rules    the operator's token with each request, as a bearer: no cookie has it, and the token of those who look does not do. The header
-//          that only a script of this page can set; from this origin, where a browser says from which (Sec-Fetch-Site, else Origin against
-//          Host: Fetch Metadata, RFC 6454); JSON that says it is JSON, at most kMostChangeBytes, with known keys alone
-// Does     what `wattle policy set` does, by the same way: the same checks, gates, audit and errors; who is "page/ADDRESS"
-// Errors   none: statuses 400, 401, 403, 409 (a gate is closed), 413, 415, 503; all but 400, 409 and 503 are counted as refused
+// page_change: the only request that lets the page change the cluster: the mode, and the limit of waiting.
+// Rules    requires the operator's token with each request, as a bearer token; cookies and the viewers' token are not
+//          accepted. Requires the header that only a script of this page can set, and this origin if the browser
+//          reports one (Sec-Fetch-Site, otherwise Origin against Host: Fetch Metadata, RFC 6454). The body is JSON with
+//          a JSON content type, at most kMostChangeBytes, with known keys only
+// Does     the same as `wattle policy set`, with the same checks, gates, audit and errors; the author is "page/ADDRESS"
+// Errors   none: statuses 400, 401, 403, 409 (a gate is closed), 413, 415, 503; all but 400, 409 and 503 count as
+//          refused
 // Threads  any
 #pragma once
 
@@ -20,11 +22,12 @@ namespace wattle::controller {
 
 inline constexpr std::size_t kMostChangeBytes = 4096;
 
-// Arguments of policy-set, and who asks; gives the document `policy` afterwards.
+// Takes the arguments of policy-set and the author; returns the document `policy` after the change.
 using MakeChange =
     std::function<Result<std::string>(const std::map<std::string, std::string>& arguments, const std::string& who)>;
 
-// The refusal that a request's header decides, before its body is read; nullopt: it passes. `operators` absent: no request does.
+// Returns the refusal that the request's headers require, before the body is read; nullopt if it passes. Without
+// `operators` all requests are refused.
 std::optional<http::Response> refuse_change(const std::optional<http::Token>& operators, const http::Request& request);
 http::Response answer_change(const std::optional<http::Token>& operators, const MakeChange& make,
                              const http::Request& request);

@@ -16,7 +16,7 @@ using json = SortedJson;
 using Workloads = std::map<std::string, RequestWorkload>;
 
 constexpr double kSecondsPerDay = 86'400;
-constexpr std::size_t kMostMeant = 5;  // of workloads that a name could mean
+constexpr std::size_t kMostMeant = 5;  // workloads that an ambiguous name lists
 
 std::string_view level_word(ProvisionLevel level) { return level == ProvisionLevel::requests ? "requests" : "suggest"; }
 
@@ -111,7 +111,7 @@ json totals_json(const RequestTotals& totals) {
           {"resizes", resizes_json(totals.resizes)}};
 }
 
-// Whole, and with pods' UIDs: for who sets requests.
+// Lists all workloads of a namespace with their pods' UIDs, for the client that sets requests.
 json of_namespace(const Sources& from, const std::string& name_space) {
   const RequestBook& book = *from.requests;
   json list = json::array();
@@ -139,7 +139,7 @@ Result<Workloads::const_iterator> named_workload(const Workloads& workloads, con
               "name it in full");
 }
 
-// Of `only`: those for whom another request is suggested, or whose replicas are looked at.
+// Filters by `only`: workloads with a differing suggestion, or with a replica suggestion.
 bool wanted(const Sources& from, const std::string& only, const std::string& key, const RequestWorkload& of) {
   if (only == "suggested") return differs(of);
   return only.empty() || (from.replicas != nullptr && from.replicas->state_of(key, of) != ReplicaState::none);
@@ -177,7 +177,7 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   for (auto at = workloads.begin(); at != workloads.end(); ++at)
     if (at->second.pods > 0 && wanted(from, only_text, at->first, at->second)) rows.push_back(at);
   const auto weight = [](const Freed& freed) {
-    constexpr double kBytesPerCore = 4.0 * (1 << 30);  // about what servers have
+    constexpr double kBytesPerCore = 4.0 * (1 << 30);  // roughly the ratio of servers
     return std::abs(freed.cpu_cores) + std::abs(freed.memory_bytes) / kBytesPerCore;
   };
   std::stable_sort(rows.begin(), rows.end(),

@@ -1,5 +1,6 @@
-// provision_json: the document `provision`: what workloads request, need and should request, and what that would free.
-// Bounds   `limit` rows, those that would free or take most first; all in the totals
+// provision_json: builds the document `provision`: requests, needs and suggested requests of workloads, and the
+// resources that they would free.
+// Bounds   `limit` rows, those that would free or add most first; the totals include all
 // Errors   malformed (argument), not_found (workload; provisioning.level is off)
 // Threads  the owner of the sources
 #pragma once
@@ -12,8 +13,8 @@
 
 namespace wattle::controller {
 
-// `workload`: that one, as NAMESPACE/KIND/NAME, or any end of it that one workload alone has. `only`: "suggested", those with another
-// request than they have. `limit`.
+// `workload`: that workload, as NAMESPACE/KIND/NAME or an unambiguous end of it. `only`: "suggested": workloads whose
+// suggestion differs from their request. `limit`.
 Result<std::string> provision_text(const Sources& from, const std::map<std::string, std::string>& arguments);
 void add_provision(Families& families, const Sources& from);
 

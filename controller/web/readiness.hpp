@@ -1,6 +1,6 @@
-// readiness: whether the controller can do its work now: the store takes records, and the state is warm.
-// Rules    warm: the first lists of an API server that is followed are there, and half of the nodes that the store knows have been
-//          heard again; nodes that do not come back within kWarmUp are not waited for
+// readiness: reports whether the controller can work now: the store takes records, and the state is warm.
+// Rules    warm: the first lists of a watched API server have arrived, and half of the nodes in the store have reported
+//          again; waits at most kWarmUp for nodes
 // Threads  the owner of the sources
 #pragma once
 
@@ -14,7 +14,7 @@ inline constexpr Duration kWarmUp = std::chrono::seconds(30);
 
 struct Readiness {
   bool ready = false;
-  std::string text;  // a line for each part
+  std::string text;  // one line per part
 };
 Readiness readiness(const Sources& from);
 

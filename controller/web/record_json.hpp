@@ -1,9 +1,11 @@
-// record_json: the document `record`: what a cluster has lived through, so that its days can be played again (`wattle-sim improve`).
-// Parts    of=nodes: what nodes are, and their curves as they are known now; of=pods: who came when, asked for what, lived how long and used
-//          how much; of=hours: what nodes drew
-// Pages    pods and hours: `next` is the argument `after` of the page behind; null: there is none
-// Bounds   kMostRecordRows rows a page
-// Errors   malformed (arguments), not_found (no store, or store.usage.max_bytes is 0), unavailable, and the database's
+// record_json: builds the document `record`: the history of a cluster, so that `wattle-sim improve` can replay its
+// days.
+// Parts    of=nodes: nodes and their current curves; of=pods: arrival, request, lifetime and usage of pods; of=hours:
+//          energy of nodes
+// Pages    pods and hours: `next` is the argument `after` of the following page; null on the last page
+// Bounds   kMostRecordRows rows per page
+// Errors   malformed (arguments), not_found (no store, or store.usage.max_bytes is 0), unavailable, and those of the
+//          database
 // Threads  record_text: the thread that owns the file; record_nodes_text: the owner of the sources; the others any
 #pragma once
 
@@ -21,13 +23,13 @@ namespace wattle::controller {
 inline constexpr std::size_t kMostRecordRows = 2000;
 
 struct RecordQuery {
-  bool pods = true;  // else hours
+  bool pods = true;  // otherwise hours
   std::int64_t since_s = 0, now_s = 0;
   std::string after_uid;
   std::int64_t after_slot_s = 0, after_node = 0;
 };
 
-// Whether a document is one of these that the store's thread makes.
+// Returns true for a `record` document that the store's thread builds.
 bool is_record(const std::string& what, const std::map<std::string, std::string>& arguments);
 Result<RecordQuery> parse_record(const std::map<std::string, std::string>& arguments, WallTime now);
 Result<std::string> record_text(StoreFile& file, const RecordQuery& query);

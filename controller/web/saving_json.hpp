@@ -1,4 +1,4 @@
-// saving_json: what acting would save, modelled, as documents tell it.
+// saving_json: converts the modelled saving of acting to JSON.
 // Format   docs/reference/api.md, policy
 // Errors   none
 // Threads  pure function
@@ -10,7 +10,7 @@
 
 namespace wattle::controller {
 
-// Null: it acts, or nothing is decided. `calibration` absent: no canary has measured enough.
+// `saving` null: decisions act, or there are none. `calibration` without a value: no canary has measured enough.
 SortedJson modelled_json(const placement::ModelledSaving* saving, const std::optional<Calibration>& calibration);
 
 }  // namespace wattle::controller

@@ -1,6 +1,6 @@
-// saving_metrics: what a canary measured and what shadow models, as metrics.
+// saving_metrics: exports the measured effect of canaries and the modelled saving of shadow mode as metrics.
 // Format   docs/reference/metrics.md
-// Errors   none; what is not known has no sample
+// Errors   none; an unknown value has no sample
 // Threads  single owner
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace wattle::controller {
 
-// `modelled`: null where nothing is. `calibration` absent: no canary has measured enough.
+// `modelled` null: there is no model now. `calibration` without a value: no canary has measured enough.
 void add_saving(Families& families, const EffectEstimate& saving, const placement::ModelledSaving* modelled,
                 const std::optional<Calibration>& calibration);
 

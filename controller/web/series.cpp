@@ -23,7 +23,7 @@ void add(std::optional<double>& sum, const std::optional<double>& value) {
   if (value) sum = sum.value_or(0.0) + *value;
 }
 
-// Those that are not in `there` any more.
+// Removes series that are no longer in `there`.
 template <class There>
 void forget(std::unordered_map<std::string, Ring>& rings, There there) {
   std::erase_if(rings, [&](const auto& item) { return !there(item.first); });
@@ -50,7 +50,7 @@ NodeGlance glance(const Sources& from, const std::string& name, const Node& node
   out.masked = node.deleted || (node.kube != nullptr && (node.kube->cordoned || !node.kube->ready));
   out.full = view.starts >= from.decider.options().mask.start_cap.of(view.allocatable.cpu_cores);
   out.estimated = node.values.energy_source == EnergySource::estimated;
-  if (out.silent) return out;  // what it said last is not how it is
+  if (out.silent) return out;  // its last values are outdated
   out.power_w = node.power_w;
   const double cores = node.values.cpu_cores.value_or(node.hello.cpu_cores);
   if (node.values.cpu_used_cores && cores > 0) out.use_ratio = *node.values.cpu_used_cores / cores;

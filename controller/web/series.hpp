@@ -1,8 +1,8 @@
-// series: what the page's curves are drawn from: a bounded past of the fleet, of its nodes and of its pods.
-// Bounds   the fleet 1 h in steps of 5 s and 24 h in steps of 60 s; a node 1 h and a pod 30 min in steps of 20 s; kMaxSeriesPods pods,
-//          who was there first. 2.9 KB a node, 0.7 KB a pod
-// Units    in the names of values; NaN where nothing is known, which documents tell as null
-// Errors   none. A process that begins has no past
+// series: keeps a bounded history of the fleet, its nodes and its pods for the page's charts.
+// Bounds   the fleet 1 h in steps of 5 s and 24 h in steps of 60 s; a node 1 h and a pod 30 min in steps of 20 s;
+//          kMaxSeriesPods pods, the first to appear. 2.9 KB per node, 0.7 KB per pod
+// Units    in the names of values; NaN if unknown, which documents show as null
+// Errors   none. The history is empty after a restart
 // Threads  single owner
 #pragma once
 
@@ -24,7 +24,7 @@ struct Node;
 
 inline constexpr std::size_t kMaxSeriesPods = 20'000;
 
-// Rows of a few values, the newest `capacity` of them.
+// Ring buffer for the newest `capacity` rows of a few values.
 class Ring {
  public:
   Ring(std::size_t width, std::size_t capacity) : width_(width), capacity_(capacity) {}
@@ -37,20 +37,20 @@ class Ring {
   std::vector<float> values_;
 };
 
-// Watts apart by whether they were measured.
+// Measured and estimated watts are kept separate.
 struct FleetSums {
   std::optional<double> measured_w, estimated_w, cpu_used_cores, cpu_cores;
   std::uint64_t nodes = 0, silent = 0, masked = 0, measured = 0, estimated = 0, pods = 0;
 };
 FleetSums fleet_sums(const Sources& from);
 
-// What a list, a map of the fleet and a series show of a node.
+// The values of a node that lists, the fleet map and series show.
 struct NodeGlance {
   std::optional<double> power_w, use_ratio, pressure_ratio, latency_ms;
-  bool silent = false;     // not connected, or its telemetry is stale: decisions leave it out
+  bool silent = false;     // not connected, or its telemetry is stale: decisions ignore it
   bool masked = false;     // cordoned, not ready or deleted
   bool full = false;       // at its start cap
-  bool estimated = false;  // its watts are no measurement
+  bool estimated = false;  // its power is estimated
 };
 NodeGlance glance(const Sources& from, const std::string& name, const Node& node);
 
@@ -60,11 +60,11 @@ class Series {
   static constexpr std::array<std::string_view, 4> kNode{"power_w", "use_ratio", "pressure_ratio", "latency_ms"};
   static constexpr std::array<std::string_view, 2> kPod{"power_w", "cpu_cores"};
 
-  // Called more often than the shortest step; what is not due is left.
+  // Adds the samples that are due. Call more often than the shortest step.
   void sample(const Sources& from);
 
   struct Past {
-    const Ring* ring = nullptr;  // null: none is kept
+    const Ring* ring = nullptr;  // null: no history
     std::span<const std::string_view> names;
     Duration step{};
     WallTime end{};  // of the newest row
@@ -77,7 +77,7 @@ class Series {
   void sample_parts(const Sources& from);
 
   Ring hour_{kFleet.size(), 720}, day_{kFleet.size(), 1440};
-  std::array<double, kFleet.size()> sums_{};  // of the step of a minute that goes on
+  std::array<double, kFleet.size()> sums_{};  // of the current minute
   std::array<std::uint64_t, kFleet.size()> counts_{};
   std::unordered_map<std::string, Ring> nodes_, pods_;
   std::optional<MonoTime> hour_at_, day_at_, parts_at_;

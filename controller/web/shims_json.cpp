@@ -11,7 +11,7 @@ using json = SortedJson;
 
 namespace {
 
-// From so many on a share says something.
+// Minimum number of pods for a meaningful share.
 constexpr std::uint64_t kPodsThatTell = 10;
 constexpr double kManyUnasked_ratio = 0.5;
 

@@ -1,4 +1,4 @@
-// shims_json: who asks for placements, who does not, and what answers leave out, as documents show it.
+// shims_json: reports which shims ask for placements, which do not, and what is withheld.
 // Threads  the owner of the sources
 #pragma once
 
@@ -19,7 +19,7 @@ ShimsJudged judge_shims(const Shims& shims, MonoTime now);
 // docs/reference/api.md, status
 SortedJson asks_json(const Sources& from);
 SortedJson shims_json(const Sources& from);
-// [{what, why}]: what could be said of a placement, and is not.
+// Lists [{what, why}]: the scores, network or promotion that are withheld.
 SortedJson withheld_json(const Sources& from);
 
 }  // namespace wattle::controller

@@ -1,4 +1,4 @@
-// sources: what documents and metrics are made from, on the thread that owns it.
+// sources: read-only access to the controller's state for documents and metrics, on the thread that owns it.
 // Threads  the owner's
 #pragma once
 
@@ -47,24 +47,24 @@ struct Sources {
   const transport::RefusalCounts* refusals = nullptr;
   const http::RefusalCounts* http_refusals = nullptr;
   std::uint64_t revoked_keys = 0;
-  const EnrolCounts* enrol = nullptr;  // null: nobody enrols
+  const EnrolCounts* enrol = nullptr;  // null: enrolment is off
   const http::RefusalCounts* enrol_refusals = nullptr;
-  const Store* store = nullptr;                 // null: nothing outlives the process
+  const Store* store = nullptr;                 // null: there is no store
   const RolloutManager* rollout = nullptr;      // null: only in tests
-  const Watch* watch = nullptr;                 // null: no API server is followed
+  const Watch* watch = nullptr;                 // null: no API server is watched
   const transport::AllowFile* allow = nullptr;  // null: only in tests
   const Shims* shims = nullptr;                 // null: only in tests
-  const RoleFigures* roles = nullptr;           // null: only in tests, as the next
+  const RoleFigures* roles = nullptr;           // null: only in tests, as is the next
   const std::function<void()>* breathe = nullptr;
-  const Series* series = nullptr;         // null: no past is kept
-  const http::Broadcast* live = nullptr;  // null: nobody can listen
+  const Series* series = nullptr;         // null: no history is kept
+  const http::Broadcast* live = nullptr;  // null: there is no live stream
   const RequestBook* requests = nullptr;  // null: provisioning.level is off
   const MarginTeacher* margins = nullptr;
-  const PrometheusRates* traffic = nullptr;  // null: nobody but nodes tells rates and latencies
+  const PrometheusRates* traffic = nullptr;  // null: only nodes report rates and latencies
   const ReplicaBook* replicas = nullptr;     // null: provisioning.replicas is off
   WaitingBytes waiting_bytes{};
 
-  // Called now and then by who makes something long: the loop answers asks meanwhile.
+  // Call periodically while building a long document, so that the loop answers asks meanwhile.
   void let_asks_in(std::size_t done) const {
     constexpr std::size_t kEvery = 32;
     if (breathe != nullptr && done % kEvery == 0) (*breathe)();

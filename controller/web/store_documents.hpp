@@ -1,7 +1,7 @@
-// store_documents: the documents that the store's thread makes of its file: `report`, `record` of pods and hours, and
-//          `decisions` with the argument `since`.
-// Errors   malformed (arguments), not_found (no store, or it keeps none of that), unavailable (the writer stops or is busy), and the
-//          database's
+// store_documents: the documents that the store's thread builds from its file: `report`, `record` of pods and hours,
+// and `decisions` with the argument `since`.
+// Errors   malformed (arguments), not_found (no store, or it does not keep these rows), unavailable (the writer stops
+//          or is busy), and those of the database
 // Threads  any
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace wattle::controller {
 
 bool is_of_store(const std::string& what, const std::map<std::string, std::string>& arguments);
-// One of these. Who asks waits for as long as he likes. `store` null: there is none.
+// Starts one of these documents; the caller chooses how long to wait. `store` null: not_found.
 Result<std::future<Result<std::string>>> ask_store(Store* store, const std::string& what,
                                                    const std::map<std::string, std::string>& arguments, WallTime now);
 

@@ -1,6 +1,8 @@
-// usage_json: the document `report`: what namespaces, owners, nodes, values of a label or containers used in a span of time.
-// Bounds   kMostHistory rows a document, those that drew most; what the others used is in one sum
-// Errors   malformed (arguments), not_found (no store, or store.usage.max_bytes is 0), unavailable, and the database's
+// usage_json: builds the document `report`: usage of namespaces, owners, nodes, label values or containers in a time
+// span.
+// Bounds   kMostHistory rows per document, those with the most energy; the usage of the others is one sum
+// Errors   malformed (arguments), not_found (no store, or store.usage.max_bytes is 0), unavailable, and those of the
+//          database
 // Threads  report_text: the thread that owns the file; the others any
 #pragma once
 
@@ -20,11 +22,11 @@ struct ReportQuery {
   std::int64_t until_s = 0;
 };
 
-// `by`: namespace (as if nothing is said), owner, node, label with the argument `label`, container, of one pod with the argument
-// `pod`; `since`: a span of time, 7d if nothing is said; `limit`.
+// `by`: namespace (default), owner, node, label with the argument `label`, or container, for one pod with the argument
+// `pod`; `since`: a time span, 7d by default; `limit`.
 Result<ReportQuery> parse_report(const std::map<std::string, std::string>& arguments, WallTime now);
 Result<std::string> report_text(StoreFile& file, const ReportQuery& query);
-// Has the store's thread make it. `store` null: there is none.
+// Runs the report on the store's thread. `store` null: not_found.
 Result<std::future<Result<std::string>>> ask_report(Store* store, const std::map<std::string, std::string>& arguments,
                                                     WallTime now);
 

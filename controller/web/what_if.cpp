@@ -26,7 +26,7 @@ bool of_reward(const std::string& name) {
          name.starts_with("weight.");
 }
 
-// One way to ask for it.
+// A variant of the request.
 struct Question {
   placement::PodSpec pod;
   std::vector<std::string> candidates;
@@ -43,7 +43,7 @@ Result<double> amount(const Given& arguments, const char* name, double otherwise
   return *value;
 }
 
-// What the pod asked for; of a decision of before a restart that is known while the pod runs.
+// Returns the pod's request; for a decision from before a restart it is known only while the pod runs.
 Result<placement::PodSpec> asked_for(const Sources& from, const LoggedDecision& entry) {
   if (entry.asked) return *entry.asked;
   if (const Pod* pod = from.state.pod(entry.decision.pod_uid); pod != nullptr) return pod->spec;
@@ -138,7 +138,7 @@ Result<std::string> what_if_text(const Sources& from, Decider& decider, const Gi
     return answer_json(decider.what_if(question.pod, question.candidates, question.reward), question, limit);
   };
   told["as_is"] = answer(as_is);
-  from.let_asks_in(0);  // which may push the decision out of the log
+  from.let_asks_in(0);  // may remove the decision from the log
   told["otherwise"] = answer(otherwise);
   return json{{"what_if", std::move(told)}}.dump();
 }

@@ -1,8 +1,9 @@
-// what_if: one decision asked again, as the cluster is now: as it was asked for, and with other rewards, another size or without some nodes.
-// Both answers are of the same moment, so that what differs between them is what was asked for and nothing else.
-// Rules    nothing is recorded, expected or learned; a pod that runs is thought away from where it does. The candidates are the decision's
-// Bounds   two decisions, asks that wait are answered between them; `limit` candidates of each are told
-// Errors   malformed and out_of_range (argument), not_found (decision, node, what the pod asked for)
+// what_if: repeats one decision on the current cluster, as requested and with other rewards, another size or without
+// some nodes. Both answers are for the same moment, so that they differ only by the requested change.
+// Rules    does not record, expect or learn anything; the load of a running pod is removed from its node. The
+//          candidates are those of the decision
+// Bounds   two decisions, with waiting asks answered in between; `limit` candidates of each are reported
+// Errors   malformed and out_of_range (argument), not_found (decision, node, the pod's request)
 // Threads  the owner of the sources
 #pragma once
 
@@ -14,7 +15,8 @@
 
 namespace wattle::controller {
 
-// Arguments: pod; any of cpu and memory (Kubernetes quantities), without (names between commas) and the rewards' of policy-set; limit.
+// Arguments: pod; optionally cpu and memory (Kubernetes quantities), without (comma-separated names) and the reward
+// arguments of policy-set; limit.
 Result<std::string> what_if_text(const Sources& from, Decider& decider,
                                  const std::map<std::string, std::string>& arguments);
 
