@@ -1,4 +1,4 @@
-// enrol: requests the controller to allow this agent's key, over HTTPS, with a token from a file.
+// enrol: asks the controller to allow this agent's key, over HTTPS, with a token from a file.
 // Source   docs/reference/api.md, "Enrolment"; reads the token for each attempt, so that a projected one may be renewed
 // Gives    the controller's public keys, written to `server_key_file`
 // Errors   not_found and denied (token, authority), unavailable and timeout (no answer), denied and conflict (refused
