@@ -150,7 +150,7 @@ std::string processor_of(const Roots& roots) {
   return model && !model->name.empty() ? model->name : "unknown processor";
 }
 
-// Returns only the numbers: a suffix of a distribution or a person may contain a name.
+// Returns only the numbers: a suffix added by a distribution or a person may contain a name.
 std::string kernel_version() {
   utsname about{};
   if (::uname(&about) != 0) return "unknown";

@@ -1,4 +1,4 @@
-// app: the command line of wattle-agent: run, sample, doctor.
+// app: runs the command line of wattle-agent: run, sample, doctor.
 // Gives    exit code 0 success, 1 failure (reported on stderr), 2 wrong usage
 // Threads  single owner
 #pragma once

@@ -1,8 +1,8 @@
-// enrol: requests the controller to allow this agent's key, over HTTPS, with a token from a file.
+// enrol: asks the controller to allow this agent's key, over HTTPS, with a token from a file.
 // Source   docs/reference/api.md, "Enrolment"; reads the token for each attempt, so that a projected one may be renewed
 // Gives    the controller's public keys, written to `server_key_file`
 // Errors   not_found and denied (token, authority), unavailable and timeout (no answer), denied and conflict (refused
-//          by the controller, with its mend). An Enroller logs each at most once a minute and retries: after 1 s, then
+//          by the controller, with a fix). An Enroller logs each at most once a minute and retries: after 1 s, then
 //          at intervals up to half a minute without an answer, and up to five minutes after a refusal
 // Threads  enrol_once() blocks for up to some seconds; an Enroller has its own thread, and its functions have a single
 //          caller

@@ -31,7 +31,7 @@ inline Finding usable(std::string source, std::string why, bool optional = true)
 inline Finding absent(std::string source, const Error& error) {
   return {std::move(source), false, true, error.subject + ": " + error.what, "", true};
 }
-// Uses the error's own mend unless one is given.
+// Uses the fix in the error unless `mend` is given.
 Finding lost(std::string source, const Error& error, bool optional = true, std::string mend = {});
 
 }  // namespace wattle::agent

@@ -2,8 +2,8 @@
 // last. `tar tf` lists it.
 // Format   POSIX.1-1988 "ustar", plain files only; members manifest.json, the files in its order, manifest.sha256
 // Rules    names are relative, at most 100 of letters, digits, ".", "_", "-", "/", without ".." and without parts
-//          that are empty or "."; no two members have one name, and none has the name of another's folder
-//          a changed byte anywhere is refused
+//          that are empty or "."; no two members have one name, and none has the name of another's
+//          folder. A changed byte anywhere is refused
 // Errors   name the archive: malformed (damaged, truncated, not an archive), unsupported (of a newer version), those of
 //          the disk
 // Threads  single owner; parse_member() is pure

@@ -3,7 +3,6 @@
 // Rules    each belongs to root or to this process's user; one that others may write to is sticky, like /tmp; the
 //          folder itself, if it exists, is a directory of this user, and not a link
 // Errors   denied: names the part that breaks a rule, and the fix; io
-// Errors   denied: names the part that breaks a rule, and the fix; io
 // Threads  any
 #pragma once
 

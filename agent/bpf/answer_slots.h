@@ -5,8 +5,8 @@
 #define WATTLE_ANSWER_WORKLOADS 32
 #define WATTLE_ANSWER_ANCESTORS 8 /* levels above a socket's cgroup that are searched for its workload */
 
-/* Logarithmic buckets: eight per octave, from 2^13 ns (8 us) to 2^37 ns (137 s). The first and the last one also hold
- * shorter and longer times. */
+/* Logarithmic buckets: eight per octave, from 2^13 ns (8 us) to 2^37 ns (137 s). The first and the last bucket also
+ * count shorter and longer times. */
 #define WATTLE_ANSWER_FIRST_BIT 13
 #define WATTLE_ANSWER_OCTAVES 24
 #define WATTLE_ANSWER_PARTS 8

@@ -1,7 +1,7 @@
 /* answers: measures the answer times of connections that a workload accepted: from the first byte received while no
  * answer is pending to the first byte sent.
- * Source   sock_ops at the root cgroup: PASSIVE_ESTABLISHED_CB, once per connection. cgroup_skb at the root cgroup, both
- *          directions: each TCP segment; segments with payload on followed connections are examined
+ * Source   sock_ops at the root cgroup: PASSIVE_ESTABLISHED_CB, once per connection. cgroup_skb at the root cgroup,
+ *          both directions: each TCP segment; segments with payload on followed connections are examined
  * Gives    per followed workload a count, the number over its target, the number of guesses, a histogram
  * Guesses  a connection that begins with TLS (the handshake counts, and records hide their content) or HTTP/2 may carry
  *          several requests at once: the time is that from the oldest pending request to the next byte sent. The same

@@ -1,6 +1,6 @@
 /* cgroup_lifecycle: reports removed cgroups of v2 by id, parent and name.
- * Source   tp_btf/cgroup_rmdir (include/trace/events/cgroup.h), which runs after a removal has succeeded, children before
- *          parents. New cgroups need no event, because the next walk of the tree finds them
+ * Source   tp_btf/cgroup_rmdir (include/trace/events/cgroup.h), which runs after a removal has succeeded, children
+ *          before parents. New cgroups need no event, because the next walk of the tree finds them
  * Errors   a removal without room in the ring is counted */
 #include <linux/bpf.h>
 #include <stddef.h>

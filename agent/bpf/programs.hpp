@@ -1,5 +1,5 @@
 // programs: opens, sizes, loads and attaches our BPF programs through libbpf; keeps only descriptors and mappings.
-// Errors   one Result per program, with its mend; the agent continues without it
+// Errors   one Result per program, with the fix; the agent continues without it
 // Threads  single owner
 #pragma once
 

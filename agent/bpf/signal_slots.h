@@ -26,8 +26,8 @@ struct wattle_counters {
   unsigned long long block_ns, blocks;      /* first package only */
 };
 
-/* The running task of a CPU, and its start by the monotonic clock (up to a tick of the kernel early). `in_at_ns` is 0 if
- * idle, and while the other members are being written. */
+/* The running task of a CPU, and its start by the monotonic clock (up to a tick of the kernel early). `in_at_ns` is 0
+ * if idle, and while the other members are being written. */
 struct wattle_cpu {
   unsigned long long in_at_ns;
   unsigned int slot;

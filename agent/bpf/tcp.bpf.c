@@ -1,6 +1,6 @@
 /* tcp: sums smoothed round trip times to peers outside the cluster, per cgroup of the socket.
- * Source   sock_ops at the root cgroup: RTT_CB, about once per round trip, on connections established after the attachment.
- *          bpf_sock_ops.srtt_us is the kernel's value, in eighths of a microsecond (tcp_sock.srtt_us)
+ * Source   sock_ops at the root cgroup: RTT_CB, about once per round trip, on connections established after the
+ *          attachment. bpf_sock_ops.srtt_us is the kernel's value, in eighths of a microsecond (tcp_sock.srtt_us)
  * Gives    sum and count; excludes loopback and the agent's list of networks */
 #include "agent/bpf/slots.bpf.h"
 

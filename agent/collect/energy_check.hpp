@@ -1,8 +1,7 @@
 // Checks the reading of every energy source over one interval and withholds values that cannot be energy.
 // Rules    still      a package, its cores or its DRAM counts nothing for 2 s in which the CPUs worked for a
-//          core-second.
-//                     Until then a reading of 0 is a lower bound. The counter is trusted again after it has changed in
-//                     kReturnAfter intervals
+//                     core-second. Until then a reading of 0 is a lower bound. The counter is trusted again after it
+//                     has changed in kReturnAfter intervals
 //          backwards  the counter fell and did not wrap; found by the source (DomainEnergy::fault)
 //          jump       above the possible power; found by the source, or here by the maximum for that kind of part
 //          disagrees  two sources of one kind differ by more than a factor of two and 5 W, or packages exceed the meter

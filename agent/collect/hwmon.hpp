@@ -30,7 +30,7 @@ namespace wattle::agent {
 
 inline constexpr Duration kMaxPowerInterval = std::chrono::seconds(10);
 
-// What a sensor measures, from its chip's name, its file and its label. No value if unknown, or if it is a part of
+// Identifies a sensor by its chip's name, its file and its label. No value if unknown, or if it is a part of
 // another one.
 struct HwmonSensor {
   EnergyKind kind = EnergyKind::other;

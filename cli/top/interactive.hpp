@@ -10,7 +10,7 @@
 
 namespace wattle::cli::top {
 
-// Returns whether standard input and output are a terminal, and no document is requested.
+// Returns whether the terminal has a screen and a keyboard, and neither --watch, --once nor a document is requested.
 bool is_interactive(const Invocation& invocation);
 Result<int> interact(const Invocation& invocation, Controller& controller, const StopKeys& stop);
 

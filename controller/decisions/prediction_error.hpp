@@ -4,7 +4,6 @@
 // Gives    the standard deviation of the last kKept errors: for one node from kLeastOfNode errors on, otherwise for all
 //          nodes from kLeast on. It includes model errors and measurement noise, and is not a bound on the mean
 // Bounds   kKept errors overall and for each of kMaxNodes nodes
-// Bounds   kKept for all, and for each of kMaxNodes nodes
 // Threads  single owner
 #pragma once
 

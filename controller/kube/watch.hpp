@@ -50,7 +50,7 @@ class Watch {
  private:
   kube::Copy<kube::Node> nodes_;
   kube::Copy<kube::Pod> pods_;
-  kube::Mirror node_mirror_, pod_mirror_;  // declared last: they fill the copies, so they are destroyed first
+  kube::Mirror node_mirror_, pod_mirror_;  // they fill the copies, so they are destroyed before these
   std::unique_ptr<Autoscalers> autoscalers_;
 };
 

@@ -9,6 +9,7 @@
 // Learns   from the action taken and its cost: margin_learner
 // Bounds   kMostSteeredServices; a service without a report for ten minutes is forgotten
 // Units    cores, shares, seconds of the wall clock; costs as in models/provision/service_cost.hpp
+// Errors   none
 // Threads  single owner
 #pragma once
 

@@ -2,7 +2,7 @@
 // Source   GET or POST /api/v1/query (https://prometheus.io/docs/prometheus/latest/querying/api/): an instant vector.
 //          The label `workload` names a service or VM as agents do, with the label `node` on one node only. With the
 //          label `namespace` it is the owner of pods, the part after the slash in `wattle provision list`
-// Skipped  and counted: values that are not finite (for example without requests) or out of range, series without label
+// Skips    and counts: values that are not finite (for example without requests) or out of range, series without label
 //          `workload`, and all series of a repeated key
 // Errors   malformed: another shape, or more than kMostSeries; unavailable: Prometheus' own error, with its message
 // Threads  pure

@@ -4,7 +4,7 @@
 //          and late shares of a TrafficSource; the owner of the number of replicas (Autoscalers)
 // Gives    a suggestion each minute (placement/replica_rule) for Deployments, ReplicaSets and StatefulSets. No
 //          suggestion if an autoscaler owns the number, or if the owner is unknown. Never fewer replicas than now,
-//          unless all pods permit to shrink
+//          unless all pods permit shrinking
 // Usage    pods without a report in the minute, or on nodes without agents, are assumed to use as much as the others.
 //          With reports for less than half of the pods the usage is unknown. A pod without a node is a replica without
 //          usage

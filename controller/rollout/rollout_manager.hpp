@@ -59,6 +59,7 @@ class RolloutManager {
   SortedJson document() const;
   // Copies the control file; no value if there is none, so that changes are lost at exit.
   Result<std::optional<sqlite::Copy>> copy_to(const std::string& path);
+  // Records an action that does not change the spec. A failed write is logged.
   void audit(const std::string& who, const std::string& what, const std::string& why);
 
   // Handles a monitor's finding. `acting`: the cause has acted; otherwise a rollback is not needed, which is noted.

@@ -3,7 +3,6 @@
 // Law      rows, idle, unattributed and missing of all nodes add up to the nodes' energy, for measured and estimated
 //          energy separately. Missing is 0 unless parts of a sample were lost. Rows of a pod's containers and its rest
 //          add up to the pod's usage
-//          unless parts of a sample never came. Rows of a pod's containers and its rest add up to what the pod used
 // Units    as usage_table.hpp
 // Threads  values; UsageReporter: single owner
 #pragma once

@@ -1,4 +1,4 @@
-// shims_json: reports which shims ask for placements, which do not, and what is withheld.
+// shims_json: builds the documents about shims: which of them send asks, which do not, and what is withheld.
 // Threads  the owner of the sources
 #pragma once
 
