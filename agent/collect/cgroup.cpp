@@ -45,7 +45,6 @@ void CgroupCollector::read(CgroupReadings& out, const Clock& clock, double cores
   CgroupNode& top = tree_.top();
   out.total_usage_us = top.usage_us;
   out.total_usage_delta_us = top.usage_delta_us;
-  for (const DeadRoot& root : tree_.unrooted()) tell_ended(root);
   tell_dead(top);
   for (const ShortLived& root : short_) tell_short(root);
   out.workloads.resize(used_);
@@ -112,8 +111,11 @@ void CgroupCollector::read_swept() {
     take_throttled(*order[i], throttles ? std::optional(records_[i].throttled_ns / 1000) : std::nullopt);
   }
   settle(tree_.top());
+  // Inner roots are read before the roots that hold them; in `order` parents come first.
   for (std::size_t i = 1; i < order.size(); ++i)
-    if (order[i] != nullptr && order[i]->is_root) read_root(*order[i], &records_[i]);
+    if (order[i] != nullptr && order[i]->is_root && !order[i]->open) read_root(*order[i], &records_[i]);
+  for (std::size_t i = order.size(); i-- > 1;)
+    if (order[i] != nullptr && order[i]->is_root && order[i]->open) read_root(*order[i], &records_[i]);
 }
 
 void CgroupCollector::read_kept() {
@@ -144,8 +146,8 @@ void CgroupCollector::take_throttled(CgroupNode& node, std::optional<std::uint64
 void CgroupCollector::read_throttled_below(CgroupNode& node) {
   if (!node.throttled_us) return;
   for (auto& child : node.children) {
-    if (!child->dir) continue;
-    if (!child->is_container) {
+    if (!child->dir || child->is_root) continue;
+    if (!child->is_container && !node.open) {
       const auto text = child->cpu.read_from(*child->dir, scratch_);
       take_throttled(*child, text ? parse_cpu_stat(*text).throttled_us : std::nullopt);
     }
@@ -169,7 +171,7 @@ bool CgroupCollector::read_usage(CgroupNode& node) {
 // Children before their parent: what the parent gained beyond them is then never too little.
 void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   if (node.gone) return;
-  if (!node.is_root)
+  if (node.open)
     for (auto& child : node.children) read_node(*child, &node);
   if (node.is_root && !node.root) node.root = std::make_unique<CgroupRoot>();
   if (read_usage(node)) {
@@ -185,6 +187,7 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   if (!node.gone) return;
   parent->relist = true;
   if (node.is_root) parent->dead.push_back(CgroupTree::leave(node));
+  if (node.is_container) parent->dead.push_back(CgroupTree::leave_container(node));
   node.is_root = false;
   for (DeadRoot& dead : node.dead) parent->dead.push_back(std::move(dead));  // a whole slice went
   node.dead.clear();
@@ -193,11 +196,12 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
 // Of a pod that did nothing none is read: nor did they.
 void CgroupCollector::read_containers(CgroupNode& node, bool ran) {
   for (auto& child : node.children) {
+    if (child->is_root) continue;
     if (!child->is_container) {
       read_containers(*child, ran);
       continue;
     }
-    if (child->gone) continue;
+    if (child->gone || node.open) continue;  // an open node's have been read
     if (!ran && !child->born && child->usage_us) {
       child->usage_delta_us = 0;
       if (child->throttled_us) child->throttled_delta_us = 0;
@@ -215,11 +219,9 @@ void CgroupCollector::read_containers(CgroupNode& node, bool ran) {
 
 void CgroupCollector::read_roots(CgroupNode& node) {
   if (node.gone) return;
-  if (node.is_root) {
-    read_root(node, nullptr);
-    return;
-  }
-  for (auto& child : node.children) read_roots(*child);
+  if (node.open)
+    for (auto& child : node.children) read_roots(*child);
+  if (node.is_root) read_root(node, nullptr);
 }
 
 // From the top down: what a parent gained bounds what its children did. A newborn's counter may hold what was told as
@@ -244,21 +246,29 @@ void CgroupCollector::settle(CgroupNode& node) {
       left -= settle_short_lived(below, left, !top && node.dead.empty(), *short_sources_);
     if (!top && !node.dead.empty()) settle_dead(node, left);
   }
-  if (!node.is_root)
-    for (auto& child : node.children) settle(*child);
+  if (!node.open) return;
+  for (auto& child : node.children) settle(*child);
+  node.within_us = 0;
+  for (const DeadRoot& dead : node.dead)
+    if (dead.root && !dead.root->fresh) node.within_us += dead.root->ended_usage_us.value_or(0);
+  for (const ShortLived& root : short_below(node)) node.within_us += root.usage_us.value_or(0);
+  for (const auto& child : node.children)
+    if (!child->gone) node.within_us += child->is_root ? child->usage_delta_us.value_or(0) : child->within_us;
 }
 
 // Dead children = parent - living. Several may have gone at once; what they used together is split as they used it the
 // interval before.
 void CgroupCollector::settle_dead(CgroupNode& node, std::uint64_t left_us) {
   std::vector<std::uint64_t> weights;
-  for (const DeadRoot& dead : node.dead) weights.push_back(dead.root ? dead.root->last_delta_us + 1 : 0);
+  for (const DeadRoot& dead : node.dead)
+    weights.push_back(dead.root ? dead.root->last_delta_us + 1 : dead.container ? dead.last_delta_us + 1 : 0);
   const auto shares = stats::split_exactly(left_us, weights);
   for (std::size_t i = 0; i < shares.size(); ++i)
     if (node.dead[i].root) node.dead[i].root->ended_usage_us = shares[i];
 }
 
-WorkloadValues& CgroupCollector::begin(std::uint64_t id, const Identity& identity) {
+// A pod within a pod is no pod of the node: the node's own cluster does not know it.
+WorkloadValues& CgroupCollector::begin(std::uint64_t id, const Identity& identity, bool foreign) {
   auto& all = out_->workloads;
   // As many as there are and some more: twice as many would be megabytes.
   if (used_ == all.capacity()) all.reserve(std::max(used_, tree_.size()) * 9 / 8 + 8);
@@ -271,7 +281,7 @@ WorkloadValues& CgroupCollector::begin(std::uint64_t id, const Identity& identit
   values = WorkloadValues{};
   values.containers = std::move(containers);
   values.cgroup_id = id;
-  values.kind = identity.kind;
+  values.kind = foreign ? WorkloadKind::other : identity.kind;
   values.name = std::move(name);
   return values;
 }
@@ -288,7 +298,7 @@ void CgroupCollector::end(const WorkloadCounters& raw, const std::string& path) 
 
 // Of container_uses_; of a pod of which each cgroup is a container (`<slice>:cri-containerd:<id>`), itself.
 void CgroupCollector::tell_containers(const Identity& identity, WorkloadValues& values) {
-  if (identity.kind != WorkloadKind::pod || values.cpu_usage_us.value_or(0) == 0) return;
+  if (values.kind != WorkloadKind::pod || values.cpu_usage_us.value_or(0) == 0) return;
   if (!identity.container_id.empty())
     container_uses_.assign({{identity.container_id, *values.cpu_usage_us, false, false}});
   settle_containers(container_uses_, *values.cpu_usage_us, values.containers);
@@ -297,7 +307,7 @@ void CgroupCollector::tell_containers(const Identity& identity, WorkloadValues& 
 void CgroupCollector::tell_ended(const DeadRoot& dead) {
   if (!dead.root || dead.root->fresh) return;  // it was never told, or is no root
   const CgroupRoot& root = *dead.root;
-  WorkloadValues& values = begin(dead.id, dead.identity);
+  WorkloadValues& values = begin(dead.id, dead.identity, dead.foreign);
   values.ended = true;
   values.cpu_usage_us = root.ended_usage_us;
   values.memory_bytes = root.memory_bytes;
@@ -315,7 +325,7 @@ void CgroupCollector::tell_ended(const DeadRoot& dead) {
 void CgroupCollector::tell_dead(CgroupNode& node) {
   for (const DeadRoot& dead : node.dead) tell_ended(dead);
   node.dead.clear();
-  if (!node.is_root)
+  if (node.open)
     for (auto& child : node.children) tell_dead(*child);
 }
 

@@ -2,8 +2,8 @@
 // Source   either one BPF sweep a tick (CPU time, throttling, memory, its events, pids, pressure) or the same values from
 //          kept files (cpu.stat, memory.current, memory.events, pids.current, *.pressure); and by files alone io.stat and
 //          memory.stat, of which a fifth of the roots are read each second, and of one that is idle each minute
-// Gives    one WorkloadValues per living root, and one, marked `ended`, per root that went since the tick before, also
-//          of one that came since then, where the lifecycle program tells of it. What an
+// Gives    one WorkloadValues per living root, less what roots within it have (cgroup_nesting), and one, marked `ended`, per root
+//          that went since the tick before, also of one that came since then, where the lifecycle program reports it. What an
 //          ended root still used is what its parent's counter gained beyond the living children's gains. Of a pod also what
 //          its containers used (cgroup_containers). Values of slow
 //          files (io, and by files memory events): what came since they were told last, absent in between; memory_anon
@@ -74,7 +74,7 @@ class CgroupCollector {
   std::span<ShortLived> short_below(const CgroupNode& node);
   void tell_short(const ShortLived& root);
   // The next place, with nothing in it but whose it is.
-  WorkloadValues& begin(std::uint64_t id, const Identity& identity);
+  WorkloadValues& begin(std::uint64_t id, const Identity& identity, bool foreign = false);
   void end(const WorkloadCounters& raw, const std::string& path);
   void tell_containers(const Identity& identity, WorkloadValues& values);
   void tell_ended(const DeadRoot& dead);

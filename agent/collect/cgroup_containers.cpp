@@ -10,10 +10,11 @@ void find_containers(const CgroupNode& pod, std::vector<ContainerUse>& out) {
   for (const DeadRoot& dead : pod.dead)
     if (dead.container) out.push_back({dead.identity.container_id, dead.last_delta_us, false, true});
   for (const auto& child : pod.children) {
+    if (child->is_root) continue;
     if (!child->is_container)
       find_containers(*child, out);
     else if (!child->gone)
-      out.push_back({child->identity->container_id, child->usage_delta_us.value_or(0), child->born, false});
+      out.push_back({child->identity->container_id, child->own_delta_us(), child->born, false});
   }
 }
 

@@ -1,5 +1,5 @@
 // cgroup_containers: what each container of a pod used of what the pod did.
-// Source   CPU time of the pod's cgroup, and of its containers' below
+// Source   CPU time of the pod's cgroup and of its containers' below, less what workloads within them used
 // Gives    those that used anything, at most kMaxContainers, the most used first; together never more than the pod. What is no
 //          container's is the pod's rest: its own processes, containers that lived between two readings, and those beyond the bound
 // Meaning  what a container that ended still used is what the pod gained beyond the living ones. Of one name are one

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "agent/collect/cgroup.hpp"
+#include "agent/collect/cgroup_nesting.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::agent {
@@ -25,7 +26,8 @@ std::optional<std::uint64_t> since(std::optional<std::uint64_t> before, std::opt
 std::optional<std::uint64_t> throttled_at_or_below(const CgroupNode& node) {
   auto sum = node.throttled_delta_us;
   for (const auto& child : node.children)
-    if (const auto below = throttled_at_or_below(*child)) sum = sum.value_or(0) + *below;
+    if (const auto below = child->is_root ? std::nullopt : throttled_at_or_below(*child))
+      sum = sum.value_or(0) + *below;
   return sum;
 }
 
@@ -92,15 +94,15 @@ void CgroupCollector::ask_pressure() {
 void CgroupCollector::read_root(CgroupNode& node, const cgroup_record* record) {
   if (!node.root) node.root = std::make_unique<CgroupRoot>();
   CgroupRoot& root = *node.root;
-  WorkloadValues& values = begin(node.id, *node.identity);
+  WorkloadValues& values = begin(node.id, *node.identity, node.foreign);
   const bool newborn = root.fresh && node.usage_delta_us.has_value();
   const auto memory_before = root.memory_bytes;
   if (root.fresh) root.slow_at = root.active_at = now_;
-  values.cpu_usage_us = node.usage_delta_us;
+  take_own_usage(node, values);
   root.raw.cpu_usage_us = node.usage_us;
   values.cpu_throttled_us = throttled_at_or_below(node);
   root.raw.cpu_throttled_us = node.throttled_us;
-  root.last_delta_us = node.usage_delta_us.value_or(0);
+  root.last_delta_us = values.cpu_usage_us.value_or(0);
   container_uses_.clear();
   if (root.last_delta_us > 0) find_containers(node, container_uses_);
   tell_containers(*node.identity, values);
@@ -116,6 +118,7 @@ void CgroupCollector::read_root(CgroupNode& node, const cgroup_record* record) {
   values.memory_file_bytes = root.memory_file_bytes;
   values.pids = root.pids;
   values.pressure = root.pressure;
+  take_own_counts(node, values);
   end(root.raw, node.path);
 }
 

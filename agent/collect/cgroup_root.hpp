@@ -53,8 +53,19 @@ struct CgroupRootFiles {
   KeptFile pressure{"cpu.pressure"};  // read only so that the kernel adds up
 };
 
+// Of a workload that is within another, or has others within. Every count is conserved: the outer one gets what the inner ones do
+// not get, and what they had earlier than the outer one's counter showed it is taken off its next interval.
+struct CgroupNesting {
+  struct Counts {
+    std::uint64_t io_read_bytes = 0, io_write_bytes = 0, memory_high_events = 0, memory_oom_kills = 0;
+  };
+  Counts gained;              // by the whole cgroup, since the read before
+  Counts owed;                // to workloads within, beyond what the cgroup has gained
+  std::uint64_t owed_us = 0;  // likewise CPU time
+};
+
 struct CgroupRoot {
-  // As last told.
+  // Of the whole cgroup, as last read.
   std::optional<std::uint64_t> memory_bytes, memory_anon_bytes, memory_file_bytes, pids;
   Pressure pressure;
 
@@ -65,6 +76,7 @@ struct CgroupRoot {
 
   MaybeFile io{"io.stat"}, memory_stat{"memory.stat"};
   std::unique_ptr<CgroupRootFiles> rare_files;
+  std::unique_ptr<CgroupNesting> nesting;  // absent: it neither is within another nor has others within
   CgroupRootFiles& files() {
     if (!rare_files) rare_files = std::make_unique<CgroupRootFiles>();
     return *rare_files;

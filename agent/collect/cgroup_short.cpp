@@ -10,20 +10,21 @@ namespace wattle::agent {
 namespace {
 struct Living {
   const CgroupNode* node;
-  bool of_root;  // a root, or below one
+  bool of_root, of_pod;  // it, or one above it, is a root; is a pod
 };
 using LivingById = std::unordered_map<std::uint64_t, Living>;
 
-void index(const CgroupNode& node, bool of_root, LivingById& out) {
+void index(const CgroupNode& node, bool of_root, bool of_pod, LivingById& out) {
   of_root = of_root || node.is_root;
-  out.emplace(node.id, Living{&node, of_root});
-  for (const auto& child : node.children) index(*child, of_root, out);
+  of_pod = of_pod || (node.is_root && node.identity->kind == WorkloadKind::pod);
+  out.emplace(node.id, Living{&node, of_root, of_pod});
+  for (const auto& child : node.children) index(*child, of_root, of_pod, out);
 }
 
 class Finder {
  public:
   Finder(const CgroupTree& tree, std::span<const EndedCgroup> ended) : tree_(tree) {
-    index(tree.top(), false, living_);
+    index(tree.top(), false, false, living_);
     for (const auto& one : ended) ended_.emplace(one.id, &one);
   }
 
@@ -39,15 +40,17 @@ class Finder {
       anchor = living_.find(above->second->parent);
     }
     const CgroupNode& node = *anchor->second.node;
-    if (anchor->second.of_root) return std::nullopt;
+    if (anchor->second.of_pod) return std::nullopt;
     for (const EndedCgroup* each : chain)
       for (const DeadRoot& dead : node.dead)
         if (dead.id == each->id) return std::nullopt;
-    return choose(node, chain);
+    return choose(node, chain, anchor->second.of_root);
   }
 
  private:
-  std::optional<ShortLived> choose(const CgroupNode& anchor, const std::vector<const EndedCgroup*>& chain) const {
+  // `pods_alone`: what is no pod belongs to the root above.
+  std::optional<ShortLived> choose(const CgroupNode& anchor, const std::vector<const EndedCgroup*>& chain,
+                                   bool pods_alone) const {
     std::optional<ShortLived> found;
     std::string path = anchor.path;
     bool in_kubepods = anchor.in_kubepods;
@@ -56,7 +59,8 @@ class Finder {
       auto identity = tree_.identity_of(path, one.name, in_kubepods);
       in_kubepods = in_kubepods || is_kubepods(one.name);
       path += "/" + one.name;
-      if (identity && (!found || (found->identity.kind != WorkloadKind::pod && identity->kind == WorkloadKind::pod)))
+      const bool is_pod = identity && identity->kind == WorkloadKind::pod;
+      if (identity && (found ? is_pod && found->identity.kind != WorkloadKind::pod : is_pod || !pods_alone))
         found = ShortLived{one.id, path, std::move(*identity), &anchor, {}, {}};
     }
     if (found && tree_.dropped(found->id)) return std::nullopt;

@@ -1,9 +1,9 @@
 // cgroup_short: workload roots that were born and removed between two readings of the tree.
 // Source   the removals that the lifecycle program tells, beside the tree as it is and what it dropped of late
-// Gives    one ShortLived per root, with the living cgroup that it was below. Roots are chosen as in the tree: of nested
-//          pods the outermost, else the outermost
+// Gives    one ShortLived per root, with the living cgroup that it was below: of what came and went together the outermost pod,
+//          else the outermost unit, VM or container
 // Errors   a removal is left out whose parents are not known: neither in the tree nor removed themselves
-// Meaning  what came and went below a root, living or just ended, is that root's own
+// Meaning  what came and went below a pod, living or just ended, is that pod's own; below another root a pod is a root
 // Threads  pure
 #pragma once
 

@@ -23,16 +23,14 @@ Result<Dir> CgroupTree::open_dir_of(const CgroupNode& node) const {
 
 void CgroupTree::mark() {
   if (!changed_) return;
-  find_pods(*top_);
   assign_overhead();
-  mark_roots(*top_, false, false);
+  mark_roots(*top_, false, false, false);
 }
 
 bool CgroupTree::refresh() {
   full_ = refreshes_ % options_.full_every == 0;
   if (full_) truncated_ = false;
   changed_ = false;
-  unrooted_.clear();
   std::swap(dropped_, dropped_before_);
   dropped_.clear();
   order_.clear();
@@ -71,14 +69,15 @@ void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
 }
 
 DeadRoot CgroupTree::leave(CgroupNode& root) {
-  DeadRoot dead{root.id, root.path, *root.identity, std::move(root.root), {}, false, 0};
+  DeadRoot dead{root.id, root.path, *root.identity, std::move(root.root), {}, false, 0, root.foreign};
   const auto collect = [&](const auto& self, CgroupNode& node) -> void {
     for (const DeadRoot& each : node.dead)
       if (each.container) dead.containers.push_back({each.identity.container_id, each.last_delta_us});
     std::erase_if(node.dead, [](const DeadRoot& each) { return each.container; });
     for (auto& child : node.children) {
+      if (child->is_root) continue;  // it leaves by itself
       if (child->is_container && !child->gone)
-        dead.containers.push_back({child->identity->container_id, child->usage_delta_us.value_or(0)});
+        dead.containers.push_back({child->identity->container_id, child->own_delta_us()});
       child->is_container = false;
       self(self, *child);
     }
@@ -89,7 +88,7 @@ DeadRoot CgroupTree::leave(CgroupNode& root) {
 
 DeadRoot CgroupTree::leave_container(CgroupNode& container) {
   container.is_container = false;
-  return {container.id, container.path, *container.identity, nullptr, {}, true, container.usage_delta_us.value_or(0)};
+  return {container.id, container.path, *container.identity, nullptr, {}, true, container.own_delta_us(), false};
 }
 
 // All roots of a subtree that goes, and containers of those that stay, to the nearest parent that stays.
@@ -171,15 +170,6 @@ void CgroupTree::reconcile(CgroupNode& node) {
   while (old != before.end()) drop(**old++, node.dead);
 }
 
-bool CgroupTree::find_pods(CgroupNode& node) {
-  node.holds_pod = false;
-  for (auto& child : node.children) {
-    const bool below = find_pods(*child);
-    node.holds_pod = node.holds_pod || below || (child->identity && child->identity->kind == WorkloadKind::pod);
-  }
-  return node.holds_pod;
-}
-
 // A virtual machine of Kata Containers runs in /kata_overhead/SANDBOX-ID, and its pod's own cgroup has little more than a
 // name (sandbox_cgroup_only=false). The sandbox has the id of a container of the pod.
 void CgroupTree::assign_overhead() {
@@ -193,7 +183,7 @@ void CgroupTree::assign_overhead() {
   if (overheads.empty()) return;
   std::unordered_map<std::string, std::string> pods;  // of each container
   const auto note = [&](const auto& self, const CgroupNode& node, const std::string* pod) -> void {
-    if (pod == nullptr && node.identity && node.identity->kind == WorkloadKind::pod) pod = &node.identity->name;
+    if (node.identity && node.identity->kind == WorkloadKind::pod) pod = &node.identity->name;
     if (pod != nullptr && node.identity && !node.identity->container_id.empty())
       pods.emplace(node.identity->container_id, *pod);
     for (const auto& child : node.children)
@@ -207,15 +197,22 @@ void CgroupTree::assign_overhead() {
   }
 }
 
-void CgroupTree::mark_roots(CgroupNode& node, bool below_root, bool in_pod) {
+// True when a root is at or below the node, or ended in this refresh. `in_pod`: a pod is above, and no container between.
+bool CgroupTree::mark_roots(CgroupNode& node, bool below_root, bool below_pod, bool in_pod) {
   const bool is_pod = node.identity && node.identity->kind == WorkloadKind::pod;
-  node.is_root = !below_root && node.identity && (is_pod || !node.holds_pod);
-  if (!node.is_root && node.root)
-    unrooted_.push_back({node.id, node.path, *node.identity, std::move(node.root), {}, false, 0});
-  node.is_container = in_pod && node.identity && !node.identity->container_id.empty();
-  const bool pod = node.is_root && node.identity->kind == WorkloadKind::pod;
-  for (auto& child : node.children)
-    mark_roots(*child, below_root || node.is_root, pod || (in_pod && !node.is_container));
+  node.is_root = is_pod || (node.identity && !below_root);
+  node.nested = is_pod && below_root;
+  node.foreign = is_pod && below_pod;
+  node.is_container = in_pod && !is_pod && node.identity && !node.identity->container_id.empty();
+  bool holds_root =
+      std::any_of(node.dead.begin(), node.dead.end(), [](const DeadRoot& dead) { return !dead.container; });
+  for (auto& child : node.children) {
+    const bool found =
+        mark_roots(*child, below_root || node.is_root, below_pod || is_pod, is_pod || (in_pod && !node.is_container));
+    holds_root = holds_root || found;
+  }
+  node.open = node.open || holds_root || !(below_root || node.is_root);
+  return holds_root || node.is_root;
 }
 
 }  // namespace wattle::agent

@@ -2,11 +2,10 @@
 // Source   either the BPF sweep, whose ids are the tree: only directories with children it did not know are listed, for
 //          their names; or the directories themselves, kept open: a link count tells whether children came or went, at
 //          one fstat each, and all are listed again every `full_every` refreshes
-// Gives    disjoint workload roots: the outermost pod, with all that runs below it (the pods of a cluster within are its own, since
-//          no other cluster knows them); a unit, VM or container that has pods below (a node of kind) leaves them to be roots; else
-//          the outermost unit, VM or container. /kata_overhead/ID belongs to the pod that has a container of that id. A
-//          cgroup is its 64-bit id; one that is recreated under the same path is another. Cgroups of v2 are never
-//          renamed
+// Gives    workload roots by one rule: every pod, wherever it is, and the outermost unit, VM or container are workloads, and a
+//          cgroup belongs to the nearest workload at or above it. A workload that holds others (a node of kind, a pod with a
+//          cluster within) has what they do not have. /kata_overhead/ID belongs to the pod that has a container of that id. A
+//          cgroup is its 64-bit id; one that is recreated under the same path is another. Cgroups of v2 are never renamed
 // Errors   a directory that cannot be read has no children that are not known yet
 // Threads  single owner
 #pragma once
@@ -33,7 +32,7 @@ struct LastContainer {
   std::uint64_t last_delta_us = 0;
 };
 
-// A workload root that went, with the last of what is known of it; or a container below one that stays.
+// A workload root that went, with the last values that were read of it; or a container below one that stays.
 struct DeadRoot {
   std::uint64_t id = 0;
   std::string path;
@@ -42,11 +41,17 @@ struct DeadRoot {
   std::vector<LastContainer> containers;  // of a pod
   bool container = false;                 // no root
   std::uint64_t last_delta_us = 0;        // of a container
+  bool foreign = false;
 };
 
 struct CgroupNode {
   CgroupNode(std::uint64_t cgroup_id, std::string cgroup_path) : id(cgroup_id), path(std::move(cgroup_path)) {}
   std::string_view name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
+  // Over the last interval, less what workloads below it used.
+  std::uint64_t own_delta_us() const {
+    const std::uint64_t all = usage_delta_us.value_or(0);
+    return all - (all < within_us ? all : within_us);
+  }
 
   std::uint64_t id;
   std::string path;  // "/kubepods.slice/..." below the root; "" is the root
@@ -54,8 +59,10 @@ struct CgroupNode {
   bool in_kubepods = false;
   bool born = false;          // came since the refresh before; false for what was there at the start
   bool is_root = false;       // a workload root
-  bool is_container = false;  // the outermost one below a pod that is a root
-  bool holds_pod = false;     // a pod is somewhere below
+  bool is_container = false;  // the outermost one below a pod
+  bool nested = false;        // a root within another
+  bool foreign = false;       // a pod within a pod: of a cluster that ours does not know
+  bool open = false;          // every child's CPU time is read: outside of workloads, or where one was within another
   bool gone = false;          // its files said so; it leaves the tree at the next refresh
   bool relist = true;         // list the children at the next refresh
   std::uint64_t links = 0;
@@ -65,7 +72,8 @@ struct CgroupNode {
   KeptFile cpu{"cpu.stat"};
   std::optional<std::uint64_t> usage_us;                          // as last read
   std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
-  std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // likewise, by its own limit alone
+  std::uint64_t within_us = 0;                                    // of that, workloads below
+  std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // by its own limit alone
   std::vector<DeadRoot> dead;                                     // at or below children that went in this refresh
   std::unique_ptr<CgroupRoot> root;                               // of a workload root, once it was read
 };
@@ -92,8 +100,6 @@ class CgroupTree {
   Result<Dir> open_dir_of(const CgroupNode& node) const;
   // After refresh(records): the node of each record, or null.
   std::span<CgroupNode* const> order() const { return order_; }
-  // Roots that live on, but no longer as roots: a pod came to be below.
-  std::vector<DeadRoot>& unrooted() { return unrooted_; }
   std::size_t size() const { return size_; }
   // Cgroups beyond max_cgroups or max_depth were left out, or some could not be opened (descriptors run out).
   bool truncated() const { return truncated_; }
@@ -116,8 +122,7 @@ class CgroupTree {
   void drop(CgroupNode& gone, std::vector<DeadRoot>& into);
   CgroupNode& adopt(CgroupNode& parent, std::string name, std::uint64_t id);
   void mark();
-  void mark_roots(CgroupNode& node, bool below_root, bool in_pod);
-  bool find_pods(CgroupNode& node);
+  bool mark_roots(CgroupNode& node, bool below_root, bool below_pod, bool in_pod);
   void assign_overhead();
 
   Dir top_dir_;
@@ -126,7 +131,6 @@ class CgroupTree {
   std::uint64_t refreshes_ = 0;
   std::size_t size_ = 1;
   bool changed_ = false, full_ = true, truncated_ = false;
-  std::vector<DeadRoot> unrooted_;
   std::vector<std::uint64_t> dropped_, dropped_before_;  // ids
   std::vector<std::uint64_t> ids_;                       // of the last sweep
   std::vector<CgroupNode*> order_;

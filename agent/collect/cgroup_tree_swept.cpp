@@ -40,7 +40,6 @@ class Names {
 
 bool CgroupTree::refresh(std::span<const cgroup_record> records) {
   changed_ = false;
-  unrooted_.clear();
   std::swap(dropped_, dropped_before_);
   dropped_.clear();
   for (CgroupNode* node : marked_) {

@@ -159,9 +159,9 @@ std::optional<Identity> identify(std::string_view path) {
   for (const auto element : parse::split(path, '/')) {
     if (element.empty()) continue;
     auto here = identify_element(element, in_kubepods, parent);
-    if (here && here->kind == WorkloadKind::pod && (!found || found->kind != WorkloadKind::pod))
+    if (here && here->kind == WorkloadKind::pod)
       found = here;
-    else if (here && found && found->kind == WorkloadKind::pod && !here->container_id.empty())
+    else if (here && found && found->kind == WorkloadKind::pod && found->container_id.empty())
       found->container_id = here->container_id;
     else if (here && !found)
       found = here;

@@ -38,7 +38,7 @@ std::optional<Identity> identify_element(std::string_view name, bool in_kubepods
 
 bool is_kubepods(std::string_view name);
 
-// Whose a whole path is. Of several pods on the way the outermost counts; else the outermost of the others.
+// Returns the owner of a path: the nearest pod on it, else the outermost unit, VM or container.
 std::optional<Identity> identify(std::string_view path);
 
 }  // namespace wattle::agent

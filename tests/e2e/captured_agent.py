@@ -12,9 +12,9 @@ CGROUP = {"cpu.stat": "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 300000
 NODE = "captured"
 
 
-def captured_tree(house):
+def captured_tree(house, name=NODE):
     """Its roots, in the house's folder."""
-    root = house.dir / NODE
+    root = house.dir / name
     shutil.copytree(CAPTURED, root)
     for pod in root.rglob("*pod1111*.slice"):
         for name, text in CGROUP.items():

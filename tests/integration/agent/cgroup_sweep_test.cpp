@@ -28,8 +28,7 @@ class Busy {
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
   ~Busy() {
-    for (const pid_t pid : pids_) ::kill(pid, SIGKILL);
-    for (const pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
+    stop();
     if (made_) ::rmdir(path_.c_str());
   }
   // All on one CPU, so that they wait for each other.
@@ -47,6 +46,11 @@ class Busy {
     }
     pids_.push_back(pid);
     std::ofstream(path_ + "/cgroup.procs") << pid << std::flush;
+  }
+  void stop() {
+    for (const pid_t pid : pids_) ::kill(pid, SIGKILL);
+    for (const pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
+    pids_.clear();
   }
   bool made() const { return made_; }
   const std::string& path() const { return path_; }
@@ -207,6 +211,67 @@ TEST_CASE("a sweeping collector tells what one of files tells; a workload born a
   CHECK(by_sweep.workloads[*came].cpu_usage_us == by_sweep.counters[*came].cpu_usage_us);
   tick();
   CHECK_FALSE(at(by_sweep, gone_id, true).has_value());
+}
+
+TEST_CASE(
+    "by sweep and by files a pod and the pod within it have together what the kernel counts for the outer cgroup") {
+  auto top = mount_with_sweep();
+  if (!top) return;
+  const std::string outer_uid = "11111111-2222-3333-4444-555555555555",
+                    inner_uid = "99999999-2222-3333-4444-555555555555";
+  Busy slice(top->path() + "/" + own_name(".slice"));
+  if (!slice.made()) {
+    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    return;
+  }
+  Busy kubepods(slice.path() + "/kubepods"), outer(kubepods.path() + "/pod" + outer_uid);
+  Busy container(outer.path() + "/" + std::string(64, 'c')), init(container.path() + "/init");
+  Busy within(container.path() + "/kubepods"), inner(within.path() + "/pod" + inner_uid);
+  init.spin();
+  inner.spin();
+  auto sweep = CgroupSweep::open_(*top);
+  REQUIRE(sweep.has_value());
+  CgroupCollector swept(CgroupTree::open_(std::move(*Dir::open_(top->path())), {}), std::move(*sweep));
+  CgroupCollector filed(CgroupTree::open_(std::move(*Dir::open_(top->path())), {}));
+  const SystemClock clock;
+  std::vector<char> scratch(1 << 16);
+  const auto check = [&](CgroupCollector& collector) {
+    CgroupReadings readings;
+    std::uint64_t began_us = 0, counted_us = 0, outer_us = 0, inner_us = 0;
+    const auto tick = [&](bool first) {
+      collector.read(readings, clock, 1024, scratch);
+      for (std::size_t i = 0; i < readings.workloads.size(); ++i) {
+        const WorkloadValues& values = readings.workloads[i];
+        if (values.name == inner_uid) {
+          CHECK((values.kind == WorkloadKind::other));
+          inner_us += values.cpu_usage_us.value_or(0);
+        }
+        if (values.name != outer_uid) continue;
+        CHECK((values.kind == WorkloadKind::pod));
+        outer_us += values.cpu_usage_us.value_or(0);
+        counted_us = readings.counters[i].cpu_usage_us.value_or(0);
+        if (first) began_us = counted_us;
+      }
+    };
+    for (int i = 0; i < 6; ++i) {
+      tick(i == 0);
+      tests::pace(std::chrono::milliseconds(50));
+    }
+    init.stop();
+    inner.stop();
+    tick(false);
+    tick(false);
+    CHECK(outer_us + inner_us == counted_us - began_us);
+    return std::pair(outer_us, inner_us);
+  };
+  const auto by_sweep = check(swept);
+  CHECK(by_sweep.first > 0);
+  CHECK(by_sweep.second > 0);
+  init.spin();
+  inner.spin();
+  const auto by_files = check(filed);
+  CHECK(by_files.first > 0);
+  CHECK(by_files.second > 0);
 }
 
 TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up") {

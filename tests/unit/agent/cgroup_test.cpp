@@ -277,22 +277,35 @@ TEST_CASE("a pod is throttled by the limits of its containers, too, of those tha
   }
 }
 
-TEST_CASE("a root whose pod shows itself below ends as a root, once") {
+TEST_CASE("a unit in which pods run has what they do not use, and stays a workload as they come and go") {
   const Tree tree;
-  use(tree, "system.slice/kind.service", 100);
-  Collector c(tree);
+  const std::string unit = "system.slice/kind.service",
+                    pod = unit + "/kubepods/pod11111111-2222-3333-4444-000000000001";
+  use(tree, "system.slice", 100);
+  use(tree, unit, 100);
+  CgroupTreeOptions options;
+  options.full_every = 1;
+  Collector c(tree, options);
   c.tick();
-  REQUIRE(c.find("kind.service").has_value());
-  use(tree, "system.slice/kind.service/kubepods/pod11111111-2222-3333-4444-000000000001", 1);
+  use(tree, pod, 30'000);
+  use(tree, unit + "/kubepods", 30'000);
+  use(tree, unit, 100'100);
+  use(tree, "system.slice", 100'100);
   c.tick();
-  CHECK(c.find("kind.service", true).has_value());
-  CHECK_FALSE(c.find("kind.service").has_value());
-  CHECK(c.find(uid(1)).has_value());
+  CHECK(c.find("kind.service")->values.cpu_usage_us == 70'000U);
+  CHECK(c.find(uid(1))->values.cpu_usage_us == 30'000U);
+  CHECK((c.find(uid(1))->values.kind == WorkloadKind::pod));  // no other pod is around it
+  tree.remove(pod);
+  use(tree, unit + "/kubepods", 40'000);
+  use(tree, unit, 150'100);
+  use(tree, "system.slice", 150'100);
   c.tick();
+  CHECK(c.find("kind.service")->values.cpu_usage_us == 40'000U);
+  CHECK(c.find(uid(1), true)->values.cpu_usage_us == 10'000U);
   CHECK_FALSE(c.find("kind.service", true).has_value());
 }
 
-TEST_CASE("roots are disjoint: containers belong to their pod, and so do the pods of a cluster within it") {
+TEST_CASE("containers belong to their pod, and units to the outermost unit; a pod is a workload wherever it is") {
   const std::string id(64, 'a');
   const std::string outer = "kubepods/pod11111111-2222-3333-4444-000000000009";
   const std::string inner = outer + "/" + id + "/kubelet/kubepods/pod11111111-2222-3333-4444-000000000008";
@@ -310,34 +323,8 @@ TEST_CASE("roots are disjoint: containers belong to their pod, and so do the pod
   std::vector<std::string> names;
   for (const auto& one : c.tick().workloads) names.push_back(one.name);
   std::sort(names.begin(), names.end());
-  CHECK(names == std::vector<std::string>{uid(1), "11111111-2222-3333-4444-000000000009", id, "ssh.service"});
-}
-
-TEST_CASE("a pod in which a whole cluster runs has all that its cgroup used, conserved to the microsecond") {
-  const std::string inner = pod_dir(1) + "/cri-containerd-" + std::string(64, 'c') +
-                            ".scope/dind/kubelet.slice/kubelet-kubepods.slice/"
-                            "kubelet-kubepods-pod99999999_2222_3333_4444_000000000001.slice";
-  const Tree tree;
-  const auto tick_uses = [&](std::uint64_t n) {
-    use(tree, "", 1'000'000 * n);
-    use(tree, pod_dir(1), 600'000 * n);
-    use(tree, pod_dir(2), 50'000 * n);
-    use(tree, inner, 100'000 * n);
-  };
-  tick_uses(1);
-  Collector c(tree);
-  c.tick();
-  tick_uses(2);
-  c.tick();
-  REQUIRE(c.readings.workloads.size() == 2);
-  CHECK(c.find(uid(1))->values.cpu_usage_us == 600'000U);
-  CHECK(c.find(uid(2))->values.cpu_usage_us == 50'000U);
-  // The cluster within goes away: so do none of the outer pod's microseconds.
-  tree.remove(pod_dir(1) + "/cri-containerd-" + std::string(64, 'c') + ".scope/dind");
-  use(tree, pod_dir(1), 1'900'000);
-  c.tick();
-  CHECK(c.find(uid(1))->values.cpu_usage_us == 700'000U);
-  CHECK_FALSE(c.find(uid(1), true).has_value());
+  CHECK(names == std::vector<std::string>{uid(1), "11111111-2222-3333-4444-000000000008",
+                                          "11111111-2222-3333-4444-000000000009", id, "ssh.service"});
 }
 
 TEST_CASE("what a sandbox of Kata uses outside its pod's cgroup is the pod's, in whatever order the two come") {

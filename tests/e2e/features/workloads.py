@@ -1,0 +1,172 @@
+"""Rows S1 to S9 and P1 to P6 of the feature list: simulation, load, benchmarks, provisioning."""
+import json
+import shutil
+
+from resizing import Resizing
+from walk import against_default, claim, elsewhere, missing, partly, row, shown_by
+from world import Env
+
+
+@row("S1", "deterministic simulator of heterogeneous nodes, any number")
+def s1(world):
+    first, again = world.simulated_by("bench"), world.simulated_by("again")
+    claim("the same seeds give the same bytes", first == again and len(first) > 200, first[-300:])
+    text = world.shell("wattle-sim scenarios")
+    claim("the scenarios are listed", "thesis_test1" in text and "consolidation_churn" in text, text[:300])
+    with Env(world, "wattle-sim", "env", "--nodes", "50", "--placements", "5") as env:
+        claim("any number of nodes", env.ask(op="hello")["nodes"] == 50)
+    return f"{len(first)} bytes twice"
+
+
+@row("S2", "Gym-like reset and step with masks")
+def s2(world):
+    def play(seed):
+        with Env(world, "wattle-sim", "env", "--nodes", "4", "--placements", "20") as env:
+            step, steps = env.ask(op="reset", seed=seed), 0
+            while not step["done"]:
+                step = env.ask(op="step", action=step["observation"]["mask"].index(1))
+                steps += 1
+            return steps, step["figures"]
+    one, two = play(7), play(7)
+    claim("an episode ends with its figures, the same for the same seed", one == two and one[1]["energy_j"] > 0, (one, two))
+    with Env(world, "wattle-sim", "env", "--nodes", "4") as env:
+        env.ask(op="reset", seed=7)
+        refused = env.ask(op="step", action=99)
+        claim("what is no node is refused, and changes nothing", refused["error"]["code"] == "out_of_range", refused)
+    world.shell.typed[1:] = []
+    return f"{one[0]} steps, {one[1]['energy_j']:.0f} J; Gymnasium's own check: " + shown_by("python/tests")
+
+
+@row("S3", "churn drivers in simulation and on a real API server")
+def s3(world):
+    world.simulated_by("thesis")
+    document = (world.house.dir / "thesis.json").read_text()
+    claim("both tests were played", "thesis_test1" in document and "thesis_test2" in document)
+    return "five seeds each; on an API server: " + shown_by("tests/integration/sim/churn_test.cpp", "tests/e2e/kube/kube_test.py")
+
+
+@row("S4", "resource load on a real node at a target level")
+def s4(world):
+    if shutil.which("stress-ng") is None:
+        return elsewhere("no stress-ng", "tests/e2e/docs/load_test.py")
+    shown = world.shell.json("wattle-load resource --cpu 0.2 --memory 32M --disk 1M --network 2M --for 2s -o json")
+    claim("each resource says what was wanted and what was reached", shown["memory"]["reached_bytes"] >= 0.9 * shown["memory"]["wanted_bytes"] and
+          all(next(value for key, value in shown[name].items() if key.startswith("reached")) > 0 for name in ("cpu", "memory", "disk", "network")), shown)
+    return f"{shown['cpu']['reached_cores']:.2f} of 0.2 cores, {shown['memory']['reached_bytes'] / 2**20:.0f} MiB"
+
+
+@row("S5", "user load: closed-loop users, percentiles, replay of a trace")
+def s5(world):
+    users = world.shell.json(f"wattle-load http {world.url()} --users 10 --think 100ms --for 2s -o json")
+    claim("a closed loop, every request answered", users["loop"] == "closed" and users["due"] == users["answered"] > 0 and not sum(users["failed"].values()), users)
+    world.shell("printf '%s\\n' 20 40 60 80 60 40 20 > day.txt")
+    day = world.shell.json(f"wattle-load http {world.url()} --trace day.txt --speed 10 -o json")
+    claim("a trace is replayed", day["loop"] == "open" and day["due"] == day["answered"] + sum(day["failed"].values()) and 200 < day["due"] < 450, day)
+    claim("with percentiles", day["latency_ms"]["p50"] <= day["latency_ms"]["p99"] <= day["latency_ms"]["max"], day["latency_ms"])
+    claim("where nobody listens it exits with 1", "refused" in world.shell("wattle-load http http://127.0.0.1:1/ --rate 5 --for 1s", code=1))
+    return f"{users['answered']} answers to ten users; {day['due']} requests of a trace, p99 {day['latency_ms']['p99']:.1f} ms"
+
+
+@row("S6", "benchmark from equal starts against the default scheduler and others")
+def s6(world):
+    text = world.simulated_by("bench")
+    mean, low, high = against_default(text, "planner")
+    claim("the planner saves energy, its whole interval below zero", low <= mean <= high < 0, text)
+    return f"simulated, five seeds: planner {mean}% [{low}, {high}] against the default; with a real kube-scheduler: bench/kube_energy.py, and " + shown_by("tests/e2e/kube/scores_test.py")
+
+
+@row("S7", "node profile matrix, resumable")
+def s7(world):
+    world.simulated_by("sweep")
+    cells = [json.loads(line) for line in (world.house.dir / "profile.jsonl").read_text().splitlines()]
+    claim("throughput, response and watts of each server at each load", len(cells) >= 8 and all(any("w" in key for key in cell) for cell in cells), cells[:2])
+    world.shell("head -n 3 profile.jsonl > cut.jsonl && wattle-sim sweep --out cut.jsonl --servers 2 --levels 4 --resume")
+    claim("a run that was cut ends with the same bytes", (world.house.dir / "cut.jsonl").read_bytes() == (world.house.dir / "profile.jsonl").read_bytes())
+    return f"{len(cells)} lines; of a service of this machine: " + shown_by("tests/integration/sim/profile_test.py")
+
+
+@row("S8", "single-node simulation of provisioning")
+def s8(world):
+    world.simulated_by("provision")
+    entries = json.loads((world.house.dir / "provision.json").read_text())
+    claim("three contestants on four traces, said to be simulated", entries["simulated"] is True and len(entries["entries"]) == 12, entries.keys())
+    return f"{len(entries['entries'])} entries"
+
+
+@row("S9", "a real cluster of three nodes on one machine in one command")
+def s9(world):
+    done = world.shell.run("wattle cluster")
+    claim("there is no such command yet; write this row when there is", done.returncode == 2, done.stdout[:200])
+    return missing("no command starts one; a control plane and nodes of real programs: " + shown_by("tests/e2e/kube/node_test.py"))
+
+
+@row("P1", "CPU and memory limits on the node, dry by default, put back on exit")
+def p1(world):
+    world.house.write("actuator.yaml", """
+            workloads:
+              - {unit: reports.service, level: suggest}
+            """)
+    world.shell("wattle-actuator run --check-config --config actuator.yaml")
+    said = world.shell.run("wattle-actuator doctor --config actuator.yaml")
+    world.shell.typed.append("wattle-actuator doctor")
+    claim("the doctor says what this node permits", "systemd" in said.stdout and said.returncode in (0, 1), said.stdout + said.stderr)
+    world.house.write("wrong.yaml", """
+            workloads:
+              - {unit: reports.service, level: sometimes}
+            """)
+    refused = world.shell("wattle-actuator run --check-config --config wrong.yaml", code=1)
+    claim("a mistake is reported with its line", "wrong.yaml:2" in refused and "sometimes" in refused, refused)
+    return partly("configuration and doctor; limits that are set and put back by the kernel", "memory.low",
+                  "tests/integration/actuator/kernel_test.py", "tests/unit/actuator/cgroup_limits_test.cpp", "tests/e2e/machine/memory_test.py")
+
+
+@row("P2", "nine actions per deployment")
+def p2(world):
+    return elsewhere("one action a minute takes hours to judge", "tests/unit/models/choice_test.cpp", "tests/unit/provision/teach_test.cpp", "tests/integration/controller/margins_test.cpp")
+
+
+@row("P3", "state: request rate, forecast, CPU, p99")
+def p3(world):
+    with Env(world, "wattle-sim", "provision-env", "--minutes", "6") as env:
+        hello, step = env.ask(op="hello"), env.ask(op="reset", seed=3)
+        wanted = {"over_ratio", "p99_over_target", "rate_rps", "expected_rps", "expected_low_rps", "expected_high_rps"}
+        claim("the minute has rate, forecast and p99", wanted <= set(hello["minute_features"]), hello["minute_features"])
+        claim("a service has use, throttling and limit", {"used_cores", "throttled_ratio", "limit_cores"} <= set(hello["service_features"]), hello["service_features"])
+        for _ in range(200):
+            step = env.ask(op="step", action=31)
+        minute = dict(zip(hello["minute_features"], step["observation"]["minute"]))
+        claim("after three minutes a rate is expected, within its range", minute["expected_low_rps"] <= minute["expected_rps"] <= minute["expected_high_rps"] and minute["expected_rps"] > 0, minute)
+    return f"{minute['rate_rps']:.0f} requests/s, {minute['expected_rps']:.0f} expected; memory: " + shown_by("tests/unit/provision/teach_test.cpp")
+
+
+@row("P4", "teacher at the centre, students on the nodes, a retrain trigger")
+def p4(world):
+    shown = world.shell.json("wattle provision margins -o json")
+    claim("the teacher judges itself beside the rule, and has learned from no minute without a service", shown["rule"]["minutes"] == shown["teacher"]["minutes"] == 0 and
+          shown["learned"]["minutes"] == 0 and shown["learned"]["problem"] is None and shown["services"] == [], shown)
+    return partly("the controller's teacher runs", "students are not taught again by themselves", "tests/unit/controller/margin_teacher_test.cpp", "tests/unit/actuator/student_margin_test.cpp")
+
+
+@row("P5", "a fast loop on the node that beats Autothrottle's captain")
+def p5(world):
+    world.simulated_by("provision")
+    entries = json.loads((world.house.dir / "provision.json").read_text())["entries"]
+    traces = sorted({one["trace"] for one in entries})
+    claim("the rule and the captain met the same requests", all({"wattle", "captain"} <= {one["contestant"] for one in entries if one["trace"] == trace} for trace in traces), entries[0])
+    return elsewhere("five minutes judge nothing: hours do (docs/research/provisioning.md)", "tests/unit/provision/captain_test.cpp", "tests/integration/actuator/kills_test.py")
+
+
+@row("P6", "requests are resized in place through the API server")
+def p6(world):
+    said = world.shell("wattle provision list")
+    claim("without an API server it says so, and the key", "no API server is followed" in said and "kubernetes.watch" in said, said)
+    with Resizing() as cluster:
+        words = f"--namespace shop --kubeconfig {cluster.kubeconfig}"
+        world.shell(f"wattle provision set {words} --from {cluster.page} --dry-run")
+        claim("a dry run sets nothing", not cluster.patches, cluster.patches)
+        world.shell(f"wattle provision set {words} --from {cluster.page}")
+        claim("a pod is resized in place", cluster.requested() == "900m" and cluster.patches[0][0].endswith("/resize"), cluster.patches)
+        world.shell(f"wattle provision restore {words}")
+        claim("and put back", cluster.requested() == "500m", cluster.requested())
+    world.shell.typed[:] = ["wattle provision set --dry-run", "wattle provision set", "wattle provision restore"]
+    return "500m, 900m, 500m on an API server of this test; on a real one: " + shown_by("tests/e2e/kube/resize_test.py", "tests/e2e/kube/resize_node_test.py")
