@@ -11,10 +11,10 @@ namespace wattle::agent {
 namespace {
 constexpr std::uint64_t kAllEvery = 60;
 
-// Upper bound in msgpack: 33 numbers of up to 9 bytes, the heads of their groups, and the name; per container two
+// Upper bound in msgpack: 34 numbers of up to 9 bytes, the heads of their groups, and the name; per container two
 // numbers and its id.
 std::size_t encoded_bytes(const WorkloadValues& values) {
-  return 320 + values.name.size() + values.containers.size() * (20 + kContainerIdBytes);
+  return 330 + values.name.size() + values.containers.size() * (20 + kContainerIdBytes);
 }
 
 // Role of a number in at_rest().
@@ -26,7 +26,7 @@ void for_each_number(const WorkloadValues& v, const F& f) {
     f(Part::level, *level);
   for (const auto* count : {&v.cpu_usage_us, &v.energy_uj, &v.cpu_throttled_us, &v.kernel.on_cpu_us,
                             &v.kernel.cpu_cycles, &v.kernel.run_queue_us, &v.kernel.run_queue_waits,
-                            &v.kernel.tcp_srtt_samples, &v.kernel.block_io_us, &v.kernel.block_ios})
+                            &v.kernel.tcp_srtt_samples, &v.kernel.block_io_us, &v.kernel.block_ios, &v.nested_cpu_us})
     f(Part::count, *count);
   const Pressure& p = v.pressure;
   for (const auto* ratio : {&p.cpu_some_ratio, &p.cpu_full_ratio, &p.memory_some_ratio, &p.memory_full_ratio,

@@ -124,6 +124,7 @@ Json workload_json(const WorkloadValues& w, const WorkloadCounters& raw, const s
   put(out, "memory_high_events", w.memory_high_events);
   put(out, "memory_oom_kills", w.memory_oom_kills);
   out["kernel"] = kernel_json(w.kernel);
+  put(out, "nested_cpu_us", w.nested_cpu_us);
   out["containers"] = Json::array();
   for (const ContainerValues& container : w.containers) {
     Json each = {{"id", container.id}, {"cpu_usage_us", container.cpu_usage_us}};

@@ -38,7 +38,7 @@ WorkloadValues at_rest(WorkloadValues values) {
   const auto stop = [](auto&... counts) { ((counts ? void(*counts = 0) : void()), ...); };
   Pressure& pressure = values.pressure;
   KernelValues& kernel = values.kernel;
-  stop(values.cpu_usage_us, values.energy_uj, values.cpu_throttled_us);
+  stop(values.cpu_usage_us, values.energy_uj, values.cpu_throttled_us, values.nested_cpu_us);
   stop(pressure.cpu_some_ratio, pressure.cpu_full_ratio, pressure.memory_some_ratio, pressure.memory_full_ratio,
        pressure.io_some_ratio, pressure.io_full_ratio);
   stop(kernel.on_cpu_us, kernel.cpu_cycles, kernel.run_queue_us, kernel.run_queue_waits, kernel.tcp_srtt_samples,

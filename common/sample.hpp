@@ -106,6 +106,8 @@ struct WorkloadValues {
   std::optional<std::uint64_t> memory_high_events, memory_oom_kills;  // since the last record that had them
   KernelValues kernel;
   std::vector<ContainerValues> containers;  // only for a pod
+  // Over the interval, by workloads within this one; no value if it holds none.
+  std::optional<std::uint64_t> nested_cpu_us;
   bool operator==(const WorkloadValues&) const = default;
 };
 

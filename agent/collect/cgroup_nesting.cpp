@@ -50,6 +50,7 @@ void take_own_usage(CgroupNode& node, WorkloadValues& values) {
   CgroupNesting& nesting = nesting_of(*node.root);
   nesting.owed_us += node.within_us;
   pay(*values.cpu_usage_us, nesting.owed_us);
+  values.nested_cpu_us = *node.usage_delta_us - *values.cpu_usage_us;
 }
 
 void take_own_counts(CgroupNode& node, WorkloadValues& values) {

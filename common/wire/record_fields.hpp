@@ -97,6 +97,7 @@ void fields(V& v, WorkloadValues& m) {
   v("memory_oom_kills", m.memory_oom_kills);
   v("kernel", m.kernel);
   v("containers", m.containers);
+  v("nested_cpu_us", m.nested_cpu_us);
 }
 
 template <class V>

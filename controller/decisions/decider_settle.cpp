@@ -50,7 +50,7 @@ void Decider::record(const std::string& node, const Record& record, const Record
     for (const std::string& uid : known->pods) {
       const auto workload = known->workloads.find(uid);
       if (workload == known->workloads.end() || !workload->second.cpu_cores) continue;
-      const double cores = *workload->second.cpu_cores;
+      const double cores = workload->second.whole_cores();
       readings.push_back(
           {engine_.knowledge().pod(uid), cores, placement::stalled_ratio(workload->second.values, cores, interval_s)});
     }

@@ -21,7 +21,9 @@ WorkloadUses workload_uses(const Record& record) {
   WorkloadUses uses;
   for (const WorkloadValues& workload : record.workloads) {
     WorkloadUse& use = uses[workload.name];
-    if (workload.cpu_usage_us) use.cpu_us = use.cpu_us.value_or(0) + *workload.cpu_usage_us;
+    // What a pod was placed with is all of it, pods of a cluster within it too.
+    if (workload.cpu_usage_us)
+      use.cpu_us = use.cpu_us.value_or(0) + *workload.cpu_usage_us + workload.nested_cpu_us.value_or(0);
     use.oom_kills += workload.memory_oom_kills.value_or(0);
   }
   return uses;

@@ -216,6 +216,7 @@ class Checks {
       if (used > 2 * cores) return refuse(field + ".cpu_usage_us", "is " + std::to_string(used) + " cores");
     }
     const double us = interval_us(interval_ns);
+    if (!at_most(field + ".nested_cpu_us", workload.nested_cpu_us, 2 * cores * us)) return false;
     if (!at_most(field + ".cpu_throttled_us", workload.cpu_throttled_us, 2 * cores * (us + kThrottlePeriodUs)))
       return false;
     if (!bytes(field + ".memory_anon_bytes", workload.memory_anon_bytes)) return false;

@@ -213,7 +213,7 @@ void RequestBook::record(const Node& node) {
     Watched& pod = known->second;
     const WorkloadValues& values = told->second.values;
     if (told->second.cpu_cores) {
-      placement::PodUse use{*told->second.cpu_cores, values.pressure.cpu_some_ratio, std::nullopt};
+      placement::PodUse use{told->second.whole_cores(), values.pressure.cpu_some_ratio, std::nullopt};
       if (values.cpu_throttled_us) use.throttled_ratio = static_cast<double>(*values.cpu_throttled_us) * 1e-6 / seconds;
       pod.needed_core_s += placement::needed_cores(use) * seconds;
       pod.used_core_s += use.cores * seconds;

@@ -56,7 +56,10 @@ struct ContainerSum {
 struct Workload {
   WorkloadValues values;  // of the last interval
   std::optional<double> cpu_cores, power_w;
+  double nested_cores = 0;         // of workloads within it, which cpu_cores does not contain
   std::optional<double> energy_j;  // since it was first seen
+  // Of all that its requests and limits are for.
+  double whole_cores() const { return cpu_cores.value_or(0) + nested_cores; }
   // Of a pod: parts of that, at most kMaxContainers; those that ended longest ago go first.
   std::vector<ContainerSum> containers;
   MonoTime first_seen{};

@@ -36,6 +36,7 @@ void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& 
 void merge(WorkloadValues& into, const WorkloadValues& more) {
   into.ended = into.ended && more.ended;
   add(into.cpu_usage_us, more.cpu_usage_us);
+  add(into.nested_cpu_us, more.nested_cpu_us);
   add(into.energy_uj, more.energy_uj);
   add(into.memory_bytes, more.memory_bytes);
   add(into.io_read_bytes, more.io_read_bytes);
@@ -223,8 +224,13 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
     workload.listed = node.samples;
     workload.missing = false;
     workload.cpu_cores.reset();
+    workload.nested_cores = 0;
     if (values.cpu_usage_us && record.interval_ns > 0) {
-      workload.cpu_cores = static_cast<double>(*values.cpu_usage_us) * 1e3 / static_cast<double>(record.interval_ns);
+      const auto cores = [&](std::uint64_t us) {
+        return static_cast<double>(us) * 1e3 / static_cast<double>(record.interval_ns);
+      };
+      workload.cpu_cores = cores(*values.cpu_usage_us);
+      workload.nested_cores = cores(values.nested_cpu_us.value_or(0));
       settle(node, told.name);
     }
     workload.power_w = mean_w(values.energy_uj, record.interval_ns);
@@ -240,12 +246,14 @@ void ClusterState::finish_interval(Node& node, const Record& record) {
     if (!record.partial || workload.missing) {
       workload.missing = true;
       workload.cpu_cores.reset();
+      workload.nested_cores = 0;
       workload.power_w.reset();
       continue;
     }
     workload.last_seq = node.interval_seq;
     workload.values = at_rest(std::move(workload.values));
     if (workload.cpu_cores) workload.cpu_cores = 0;
+    workload.nested_cores = 0;
     if (workload.power_w) workload.power_w = 0;
   }
 }

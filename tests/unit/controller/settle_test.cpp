@@ -58,6 +58,16 @@ TEST_CASE("marginal watts are what was measured less the curve without the pod's
   CHECK(*marginal_w(sums, 8, straight()) == doctest::Approx(10));
 }
 
+TEST_CASE("a pod with a cluster within it is judged by all that it uses, as it was placed with all of it") {
+  WindowSums whole, outer;
+  Record record = with_pod(1);
+  whole.add(record, "p1");
+  record.workloads[0].cpu_usage_us = 500'000;
+  record.workloads[0].nested_cpu_us = 300'000;
+  outer.add(record, "p1");
+  CHECK(outer.pod_core_s == whole.pod_core_s);
+}
+
 TEST_CASE("without the pod's own use, or without watts, there are no marginal watts") {
   WindowSums unseen;
   unseen.add(record_at(1), "p1");
