@@ -100,7 +100,7 @@ def quantile(values, share):
 
 
 class Run:
-    """One run of a contestant with both services, from start to end."""
+    """A run of a contestant with both services, from start to end."""
 
     def __init__(self, options, contestant, number):
         self.options, self.contestant, self.number = options, contestant, number
