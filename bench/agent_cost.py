@@ -78,7 +78,7 @@ def cgroups(count, active):
 
 
 class Process:
-    """One measured process and its resource usage so far, by the kernel's accounts."""
+    """Reads the resource usage of a measured process from the kernel's accounts."""
 
     def __init__(self, name, pid, url):
         self.name, self.pid, self.url = name, pid, url

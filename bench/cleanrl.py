@@ -7,17 +7,15 @@ Peer     cleanrl 1.2.0 from the Python package index. Its dqn.py is unmodified, 
          network and logging
 Torch    Debian's python3-torch, with the same libtorch and OpenBLAS that ours links
 Arms     ours     train_bench: decisions in the simulator, by the code of `wattle-sim train`
-         wattle   dqn.py on wattle_gym, which exchanges JSON lines with `wattle-sim env`: same scenario, a second
+         wattle   dqn.py on wattle_gym, which exchanges JSON lines with `wattle-sim env`: same scenario, but in a second
                   process
          free     dqn.py on an environment of the same shapes that costs nothing: an upper bound of the peer's speed
-         Gives    per second of CPU time of all processes of an arm (the machine may be busy): environment steps of the
-                  whole loop;
-         gradient steps of sampling, targets, backward and optimiser. Medians over rounds, and the ratio of ours to each
-         other arm
-         Differs  ours is Double DQN with masks, clipping and Polyak averaging, which is more work; the peer takes the
-                  maximum of
+Gives    per second of CPU time of all processes of an arm (the machine may be busy): environment steps of the whole
+         loop; gradient steps of sampling, targets, backward and optimiser. Medians over rounds, and the ratio of ours
+         to each other arm
+Differs  ours is Double DQN with masks, clipping and Polyak averaging, which is more work; the peer takes the maximum of
          the target network
-         Needs    python3-torch; pip, which installs the rest into ${XDG_CACHE_HOME:-~/.cache}/wattle/peers
+Needs    python3-torch; pip, which installs the rest into ${XDG_CACHE_HOME:-~/.cache}/wattle/peers
 """
 import argparse
 import ast

@@ -45,7 +45,7 @@ struct DemoOptions {
 struct Judged {
   double at_s = 0, reward = 0;
   bool by_network = false;
-  bool by_learned = false;  // by the network learned in this run, not the initial network
+  bool by_learned = false;  // used the network learned in this run, not the initial one
 };
 
 class DemoWorld {
@@ -145,7 +145,7 @@ class DemoWorld {
     }
     ledger_.emplace(known);
     start_ = next_tick_ = clock_.mono();
-    next_pod_ = start_ + std::chrono::seconds(2);  // by then, all nodes have sent telemetry
+    next_pod_ = start_ + std::chrono::seconds(2);  // all nodes have sent telemetry by then
   }
 
   static sim::live::FleetOptions fleet_options(const DemoOptions& options) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """kube_faults: measures how each fault of each part affects the pods of a real kube-scheduler that asks Wattle.
 
-Usage    kube_faults.py BIN_DIR [--version 1.35.4] [--nodes 30] [--hold 5] [--faults controller:stopped,...] [--json
-         FILE]
+Usage    kube_faults.py BIN_DIR [--version 1.35.4] [--nodes 30] [--hold 5] [--faults controller:stopped,...]
+                        [--json FILE]
 Does     runs etcd, kube-apiserver, kube-scheduler, KWOK, a swarm of agents, our controller and our shim in a separate
          network namespace. Creates pods as fast as they are bound, with a constant backlog. For each fault: measures
          the rate without it, applies the fault for `--hold` seconds, ends it
@@ -11,8 +11,7 @@ Faults   killed: SIGKILL, restart at the end. stopped: SIGSTOP, SIGCONT at the e
 Gives    per fault: pods that failed (phase Failed, or not bound within a minute after it), the rate during the fault as
          a share of the rate before it in the same run, the seconds from its end until the rate of one second is back at
          80%, and the sources of the shim's answers
-Needs    root (for the network namespace), nft, the control plane's programs (tests/e2e/kube/assets.py --version
-         VERSION)
+Needs    root (network namespace), nft, the control plane's programs (tests/e2e/kube/assets.py --version VERSION)
 """
 import argparse
 import collections

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""kube_shadow: compares the saving that shadow mode predicts with the saving of live mode, through a real
-kube-scheduler.
+"""kube_shadow: compares the saving that shadow mode predicts with that of live mode, through a real kube-scheduler.
 
 Usage    kube_shadow.py BIN_DIR [--seeds 1,2,3,4,5,6] [--nodes 10] [--learn 120] [--span 490] [--block 30] [--at-once 3]
          [--json FILE]
@@ -9,8 +8,7 @@ Does     for each seed, uses the fleet and applications of kube_energy. In mode 
          same way for --span seconds while the controller also gives advice. Then, on empty nodes, mode live places the
          same pods at the same times
 Compares the modelled saving at the end of shadow, and its interval, with 1 - (joules of live / joules of shadow) over
-the
-         same seconds. Joules are the true watts of the fleet's power curves, integrated by the swarm
+         the same seconds. Joules are the true watts of the fleet's power curves, integrated by the swarm
 Gives    one row per fleet, and the number of fleets whose interval contains the saving of live
 """
 import argparse

@@ -1,26 +1,23 @@
 #!/usr/bin/env python3
-"""load: measures how a controller copes with thousands of agents, and the cost of the link alone in the same run.
+"""load: measures a controller under the load of thousands of agents, and the cost of the link alone in the same run.
 
 Usage    load.py BIN_DIR [--agents N] [--services S] [--seconds S] [--warm-up S] [--only PHASE]... [--outage S]
-         [--partition S]
-                 [--server-cpu C] [--load-cpu C] [--dir DIR] [--max-bytes B] [--torch] [--json FILE]
+                 [--partition S] [--server-cpu C] [--load-cpu C] [--dir DIR] [--max-bytes B] [--torch] [--json FILE]
 Does     `wattle-sim swarm` simulates N agents at 1 Hz with CURVE, in as many processes as the limit of open files
          requires, all on one core; the server runs on another core; both share a separate network namespace. Phases:
          floor      wire_floor in place of the controller: the same messages over bare libzmq, answered and dropped
          steady     wattle-controller with its store on DIR
          storm      SIGKILL ends the controller, which restarts after --outage seconds
          partition  every packet between the two is dropped for --partition seconds (0 skips the phase)
-         Gives    records and values per second; the server's CPU per record and by thread; values per second and core,
-                  scaled to a
-         whole core; delays from sample to acknowledgement (50th and 99th percentile, maximum); RSS per agent, less that
-         without agents. storm: time from the start of the new process until it has welcomed every agent.
+Gives    records and values per second; the server's CPU per record and by thread; values per second and core, scaled to
+         a whole core; delays from sample to acknowledgement (50th and 99th percentile, maximum); RSS per agent, less
+         that without agents. storm: time from the start of the new process until it has welcomed every agent.
          partition: time from the heal until no agent holds a record older than 5 s; time from the heal until each
          agent's link is back; and the lag until then, which is the age of the data that the controller shows for a
          node: worst and median over all nodes, sampled every 10 s from 10 s after the links are back
-         Needs    root, unshare, taskset, ip, nft; BIN_DIR with wattle, wattle-controller, wattle-sim, wire_floor. Run
-                  it on a quiet
-         machine; it prints the machine's load
-         Exit     0 measured, 1 failed
+Needs    root, unshare, taskset, ip, nft; BIN_DIR with wattle, wattle-controller, wattle-sim, wire_floor. Run it on a
+         quiet machine; it prints the machine's load
+Exit     0 measured, 1 failed
 """
 import argparse
 import json

@@ -6,9 +6,8 @@ Usage    page_cost.py BIN_DIR FOLDER-OF-scripts/web [--nodes 5000] [--tick 5] [-
 Does     runs a controller, a swarm of --nodes simulated agents that report every --tick seconds, and Chromium. Spans
          without a page alternate with spans in which a page shows the fleet (map, curve and list, which it polls)
 Measures CPU seconds of the controller's process in each span; for each visit, the first contentful paint, the time
-until
-         the list has rows, bytes transferred for the page's own files, and the page's longest task while the list is
-         scrolled from end to end
+         until the list has rows, bytes transferred for the page's own files, and the page's longest task while the list
+         is scrolled from end to end
 Gives    the difference per pair as a share of one core; their mean and maximum
 Needs    node, chromium and playwright-core (scripts/setup)
 """

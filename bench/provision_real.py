@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""provision_real: compares wattle-actuator with contestants of `wattle-sim provision`, setting CPU limits on this
-kernel.
+"""provision_real: compares wattle-actuator with contestants of `wattle-sim provision` at setting real CPU limits.
 
 An HTTP service (log-normal work) and PostgreSQL run in a cgroup each, both on one core. Load generators, the contestant
 and the meter run on the other cores. Load is open-loop: wattle-load with a trace, pgbench --rate. Contestants take
@@ -101,7 +100,7 @@ def quantile(values, share):
 
 
 class Run:
-    """One run of a contestant with both services, from start to end."""
+    """A run of a contestant with both services, from start to end."""
 
     def __init__(self, options, contestant, number):
         self.options, self.contestant, self.number = options, contestant, number

@@ -16,7 +16,7 @@ import pathlib
 import requests_vpa
 from requests_vpa import DAY, DAYS, LEARNED_DAYS
 
-LOOK, NEAR = 2, 4  # in values of five minutes
+LOOK, NEAR = 2, 4  # number of five-minute values
 
 
 class Track:

@@ -2,9 +2,8 @@
 """requests_vpa: compares the controller's request rule with the Vertical Pod Autoscaler's own recommender and updater
 on the same histories.
 
-Usage    requests_vpa.py BIN_DIR --trace DIR [--sets planetlab,services,memory] [--machines 1000] [--seeds 200] [--first
-         1001] [--every 1]
-                         [--share 0.93] [--half-life 8] [--daily-after 3] [--json FILE]
+Usage    requests_vpa.py BIN_DIR --trace DIR [--sets planetlab,services,memory] [--machines 1000] [--seeds 200]
+                         [--first 1001] [--every 1] [--share 0.93] [--half-life 8] [--daily-after 3] [--json FILE]
 Source   DIR with planetlab_*.csv[.gz] (measured) and rate_diurnal_rps.txt (daily pattern); VPA from the Go module
          k8s.io/autoscaler/vertical-pod-autoscaler at version VPA, built into the cache (see assets.py)
 Plays    planetlab: each machine of a day may use 4 cores; the rules learn from 13 hours and are judged on the last 11

@@ -180,7 +180,7 @@ func updates(object *vpa_types.VerticalPodAutoscaler, memory bool, request float
 	return len(calculator.GetSortedPods(priority.NewDefaultPodEvictionAdmission())) > 0
 }
 
-// One pod under one way of applying recommendations.
+// State of a pod under one way of applying recommendations.
 type applied struct {
 	updater                   bool
 	request                   float64

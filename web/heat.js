@@ -3,7 +3,7 @@ import { colour } from '/page/chart.js';
 import { ABSENT, fill, h, percent, say, watts, number } from '/page/dom.js';
 
 const UNKNOWN = 65535;
-const CELL = 9;  // in bytes
+const CELL = 9;  // bytes per node
 export const MEASURES = {
   power: { label: 'watts', at: 0, scale: 10, format: watts },
   use: { label: 'use', at: 2, scale: 1e4, most: 1, format: (v) => percent(v) },

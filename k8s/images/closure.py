@@ -87,8 +87,7 @@ class Root:
         return found
 
     def papers(self, package):
-        """The copyright file and dpkg entry of a package, for licence checks and scanners: {path in the image:
-        content}."""
+        """The copyright file and dpkg entry of a package, for licence checks and scanners: {image path: content}."""
         plain = package.split(":")[0]
         text = self.folder / "usr/share/doc" / plain / "copyright"
         if not text.exists():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""docs/reference/openapi.yaml against a controller that runs: every route is documented, every documented one answers, and as documented.
+"""Checks docs/reference/openapi.yaml against a running controller: every route is documented and answers as documented.
 
-Routes   GET /api/v1/ tells which documents and routes there are; the second listener's one route is enrolment's
-Answers  every status is one that is documented; every JSON answer has all keys that are required, and no other than are documented
+Routes   GET /api/v1/ lists documents and routes; the second listener has one route, for enrolment
+Answers  every status is documented; every JSON answer has all required keys and no undocumented ones
 Usage    api_test.py FOLDER-OF-BINARIES
 """
 import json
@@ -22,7 +22,7 @@ from patience import SOON_S  # noqa: E402
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/openapi.yaml"
 TOKEN = "a-word-for-this-test-alone"
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None)}
-# What is asked for where an argument is required, or another answer comes with one.
+# Queries for routes that require an argument, or that answer differently with one.
 ASKED = {
     "/api/v1/node": [{"name": "this-machine"}, {"name": "nobody"}, {}],
     "/api/v1/nodes": [{}, {"limit": "1", "sort": "power_w"}, {"sort": "colour"}],

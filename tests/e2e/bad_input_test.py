@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Bad input gets a clear answer and hurts nobody: wrong configuration keys, wrong keys, garbage on every socket, garbage HTTP,
-no candidates, one, unknown ones, all masked, annotations that are no numbers. After each the house still works."""
+"""Bad input gets a clear answer and does no harm: wrong configuration keys, wrong keys, garbage on every socket,
+invalid HTTP, no, one, unknown or only masked candidates, annotations that are not numbers. After each, all parts still
+work."""
 import collections
 import json
 import pathlib
@@ -97,7 +98,8 @@ def garbage(house):
 
 
 def dribble(house):
-    """Clients that say a little and never enough, more of them than a port has connections, while probes and a scheduler go on."""
+    """Clients that say a little and never enough, more of them than a port has connections, while probes and a
+    scheduler go on."""
     for name, port in (("controller", house.http), ("shim", house.shim_port), ("agent", house.agent_http)):
         hostile = []
         for _ in range(300):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every query of the Grafana dashboards returns data of a real Prometheus that scrapes real programs as docs/how-to/watch-with-grafana.md has it,
-and every series that an alert rule looks at is there, by these very labels: controller in canary, agent, shim, simulated nodes, pods that come and go. Beside this machine an agent reads a captured one.
+"""Every query of the Grafana dashboards returns data from a real Prometheus that scrapes real programs as in
+docs/how-to/watch-with-grafana.md, and every series in an alert rule exists with the rule's labels. Runs a controller in
+canary, an agent, a shim, simulated nodes with changing pods, and a second agent that reads a captured machine.
 
 Usage: dashboards_test.py FOLDER-OF-BINARIES
 Needs    prometheus, promtool (scripts/setup); skips (77) with the reason without them"""
@@ -23,9 +24,9 @@ PAGE = "docs/how-to/watch-with-grafana.md"
 DASHBOARDS = HERE.parents[1] / "k8s/chart/dashboards"
 ALERTS = HERE.parents[1] / "k8s/chart/alerts"
 NODES = 6
-# What no program here tells: nothing is served over TLS, and no API server says what was bound (tests/e2e/kube/kube_test.py has one).
+# Series that no program exports here, without TLS and without an API server (tests/e2e/kube/kube_test.py has one).
 NOT_HERE = ("wattle_controller_certificate_end_timestamp_seconds", "wattle_controller_pods_bound_total")
-# What Grafana puts in before it asks.
+# Variables that Grafana substitutes in a query.
 PUT_IN = {"$__rate_interval": "10s", "$__range": "1m", "${datasource}": "prometheus"}
 
 
@@ -57,7 +58,8 @@ def of_alerts():
 
 
 def walk_page(house, targets):
-    """Types the page's commands; its Prometheus configuration is written to the house with these targets in the place of the page's."""
+    """Types the page's commands; its Prometheus configuration is written to the house with these targets in the place
+    of the page's."""
     def run(text):
         done = house.run("sh", "-ec", text)
         return done.returncode, done.stdout + done.stderr

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The archive of `scripts/release demo`: the same bytes twice, and what scripts/demo --from accepts and refuses.
+"""`scripts/release demo` builds identical archives, and scripts/demo --from accepts good archives and refuses bad ones.
 
 Usage: demo_archive_test.py FOLDER-OF-BINARIES"""
 import hashlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kill -9 of each part in turn, once: the loop goes on, and the shim answers (neutral at worst) whenever it is there.
+"""kill -9 of each part in turn: the loop continues, and the shim always answers while it runs, at worst neutrally.
 
 Usage: demo_kill_test.py FOLDER-OF-BINARIES"""
 import json
@@ -56,7 +56,7 @@ def placed(demo):
 def main():
     binaries = binaries_from(sys.argv)
     claims = Claims()
-    # Longer than all that is waited for below; it is ended early.
+    # Longer than all waits below; the test ends the demo early.
     with Demo(binaries, seconds=200, DEMO_PERIOD="0.4") as demo:
         nodes = sorted(wait_until("eight nodes are connected", demo.all_connected, 60))
         wait_until("outcomes are learned from", lambda: demo.get("controller", "/api/v1/status")["outcomes"] > 5)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The whole loop, undisturbed: telemetry, decision, placement, outcome, learning, on eight nodes, through scripts/demo.
+"""The undisturbed loop on eight nodes, through scripts/demo: telemetry, decision, placement, outcome, learning.
 
-Usage: demo_test.py FOLDER-OF-BINARIES     without root, pods on this machine are left out and the rest is checked"""
+Usage: demo_test.py BINARY-FOLDER     without root, the test omits pods on this machine and checks the rest"""
 import os
 import sys
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""On a full disk what makes the product safer still works: a stop order holds at once, the shim included, and says that it is not on disk; a key
-is revoked; an order that goes further is refused. Once there is room the stop order is on disk, and a restart keeps it.
+"""With a full disk, safety functions still work: a stop order takes effect at once, on the shim too, and reports that
+it is not on disk; a key can be revoked; a promotion is refused. Once the disk has space, the stop order is written, and
+a restart keeps it.
 
 Usage    full_disk_test.py FOLDER-OF-BINARIES
-Needs    root and unshare: the disk is a small tmpfs of a mount namespace of its own
+Needs    root and unshare: the disk is a small tmpfs in a private mount namespace
 Exit     0 fine, 1 a claim failed, 77 skipped"""
 import json
 import os

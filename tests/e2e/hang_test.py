@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""hang_test: parts that hang instead of dying, and who notices.
+"""hang_test: parts that hang instead of exiting are detected.
 
 Usage    hang_test.py BIN_DIR
-Does     runs agent, controller and shim as systemd would (a notification socket and a watchdog of its own); stops each with SIGSTOP; has the
-         controller's loop stand still alone; asks for scores while the controller is stopped
-Exit     0 fine, 1 a claim is wrong
+Does     runs agent, controller and shim as systemd would (with its own notification socket and watchdog); stops each
+         with SIGSTOP; stops only the controller's loop; asks for scores while the controller is stopped
+Exit     0 success, 1 a claim is wrong
 """
 import contextlib
 import ctypes

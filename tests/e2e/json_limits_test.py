@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Text that is nested too deep, or that would take too much memory, is refused and ends no program: neither the shim that a
-stranger posts it to, nor the controller whose API server answers it.
+"""JSON that is nested too deeply or needs too much memory is refused and ends no program: neither the shim that
+receives it from an unknown client, nor the controller that receives it from its API server.
 
 Usage: json_limits_test.py FOLDER-OF-BINARIES"""
 import concurrent.futures

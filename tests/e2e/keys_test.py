@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Keys while everything runs: the controller's key is rotated under a connected agent, which comes back by itself and misses nothing;
-then the agent's key is revoked, which ends its session and is seen in log and metrics."""
+"""Key changes at run time: after a rotation of the controller's key, a connected agent reconnects by itself and loses
+no data. Revoking the agent's key ends its session and appears in log and metrics."""
 import re
 import signal
 import sys

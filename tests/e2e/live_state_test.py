@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`wattle nodes` tells this machine as the kernel does: each value is bracketed by independent readings of the same seconds,
-while stress-ng makes load in a cgroup named as a kubelet would; the pod's CPU and joules are in `wattle pods`.
+"""`wattle nodes` shows this machine's values as the kernel reports them: independent readings of the same seconds
+bracket each value, while stress-ng creates load in a cgroup named as by a kubelet. `wattle pods` shows the pod's CPU
+and joules.
 
 Needs root and stress-ng for the load; skips (77) with the reason otherwise."""
 import contextlib
@@ -73,7 +74,8 @@ def main():
         wait_until("this machine is connected", house.connected)
 
         def window():
-            """Kernel's own numbers over a window that holds whole ticks of the agent, and what Wattle said last in it."""
+            """Kernel's own numbers over a window that holds whole ticks of the agent, and what Wattle said last in
+            it."""
             wall = time.monotonic()
             busy, _ = cpu_ticks()
             pod_us = int((pod / "cpu.stat").read_text().split()[1])

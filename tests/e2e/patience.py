@@ -1,6 +1,8 @@
-"""patience: how long tests wait for an event, in classes; no test names a number of seconds. A wait that ends early costs nothing, so they are generous.
+"""patience: classes of timeouts for tests, which never name seconds. They are generous, because waits end with the
+event.
 
-Source   WATTLE_PATIENCE, a factor that scripts/run-tests sets (4 under AddressSanitizer, 8 under ThreadSanitizer, else 1); read here alone
+Source   WATTLE_PATIENCE, a factor that scripts/run-tests sets (4 under AddressSanitizer, 8 under ThreadSanitizer, else
+         1); only this file reads it
 Units    seconds
 """
 import os
@@ -27,5 +29,6 @@ def let_a_moment_pass(seconds=MOMENT_S):
 
 
 def pace(seconds):
-    """Time that is part of what a test puts in: the moment of a kill, the rate of a load. No claim may follow from its being over."""
+    """Time that is part of what a test puts in: the moment of a kill, the rate of a load. No claim may follow from its
+    being over."""
     time.sleep(seconds)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`kubectl wattle`: kubectl finds kubectl-wattle, a link to wattle, on the path, lists it, and runs it with its own words; it asks the controller as
-wattle does, and its help says what is typed.
+"""`kubectl wattle`: kubectl finds kubectl-wattle, a link to wattle, on the PATH, lists it, and passes it the arguments.
+It queries the controller like wattle, and its help shows the command as typed.
 
-Without kubectl the link itself is run, and the test ends as skipped (77)."""
+Without kubectl, the test runs the link directly and ends as skipped (77)."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The shim's verb preempt, asked as kube-scheduler asks it: only nodes that the verb filter accepts keep their victims.
+"""The shim's verb preempt, called like kube-scheduler does: only nodes that the verb filter accepts keep their victims.
 
 Usage    preempt_test.py FOLDER-OF-BINARIES
 """
@@ -48,7 +48,7 @@ def main():
         wait_until("the latency of the node is known", lambda: passed(house, both, limit_ms="60000") == [near])
         check = claims.check
         check("a node within the limit keeps its victims and their count of violations", kept(house, both, limit_ms="60000") == victims(near))
-        # Another pod each time: what preemption accepted for a pod stays accepted.
+        # Uses a new pod each time, because nodes that preemption accepted for a pod stay accepted.
         wait_until("a limit that the node does not meet is judged", lambda: passed(house, [near], limit_ms="0.000001") == [])
         check("a node above the limit loses them: no pod is evicted", kept(house, [near], limit_ms="0.000001") == {})
         check("a node of which nothing is known keeps them, as it passes the filter", kept(house, both, limit_ms="0.000001") == victims("unmeasured"))

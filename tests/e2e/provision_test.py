@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What pods request, from an API server to the command line: `wattle provision` of a controller that follows one, and of one that does not."""
+"""Pod requests, from an API server to the command line: `wattle provision` with a controller that watches an API
+server, and with one that does not."""
 import http.server
 import json
 import sys
@@ -26,7 +27,8 @@ def pod(name, node, owner, **annotations):
 
 
 class Api(http.server.ThreadingHTTPServer):
-    """Lists objects as they are, and is a Prometheus, too, by which each workload has 100 requests a second; watches tell of nothing."""
+    """Lists objects as they are, and is a Prometheus, too, by which each workload has 100 requests a second; watches
+    tell of nothing."""
     daemon_threads = True
 
     def __init__(self):
@@ -97,7 +99,7 @@ def followed(binaries):
         check("the table has them", "shop/Deployment/web" in text and "1.500" in text and "learning" in text, text)
         unknown = house.cli("provision", "why", "nobody", check=False)
         check("who is not known is refused with the mend", unknown.returncode == 1 and "wattle provision list" in unknown.stderr, unknown.stderr)
-        # Rates, usage and autoscalers are each looked at once a minute.
+        # The controller reads rates, usage and autoscalers once a minute each.
         states = {"shop/Deployment/web": ("owned", "HorizontalPodAutoscaler shop/web", None, 1), "shop/Deployment/db": ("learning", None, None, 3)}
         wait_until("replicas are an autoscaler's where one owns them, and nobody's elsewhere; those count that wait, or are on nodes without agents",
                    lambda: {row["workload"]: tuple(row["replicas"][key] for key in ("state", "owner", "suggested", "now"))

@@ -1,8 +1,8 @@
-"""screen: a program in a pseudo-terminal, and what stands on its screen.
+"""screen: runs a program in a pseudo-terminal and maintains the content of its screen.
 
-Source   the sequences that ncurses writes for TERM=vt100 and xterm (ECMA-48: CUP, CUU, CUD, CUF, CUB, CHA, VPA, ED, EL, ECH, REP, SGR; DECSTBM, RI;
-         xterm's titles kept aside); others raise
-Ends     with the `with` block the program is killed, if it still runs
+Source   the sequences that ncurses writes for TERM=vt100 and xterm (ECMA-48: CUP, CUU, CUD, CUF, CUB, CHA, VPA, ED, EL,
+         ECH, REP, SGR; DECSTBM, RI; xterm's titles are stored separately); others raise
+Ends     kills the program at the end of the `with` block, if it still runs
 """
 import codecs
 import fcntl

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The shim stays within the memory of its unit when whole nodes of 5,000 are sent by many at once: each is answered with a
-score for every node, or told that there is no room.
+"""The shim stays within its unit's memory limit when many clients send 5,000 whole nodes at once: each gets a score for
+every node, or a reply that the shim has no room.
 
 Usage: shim_memory_test.py FOLDER-OF-BINARIES"""
 import concurrent.futures
@@ -33,7 +33,8 @@ def peak_kib(pid):
 
 
 def ask(url, body):
-    """A client that still sends when the shim has refused and gone sees a broken connection, in place of the refusal: it asks again."""
+    """A client that still sends when the shim has refused and gone sees a broken connection, in place of the refusal:
+    it asks again."""
     for _ in range(20):
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
             return fetch(url, body, timeout=LATE_S)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`wattle top` in a pseudo-terminal, against a controller with simulated nodes: what is shown, every key, the size of the window, names that are made
-to do harm, a controller that goes and comes, and how it ends. Where there is no terminal it stays as it was."""
+"""`wattle top` in a pseudo-terminal, with simulated nodes: content, every key, window sizes, hostile names, a
+controller that disappears and returns, and exit. Without a terminal, the output is as before."""
 import json
 import os
 import pathlib
@@ -103,7 +103,7 @@ def look(house, screen, all_names, node):
 
 def drill(house, screen, node):
     screen.type("\r")
-    # Pods are there before their energy is: the second record of a node tells it, and the pressure later still.
+    # Pods appear before their energy: a node's second record has energy, and a later one pressure.
     rows = screen.until("the node's pods", lambda rows: len([row for row in rows if row.startswith("default/") and ENERGY.search(row)]) == 2 and rows)
     told = house.query("node", node)["node"]
     check("Enter looks into the node", rows[1].startswith(f"{node}: up, ") and "since first seen" in rows[1], rows[1])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""watchdog_test: what a real systemd does with our units when a program hangs: ends it and starts it anew.
+"""watchdog_test: a real systemd kills and restarts our units when a program hangs.
 
 Usage    watchdog_test.py BIN_DIR
-Does     runs systemd's user manager in a mount namespace of its own, with what systemd/*.service say of notification, watchdog and restarts (their
-         users and confinement are the machine test's); stops each program with SIGSTOP
-Gives    how long it took until the program answered again
+Does     runs systemd's user manager in a private mount namespace, with the notification, watchdog and restart settings
+         of systemd/*.service (tests/e2e/machine covers users and sandbox); stops each program with SIGSTOP
+Gives    the time until the program answered again
 Needs    root, systemd, unshare
-Exit     0 fine, 1 a claim is wrong, 77 skipped
+Exit     0 success, 1 a claim is wrong, 77 skipped
 """
 import os
 import pathlib
@@ -35,7 +35,8 @@ def check(what, fine, detail=""):
 
 
 class OwnCgroups:
-    """A cgroup of ours in each hierarchy: a manager takes the one that it starts in for its own, and moves all that runs there."""
+    """A cgroup of ours in each hierarchy: a manager takes the one that it starts in for its own, and moves all that
+    runs there."""
 
     def __init__(self):
         self.name = f"wattle-watchdog-{os.getpid()}"
@@ -130,7 +131,7 @@ def main():
             return SKIPPED
         with OwnCgroups() as own:
             return subprocess.run(["unshare", "--mount", sys.executable, *sys.argv], env=os.environ | {INSIDE: "1"}, preexec_fn=own.enter, check=False).returncode
-    # What says that systemd runs this machine, seen by us alone
+    # Marks this machine as run by systemd, visible only in our namespace
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
     os.makedirs("/run/systemd/system")
     with Systemd(binaries) as house:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh BIN_DIR: every fuzz target for WATTLE_FUZZ_SECONDS (default 60) each, from its seeds and what earlier runs found.
-# Prints executions and coverage of each; the first finding ends it, with the input that caused it.
+# run.sh BIN_DIR: runs every fuzz target for WATTLE_FUZZ_SECONDS (default 60), from its seeds and earlier findings.
+# Prints executions and coverage of each; stops at the first failure and prints the input that caused it.
 set -euo pipefail
 bin=$1
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""scripts/affected-tests on this tree: what a change reaches, and what it does not.
+"""Runs scripts/affected-tests on this tree and checks which tests a change affects.
 
-Usage: affected_test.py FOLDER-OF-BUILD     configured; nothing needs to be built"""
+Usage: affected_test.py BUILD-FOLDER     configured; it does not need to be built"""
 import importlib.machinery
 import importlib.util
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/run-tests on a ctest project whose tests fail on purpose: once, twice, or as a pure test.
+"""Runs scripts/run-tests on a ctest project whose tests fail on purpose: once, twice, or as a pure test.
 
 Usage: run_tests_test.py"""
 import pathlib
@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Each of its tests appends a line to a file of its name and fails while the file has fewer lines than asked for.
+# Each test appends a line to a file of its name and fails while the file has fewer lines than required.
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(on_purpose LANGUAGES NONE)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/web against a registry of the test's own: what it fetches, and what it refuses.
+"""Runs scripts/web against a fake registry and checks what it fetches and refuses.
 
 Usage: web_test.py"""
 import base64

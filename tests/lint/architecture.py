@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the tree to ARCHITECTURE.md: include direction, homes of libraries, file heads and sizes, no machine's paths.
+"""Checks the tree against ARCHITECTURE.md: include direction, homes of libraries, file heads and sizes, no local paths.
 
 Usage: architecture.py [ROOT]     prints each breach as file:line: what (mend); exit 1 if there is one
        architecture.py --self-test   shows that each rule finds a breach
@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 
-# Who may include whom, beyond itself. Longest matching folder wins. tests/ and bench/ see everything.
+# Folders that a folder may include, besides itself. The longest match wins. tests/ and bench/ may include everything.
 MAY_INCLUDE = {
     "common/wire": {"common"},
     "common/transport": {"common"},
@@ -44,7 +44,7 @@ MAY_INCLUDE = {
     "cli": {"common"},
     "load": {"common"},
 }
-# Within sim/, by folders that stand on each other; files and folders that are not named stand on all of them.
+# Layers within sim/; files and folders that are not listed may include all of them.
 MAY_INCLUDE_IN_SIM = {
     "sim/cluster": set(),
     "sim/world": {"sim/cluster"},
@@ -59,7 +59,7 @@ MAY_INCLUDE_IN_SIM = {
     "sim/requests": {"sim/scenarios", "sim/provision"},
     "sim/profile": set(),
 }
-# Within common/, what a folder may see of its neighbours.
+# Neighbours that a folder of common/ may include.
 MAY_INCLUDE_IN_COMMON = {
     "common": {"common", "common/json"},
     "common/json": {"common", "common/json"},
@@ -71,13 +71,13 @@ MAY_INCLUDE_IN_COMMON = {
     "common/kube": {"common", "common/http", "common/json", "common/kube"},
     "common/stats": {"common/stats"},
 }
-# Placement is pure: no sockets, no HTTP, no clock of its own. Who writes limits speaks to no network.
+# placement/ is pure: no sockets, no HTTP, no clock. The code that writes limits has no network access.
 FORBIDDEN = {
     "placement": {"common/transport", "common/http", "common/sqlite", "common/kube"},
     "actuator": {"common/transport", "common/http", "common/sqlite", "common/kube"},
 }
 
-# Header prefix of a library -> the files or folders that are its home.
+# Header prefix of a library -> the only files or folders that may include it.
 HOMES = {
     r"zmq(\.h|\.hpp|_addon\.hpp)": ["common/transport"],
     r"boost/": ["common/http", "load/users.cpp"],
@@ -101,7 +101,7 @@ HOMES_IN_TESTS = {
     r"nlohmann/": ["common/json/parse.cpp", "common/json/dump.cpp", "tests/unit/common/json_property_test.cpp",
                    "tests/fuzz/json_fuzz.cpp"],
 }
-# Received text is parsed within limits; the parse of one argument is for tests and for text that the program wrote itself.
+# Received text must be parsed with limits; parse() with one argument is for tests and for the program's own text.
 PARSE_WITHOUT_LIMITS = re.compile(r"\b\w*[jJ]son::parse\((?:[^(),]|\((?:[^()]|\([^()]*\))*\))*\)")
 MAY_PARSE_WITHOUT_LIMITS = {"sim/report/suite_json.cpp"}
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
@@ -218,7 +218,7 @@ def self_test() -> int:
         "controller/q.cpp": "#include <nlohmann/json.hpp>\n",
         "tests/unit/r.cpp": "#include <nlohmann/json_fwd.hpp>\n",
         "controller/s.cpp": "const json a = json::parse(answer.body());\n",
-        # What needs the truth cannot be linked live, and what is linked live cannot see it.
+        # Code that needs the simulator's truth must not be linked live, and live code must not include it.
         "controller/l.cpp": '#include "sim/policies/true_greedy.hpp"\n',
         "placement/policies/m.cpp": '#include "sim/world/world.hpp"\n',
     }

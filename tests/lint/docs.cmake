@@ -1,4 +1,4 @@
-# Documentation: its shape, and as a site (the only one that may need a package index, for the first time).
+# Checks the documentation's form, and builds its site. Only the site may need a package index, on the first run.
 wattle_lint(lint_docs "${WATTLE_PYTHON}" tests/lint/docs_test.py)
 wattle_lint(lint_docs_self_test "${WATTLE_PYTHON}" tests/lint/docs_test.py --self-test)
 wattle_lint(docs_site "${WATTLE_PYTHON}" tests/lint/site_test.py "${CMAKE_BINARY_DIR}/site")

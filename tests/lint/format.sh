@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# format.sh CLANG_FORMAT: every C++ source is formatted by .clang-format. Mend with: clang-format -i FILE
+# format.sh CLANG_FORMAT: checks that every C++ source is formatted by .clang-format. Fix: clang-format -i FILE
 set -euo pipefail
 find common agent actuator models placement controller shim cli sim load tests bench -name '*.[ch]pp' -print0 |
   xargs -0 -n 40 "$1" --dry-run -Werror

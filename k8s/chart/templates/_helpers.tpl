@@ -268,7 +268,7 @@ leaderElection:
 {{- else }}
   leaderElect: false
 {{- end }}
-# The scheduler passes an extender only the nodes that it found before scoring, so it must look at all of them
+# The scheduler passes an extender only the nodes that it examined, so it must examine all
 percentageOfNodesToScore: {{ .Values.scheduler.percentageOfNodesToScore }}
 profiles:
   - schedulerName: {{ .Values.scheduler.name | toYaml }}

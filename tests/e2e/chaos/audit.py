@@ -1,8 +1,9 @@
-"""audit: what became of every sample, from the files alone: agents' spools and the controller's store.
+"""audit: accounts for every sample, using only files: the agents' spools and the controller's store.
 
-Law      of each node and incarnation, the numbers in the store, those still in the spool, and those either side says were
-         dropped are 1..highest, each exactly once in the store; marks end where the store does; sums have every record
-Source   SQLite files of processes that have ended; a log that was not moved into its file is read with it
+Law      for each node and incarnation, the sequence numbers in the store, those in the spool, and those reported as
+         dropped cover 1..highest, each stored one exactly once; marks end at the last stored record; sums include
+         every record
+Source   SQLite files of ended processes, with their write-ahead logs
 """
 import pathlib
 import shutil

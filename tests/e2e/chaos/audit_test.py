@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The audit finds what it is there to find: each way to break its law, done to books that are right, is told."""
+"""The audit reports each violation of its law, when a test introduces the violation into correct files."""
 import sys
 import types
 

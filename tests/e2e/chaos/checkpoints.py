@@ -1,7 +1,8 @@
-"""checkpoints: a controller that finds its networks on disk half written, torn, flipped, gone or old.
+"""checkpoints: starts a controller whose networks on disk are half written, torn, bit-flipped, missing or old.
 
-Law      it starts with the newest checkpoint that is whole, names each newer one that is not, and learns on
-Source   <data_dir>/checkpoints (docs/reference/networks.md): what is whole is judged here from the files alone
+Law      the controller starts with the newest intact checkpoint, names each newer damaged one, and continues to learn
+Source   <data_dir>/checkpoints (docs/reference/networks.md); the test judges from the files which checkpoints are
+         intact
 """
 import hashlib
 import json
@@ -91,7 +92,7 @@ def killed_while_saving(cluster, report, dice, kills):
     unfinished = wrong = 0
     for turn in range(kills):
         before = set(folder(cluster).iterdir())
-        # The first moment at which something is new there, or a little later; every fourth time any moment.
+        # Kills when a new file appears or shortly after; every fourth time at a random moment.
         if turn % 4 != 3:
             wait_for_save(cluster, before)
             pace(dice.choice((0, dice.uniform(0, 0.005), dice.uniform(0, 0.03))))
@@ -148,7 +149,7 @@ def damaged_checkpoint(cluster, report, dice, kills):
     copy_whole(folder(cluster), kept)
     wrong = 0
     damages = [(how, suffix) for how in (torn, flipped, gone) for suffix in (".safetensors", ".json")]
-    # Of the newest, and of the one before it or none.
+    # Damages the newest, and the one before it or no other.
     cases = [(damages[0], damages[3]), (damages[1], damages[4]), (damages[2], None), (damages[5], None)]
     cases += [(dice.choice(damages), dice.choice((*damages, None))) for _ in range(kills - 2)]
     for case in cases:
@@ -183,7 +184,8 @@ def damaged_checkpoint(cluster, report, dice, kills):
 
 
 def old_checkpoint_restored(cluster, report, _, __):
-    """An operator goes back to a copy: it is loaded, its age is told, samples that came since stay, learning goes on from there."""
+    """An operator goes back to a copy: it is loaded, its age is told, samples that came since stay, learning goes on
+    from there."""
     begin_learning(cluster)
     cluster.kill("controller")
     old = cluster.dir / "old-checkpoints"

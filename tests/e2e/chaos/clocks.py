@@ -1,8 +1,8 @@
-"""clocks: wall clocks that jump by minutes and hours, forward and back, while programs run and between their starts.
+"""clocks: moves wall clocks by minutes and hours, forward and back, while programs run and between their starts.
 
-Law      nothing but what people read depends on the wall clock: samples, marks, retention and sessions go on as before
-How      libfaketime, which is told to leave CLOCK_MONOTONIC alone and reads the offset anew at each call; that the programs
-         believe it is checked by the times that they write
+Law      only times shown to people depend on the wall clock: samples, marks, retention and sessions are unaffected
+How      libfaketime, configured to leave CLOCK_MONOTONIC alone and to read the offset at each call; the times that the
+         programs write prove that it works
 """
 import pathlib
 import time
@@ -45,14 +45,14 @@ def jumping_clocks(cluster, report, dice, kills):
     jumps = list(JUMPS_S) + [dice.choice((-1, 1)) * dice.randrange(60, 90 * 86400) for _ in range(kills // 20)]
     for number, jump in enumerate(jumps):
         for name in ("controller", "shim", *AGENTS):
-            # Some together, some alone.
+            # Move some clocks together and some alone.
             if number % 2 == 0 or dice.random() < 0.5:
                 clocks[name].set(jump)
         report.recovered("wall clocks jumped, every agent's samples taken after", cluster.wait_ingesting())
         for name in clocks:
             cluster.alive(name)
         if number % 3 == 2:
-            # It must notice a jump before it ends: at a start the wall clock alone tells how old its records are.
+            # It must notice a jump before it exits: after a start, only the wall clock shows the age of its records.
             clocks["controller"].set(dice.choice((-900, 0, 900)))
             cluster.wait_ingesting()
             agent = dice.choice(AGENTS)
@@ -63,7 +63,7 @@ def jumping_clocks(cluster, report, dice, kills):
             wait_until("the shim has the new controller's board",
                        lambda: any(state in (cluster.net.fetch("shim", f"http://127.0.0.1:{SHIM}/readyz") or "")
                                    for state in ("board_fresh", "board_neutral")), 60)
-    # Without a start of the controller, at which the wall clock alone could tell how old its records are.
+    # No start of the controller here: after one, only the wall clock shows the age of its records.
     far = 400 * 86400
     clocks["controller"].set(far)
     clocks["a1"].set(far)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Passes TCP on, each chunk so many milliseconds later than it came; both ways, in order.
+"""Forwards TCP in both directions and delays each chunk by a number of milliseconds, in order.
 
 Usage: delay_proxy.py LISTEN-PORT TARGET-HOST TARGET-PORT MILLISECONDS"""
 import asyncio

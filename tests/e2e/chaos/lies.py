@@ -1,7 +1,8 @@
-"""lies: an agent whose values cannot be (NaN, infinite, negative, absurd, counters and clocks that run backwards).
+"""lies: an agent that sends impossible values (NaN, infinite, negative, absurd, counters and clocks that run
+backwards).
 
-Law      each lying record is refused, counted, in the log and marked in the store, and adds nothing to any sum; honest
-         records of the same agent are kept, and other agents' samples go on
+Law      the controller refuses each invalid record, counts and logs it, marks it in the store, and adds it to no sum;
+         valid records of the same agent are kept, and other agents' samples are unaffected
 Source   chaos_liar speaks the wire protocol (liar.cpp); the store's file afterwards
 """
 import json

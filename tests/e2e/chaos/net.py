@@ -1,9 +1,9 @@
-"""net: hosts of a small network, each a network namespace, joined by a bridge in one more.
+"""net: creates a small network of hosts, each a network namespace, connected by a bridge in another namespace.
 
-Needs    root, iproute2, nftables; nothing of it is seen by or reaches the machine's own network
-Faults   cut (all packets silently dropped), loss (a share of packets, both ways), rate (token bucket, both ways); delay is
-         the work of delay_proxy.py, since not every kernel has netem
-Errors   NetError with what the tool said
+Needs    root, iproute2, nftables; isolated from the machine's own network
+Faults   cut (drops all packets silently), loss (drops a share of packets, both ways), rate (token bucket, both ways);
+         delay_proxy.py adds delay, because not every kernel has netem
+Errors   NetError with the tool's output
 """
 import os
 import shutil
@@ -26,7 +26,7 @@ def missing():
     for tool in ("ip", "nft", "tc", "curl"):
         if not shutil.which(tool):
             return f"{tool} is not installed"
-    # What the kernel can do is asked of it, with the same commands that are used later.
+    # Probes the kernel's support with the commands that are used later.
     try:
         with Net(("probe",)) as net:
             net.loss("probe", 5)

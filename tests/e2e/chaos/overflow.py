@@ -1,6 +1,6 @@
-"""overflow: an agent whose spool is full before the network is back.
+"""overflow: fills an agent's spool before the network is back.
 
-Law      the oldest samples go, in whole segments; agent and controller count the same ones, number by number
+Law      the agent drops the oldest samples in whole segments; agent and controller report the same sequence numbers
 """
 
 from audit import Spool
@@ -9,7 +9,7 @@ from patience import LATE_S, pace
 
 BOUND = 8 << 20  # the smallest that an agent takes
 SEGMENT = BOUND // 32
-# 64 probes that nobody answers, with long names: samples of some 30 KB, so that the bound is reached in half a minute.
+# 64 unanswered probes with long names make samples of about 30 KB, which fill the spool in half a minute.
 TARGETS = ", ".join(f'{{name: "{"x" * 500}{i}", host: 127.0.0.1, port: 9, interval: 10s}}' for i in range(64))
 
 
@@ -33,7 +33,7 @@ def spool_overflow(cluster, report, dice, kills):
         cluster.net.cut("a1")
         overflow(cluster, report, gauge(cluster, "wattle_agent_dropped_records_total"))
         if turn == 0:
-            # Of an incarnation that is over: no later number tells of that gap, the agent must.
+            # The incarnation is over, so no later number reveals the gap; the agent must report it.
             wait_until("it holds what it dropped as a gap", lambda: gauge(cluster, "wattle_agent_spool_gap_records") > 0)
             cluster.kill("a1")
             before = sum(records for *_, records in Spool(cluster.spool("a1")).gaps)

@@ -1,10 +1,10 @@
-"""documented: runs what a page of docs/ tells its reader to type, from the page itself.
+"""documented: runs the commands of a docs/ page, extracted from the page.
 
-Source   fenced blocks below a heading: `sh` is run as it stands, by a shell that ends at the first failure; `yaml` is written to a file
-         `text` is looked at, not typed
-Rules    what cannot be run here is named with the reason, and so is what stands in for a line; a rule that matches nothing is an error,
-         and so is a block of another kind: nothing on the page is passed over without a word
-Errors   Undocumented: page and rules do not fit together; Failed: a command, with its line on the page and what it said
+Source   fenced blocks below a heading: `sh` runs unchanged in a shell that stops at the first failure; `yaml` is
+         written to a file; `text` is compared, not run
+Rules    name each command that cannot run here, with the reason, and each replacement of a line; a rule that matches
+         nothing is an error, and so is a block of another kind, so that no block is skipped silently
+Errors   Undocumented: page and rules do not match; Failed: a command failed; has its line on the page and its output
 """
 import dataclasses
 import pathlib
@@ -51,9 +51,10 @@ def blocks_below(page: str, heading: str) -> list[Block]:
 
 
 class Walk:
-    """One way through pages. `files`: a yaml block by words in it -> where it goes. `without`: words in an sh block -> why it is not run.
-    `instead`: a line -> (what is run in its place, why). `again`: words in an sh block that only looks -> for how many seconds it is typed again
-    until it succeeds, as a reader would who sees that something is not there yet."""
+    """One way through pages. `files`: a yaml block by words in it -> where it goes. `without`: words in an sh block ->
+    why it is not run. `instead`: a line -> (what is run in its place, why). `again`: words in an sh block that only
+    looks -> for how many seconds it is typed again until it succeeds, as a reader would who sees that something is not
+    there yet."""
 
     def __init__(self, page, run, write, files=None, without=None, instead=None, again=None):
         self.page, self.run, self.write = page, run, write

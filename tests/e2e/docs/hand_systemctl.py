@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""hand_systemctl: stands in for systemctl where PID 1 is no systemd: starts the services of the units that are installed, as their users.
+"""hand_systemctl: replaces systemctl if PID 1 is not systemd: starts the services of installed units as their users.
 
-Does     daemon-reload, enable [--now], start, restart, stop: User, Group, SupplementaryGroups, AmbientCapabilities, Environment, StateDirectory,
-         ExecStartPre (which must succeed) and ExecStart, each with its log in /var/log. With Type=notify a start ends when the service says that
-         it is ready, or with the service
-Not      sandboxing (tests/e2e/machine has a real systemd, and units_test.py the units' words), restarts, dependencies
-Exit     1 with what was wrong, 2 for what it does not know
+Does     daemon-reload, enable [--now], start, restart, stop, with User, Group, SupplementaryGroups,
+         AmbientCapabilities, Environment, StateDirectory, ExecStartPre (which must succeed) and ExecStart, and a log
+         per service in /var/log. With Type=notify, a start ends when the service reports ready or exits
+Not      sandboxing (tests/e2e/machine has a real systemd, and units_test.py checks the units), restarts, dependencies
+Exit     1 with the error, 2 for an unsupported command
 """
 import os
 import pathlib

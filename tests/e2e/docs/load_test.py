@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What docs/how-to/apply-load.md tells to type, typed against a service of this test; shorter where the reader has minutes.
+"""Runs the commands of docs/how-to/apply-load.md against a service of this test, with shorter durations.
 
 Usage: load_test.py FOLDER-OF-BINARIES
 """

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What the pages of docs/how-to and docs/start tell an operator to type, typed: on one host that docs/how-to/install-debian.md has made worker and
-control plane. No cluster is needed; pages that need one are walked by kube_install_test.py. `--pages` only looks, without starting anything, whether
-every page's every block is typed by somebody or has a reason why not.
+"""Runs the commands of docs/how-to and docs/start on one host, which docs/how-to/install-debian.md has made worker and
+control plane. It needs no cluster; kube_install_test.py runs the pages that do. `--pages` starts nothing: it only
+checks that a test runs every block of every page, or names a reason against it.
 
-The host is this machine's root with an overlay, in a network of its own (private_root.py); hand_systemctl.py stands in for systemctl.
+The host is an overlay of this machine's root in a private network (private_root.py); hand_systemctl.py replaces
+systemctl.
 
 Usage    operate_test.py FOLDER-OF-BINARIES | operate_test.py --pages
 Exit     0 fine, 1 a claim failed, 77 skipped: no root or no overlays
@@ -26,7 +27,7 @@ from private_root import Impossible, enter  # noqa: E402
 PATIENCE = LATE_S
 CONTROLLER, AGENT = "/etc/wattle/controller.yaml", "/etc/wattle/agent.yaml"
 CHECK = {CONTROLLER: "wattle-controller --config {} --check-config", AGENT: "wattle-agent run --config {} --check-config"}
-# In this order; each with what it needs of Walk.
+# Pages in the order of the walk, each with the parts of Walk that it needs.
 HERE_PAGES = {
     "docs/how-to/manage-keys.md": {},
     "docs/how-to/check-with-doctor.md": {},
@@ -44,7 +45,7 @@ HERE_PAGES = {
     "docs/how-to/rotate-keys.md": {"again": {"wattle nodes": PATIENCE}},
     "docs/how-to/back-up.md": {"again": {"wattle nodes": PATIENCE}},
 }
-# Walked by others; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).
+# Pages that other tests run; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).
 ELSEWHERE = {
     "docs/how-to/add-a-policy.md": "simulate_test.py",
     "docs/how-to/apply-load.md": "load_test.py",
@@ -85,7 +86,8 @@ def check_pages(claims):
 
 
 def merged(host, path, text):
-    """A fragment of a configuration goes into the one that is there; its program must accept the whole. What is there stays as it is."""
+    """A fragment of a configuration goes into the one that is there; its program must accept the whole. What is there
+    stays as it is."""
     whole = yaml.safe_load(host.root.inside(path).read_text(encoding="utf-8")) | yaml.safe_load(text)
     host.write("/tmp/merged.yaml", yaml.safe_dump(whole))
     code, said = host.run(CHECK[path].format("/tmp/merged.yaml"))
@@ -97,7 +99,7 @@ def operate(claims, host):
     install = Walk(debian.PAGE, host.run, host.write, files=debian.FILES, again={"wattle nodes": debian.PATIENCE})
     install(debian.HEADING)
     wait_until("the agent is heard", lambda: "est" in host.run("wattle nodes")[1] or "rapl" in host.run("wattle nodes")[1], debian.PATIENCE)
-    # From here on the reader is an operator.
+    # From here on, the reader has the operator's key.
     host.run("wattle keys revoke --allow-list /var/lib/wattle-controller/allow ~/.config/wattle/cli.key.pub && wattle keys allow --allow-list /var/lib/wattle-controller/allow ~/.config/wattle/cli.key.pub operator boss")
     wait_until("the operator is known", lambda: host.run("wattle policy set --mode shadow --why test")[0] == 0, PATIENCE)
     for page, rules in HERE_PAGES.items():

@@ -1,10 +1,10 @@
-"""private_root: a root file system that is this machine's until somebody writes to it, and a network of its own: what a page says to install
-and to start is installed and started there, and the machine stays as it is.
+"""private_root: enters a copy-on-write view of this machine's root and a private network, so that documented commands
+can install and start software without changing the machine.
 
-Source   namespaces of Linux (mount, network, processes), overlayfs over a tmpfs
-Needs    root; a kernel that allows overlays here
-Errors   Impossible: with what the kernel said
-Ends     with the process that entered: everything that was started ends, everything that was written is gone
+Source   Linux namespaces (mount, network, PID), overlayfs on a tmpfs
+Needs    root; a kernel that allows overlayfs here
+Errors   Impossible, with the kernel's error
+Ends     with the process that entered: all started processes end, and all written files disappear
 """
 import os
 import pathlib
@@ -42,7 +42,8 @@ def enter():
 
 
 class Root:
-    """`binds`: folders of this machine that are to be seen in it, not written, though they may be mounts of their own, as {path in it: path here}."""
+    """`binds`: folders of this machine that are to be seen in it, not written, though they may be mounts of their own,
+    as {path in it: path here}."""
 
     def __init__(self, folder, binds=None, hosts=()):
         self.at = folder / "root"

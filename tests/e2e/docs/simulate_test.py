@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What pages of docs/ tell to type of the simulator, typed; with fewer decisions where the reader has a night.
+"""Runs the simulator commands of docs/ pages, with fewer decisions for commands that take a night.
 
 Usage: simulate_test.py FOLDER-OF-BINARIES"""
 import os

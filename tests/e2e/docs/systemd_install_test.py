@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""docs/how-to/install-debian.md, as its reader types it: from the first command to the first explained decision, on one host that is
-worker and control plane, beside a real API server and kube-scheduler with k8s/default-scheduler/scheduler.yaml.
+"""Runs docs/how-to/install-debian.md from the first command to the first explained decision, on one host that is worker
+and control plane, with a real API server and kube-scheduler with k8s/default-scheduler/scheduler.yaml.
 
-The host is this machine's root with an overlay, in a network of its own (private_root.py); PID 1 is no systemd, so that hand_systemctl.py
-stands in for systemctl.
+The host is an overlay of this machine's root in a private network (private_root.py). PID 1 is not systemd, so
+hand_systemctl.py replaces systemctl.
 
 Usage    systemd_install_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed, 77 skipped: no root, no overlays, or no programs of a control plane

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""walk_test: documented.py passes nothing over: what it cannot place on a page is an error, and so is a rule that the page no longer needs; the
-pages that installation tests walk fit their rules.
+"""walk_test: documented.py skips no block: a block without a rule is an error, and so is a rule without a block. The
+pages of the installation tests match their rules.
 
 Exit     0 fine, 1 a claim failed
 """

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Twenty peers of every role that take all they can get beside a hundred honest agents, a scheduler and probes: nobody honest is starved,
-nothing is lost, memory is bounded, every refusal is counted. The same run has a control, in which the twenty send the same bytes to a sink.
+"""Twenty greedy peers of every role run with a hundred honest agents, a scheduler and probes. No honest client starves,
+no data is lost, memory is bounded, and every refusal is counted. In a control run, the twenty send the same bytes to a
+sink.
 
-Usage: fairness_test.py FOLDER-OF-BINARIES [PLAY...]     with PLAYs, those alone
-Environment: WATTLE_HOSTILE_SECONDS of the attack and of the control (default 30 each; from 300 on, latencies are judged too)"""
+Usage: fairness_test.py BINARY-FOLDER [PLAY...]     PLAY: run only these attacks
+Environment: WATTLE_HOSTILE_SECONDS of attack and control (default 30 each; from 300 on, the test also judges
+latencies)"""
 import collections
 import json
 import os
@@ -79,7 +81,7 @@ class Cluster(House):
         self.start_shim()
         self.start("swarm", self.binary("wattle-sim"), "swarm", "--config", str(self.dir / "swarm.yaml"))
         wait_until("the swarm is welcome", lambda: self.swarm()["welcomed"] == NODES)
-        # A scheduler that binds what it asks for.
+        # A scheduler that binds the pods that it asks about.
         self.start("drive", self.binary("wattle-sim"), "drive", "--shim", self.shim(), "--swarm", f"http://127.0.0.1:{self.swarm_port}",
                    "--controller", self.api(), "--seconds", "100000", "--pods", "100", "--period", "0.2", "-o", "line")
 
@@ -105,7 +107,8 @@ class Cluster(House):
 
 
 class Honest:
-    """A scheduler that asks the controller itself, and probes: how long each answer takes. In one thread, by the clock."""
+    """A scheduler that asks the controller itself, and probes: how long each answer takes. In one thread, by the
+    clock."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -193,11 +196,11 @@ def main():
         check("no honest record is lost", swarm["records_dropped"] == 0, swarm)
         check("no honest agent lost its session", swarm["reconnects"] == swarm_before["reconnects"] and attack.behind == 0, (swarm, attack.behind))
         check("memory is bounded", max(attack.mib) < max(control.mib) + MOST_MIB, (max(control.mib), max(attack.mib)))
-        # Refusals that nobody reads are counted too, so that there are more of them than were told.
+        # Unread refusals are counted too, so the count exceeds the number of received ones.
         counted = cluster.refused() - refused_before
         heard = sum(counts["busy"] + counts["refused"] for counts in told.values())
         check("every refusal is counted", counted >= heard, (counted, heard))
-        # An answer for which its connection had no room is dropped: such a reader was too slow, on a machine that is busy.
+        # The controller drops answers that a connection has no room for: the reader was too slow on a busy machine.
         for role in ("shim", "reader", "operator"):
             unheard = {play: counts["unanswered"] for play, counts in told.items() if ROLES[play.split("-")[0]] == role and counts["unanswered"]}
             dropped = cluster.metrics()[f'wattle_controller_answers_unread_total{{role="{role}"}}']

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Messages that are nearly right, through real sockets, with a valid key of each role: fields of other types, numbers at their ends, lists
-and texts of any length, messages cut, doubled, in another order or role. The controller lives and keeps its memory, every honest ask is
-answered, the agent beside them is not cut, and no node appears that has no key.
+"""Sends nearly valid messages through real sockets, with a valid key of each role: fields of other types, extreme
+numbers, lists and texts of any length, and truncated, duplicated or reordered messages, also of another role. The
+controller survives with bounded memory, answers every honest ask, keeps the honest agent connected, and adds no node
+without a key.
 
-Usage: fuzz_test.py FOLDER-OF-BINARIES
-Environment: WATTLE_FUZZ_MESSAGES of each role (default 3000), WATTLE_FUZZ_SEED (default: drawn, and printed)"""
+Usage: fuzz_test.py BINARY-FOLDER
+Environment: WATTLE_FUZZ_MESSAGES per role (default 3000), WATTLE_FUZZ_SEED (default: random, printed)"""
 import copy
 import os
 import pathlib

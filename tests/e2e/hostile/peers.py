@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""peers: clients that are let in, keep to the protocol as far as bytes go, and take all they can get.
+"""peers: authenticated clients that send valid messages and use as many resources as they can.
 
-Use      peers.py PLAY PORT KEY SERVER_KEY NAME SECONDS [SINK]    with SINK the same bytes go to that port, where nobody looks at them
-Prints   one line of JSON: what was sent, and what was answered
-Plays    PLAYS; each is of one role (its prefix)
+Use      peers.py PLAY PORT KEY SERVER_KEY NAME SECONDS [SINK]    SINK: port that gets the same bytes and discards them
+Prints   one line of JSON: counts of sent and answered messages
+Plays    PLAYS; the prefix is the role
 """
 import itertools
 import json
@@ -87,7 +87,7 @@ class Play:
         self.peer.send(body)
         self.told["sent"] += 1
 
-    # The next answer, counted: its kind; None when there is none in time.
+    # Counts the next answer and returns its kind, or None on timeout.
     def hear(self, seconds=0.001):
         frames = self.peer.receive(seconds)
         if frames is None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Peers with a key of the allow list that keep to the protocol only as far as it serves them: messages that never end, announced routing
-ids, subscriptions without number, connections without number, a key that was revoked. Each loses its connection and is counted by role;
-the controller's memory stays, and an agent beside them misses nothing."""
+"""Peers with an allowed key violate the protocol: endless messages, announced routing ids, unlimited subscriptions,
+unlimited connections, a revoked key. Each loses its connection and is counted by role; the controller's memory stays
+bounded, and an honest agent loses no data."""
 import pathlib
 import re
 import socket
@@ -25,7 +25,7 @@ def check(claim, truth, detail=""):
 
 class Siege:
     """The house, with a hostile key for each role beside the honest ones."""
-    # endpoint, role of the hostile key there, the type that its socket says it has
+    # (endpoint, role of the hostile key, announced socket type)
     FRONTS = (("telemetry", "agent", b"DEALER"), ("ask", "reader", b"DEALER"), ("feed", "reader", b"SUB"))
 
     def __init__(self, house):

@@ -1,4 +1,4 @@
-"""zmtp: a client of ZMTP 3.0 and CURVE that keeps to the protocol only as far as a test wants. Neither libzmq nor our transport.
+"""zmtp: client of ZMTP 3.0 and CURVE that can violate the protocol. Uses neither libzmq nor our transport.
 
 Source   RFC 23 (ZMTP 3.0), RFC 25 and 26 (CurveZMQ); the cryptography is libsodium's, by ctypes
 Use      peer = Peer(port, Keys.of(house.dir / "agent.key"), server_key(house.dir / "controller.key.pub"))
@@ -108,7 +108,8 @@ GREETING = b"\xff\0\0\0\0\0\0\0\1\x7f\3\0" + b"CURVE".ljust(20, b"\0") + b"\0" +
 
 
 class Peer:
-    """One connection. `identity` None announces none; `properties` are further pairs of bytes for the handshake's metadata."""
+    """One connection. `identity` None announces none; `properties` are further pairs of bytes for the handshake's
+    metadata."""
 
     def __init__(self, port, keys, server, socket_type=b"DEALER", identity=None, properties=(), host="127.0.0.1", seconds=SOON_S):
         self._nonce = 0

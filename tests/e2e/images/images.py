@@ -1,8 +1,8 @@
-"""images: k8s/images/Dockerfile built by buildah on a Debian 12 made here.
+"""images: builds k8s/images/Dockerfile with buildah on a Debian 12 root file system created here.
 
-Source   apt's own configured Debian archives; no registry is asked
+Source   the Debian archives configured in apt; no image registry
 Needs    root, buildah, mmdebstrap, strip (scripts/setup --long)
-Errors   ImageError with the end of what the tool said
+Errors   ImageError with the end of the tool's output
 """
 import hashlib
 import json
@@ -19,7 +19,7 @@ import image as debian  # noqa: E402
 from image import ImageError  # noqa: E402, F401
 
 BASE = "localhost/debian:12-slim"
-# target -> (programs that it holds, user that it runs as)
+# target -> (its programs, its user)
 TARGETS = {"shim": (("wattle-shim", "wattle"), "64460:64460"), "agent": (("wattle-agent",), ""),
            "controller": (("wattle-controller", "wattle"), "64460:64460")}
 
@@ -40,11 +40,12 @@ def missing_tools():
 
 
 class Buildah:
-    """With a storage of its own in the folder: what is there already is not built again. As a context it leaves nothing mounted."""
+    """With a storage of its own in the folder: what is there already is not built again. As a context it leaves nothing
+    mounted."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).resolve()
-        # One overlay does not lie on another, as it would in a container
+        # overlayfs on overlayfs does not work, as inside a container
         stacked = debian.run("stat", "--file-system", "--format=%T", str(folder)).strip() == "overlayfs"
         self.options = ["--root", f"{folder}/root", "--runroot", f"{folder}/run", "--storage-driver", "vfs" if stacked else "overlay"]
 
@@ -58,7 +59,8 @@ class Buildah:
             debian.run("umount", path)
 
     def stop(self):
-        """A build of several stages leaves the containers of the earlier ones mounted, and one that was cut off leaves all."""
+        """A build of several stages leaves the containers of the earlier ones mounted, and one that was cut off leaves
+        all."""
         self("rm", "--all")
 
     def __call__(self, *arguments):
@@ -97,8 +99,8 @@ class Buildah:
         return json.loads(self("inspect", "--type", "image", f"wattle-{target}"))["OCIv1"]["config"]
 
     def commit(self, name, base, files=(), **config):
-        """An image of a few files on top of `base` (or scratch): (path here, path there); config as `buildah config` calls it. The same again
-        from the same files."""
+        """An image of a few files on top of `base` (or scratch): (path here, path there); config as `buildah config`
+        calls it. The same again from the same files."""
         container = self("from", "--pull-never", base)
         for here, there in files:
             self("copy", "--chmod", "0755", container, here, there)
@@ -106,8 +108,8 @@ class Buildah:
         self("commit", "--rm", "--timestamp", "0", container, name)
 
     def layout(self, names, folder):
-        """The images, name here -> name there, as one OCI layout, with the layers that they share once and none compressed: for a machine
-        that is slower than its disk."""
+        """The images, name here -> name there, as one OCI layout, with the layers that they share once and none
+        compressed: for a machine that is slower than its disk."""
         shutil.rmtree(folder, ignore_errors=True)
         blobs = folder / "blobs/sha256"
         blobs.mkdir(parents=True)
@@ -129,7 +131,8 @@ class Buildah:
 
 
 def context_of(binaries, folder, compile_it):
-    """What the build sees: the tree as it is committed or changed here, or the programs and the networks that come with them."""
+    """What the build sees: the tree as it is committed or changed here, or the programs and the networks that come with
+    them."""
     context = pathlib.Path(folder) / "context"
     if compile_it:
         context.mkdir()

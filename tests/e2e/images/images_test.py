@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""images_test: k8s/images/Dockerfile builds on a Debian 12 made here, and what it builds runs as the manifests run it: by its own user,
-without capabilities or new privileges, on a read-only root file system.
+"""images_test: k8s/images/Dockerfile builds on a Debian 12 created here, and the images run as in the manifests: as
+their own user, without capabilities or new privileges, on a read-only root file system.
 
 Usage    images_test.py BIN_DIR [--compile] [--cached] [--only TARGET,...]
-         --compile: the image compiles the programs itself (half an hour); otherwise it takes those of BIN_DIR, stripped
-         --cached: with the layers that node_test keeps (images.storage); otherwise everything is built anew
-Source   apt's own configured Debian archives; no registry is asked
+         --compile: compile the programs in the image (half an hour); default: use those of BIN_DIR, stripped
+         --cached: use the layers that node_test keeps (images.storage); default: build everything
+Source   the Debian archives configured in apt; no image registry
 Needs    root, buildah, mmdebstrap, and crun or at least chroot (scripts/setup --long)
 Exit     0 fine, 1 a claim failed, 77 skipped, with the reason
 """
@@ -24,7 +24,8 @@ sys.dont_write_bytecode = True
 from images import TARGETS, Buildah, ImageError, context_of, missing_tools, storage  # noqa: E402
 
 SKIPPED = 77
-# crun refuses a hierarchy that is half of version 1, as a container's often is; it makes no cgroup here, so it need not see the other half
+# crun refuses hybrid hierarchies with version 1, which containers often have. It creates no cgroup here, so hide that
+# part
 CRUN = ("unshare", "--mount", "sh", "-c", 'umount /sys/fs/cgroup/unified 2>/dev/null; exec crun "$@"', "crun")
 failures = 0
 
@@ -46,7 +47,8 @@ def bundle_config(words, user):
 
 
 def run_in(rootfs, folder, words, user):
-    """(how, exit code, output) of a program in the image: by crun, or where this machine lets no container be made by chroot."""
+    """(how, exit code, output) of a program in the image: by crun, or where this machine lets no container be made by
+    chroot."""
     bundle = pathlib.Path(tempfile.mkdtemp(dir=folder))
     (bundle / "config.json").write_text(json.dumps({**bundle_config(words, user), "root": {"path": str(rootfs), "readonly": True}}), encoding="utf-8")
     if shutil.which("crun"):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""assets: the programs of a control plane (etcd, kube-apiserver, kube-scheduler, kubectl, KWOK) and of a node, built from their Go modules.
+"""assets: builds the programs of a control plane (etcd, kube-apiserver, kube-scheduler, kubectl, KWOK) and of a node
+from their Go modules.
 
-Usage    assets.py [--version V] [--only PROGRAM,...]          prints the folder that holds them; V is WATTLE_KUBE_VERSION or 1.35.4
-         assets.py --only helm                                 prints the program; no part of a control plane, it renders the chart
-Source   KUBEBUILDER_ASSETS, if it is set, is taken as it is; otherwise WATTLE_KUBE_CACHE (default ~/.cache/wattle/kube), one folder
-         per version. What is there already is not built again.
-Errors   no Go, or modules that cannot be had: exit code 77 with the reason, which a test shows as skipped
+Usage    assets.py [--version V] [--only PROGRAM,...]     prints their folder; V: default WATTLE_KUBE_VERSION or 1.35.4
+         assets.py --only helm                            prints the path of helm, which renders the chart
+Source   KUBEBUILDER_ASSETS, if set, is used unchanged; otherwise WATTLE_KUBE_CACHE (default ~/.cache/wattle/kube), one
+         folder per version. Existing programs are not built again
+Errors   exit code 77 with the reason, without Go or if modules are not available; a test then skips
 """
 import argparse
 import fcntl
@@ -97,7 +98,8 @@ def build(version: str, programs: list[str], folder: pathlib.Path) -> None:
 
 
 def borrowed(program: str, cache: pathlib.Path, folder: pathlib.Path) -> bool:
-    """etcd and KWOK serve every version of Kubernetes, and so does one kubectl: what stands in another version's folder does here too."""
+    """etcd and KWOK serve every version of Kubernetes, and so does one kubectl: what stands in another version's folder
+    does here too."""
     if program in OF_KUBERNETES and program != "kubectl":
         return False
     for other in sorted(cache.glob(f"*/{program}")):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A pod that a real kube-scheduler holds in PreBind, for a volume that is provisioned on the chosen node, keeps its room there: longer than the
-half minute for which a pod of another scheduler is expected, and until it is deleted.
+"""A pod that a real kube-scheduler holds in PreBind, for a volume on the chosen node, keeps its reservation there until
+it is deleted, which is longer than the half minute that Wattle expects a pod of another scheduler.
 
-The volume's provisioner does not exist, so that the scheduler waits for its ten minutes.
+The volume's provisioner does not exist, so the scheduler waits for its timeout of ten minutes.
 Usage    held_pods_test.py FOLDER-OF-BINARIES [--version V]
 Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs cannot be had
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Preemption with a shim that filters: kube-scheduler evicts no pod for a pod that the shim refuses.
+"""Preemption with a filtering shim: kube-scheduler evicts no pod in favour of a pod that the shim refuses.
 
-Every node is full of pods of a low priority. A pod of a high priority with a hard latency limit that no node meets evicts none of them; with a
-limit that some nodes meet it evicts on one of those and runs there; with a limit on a target that no node measures, and without a limit, it
-evicts one pod as it does without Wattle.
+Every node is full of low-priority pods. A high-priority pod with a hard latency limit that no node meets evicts none of
+them. With a limit that some nodes meet, it evicts a pod on one of those nodes and runs there. With a limit on a target
+that no node measures, or without a limit, it evicts one pod, as without Wattle.
 
 Usage    preemption_test.py FOLDER-OF-BINARIES [--version V]
 Skips    (77) where the control plane's programs can neither be found nor built, with the reason
@@ -80,14 +80,14 @@ class Scenario:
         gone = before.keys() - self.low().keys()
         self.claims.check(f"{name}: one pod is evicted, on the node that the pod takes", gone == {node}, (gone, node))
         self.claims.check(f"{name}: the node is one that the limit allows", node in allowed, (node, allowed))
-        # The next pod has to evict one again.
+        # The next pod must evict a pod again.
         self.cores[node] -= 0.5
         self.fill_node(node)
 
     def run(self):
         p50 = {n["name"]: n["latency"][0]["p50_ms"] for n in self.house.nodes() if n["latency"]}
         ordered = sorted(p50.values())
-        # Between two that lie apart: the probes' own jitter is some percent.
+        # Between two values that are far apart, because the probes' jitter is a few percent.
         gap = max(range(1, len(ordered) - 1), key=lambda i: ordered[i + 1] / ordered[i])
         limit = (ordered[gap] * ordered[gap + 1]) ** 0.5
         self.fill()

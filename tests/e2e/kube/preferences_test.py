@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Soft preferences beside live advice: 20 nodes in four zones, twelve pods of a kind at a time, placed by three schedulers.
+"""Soft preferences with live advice: 20 nodes in four zones, twelve pods of a kind at a time, placed by three
+schedulers.
 
     plain      no extender
     bounded    the default profile, extender weight 6, a shim with bound_scores (the default)
-    chart      profile, weight and bound_scores as k8s/base has them
+    chart      profile, weight and bound_scores of k8s/base
 
-Pods that prefer something come out as without an extender; pods that prefer nothing follow the advice, and no node or zone receives more
-than half of one owner's replicas. Prints the table of docs/concepts/placement.md.
+Pods with preferences are placed as without an extender; pods without preferences follow the advice, and no node or zone
+receives more than half of one owner's replicas. Prints the table of docs/concepts/placement.md.
 
 Usage    preferences_test.py FOLDER-OF-BINARIES [--version V] [--only plain,bounded,chart]
 Skips    (77) where the control plane's programs can neither be found nor built, with the reason
@@ -99,7 +100,7 @@ class Scenario:
         where = self.place(scheduler, "node", spec=NODE_AFFINITY)
         row["node affinity"] = sum(node in self.ssd for node in where.values())
         self.clear(where)
-        # The nodes that the advice likes best are tainted: those come first.
+        # Taints the nodes that the advice scores highest; those come first.
         where = self.place(scheduler, "bare")
         row["followed"] = self.followed(where) if scheduler != "plain" else 0
         row["bare"] = len(set(where.values()))
@@ -111,7 +112,7 @@ class Scenario:
         row["tainted"] = sum(node in tainted for node in where.values())
         self.clear(where)
         self.set_taint(set())
-        # Without labels no Service selects them.
+        # Without labels, no Service selects the pods.
         where = self.place(scheduler, "owned", owner=owner("ReplicaSet", "copy-7c4"))
         row["owned"] = (len(set(where.values())), max(collections.Counter(where.values()).values()), max(self.zones(where)))
         row["owned followed"] = self.followed(where) if scheduler != "plain" else 0
@@ -127,7 +128,7 @@ class Scenario:
     def judge(self, scheduler):
         row, check = self.rows[scheduler], self.claims.check
         check(f"{scheduler}: a Deployment behind a Service is spread", row["service"][0] >= PODS - 1 and row["service"][1] <= 2, row["service"])
-        # One point of the extender is sixty of kube-scheduler's, and one pod more in a zone of three costs forty.
+        # One point of the extender counts as sixty of kube-scheduler; one more pod in a zone of three costs forty.
         check(f"{scheduler}: ScheduleAnyway keeps the zones level", max(row["zones"]) - min(row["zones"]) <= (2 if scheduler == "bounded" else 1), row["zones"])
         check(f"{scheduler}: preferred anti-affinity is kept", row["anti-affinity"] == PODS, row["anti-affinity"])
         check(f"{scheduler}: preferred node affinity is kept", row["node affinity"] == PODS, row["node affinity"])

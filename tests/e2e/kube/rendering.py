@@ -1,8 +1,9 @@
-"""rendering: what the real tools make of k8s/: `kubectl kustomize` of the base and of overlays on it, `helm template` of the chart.
+"""rendering: renders k8s/ with the real tools: `kubectl kustomize` for the base and overlays, `helm template` for the
+chart.
 
-Source   assets.py: the pinned programs where they were built, else those of the PATH
-Gives    lists of objects, as the API server would get them
-Errors   assets.Missing: there is no such tool; ValueError: with what it said
+Source   assets.py: the pinned programs if they are built, else those on the PATH
+Gives    lists of objects, as the API server would receive them
+Errors   assets.Missing without the tool; ValueError with the tool's output
 """
 import pathlib
 import subprocess

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""replicas_test: whose replicas a real API server says an autoscaler owns, to a controller with the rights that the chart gives it.
+"""replicas_test: a controller with the chart's permissions reads from a real API server which workloads have an
+autoscaler.
 
-Of KEDA there is the real definition of ScaledObjects, first none, and nobody who acts on them. Rates are those of a Prometheus that is none.
-The agent is real, the pods are objects alone: so nothing is known of their usage, and who is nobody's is `learning`. Lists are read once a
-minute: it takes five of them.
+The cluster has KEDA's definition of ScaledObjects (first without it), but no KEDA. A fake Prometheus provides rates.
+The agent is real, but the pods are only objects, so their usage is unknown, and workloads without an autoscaler are
+`learning`. The controller reads the lists once a minute, so the test takes five minutes.
 Usage    replicas_test.py BIN_DIR [--version V]
 Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs, helm or KEDA's module cannot be had
 """
@@ -72,7 +73,7 @@ def walk(admin, house, definition):
     code, said, _ = admin("POST", SCALED, scaled("none", {"kind": "Deployment"}))
     check("KEDA's own schema takes none that names no target", code == 422 and "scaleTargetRef.name" in said, f"{code} {said[:500]}")
     made(admin, SCALED, scaled("web-scaler", {"name": "web"}))
-    # What KEDA makes of it.
+    # The HorizontalPodAutoscaler that KEDA would create.
     made(admin, HORIZONTAL, {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "keda-hpa-web-scaler"},
                              "spec": {"maxReplicas": 5, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}})
     until("a ScaledObject without a kind owns its Deployment's replicas, and is named before the autoscaler that KEDA makes of it",

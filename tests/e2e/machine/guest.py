@@ -1,5 +1,5 @@
-"""guest: runs inside the machine. Installs the agent from its Debian packages, makes loads, and notes what the agent says and
-what the kernel and systemd say beside it. Judges nothing: machine_test.py does.
+"""guest: runs inside the machine. Installs the agent from its Debian packages, creates load, and records the values of
+the agent, the kernel and systemd. machine_test.py judges them.
 
 Source   /run/payload: wattle*.deb, next/ with a later version of them, units/ with the actuator's, guest.py, units.py
 Gives    one JSON value on the third disk, then powers the machine off
@@ -33,14 +33,14 @@ WATCH_S = 150
 RESULT_DISK = "/dev/nvme0n3"
 
 LOADS = {
-    # Three that share less than half a CPU: throttled, and waiting for one another
+    # Three processes that share less than half a CPU, so that they are throttled and wait for each other
     "load-cpu": (["CPUQuota=40%"], "exec stress-ng --cpu 3 --cpu-method int64 --timeout 0"),
     "load-memory": (["CPUQuota=20%"], "exec stress-ng --vm 1 --vm-bytes 64M --vm-keep --vm-hang 0 --timeout 0"),
-    # Debian's default accounts CPU, memory and tasks, and I/O only where it is asked for
+    # Debian's default accounts CPU, memory and tasks, but I/O only on request
     "load-io": (["CPUQuota=30%", "IOAccounting=yes"], "exec stress-ng --hdd 1 --hdd-bytes 8M --hdd-opts direct,wr-seq --temp-path /var/tmp --timeout 0"),
     "load-tasks": ([], "for i in $(seq 1 40); do sleep 1000 & done; wait"),
     "load-tcp": (["CPUQuota=10%"], "exec stress-ng --sock 1 --sock-type stream --timeout 0"),
-    # Reads more than it may keep: reclaim, memory pressure and memory.events high
+    # Reads more than its memory limit: causes reclaim, memory pressure and `high` in memory.events
     "load-reclaim": (["CPUQuota=10%", "MemoryHigh=8M", "IOAccounting=yes"], "while :; do cat /usr/lib/x86_64-linux-gnu/*.so* >/dev/null; done"),
     "load-oom": (["CPUQuota=20%", "MemoryMax=8M", "OOMPolicy=continue"], "while :; do tail /dev/zero; sleep 0.5; done"),
     "load-file": ([], "head -c 20M /dev/zero >/var/tmp/kept; exec sleep 100000"),
@@ -95,7 +95,7 @@ def install():
     run("install", "-m", "0600", str(PAYLOAD / "agent.key"), "/etc/wattle/agent.key")
     run("install", "-m", "0644", str(PAYLOAD / "controller.key.pub"), "/etc/wattle/controller.pub")
     run("systemd-tmpfiles", "--create", "wattle.conf")
-    # The same confinement around other commands: what the unit allows its program is asked of the kernel, not of its text.
+    # Runs other commands in the unit's sandbox, to check what the kernel allows rather than the unit's text.
     text = UNIT.read_text(encoding="utf-8")
     for name, command in (
         ("doctor", f"/usr/bin/wattle-agent doctor --config {CONFIG} -o json"),
@@ -146,7 +146,8 @@ def add_address():
 
 
 def peers():
-    """Called as a load: two ends that ask and answer. Notes the kernel's own smoothed round trip time of both, in microseconds."""
+    """Called as a load: two ends that ask and answer. Notes the kernel's own smoothed round trip time of both, in
+    microseconds."""
     listener = socket.create_server((PEER, 0))
 
     asker = socket.create_connection(listener.getsockname())
@@ -231,7 +232,8 @@ def confined():
 
     def read(path):
         with open(path, "rb") as file:
-            # What systemd hides is an empty file of nobody's in its place: one that may be opened tells nothing
+            # systemd replaces a hidden file by an empty one, so a successful open does not show that the file is
+            # visible
             if not file.read(1):
                 raise OSError(errno.ENODATA, "")
 
@@ -287,7 +289,7 @@ def observe():
     pid = show("wattle-agent", "MainPID")["MainPID"]
     seen["status"] = text_of(f"/proc/{pid}/status")
     seen["threads"] = {task.name: text_of(task / "status") for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
-    # Debian's kernels know a level 3, above which CAP_PERFMON is not enough
+    # Debian's kernels have a level 3, at which CAP_PERFMON is not enough
     seen["perf_event_paranoid"] = run("sysctl", "-n", "kernel.perf_event_paranoid").stdout.strip()
     run("sysctl", "-q", "kernel.perf_event_paranoid=2")
     run("systemctl", "start", "wattle-confined", "wattle-doctor")
@@ -330,7 +332,7 @@ def observe():
         seen[name] = text_of(OUT / name)
         seen[f"{name}_errors"] = text_of(OUT / f"{name}.errors")
         seen[f"{name}_result"] = show(f"wattle-{name}.service", "Result,ExecMainStatus")
-    # What follows has the machine to itself: emulated beside compilers it is slow enough
+    # The following steps run alone, because emulation on a busy machine is slow
     run("systemctl", "stop", *(f"{name}.service" for name in LOADS))
     tell("hardening")
     seen["security"] = run("systemd-analyze", "security", "--no-pager", "wattle-agent.service", check=False).stdout

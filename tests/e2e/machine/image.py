@@ -1,12 +1,12 @@
-"""image: a stock Debian 12 machine as two files, a kernel and an ext4 root, kept in a cache and built when absent.
+"""image: builds a stock Debian 12 machine as two files, a kernel and an ext4 root, and caches them.
 
-Usage    image.py PROGRAM [--rebuild]      PROGRAM: its shared libraries become Debian packages of the image
-Gives    what a Recipe says: AGENT is the machine of machine_test.py; others hand in their own
-Source   apt's own configured Debian archives (the indexes that `apt-get update` fetched); nothing is installed on this machine
-Cache    $WATTLE_CACHE, else $XDG_CACHE_HOME/wattle, else ~/.cache/wattle; below it machine/KEY by the recipe, made anew when the program
-         needs a package that is not in it
-Errors   ImageError, says what is missing and the mend
-Time     90 s to build, 0.1 s when it is there
+Usage    image.py PROGRAM [--rebuild]      PROGRAM: the image gets the Debian packages of its shared libraries
+Gives    the image of a Recipe: AGENT is the machine of machine_test.py; other tests pass their own
+Source   the Debian archives configured in apt (indexes from `apt-get update`); installs nothing on this machine
+Cache    $WATTLE_CACHE, else $XDG_CACHE_HOME/wattle, else ~/.cache/wattle; below it machine/KEY by recipe, rebuilt if
+         the program needs a package that the image lacks
+Errors   ImageError names what is missing and the fix
+Time     90 s to build, 0.1 s from the cache
 """
 import dataclasses
 import fcntl
@@ -35,7 +35,7 @@ class Recipe:
 
 AGENT = Recipe(("stress-ng", "curl"), 700)
 
-# The second disk is what one run brings along; its guest.py is the run.
+# The second disk holds the payload of a run; its guest.py is the script that runs.
 MACHINE_UNIT = """\
 [Unit]
 Description=What this machine was booted for
@@ -131,7 +131,7 @@ def build_root(folder, packages, recipe, release):
         '--customize-hook=echo uninitialized >"$1/etc/machine-id"; echo machine >"$1/etc/hostname"; echo "127.0.0.1 localhost machine" >"$1/etc/hosts"',
         f'--customize-hook=chroot "$1" dpkg-query -W -f "\\${{Package}}\\n" >{folder}/installed',
         "bookworm", str(tar), "-", input=sources())
-    # Owners and modes come from the archive: that takes root, or something that plays it.
+    # Owners and modes come from the archive, which needs root or a fake root.
     as_root = [] if os.geteuid() == 0 else ["fakeroot"]
     run(*as_root, "sh", "-euc", 'mkdir root; tar -xf root.tar -C root; mke2fs -q -t ext4 -O ^has_journal -d root root.ext4 "$1"', "sh",
         f"{recipe.mib}M", cwd=folder)

@@ -1,7 +1,8 @@
-"""join_guest: runs as guest.py inside a Debian 12 that has nothing of ours: the commands of the pages, as they are typed.
+"""join_guest: runs as guest.py inside a Debian 12 without Wattle, and executes the commands of the documentation.
 
 Source   /run/payload: wattle*.deb, settings.json with the commands
-Gives    one JSON value on the third disk: of each command its exit code, what it said and when it ended, or what was there then; then powers the machine off
+Gives    one JSON value on the third disk: for each command its exit code, output and end time, or the state found then;
+         then powers the machine off
 """
 import json
 import os
@@ -11,7 +12,7 @@ import time
 
 PAYLOAD = pathlib.Path("/run/payload")
 RESULT_DISK = "/dev/nvme0n3"
-# What names us on a machine that was purged
+# Finds traces of Wattle on a purged machine
 LEFT = ("find / -xdev \\( -name '*wattle*' -o -path '*wattle*' \\) -not -path '/var/cache/apt/*' -not -path '/var/log/*' -not -path '/proc/*'; "
         "getent passwd | grep wattle; getent group | grep wattle; systemctl list-unit-files --no-legend 'wattle*'")
 
@@ -50,7 +51,7 @@ def main():
         print(f"guest: {time.monotonic() - begin:.1f} s, exit {code}: {said.strip().splitlines()[-1:]}", flush=True)
         if code != 0:
             break
-    # While the controller is asked who is there
+    # Meanwhile, the test asks the controller for its nodes
     time.sleep(settings["stays_s"])
     seen["unit"] = shell("systemctl show wattle-agent -p ActiveState,NRestarts,UnitFileState")[1]
     seen["later"] = [later(command) for command in settings["later"]]

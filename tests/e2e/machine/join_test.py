@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""From an empty Debian 12 to a live node of `wattle nodes`, by the commands of docs/how-to/install-packages.md and join.md and no others: one on the
-controller's machine, which is this one, and two in a machine of its own under QEMU, with a real systemd, to which our .deb files are handed. Then the
-next version over it, this one again, and a purge.
+"""Turns an empty Debian 12 into a live node of `wattle nodes`, using only the commands of
+docs/how-to/install-packages.md and join.md: one on the controller's machine, which is this one, and two in a virtual
+machine under QEMU, with a real systemd and our .deb files. Then upgrades to the next version, downgrades, and purges.
 
-The machine has what Debian's minimal installation has, kmod and iproute2 for its network, and Python for the test's own script. Its apt has Debian's
-packages that ours need in its cache, as beside a mirror: no network but the way to the controller.
+The machine has Debian's minimal installation, kmod and iproute2 for its network, and Python for the test's script. Its
+apt cache has the Debian packages that ours need, in place of a mirror: its only network connection leads to the
+controller.
 
-Usage    join_test.py BIN_DIR PACKAGES [--keep FOLDER]     FOLDER: gets the console and what was said
+Usage    join_test.py BIN_DIR PACKAGES [--keep FOLDER]     FOLDER: receives the console log and all output
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
-Time     emulated a minute on a quiet machine, and 90 s more to build the image
+Time     a minute under emulation on a quiet machine, and 90 s to build the image
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
 """
 import argparse
@@ -56,7 +57,8 @@ def enrolling(folder, port):
 
 
 def token_for(house):
-    """What the page has typed, told which configuration is this controller's and by which address the machine sees this one."""
+    """What the page has typed, told which configuration is this controller's and by which address the machine sees this
+    one."""
     config = ("--config", str(house.dir / "controller.yaml"))
     house.wattle("keys", "controller", *config)
     house.start_controller()
@@ -65,7 +67,8 @@ def token_for(house):
 
 
 class Looking(threading.Thread):
-    """Asks `wattle nodes` until the machine is there; `found` and `after_s` since the first command of the machine could be typed."""
+    """Asks `wattle nodes` until the machine is there; `found` and `after_s` since the first command of the machine
+    could be typed."""
 
     def __init__(self, house):
         super().__init__(daemon=True)

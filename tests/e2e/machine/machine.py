@@ -1,9 +1,9 @@
-"""machine: boots the image under QEMU, by KVM where this machine has it, gives it one folder, and takes back what it wrote.
+"""machine: boots the image under QEMU, with KVM if available, passes it one folder, and returns its result.
 
-Units    WATTLE_MACHINE=here: in namespaces of this machine's kernel instead (namespaces.py)
+Units    WATTLE_MACHINE=here: use namespaces of this machine's kernel instead (namespaces.py)
 Gives    the JSON value that guest.py wrote to the third disk
 Errors   MachineError with the tail of the console: a panic, a hang (bounded by `seconds`), or no result
-Writes   nothing but temporary files: the root image is a snapshot in each run
+Writes   only temporary files: each run uses a snapshot of the root image
 """
 import functools
 import json
@@ -19,17 +19,18 @@ from namespaces import MachineError, console_tail
 RESULT_MIB = 8
 HOST = namespaces.HOST
 HERE = os.environ.get("WATTLE_MACHINE") == "here"
-# What a machine types for its way to HOST
+# Commands with which a machine sets up its route to HOST
 NETWORK = "true" if HERE else "modprobe virtio_net && ip link set eth0 up && ip addr add 10.0.2.15/24 dev eth0 && ip route add default via 10.0.2.2"
 KVM, TCG = ("-accel", "kvm", "-cpu", "max"), ("-accel", "tcg,thread=multi", "-cpu", "max")
 PANIC_S = 15  # emulated it takes 3
-# Without its own test of its timer: emulated beside compilers ticks come too late for it, and it panics
+# Disables the kernel's timer check: under emulation on a busy machine, ticks arrive too late and the kernel panics
 KERNEL = "console=ttyS0 panic=-1 quiet no_timer_check systemd.getty_auto=no systemd.show_status=no"
 
 
 @functools.cache
 def accelerator(kernel):
-    """KVM, if the kernel gets to its panic for want of a root with it: a device that answers may be a nested one on which no guest gets on."""
+    """KVM, if the kernel gets to its panic for want of a root with it: a device that answers may be a nested one on
+    which no guest gets on."""
     try:
         subprocess.run(["qemu-system-x86_64", *KVM, "-m", "256", "-display", "none", "-nodefaults", "-no-reboot", "-kernel", str(kernel), "-append", "panic=-1"],
                        capture_output=True, timeout=PANIC_S, check=True)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The agent on a real machine: a stock Debian 12 kernel and systemd, pure cgroup v2, booted under QEMU; the agent installed, upgraded,
-removed and purged by its Debian packages, loads by stress-ng in services. What the agent says is held against the cgroup files, /proc/pressure
-and systemd's own accounts, and the unit's confinement against what the kernel lets a program under it do. The actuator: units.py.
+"""Tests the agent on a stock Debian 12 kernel and systemd with pure cgroup v2 under QEMU. Installs, upgrades, removes
+and purges the agent's Debian packages, and runs stress-ng in services. Compares the agent's values with cgroup files,
+/proc/pressure and systemd's accounts, and the unit's sandbox with what the kernel permits. units.py tests the actuator.
 
-Usage    machine_test.py BIN_DIR PACKAGES [--keep FOLDER]     FOLDER: gets the console and all readings
+Usage    machine_test.py BIN_DIR PACKAGES [--keep FOLDER]     FOLDER: receives the console log and all readings
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
-Time     40 s on a quiet machine, and 90 s more to build the image; bounded at 1500 s
+Time     40 s on a quiet machine, and 90 s to build the image; limited to 1500 s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
 """
 import argparse
@@ -64,7 +64,7 @@ def psi_total(text, share):
     return int(found.group(1)) if found else None
 
 
-# name: (agent's cumulative value of a workload, the same from the kernel's files)
+# name: (agent's cumulative value of a workload, kernel's value)
 COUNTERS = {"CPU time": (lambda raw: raw.get("cpu_usage_us"), lambda f: keyed(f["cpu.stat"], "usage_usec")),
             "bytes read": (lambda raw: raw.get("io_read_bytes"), lambda f: io_sum(f["io.stat"], "rbytes")),
             "bytes written": (lambda raw: raw.get("io_write_bytes"), lambda f: io_sum(f["io.stat"], "wbytes"))}
@@ -74,7 +74,8 @@ for _resource in ("cpu", "memory", "io"):
             lambda raw, key=f"{_resource}_{_share}_us": raw.get("pressure", {}).get(key),
             lambda f, resource=_resource, share=_share: psi_total(f[f"{resource}.pressure"], share))
 
-# What is read as it stands; the fourth: how far beyond the readings around it, as a share, it may lie (loads are not quite still)
+# Values that are compared directly. The fourth element is the share by which a value may lie outside of the readings
+# around it, because loads fluctuate
 GAUGES = {"memory": ("memory_bytes", lambda f: whole(f["memory.current"]), 0.10),
           "tasks": ("pids", lambda f: whole(f["pids.current"]), 0.0),
           "anonymous memory": ("memory_anon_bytes", lambda f: keyed(f["memory.stat"], "anon"), 0.10),
@@ -88,7 +89,7 @@ DELTAS = {"CPU time": (("cpu_usage_us",), lambda f: keyed(f["cpu.stat"], "usage_
           "OOM kills": (("memory_oom_kills",), lambda f: keyed(f["memory.events"], "oom_kill"), 0.0),
           "on-CPU time by BPF": (("kernel", "on_cpu_us"), lambda f: keyed(f["cpu.stat"], "usage_usec"), 0.10),
           "run-queue time by BPF": (("kernel", "run_queue_us"), lambda f: keyed(f["schedstat"], "run_delay_us"), 0.10),
-          # A bio may be split or merged on its way to requests
+          # The kernel may split or merge a bio into requests
           "block requests by BPF": (("kernel", "block_ios"), lambda f: io_sum(f["io.stat"], "rios") + io_sum(f["io.stat"], "wios"), 0.10)}
 
 
@@ -113,8 +114,8 @@ class Story:
         return next((r for r in self.readings if r["begin_ns"] >= mono), None)
 
     def around(self, k, ago=0):
-        """The last readings that surely were before record k was taken and the first after it: it was taken between two records, or up to
-        `ago` records before."""
+        """The last readings that surely were before record k was taken and the first after it: it was taken between two
+        records, or up to `ago` records before."""
         if k - 1 - ago < 0:
             return None
         pair = self.before(self.monos[k - 1 - ago]), self.after(self.monos[k])
@@ -164,7 +165,7 @@ def check_deltas(story, wanted):
             for key in path:
                 value = value.get(key) if isinstance(value, dict) else None
             deltas.append(value)
-        # What is read seldom is told by the records that read it, since the one before that did.
+        # Rarely read values are in the records of their readings, and cover the time since the previous reading.
         told = [k for k in range(1, len(deltas)) if deltas[k] is not None and story.around(k)]
         if len(told) < 2:
             check(f"{story.name}: {what} is told", False, str(deltas))
@@ -178,10 +179,11 @@ def check_deltas(story, wanted):
 
 
 def check_disks(seen, records):
-    """All block requests of the machine against /proc/diskstats, whose time starts a little before a request is issued."""
+    """All block requests of the machine against /proc/diskstats, whose time starts a little before a request is
+    issued."""
     def totals(reading):
         lines = [line.split() for line in reading["diskstats"].splitlines()]
-        # Reads, writes and flushes: how many, and their milliseconds. Discards do not occur
+        # Counts and milliseconds of reads, writes and flushes. Discards do not occur
         return (sum(int(l[3]) + int(l[7]) + (int(l[18]) if len(l) > 18 else 0) for l in lines),
                 sum(int(l[6]) + int(l[10]) + (int(l[19]) if len(l) > 19 else 0) for l in lines))
 
@@ -196,12 +198,13 @@ def check_disks(seen, records):
         return
     (least, least_ms), (most, most_ms) = ([end - begin for begin, end in zip(*map(totals, pair))] for pair in (inner, outer))
     check(f"node: block requests by BPF: {ios}, by /proc/diskstats {least} to {most}", 0 < ios and least * 0.9 <= ios <= most * 1.1)
-    # No mean is compared: on a busy machine the windows differ by a second's requests, and those may be the slow ones
+    # Compares no mean: on a busy machine the windows differ by the requests of a second, which may be the slow ones
     check(f"node: block requests took {spent_us / 1000:.0f} ms, by /proc/diskstats {least_ms} to {most_ms} ms", 0.5 * least_ms <= spent_us / 1000 <= 1.1 * most_ms)
 
 
 def check_round_trips(seen, records):
-    """Both ends of the connection are of the service: what the agent says of it lies about the mean of what the kernel says of each."""
+    """Both ends of the connection are of the service: what the agent says of it lies about the mean of what the kernel
+    says of each."""
     notes = [tuple(map(int, line.split())) for line in seen["peers"].splitlines() if len(line.split()) == 3]
     told = [(r["mono_ns"], w["kernel"]) for r in records for w in r["workloads"] if w["name"] == "load-rtt.service"]
     told = [(at, k["tcp_srtt_us"], k["tcp_srtt_samples"]) for at, k in told if k.get("tcp_srtt_samples", 0) > 0 and "tcp_srtt_us" in k]
@@ -228,7 +231,7 @@ def check_metrics(seen):
         unit = f"{load}.service"
         before, after = metrics["before"]["loads"][load], metrics["after"]["loads"][load]
         cpu = series.get(("wattle_workload_cpu_seconds_total", unit), -1)
-        # Less some microseconds: what a newborn used is told up to what its parent gained, and each is a whole number of them
+        # Allows for microseconds: the agent caps a new cgroup's usage at its parent's gain, and rounds each value
         low, high = keyed(before["cpu.stat"], "usage_usec") / 1e6 - 1e-5, keyed(after["cpu.stat"], "usage_usec") / 1e6
         check(f"/metrics: CPU time of {load} lies between cpu.stat before and after", low <= cpu <= high, f"{low} {cpu} {high}")
         low = int(metrics["shown_before"][load]["CPUUsageNSec"]) / 1e9 - 1e-5
@@ -260,8 +263,8 @@ def check_node(seen, records):
 
 
 def check_short(seen, records):
-    """A service that came and went: its end is told, and its CPU time by what systemd counted. Its last moments are its parent's time less its
-    living siblings', which were not read at one instant: hence a tenth."""
+    """A service that came and went: its end is told, and its CPU time by what systemd counted. Its last moments are its
+    parent's time less its living siblings', which were not read at one instant: hence a tenth."""
     told = [w for r in records for w in r["workloads"] if w["name"] == "load-short.service"]
     used = sum(w.get("cpu_usage_us", 0) for w in told) / 1e6
     # "1min 2.345s", "3.210s" or "210ms"
@@ -295,7 +298,7 @@ def check_hardening(seen):
     for what, how in answers.pop("needed").items():
         check(f"confined: {what}: allowed", how == "", how)
     for what, how in answers.items():
-        # CAP_DAC_READ_SEARCH reads other users' files: what is secret is hidden by path
+        # CAP_DAC_READ_SEARCH reads other users' files, so secrets are hidden by path
         if what not in ("status", "read another user's 0600 file"):
             check(f"confined: {what}: refused ({how})", how != "")
     check("the session's own threads run within the unit's filter of system calls",

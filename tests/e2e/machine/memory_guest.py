@@ -1,5 +1,5 @@
-"""memory_guest: runs inside the machine. wattle-actuator on a service of systemd and on a cgroup of nobody's, both of which hold memory, until it has
-limited both, and what became of that when one wants more. Judges nothing: memory_test.py does.
+"""memory_guest: runs inside the machine. Runs wattle-actuator on a systemd service and on a cgroup outside of systemd,
+both holding memory, until it has limited both; then one needs more memory. memory_test.py judges the readings.
 
 Source   /run/payload: wattle-actuator, guest.py (this)
 Gives    one JSON value on the third disk, then powers the machine off

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""memory.high by wattle-actuator on a real kernel with cgroup v2 alone: a machine under QEMU with Debian's kernel and systemd, a service and a cgroup
-of nobody's that hold memory. When it is limited and how far, in which steps it comes down, that it is let go at once when more is wanted, and what is
-there in the end.
+"""Tests how wattle-actuator sets memory.high, on Debian's kernel and systemd with pure cgroup v2 under QEMU. A service
+and a cgroup outside of systemd hold memory. Checks when and how far each is limited, the steps of the decrease, the
+immediate release when more memory is needed, and the final state.
 
-Usage    memory_test.py BIN_DIR [--keep FOLDER]     FOLDER: gets the console and all readings
+Usage    memory_test.py BIN_DIR [--keep FOLDER]     FOLDER: receives the console log and all readings
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
-Time     15 minutes, of which the rule looks on for ten; bounded at 1,800 s
+Time     15 minutes, of which the rule observes for ten; limited to 1,800 s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
 """
 import argparse
@@ -60,7 +60,7 @@ def judge(claims, name, seen):
     claims.check(f"{name}: it comes down by at most a twentieth a time, a minute apart", all(ratio >= 1 - STEP - 0.001 for _, ratio in drops) and
                  all(b[0] - a[0] >= MINUTE_S - 2 * LOOK_S for a, b in zip(drops, drops[1:])), drops)
     claims.check(f"{name}: and does come down", len(drops) >= 1, limited)
-    # With systemd between, its own word goes before the kernel's file.
+    # systemd records a limit before it writes the kernel's file.
     let_go = next((step[name]["at_s"] for step in seen["grown"] if high(step[name]) == was), None)
     hurt = next((step[name]["at_s"] for step in seen["grown"] if event(step[name], "high") > event(seen["steps"][-1][name], "high")), None)
     print(f"     {name}: more wanted: an allocation is held up after {hurt and hurt - seen['wanted_s']} s, let go after {let_go and let_go - seen['wanted_s']} s")

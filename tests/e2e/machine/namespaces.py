@@ -1,9 +1,10 @@
-"""namespaces: boots the image's root with its own systemd in namespaces of this machine's kernel: at native speed where no KVM is. It is this
-machine's kernel that is seen, and its version of cgroups; the rest of the machine is neither seen nor touched.
+"""namespaces: boots the image's root with its own systemd in namespaces of this machine's kernel, at native speed
+without KVM. The guest sees this machine's kernel and version of cgroups, and is isolated from the rest of the machine.
 
 Gives    the JSON value that guest.py wrote to the third disk, as machine.boot does
-Errors   MachineError with the tail of the console: no namespace can be made, a hang (bounded by `seconds`), or no result
-Writes   nothing but temporary files: the root image lies below a layer in memory; cgroups /wattle-machine-PID, which end with it
+Errors   MachineError with the tail of the console: no namespace can be created, a hang (bounded by `seconds`), or no
+         result
+Writes   only temporary files: the root image has an overlay in memory; cgroups /wattle-machine-PID, removed at the end
 """
 import contextlib
 import ctypes
@@ -19,7 +20,7 @@ import time
 HOST = "10.0.2.2"  # as QEMU's user network has it
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-# Arguments: folder, image, payload. All mounts are of a namespace that ends with the last process in it.
+# Arguments: folder, image, payload. All mounts are in a namespace that ends with its last process.
 BOOT = r"""
 set -e
 at=$1 image=$2 payload=$3 root=$1/root

@@ -1,4 +1,4 @@
-"""unit_kills_guest: runs inside the machine: kills_test.py with services of systemd and cgroups of nobody's. Judges nothing.
+"""unit_kills_guest: runs inside the machine: kills_test.py with systemd services and with cgroups outside of systemd.
 
 Source   /run/payload: wattle-actuator, kills_test.py, cgroups.py, arguments (of kills_test.py), guest.py (this)
 Gives    one JSON value on the third disk, then powers the machine off
@@ -14,7 +14,7 @@ SECONDS = 2400
 
 
 def observe():
-    # systemd enables the controller for all as long as a unit needs it.
+    # systemd enables the controller for all cgroups while a unit needs it.
     subprocess.run(["systemd-run", "--quiet", "--unit=keeps", "--property", "CPUQuota=50%", "/bin/sleep", "infinity"], check=True, timeout=60)
     arguments = (PAYLOAD / "arguments").read_text(encoding="utf-8").split()
     command = ["/usr/bin/python3", PAYLOAD / "kills_test.py", PAYLOAD, *arguments, "--workloads", "2", "--units", "2"]

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""wattle-actuator killed at work on a real systemd and cgroup v2: services and cgroups of nobody's, while others use set-property, write to
-the kernel's files and reload systemd (tests/integration/actuator/kills_test.py, in a machine under QEMU).
+"""Kills the working wattle-actuator on a real systemd with cgroup v2, with services and cgroups outside of systemd,
+while other processes use set-property, write to the kernel's files and reload systemd
+(tests/integration/actuator/kills_test.py, in a machine under QEMU).
 
 Usage    unit_kills_test.py BIN_DIR [--kills 40] [--rigs 2] [--keep FOLDER]     FOLDER: gets the console
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
-Time     emulated, beside much other work, a quarter of a minute a kill; with WATTLE_MACHINE=here (namespaces.py) a second; bounded at 2,700 s
+Time     15 s per kill under emulation on a busy machine; 1 s with WATTLE_MACHINE=here (namespaces.py); limited to 2,700
+         s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
 """
 import argparse

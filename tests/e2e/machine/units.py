@@ -1,6 +1,8 @@
-"""units: wattle-actuator on a service of a real systemd: what systemd, kernel and drop-ins say while it acts and after it, however it ended.
+"""units: runs wattle-actuator on a service of a real systemd, and reads systemd, the kernel and drop-ins while it runs
+and after each kind of end.
 
-pack() brings along what observe() needs, which runs inside the machine; judge() runs beside it. The service is idle, so that its limit falls to rules.least_cores, 5% of a core.
+pack() collects the files for observe(), which runs inside the machine; judge() runs outside. The service is idle, so
+that its limit falls to rules.least_cores, 5% of a core.
 """
 import pathlib
 import shutil

@@ -1,8 +1,8 @@
-"""whole_guest: runs as guest.py inside a Debian 12 that has nothing of ours but Debian's packages that ours need: controller, agent and shim, installed, joined,
-upgraded, put back and purged by the commands of the pages, with a look after each.
+"""whole_guest: runs as guest.py inside a Debian 12 with the dependencies of our packages. Installs, joins, upgrades,
+downgrades and purges controller, agent and shim with the documented commands, and records the state after each.
 
 Source   /run/payload: wattle*.deb, next/wattle*.deb, join_guest.py, settings.json with the stages
-Gives    one JSON value (join_guest.give): of each stage what its commands said, and what was there then
+Gives    one JSON value (join_guest.give): for each stage, the output of its commands and the state after it
 """
 import contextlib
 import json

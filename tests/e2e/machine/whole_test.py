@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""All of Wattle on one Debian 12 under QEMU, with a real systemd, by the commands of docs/how-to/install-packages.md and join.md: controller, agent and shim
-from our .deb files, joined, upgraded, put back, and purged. Nothing is lost: keys, who may speak, what an operator set, each record of the
-store; a store of a newer schema is refused, and what was backed up leads back. Nothing is left.
+"""Tests controller, agent and shim on one Debian 12 under QEMU, with a real systemd and our .deb files, using the
+commands of docs/how-to/install-packages.md and join.md: join, upgrade, downgrade, purge. No data is lost: keys, the
+allow list, operator settings, records of the store. A store of a newer schema is refused, and a backup restores the old
+one. A purge leaves no files.
 
-The machine has Debian's packages that ours need (libtorch with them), and no network.
+The machine has the Debian packages that ours need, including libtorch, and no network.
 
-Usage    whole_test.py PACKAGES [--keep FOLDER]     FOLDER: gets the console and what was seen
-Units    WATTLE_BEFORE: folder of an earlier version's .deb files, from which to PACKAGES; without it from PACKAGES to the same with a higher number
+Usage    whole_test.py PACKAGES [--keep FOLDER]     FOLDER: receives the console log and all readings
+Units    WATTLE_BEFORE: folder with an earlier version's .deb files, upgraded to PACKAGES; default: upgrade PACKAGES to
+         the same with a higher version number
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
-Time     emulated eleven minutes beside compilers, in namespaces two, and five more to build the image; bounded at 1800 s
+Time     eleven minutes under emulation on a busy machine, two in namespaces, five to build the image; limited to 1800 s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
 """
 import argparse
@@ -39,7 +41,8 @@ ROOT_MIB = 2600
 
 
 def typed(page, heading):
-    """The lines below a heading. All parts of one machine are of one version, so where the page names the controller the others go along, as it says."""
+    """The lines below a heading. All parts of one machine are of one version, so where the page names the controller
+    the others go along, as it says."""
     (block,) = blocks_below(f"docs/how-to/{page}.md", heading)
     others = " ".join(f"./{name}_*.deb" for name in PARTS[2:])
     together = heading in ("Upgrade", "Go back")
@@ -49,7 +52,7 @@ def typed(page, heading):
 def stages():
     install = [*typed("install-packages", "The controller's machine"), *typed("install-packages", "Each worker"), *typed("install-packages", "A shim beside kube-scheduler")]
     token, join = *typed("join", "On the controller's machine"), *typed("join", "On the new node")
-    # It has no address but its own
+    # The machine has only its own address
     joining = [join.replace("TOKEN", f'"$({token} --address 127.0.0.1)"'), "wattle policy set --mode off --why kept"]
     upgrade = [line.replace("./", "./next/") for line in typed("install-packages", "Upgrade")]
     return [("installed", install), ("joined", joining), ("upgraded", upgrade), ("gone back", typed("install-packages", "Go back")), ("purged", typed("install-packages", "Remove"))]
@@ -57,14 +60,15 @@ def stages():
 
 def judge_look(claims, name, seen, version):
     claims.check(f"{name}: all parts are of {version}", seen["versions"] == {part: version for part in PARTS}, str(seen["versions"]))
-    # Put back, the controller refuses the newer files until the backup is restored, and systemd may still count that it tried
+    # The downgraded controller refuses the newer files until the backup is restored; systemd may still count failed
+    # starts
     tried = {"wattle-controller"} if name == "gone back" else set()
     claims.check("     controller and agent run, never failed, and start with the machine",
                  all(sorted(word for word in seen["units"][unit] if unit not in tried or not word.isdigit()) == [*(["0"] if unit not in tried else []), "active", "enabled"]
                      for unit in ("wattle-controller", "wattle-agent")), str(seen["units"]))
     claims.check("     the shim waits for its key, without failing", sorted(seen["units"]["wattle-shim"]) == ["0", "enabled", "inactive"], str(seen["units"]))
     claims.check("     `wattle nodes` shows the machine live", seen["live"] == NAME, seen["live"])
-    # What was acknowledged after the backup is missing once that is back
+    # Records acknowledged after the backup are missing after the restore
     missing = 0 if name != "gone back" else seen["store"]["node"][2]
     claims.check(f"     the store is whole, refused nothing, and misses {missing}", seen["store"].get("whole") == "ok" and seen["store"]["node"][1:3] == [0, missing], f"{seen['store']} {seen['refused']}")
     records, first, last = seen["store"]["raw"]

@@ -1,7 +1,7 @@
-"""debs: the Debian packages of a build, and what they would be as a later version.
+"""debs: the Debian packages of a build, and copies of them with a later version.
 
-Source   scripts/package on a build that is there
-Errors   RuntimeError with the end of what the tool said
+Source   scripts/package on an existing build
+Errors   RuntimeError with the end of the tool's output
 """
 import os
 import pathlib

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The same bytes from another folder: a small program of common/stats, compiled and linked in two folders as this build compiles it, debug symbols and
-paths of asserts included. Without the mapping of paths they differ, which shows that the comparison sees it.
+"""Builds are identical in different folders: compiles and links a small program of common/stats in two folders with the
+options of this build, including debug symbols and paths in asserts. Without path mapping the results differ, which
+shows that the comparison works.
 
 Usage    folders_test.py FOLDER-OF-THE-BUILD
 Exit     0 fine, 1 a claim failed

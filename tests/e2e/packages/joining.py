@@ -1,7 +1,8 @@
-"""joining: docs/how-to/install-packages.md, join.md and try-on-one-machine.md as their reader types them, on one host that is controller and node, and what
-`wattle join` says to tokens that are no good.
+"""joining: runs the commands of docs/how-to/install-packages.md, join.md and try-on-one-machine.md on one host that is
+controller and node, and checks the answers of `wattle join` to invalid tokens.
 
-PID 1 of the host is no systemd: hand_systemctl.py stands in for systemctl, and what a package would have started is started by it.
+PID 1 of the host is not systemd: hand_systemctl.py replaces systemctl and starts the services that a package would
+start.
 """
 import base64
 import hashlib
@@ -45,7 +46,8 @@ class Host:
         return self.root.shell(text, "/packages", env, PATIENCE)
 
     def tree(self):
-        """What was ever written on this machine, but for what the package's own controller and agent write meanwhile."""
+        """What was ever written on this machine, but for what the package's own controller and agent write
+        meanwhile."""
         upper = self.root.at.parent / "upper"
         return {name for path in upper.rglob("*") if not (name := f"/{path.relative_to(upper)}").startswith(("/var/lib/wattle", "/var/log/"))}
 
@@ -99,7 +101,7 @@ def refusals(claims, host):
 def up_and_down(claims, host):
     """As a user without root."""
     walk = documented.Walk("docs/how-to/try-on-one-machine.md", lambda text: host.run(f"setpriv --reuid=nobody --regid=nogroup --clear-groups bash -euc '{text}'"), None)
-    # PID 1 here is the test, which waits for nobody: who ended stays as a zombie, and is no process that was left.
+    # PID 1 here is the test, which does not reap children: zombies do not count as remaining processes.
     running = "ps -C wattle-agent,wattle-controller,wattle-shim -o pid=,stat= | awk '$2 !~ /^Z/ {print $1}'"
     before = host.run(running)[1].split()
     host.run(f"chown nobody: {HOME}")

@@ -1,6 +1,7 @@
-"""keeping: `wattle backup` of a controller that runs, and `wattle restore` into one that has nothing, on the host that joining.py set up.
+"""keeping: `wattle backup` of a running controller and `wattle restore` into an empty one, on the host set up by
+joining.py.
 
-Source   SQLite's own view of what was copied (Python's sqlite3), and archives that are made to be refused
+Source   SQLite's view of the copy (Python's sqlite3), and archives that restore must refuse
 """
 import contextlib
 import hashlib
@@ -87,12 +88,12 @@ def keep(claims, host):
     wait_until("it answers", lambda: host.run("wattle status")[0] == 0)
     code, said = host.run(f"wattle restore --replace {BACKUP}")
     claims.check("a controller that runs is not restored into", code == 1 and "systemctl stop wattle-controller" in said, said)
-    # Though a descriptor of the store is closed meanwhile, as a backup or a look at it does
+    # Holds even if another descriptor of the store is closed, as a backup or a query does
     host.run(f"wattle backup /root/again.backup && wattle doctor; head -c1 {DATA}/store.db >/dev/null")
     code, said = host.run(f"wattle restore --replace {BACKUP}")
     claims.check("nor after it was backed up", code == 1 and f"{DATA}: is in use" in said, said)
     host.run("systemctl stop wattle-controller")
-    # Who replaces holds the lock that a controller takes before it opens anything
+    # A restore holds the lock that a controller takes before it opens any file
     code, said = host.run(f"flock {DATA}/lock systemctl start wattle-controller")
     claims.check("a controller does not start into a restore", code != 0 and "wattle restore is at work" in said, said)
     code, said = host.run(f"flock {DATA}/lock wattle restore --replace {BACKUP}")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The Debian packages of scripts/package, read back: names, sizes, contents, modes, what they depend on, lintian, and the same bytes twice. Then
-dpkg installs, upgrades, downgrades, removes and purges them on this machine's root with an overlay, where what is left is seen by file.
+"""Checks the Debian packages of scripts/package: names, sizes, contents, modes, dependencies, lintian, identical bytes
+on a second run. Then dpkg installs, upgrades, downgrades, removes and purges them in an overlay of this machine's root,
+and the test compares the remaining files.
 
 Usage    packages_test.py FOLDER-OF-THE-BUILD MADE [--make | --joining]     MADE: folder of the packages of this build
-         --make: in place of all that, make them there
-         --joining: likewise, follow the pages that say how to install, to join, to try on one machine, to back up and to restore
-Exit     0 fine, 1 a claim failed, 77 skipped: dpkg or lintian is missing. Without root or overlays nothing is installed, and that is said;
-         --joining is skipped then
+         --make: only build the packages there
+         --joining: only run the pages on install, join, single-machine trial, backup and restore
+Exit     0 success, 1 a claim failed, 77 skipped: dpkg or lintian is missing. Without root or overlayfs, the test
+         installs no package and prints that; --joining is skipped
 """
 import hashlib
 import pathlib
@@ -34,7 +35,7 @@ BESIDE = {"wattle-sim": ["wattle-load"]}  # programs in a package beside the one
 UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-actuator": ["wattle-actuator"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"],
          "wattle-sim": ["wattle-improve"]}
 RUN_BY_UNITS = {"wattle-sim": ["/usr/lib/wattle/wattle-improve"]}  # programs that nobody types
-# What a machine has of dpkg's and of systemd's own once a package was there
+# Files of dpkg and systemd that remain after a package was installed
 OWN_OF_SYSTEM = re.compile(r"^/(var/(lib/(dpkg|systemd/deb-systemd-helper-(enabled|masked)|ucf|apt)|log|cache)(/.*)?|etc/(passwd|group|shadow|gshadow|sub[ug]id)-?"
                            r"|etc/\.pwd\.lock|etc/ld\.so\.cache|etc/hosts|var|var/lib|var/lib/systemd|etc|etc/systemd|etc/systemd/system"
                            r"|etc/systemd/system/multi-user\.target\.wants|usr|usr/.*|lib/systemd.*|run.*|tmp.*|root.*|packages.*)$")

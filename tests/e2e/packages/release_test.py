@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""scripts/release but for its packages, which packages_test.py makes twice: the same bytes from another folder, sums that hold, a chart that is whole, a
-bill of materials that knows every library that the programs load, one version everywhere, and which tree it is of: the version's tag or not.
+"""Checks scripts/release except its packages (packages_test.py): identical bytes from another folder, valid checksums,
+a complete chart, a bill of materials with every library that the programs load, one version everywhere, and a correct
+report on whether the tree matches the version's tag.
 
 Usage    release_test.py FOLDER-OF-THE-BUILD
 Exit     0 fine, 1 a claim failed, 77 skipped: this is no Debian
@@ -24,7 +25,7 @@ from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
 
 EPOCH = "1700000000"
-# Where the version stands beside CMakeLists.txt
+# Files other than CMakeLists.txt that contain the version
 NAMED = r"wattle-(?:agent|controller|shim)[:-](\d+\.\d+\.\d+)|wattle-(\d+\.\d+\.\d+)\.tgz|newTag: (\d\S+?)\}|^(?:appV|v)ersion: (\S+)$|^version = \"(.+)\"$"
 NAMING = ("k8s/**/*.yaml", "k8s/images/Dockerfile", "docs/how-to/*.md", "python/pyproject.toml")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The controller's page in real Chromium, beside simulated nodes, with names that a hostile cluster would choose.
+"""Tests the controller's page in real Chromium, with simulated nodes and names that a hostile cluster would choose.
 
 Usage: page_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
 Needs    node, chromium (scripts/setup); skips (77) with the reason without them"""

@@ -1,7 +1,8 @@
-"""page_texts: what the sources of the page can show to a person, as patterns, so that a test can ask which of it was never seen.
+"""page_texts: extracts the texts that the page can show from its sources, as patterns, to find texts that no test saw.
 
-Source   web/*.js and web/index.html; texts are string literals and templates, but for those that are no text by where they stand
-Gives    Text(file, line, text, pattern): `pattern` finds it in what a page showed; what a template puts in may be anything
+Source   web/*.js and web/index.html; texts are string literals and templates, except those whose context excludes text
+Gives    Text(file, line, text, pattern): `pattern` matches the text on a page, with any value for a template's
+         expressions
 """
 import html.parser
 import pathlib
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|(?P<string>'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|(?P<name>[\w$]+)|(?P<mark>=>|[=!]==?|\.\.\.|.)""", re.S)
 REGEX = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*")
-# What is given to these, or stands behind these keys, is for the browser or the controller.
+# Arguments of these functions and values of these keys are for the browser or the controller.
 CALLS = {"h", "get", "ask", "fetch", "listen", "querySelector", "querySelectorAll", "getElementById", "addEventListener", "removeEventListener", "setAttribute",
          "removeAttribute", "getAttribute", "getPropertyValue", "setProperty", "startsWith", "matchMedia", "getItem", "Event", "createElement", "getContext", "NumberFormat",
          "toLocaleTimeString", "toLocaleString", "split", "colour", "link", "set", "panelOf", "EventSource", "padStart", "has", "closest"}
@@ -27,7 +28,8 @@ class Text(NamedTuple):
 
 
 def tokens(source):
-    """(kind, text, where it begins and ends); a template is one token whose text is a list of its fixed parts, what it puts in comes as tokens of its own."""
+    """(kind, text, where it begins and ends); a template is one token whose text is a list of its fixed parts, what it
+    puts in comes as tokens of its own."""
     out, at = [], 0
 
     def template(at):

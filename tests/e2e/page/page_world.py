@@ -1,7 +1,7 @@
-"""page_world: a controller with its page, beside simulated nodes that run pods, for tests that look at it as people do.
+"""page_world: runs a controller with its page, and simulated nodes with pods, for tests that use the page like people.
 
-Source   house.py; the nodes are a swarm's, the pods asked for through the shim and run where they were asked to
-Ends     everything when the `with` block ends
+Source   house.py; nodes of a swarm; pods requested through the shim and run on the chosen nodes
+Ends     all parts when the `with` block ends
 """
 import contextlib
 import json
@@ -58,7 +58,7 @@ class PageWorld(House):
         self.start_agent()
         self.start_shim()
         wait_until("all nodes are heard", lambda: self.query("status")["nodes_connected"] == self.count + 1)
-        # What a node's first record shows may run for long, and is no placement.
+        # Pods in a node's first record may have run for long, so they do not count as placements.
         wait_until("all nodes have told of some seconds", lambda: self.query("status")["samples"] >= 4 * (self.count + 1))
         return [node["name"] for node in self.query("nodes")["nodes"]]
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Five questions of somebody who has never seen Wattle, each answered by one command, and by two clicks on the page in real Chromium.
+"""Five questions of a new user, each answered by one command, and by two clicks on the page in real Chromium.
 
-1. Which node draws most, and why?  2. What did namespace X cost last week?  3. Why is this pod there?  4. Is the network any good?
-5. What would going live change?
+1. Which node draws most, and why?  2. What did namespace X cost last week?  3. Why is this pod there?  4. Is the
+network any good? 5. What would going live change?
 
 Usage: questions_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web
 Needs    node, chromium (scripts/setup); skips (77) with the reason without them"""

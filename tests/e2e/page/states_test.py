@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every state of the page in real Chromium: empty, unknown, refused, away, hung, silent, each mode, each saving; and every text that web/ can show
-was seen, or stands below with why not. A text that is new fails here until some state shows it.
+"""Shows every state of the page in real Chromium: empty, unknown, refused, away, hung, silent, each mode, each saving.
+Each text of web/ must appear in a state or be listed below with a reason, so a new text fails the test until a state
+shows it.
 
 Usage    states_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
 Needs    node, chromium (scripts/setup); skips (77) with the reason without them
@@ -22,7 +23,7 @@ from page_texts import page_texts, unseen  # noqa: E402
 from page_world import TOKEN, missing  # noqa: E402
 
 PATIENCE = AGES_S
-# Not for people: classes, keys, addresses, formats.
+# Strings that are not shown: classes, keys, addresses, formats.
 NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "fleet", "pods", "wattle-theme", "auto", "number", "active", "chosen", "good", "warn", "bad",
            "asc", "desc", "ascending", "descending", "2-digit", "rgb(${})", "${}px", "#/node/${}", "#/pod/${}", "measured_w", "estimated_w", "1h", "7d", "io", "dark", "light", "TiB",
            "GiB", "MiB", "default", "Bearer ${}"}

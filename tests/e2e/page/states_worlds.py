@@ -1,7 +1,7 @@
-"""states_worlds: the controllers that states_test.py looks at: one that has nothing, and one with a fleet.
+"""states_worlds: the controllers for states_test.py: an empty one, and one with a fleet.
 
-Source   house.py, page_world.py; `actions()`: name -> what a script of the browser may have done to the world
-Ends     everything when the `with` block ends
+Source   house.py, page_world.py; `actions()` maps names to changes of the world that a browser script can request
+Ends     all parts when the `with` block ends
 """
 import contextlib
 import json
@@ -81,7 +81,7 @@ class Events(Answer):
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
-        # Each watch is told of all of them: one that its reader has left takes none away.
+        # Every watch receives all events, so an abandoned watch takes none from the others.
         told = 0
         with contextlib.suppress(OSError):
             while True:
@@ -94,7 +94,8 @@ class Events(Answer):
 
 
 class Fleet(PageWorld):
-    """Simulated nodes and this machine, a store, a token, in mode shadow; pods come and go. Blocks are short, so that figures come within the test."""
+    """Simulated nodes and this machine, a store, a token, in mode shadow; pods come and go. Blocks are short, so that
+    figures come within the test."""
 
     def __init__(self, binaries):
         super().__init__(binaries, 8, mode="shadow")
@@ -177,7 +178,8 @@ class Fleet(PageWorld):
             self.api_server.told.notify_all()
 
     def follow(self):
-        """From now on an API server says what becomes of nodes: one is not ready, one is cordoned, the others it does not know."""
+        """From now on an API server says what becomes of nodes: one is not ready, one is cordoned, the others it does
+        not know."""
         self.api_server = Api()
         self.api_server.RequestHandlerClass, self.api_server.events, self.api_server.told = Events, [], threading.Condition()
         ready = [{"type": "Ready", "status": "True"}]

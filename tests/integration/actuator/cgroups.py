@@ -1,6 +1,6 @@
-"""cgroups: a cgroup with a CPU quota of this machine's kernel, of v2 or v1, made for a test.
+"""cgroups: creates a cgroup with a CPU quota on this machine's kernel, v2 or v1, for a test.
 
-Errors   OSError: none can be made
+Errors   OSError if none can be created
 """
 import os
 import pathlib
@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 from patience import holds, LATE_S  # noqa: E402
 
 PATIENCE_S = LATE_S
-# A sanitizer's search for leaks at the end needs calls that the actuator's filter does not let through.
+# The leak check of a sanitizer needs system calls that the actuator's filter blocks.
 ENVIRONMENT = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 

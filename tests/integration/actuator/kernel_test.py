@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""kernel_test: wattle-actuator on this machine's kernel, with a process that burns CPU in a cgroup of its own.
+"""kernel_test: wattle-actuator on this machine's kernel, with a process that burns CPU in its own cgroup.
 
-What it sets, what it puts back after SIGTERM, SIGKILL, silence of the agent and foreign writes, whom it does not listen to, what it gave up,
-and that it reads a student anew all the same.
+Checks the limits that it sets and restores after SIGTERM, SIGKILL, silence of the agent and foreign writes, the clients
+that it refuses, the privileges that it drops, and that it can still reload a student.
 Usage    kernel_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
 """
@@ -116,7 +116,8 @@ class Rig:
 
 
 def walk_page(rig, cgroup, name):
-    """docs/how-to/provision.md as its reader types it; PID 1 may be no systemd, so that a shell starts and stops the program."""
+    """docs/how-to/provision.md as its reader types it; PID 1 may be no systemd, so that a shell starts and stops the
+    program."""
     there = cgroup.state()
     bin_dir, pid = rig.folder / "bin", rig.folder / "pid"
     bin_dir.mkdir()
@@ -220,7 +221,8 @@ def walk_agent(rig, cgroup, name):
 
 
 def walk_damage(rig, cgroup, there):
-    """Killed at work, then the record is damaged: it is reported until it is removed, and no limit of ours becomes an original."""
+    """Killed at work, then the record is damaged: it is reported until it is removed, and no limit of ours becomes an
+    original."""
     record, note = (rig.folder / "state" / name for name in ("originals", "lock"))
     for what, damage in (("its take", lambda text: text.replace(b" take ", b" tbke ")), ("its first line", lambda text: text.replace(b" boot ", b" bpot ")),
                          ("all of it", lambda text: b""), ("its end", lambda text: text[:text.index(b" write ")])):
@@ -318,7 +320,8 @@ def walk(rig, cgroup):
     walk_damage(rig, cgroup, there)
 
     rig.start()
-    # All of them: between its look and its last write somebody else's value is lost, as docs/concepts/provisioning.md says.
+    # Writes all files: a foreign write between the actuator's read and last write is lost
+    # (docs/concepts/provisioning.md).
     claim("limits are set once more", until(lambda: ", set," in subprocess.run([rig.binary, "status", "--config", rig.config], capture_output=True, text=True, check=False).stdout))
     cgroup.put(cgroup.quota, cgroup.plain(140_000))
     claim("a foreign write is seen, and the rest put back", until(lambda: cgroup.state() == (cgroup.plain(140_000), there[1])), cgroup.state())

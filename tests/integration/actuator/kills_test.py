@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""kills_test: wattle-actuator killed at work, again and again, on a real kernel's cgroups while others write there.
+"""kills_test: kills the working wattle-actuator repeatedly, on real cgroups, while other processes write to them.
 
-After each kill the limits are put back, by `restore` or by the next start, which may be killed too. A value is left behind if it is neither what was
-there nor what others wrote. Rigs work side by side, each with workloads, a record and an actuator of its own. Numbers of others end in 1 or 7, the
-rule's in 00; of units the numbers of others are above 50%, the rule's below: the services rest.
+After each kill, `restore` or the next start, which may be killed too, restores the limits. A value is left behind if it
+is neither the original nor a foreign one. Rigs run concurrently, each with its own workloads, record and actuator.
+Foreign values end in 1 or 7, the rule's in 00. For units, foreign values are above 50%, and the rule's below, because
+the services are idle.
 Usage    kills_test.py FOLDER-OF-BINARIES [--kills 60] [--rigs 3] [--workloads 4] [--units N] [--seed 1]
          as root; units where PID 1 is systemd
-Gives    one JSON line: kills, values changed at death, left behind, foreign writes (lost: written between the actuator's look and its write, as
-         the kernel has no compare-and-swap; refused by the kernel: a quota below the burst in force), daemon-reloads, ends that left it to
-         `restore` as systemd did not answer in time, seconds of restoring, OOM kills
+Gives    one JSON line: kills, values changed at death, left behind, foreign writes (lost: written between the
+         actuator's read and write, because the kernel has no compare-and-swap; refused by the kernel: a quota below the
+         current burst), daemon-reloads, exits that left the work to `restore` because systemd did not answer in time,
+         seconds of restoring, OOM kills
 Exit     0 fine, 1 something was left behind or a claim failed, 77 skipped: no cgroup with a CPU quota can be made
 """
 import argparse
@@ -140,7 +142,7 @@ class Rig(threading.Thread):
         super().__init__()
         self.options, self.number, self.dice = options, number, random.Random(options.seed * 1000 + number)
         self.binary = options.binaries / "wattle-actuator"
-        # As /run: the record is as lasting as the limits.
+        # Like /run: the record lasts as long as the limits.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-kills-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
         self.workloads, self.running, self.error = [], None, None
         self.seen = {name: 0 for name in COUNTS} | {name: [] for name in LISTS}
@@ -201,7 +203,7 @@ class Rig(threading.Thread):
             self.seen["restore_s"].append(time.monotonic() - begun_s)
             if self.stop_actuator(signal.SIGTERM) == 0:
                 return
-            # It waits for systemd half a second, `restore` for 25, which its unit runs after it.
+            # The actuator waits half a second for systemd; `restore`, which its unit runs afterwards, waits 25 s.
             self.seen["left_to_restore"] += 1
             if not self.options.units:
                 self.fail("start", (self.folder / "log").read_text(encoding="utf-8", errors="replace")[-2000:])
@@ -217,7 +219,8 @@ class Rig(threading.Thread):
     def cycle(self):
         dice = self.dice
         self.start_actuator()
-        # Limits are set after a second: most die there or later, some while they start and put back what the last one left.
+        # The actuator sets limits after a second. Most kills hit then or later; some hit a start that restores earlier
+        # limits.
         self.meddle(time.monotonic() + (dice.uniform(0.9, 2.6) if dice.random() < 0.85 else dice.uniform(0, 0.06)))
         self.stop_actuator(signal.SIGKILL)
         self.seen["kills"] += 1

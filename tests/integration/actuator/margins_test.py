@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""margins_test: minutes of a service under a CPU limit, from the kernel through actuator and agent to the controller's teacher and the command line.
+"""margins_test: minutes of a service under a CPU limit, from the kernel through actuator and agent to the controller's
+teacher and the command line.
 
-All is real but the page of metrics, which counts requests that nobody sends. Of a second service the node knows no latency: a Prometheus,
-a real one, tells it, where its package is installed. Takes two minutes: a minute is one.
+All parts are real, except for a metrics page that counts fake requests. The node does not know the latency of a second
+service; a real Prometheus provides it, if its package is installed. Takes two minutes, because minutes are real time.
 Usage    margins_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""pod_levels_test: the annotation wattle.dev/provision of a pod, from an API server through controller, agent and actuator to the CPU quota of its cgroup.
+"""pod_levels_test: a pod's annotation wattle.dev/provision takes effect, from an API server through controller, agent
+and actuator to the CPU quota of its cgroup.
 
-The API server is a stand-in that lists and watches; all else is real, the kernel's cgroups too.
+The API server is a fake that supports list and watch; all other parts are real, including the kernel's cgroups.
 Usage    pod_levels_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
 """

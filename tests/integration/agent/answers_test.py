@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""answers_test: the latency of accepted TCP connections as the agent's BPF program sees it, beside what wattle-load and the server itself say.
+"""answers_test: compares the latency of accepted TCP connections by the agent's BPF program with wattle-load and the
+server.
 
-Real kernel, real agent; a server of known delay in a cgroup below that of the workload, and others that are not to be counted.
+Uses the real kernel and agent, a server with a known delay in a cgroup below the workload's, and servers that must not
+count.
 Usage    answers_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup or to load BPF
 """
@@ -27,7 +29,7 @@ from patience import pace, SOON_S  # noqa: E402
 
 SHORT_S, LONG_S, EVERY, TARGET_S = 0.02, 0.2, 20, 0.1
 BUCKET = 1.07  # a bucket's middle is within 6% of what is in it; wattle-load's own are within 1%
-# Each twentieth request takes long. The socket is of IPv6, and takes IPv4 too. A line for each listening port.
+# Every twentieth request is slow. The socket is IPv6 and accepts IPv4 too. Prints a line per listening port.
 SERVER = f"""
 import itertools, socket, threading, time
 numbers = itertools.count(1)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The agent as k8s/base/agent.yaml runs it, without a cluster: uid 0 with every capability dropped but the manifest's, no new privileges, a
-read-only root, and the host's /sys, cgroups and /proc read-only elsewhere. It finds what root finds on the open host.
+"""Runs the agent as in k8s/base/agent.yaml, without a cluster: uid 0 with only the manifest's capabilities, no new
+privileges, a read-only root, and the host's /sys, cgroups and /proc mounted read-only elsewhere. It must find the same
+as root finds on the host.
 
 Usage    container_test.py BIN_DIR
 Needs    root that may make mount namespaces, setpriv and unshare (Debian package util-linux)
@@ -26,7 +27,7 @@ from patience import holds, SOON_S  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SKIPPED = 77
 NUMBERS = {"DAC_READ_SEARCH": 2, "NET_ADMIN": 12, "PERFMON": 38, "BPF": 39}
-# $1: an empty folder; the rest: the program. What the manifest mounts below /host is mounted below $1, and all else is read-only.
+# $1: an empty folder; the rest: the program. Mounts the manifest's /host mounts below $1, and makes the rest read-only.
 CONTAINER = """\
 mount -t tmpfs -o mode=755 tmpfs "$1"
 mkdir "$1/sys" "$1/proc" "$1/state"
@@ -115,7 +116,7 @@ def run_agent(agent, folder, capabilities, config):
         threads = {thread.name: status_of(f"{process.pid}/task/{thread.name}") for thread in pathlib.Path(f"/proc/{process.pid}/task").iterdir()}
         held = {(name, key): each[key].strip() for name, each in threads.items() for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
         check(f"none of its {len(threads)} threads holds a capability", len(threads) > 1 and all(int(caps, 16) == 0 for caps in held.values()), str(held))
-        # Of mounts over one another the last is the one that counts.
+        # For mounts on the same path, the last one counts.
         mounts = {m.split()[4]: m.split()[5].split(",") for m in pathlib.Path(f"/proc/{process.pid}/mountinfo").read_text(encoding="utf-8").splitlines()}
         writable = [at for at, how in mounts.items() if (at == "/" or at.startswith((f"{folder}/sys", f"{folder}/proc"))) and "ro" not in how]
         check("root, /sys, cgroups and /proc of the host are read-only for it", not writable, str(writable))

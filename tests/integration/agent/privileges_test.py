@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The agent gives up every capability once its programs are loaded, and still tells what they see: as root, as an ordinary user with
-ambient capabilities (systemd's way) and as uid 0 with all dropped and the few added (a container's way).
+"""The agent drops every capability once its BPF programs are loaded, and still reports their data: as root, as an
+ordinary user with ambient capabilities (like under systemd), and as uid 0 with few capabilities (like in a container).
 
 Usage    privileges_test.py BIN_DIR
 Needs    root, setpriv (Debian package util-linux), a kernel that loads our BPF programs

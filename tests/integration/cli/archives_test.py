@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""archives_test: archives that `wattle backup` never writes, made here byte by byte, each with the right digests and sums, are refused by `wattle restore`
-before it changes a file.
+"""archives_test: `wattle restore` refuses archives that `wattle backup` never writes, before it changes a file. The
+test builds them byte by byte, with valid digests and sums.
 
 Usage    archives_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What bash, zsh and fish complete, asked of the shells themselves: at each command of a program what its --help lists, and nothing else.
+"""Completion in real bash, zsh and fish offers, at each command of a program, exactly the words that its --help lists.
 
-Usage    completion_test.py PROGRAM FOLDER-OF-WHAT-IS-SHOWN     the latter has NAME.bash, NAME.zsh, NAME.fish of the build
+Usage    completion_test.py PROGRAM FOLDER-OF-WHAT-IS-SHOWN     the latter has NAME.bash, NAME.zsh, NAME.fish of the
+         build
 Exit     0 fine, 1 a claim failed, 77 skipped: none of zsh and fish is installed. bash always is
 """
 import os
@@ -162,7 +163,7 @@ def judge(claims, program, name, shell, told, root):
         offers(f"has its {len(told.commands)} commands", "", told.commands)
         beginning = told.commands[-1][:-1]
         offers("goes on", beginning, {each for each in told.commands if each.startswith(beginning)})
-    # fish offers short options behind one '-' alone
+    # fish offers short options only after a single '-'
     options = {each for each in {**told.options, **everywhere} if each.startswith("--")}
     offers(f"has its {len(options)} options", "--", options)
     for option, takes in {**everywhere, **told.options}.items():
@@ -188,10 +189,10 @@ def main():
             for each in told:
                 judge(claims, program.name, name, shell, each, told[0])
             if program.name == "wattle":
-                # What stands before is understood: values with ':' and of other options are no commands.
+                # Preceding words are parsed: values with ':' and values of options are not commands.
                 for line in ("wattle --server tcp://127.0.0.1:7462 ", "wattle --key=keys -o json "):
                     claims.check(f"{name}: behind `{line}` a command", shell.offers(line) == set(told[0].commands), str(shell.offers(line)))
-                # zsh shows options where there is nothing else
+                # zsh shows options if it has no other completion
                 behind = {each for each in shell.offers("wattle node keys ") if not each.startswith("-")}
                 claims.check(f"{name}: behind a node's name there is nothing", behind == set(), str(behind))
             if name == "zsh":

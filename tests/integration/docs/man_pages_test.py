@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The manual pages of the build: `man --warnings` and groff find nothing wrong, apropos can list them, and each has every command and option that
---help has.
+"""Checks the manual pages of the build: `man --warnings` and groff find no errors, apropos can list the pages, and each
+has every command and option of --help.
 
 Usage    man_pages_test.py FOLDER-OF-BINARIES FOLDER-OF-WHAT-IS-SHOWN
 Exit     0 fine, 1 a claim failed, 77 skipped: man is not installed

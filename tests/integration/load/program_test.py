@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""wattle-load as it is typed: what is wrong is told with its mend, Ctrl-C gives the figures so far, a terminal gets a line each second, and nothing that
-was started outlives it, whatever ends it.
+"""Runs wattle-load from its command line: errors name a fix, Ctrl-C prints the figures so far, a terminal gets a line
+per second, and no started process outlives it, however it ends.
 
 Usage    program_test.py PROGRAM
 Exit     0 fine, 1 a claim failed, 77 skipped in part: stress-ng is missing, and the rest is fine
@@ -146,7 +146,7 @@ def resources(claims, program, run, folder):
 
     def begin():
         running = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        # Four that work, beside four stress-ng, and who watches
+        # Four workers, four stress-ng processes, and the watcher
         workers = ("stress-ng-cpu", "stress-ng-vm", "stress-ng-hdd", "stress-ng-sock")
         claims.check("all four work", wait_until(lambda: running.poll() is not None or set(workers) <= {name_of(pid) for pid in children(running.pid)}) and running.poll() is None,
                      str([name_of(pid) for pid in children(running.pid)]))
@@ -171,7 +171,7 @@ def resources(claims, program, run, folder):
     running.communicate(timeout=PATIENCE)
     nothing_left("SIGKILL to its whole group", all_of_them)
     running, all_of_them = begin()
-    # One that was started, no worker of its own that has no name yet
+    # A started program, not an own worker that has no name yet
     victim = next(pid for pid in children(running.pid) if name_of(pid) == "stress-ng" and not name_of(parent_of(pid)).startswith("stress-ng"))
     os.kill(victim, signal.SIGKILL)
     _, wrong = running.communicate(timeout=PATIENCE)
@@ -179,20 +179,21 @@ def resources(claims, program, run, folder):
     nothing_left("with one stress-ng killed", all_of_them)
     told = json.loads(run("resource", "--cpu", "0.2", "--memory", "64M", "--disk", "2M", "--for", "4s", "--directory", str(folder), "-o", "json").stdout)
     claims.check("memory that was wanted is held", told["memory"]["reached_bytes"] >= 64e6, str(told))
-    # A pause lasts until the level is met again: more than a second's worth is never ahead.
+    # A pause lasts until the level is met again; the load is never ahead by more than a second.
     claims.check("CPU and disk reach something, and no more than a second's worth above the level",
                  0 < told["cpu"]["reached_cores"] * told["lasted_s"] < 0.2 * (told["lasted_s"] + 1) + 1
                  and 0 < told["disk"]["reached_bytes_per_s"] * told["lasted_s"] < 2e6 * (told["lasted_s"] + 1) + 64e6, str(told))
 
 
 def without_watcher(claims, program, folder):
-    """Killed with its watcher, which so sees nothing of the end: a child of a child that no signal of its parent's death reaches goes all the same."""
+    """Killed with its watcher, which so sees nothing of the end: a child of a child that no signal of its parent's
+    death reaches goes all the same."""
     if os.geteuid() != 0:
         print("skipped: who is not root may make no PID namespace")
         return
     folder = folder / "alone"
     (folder / "bin").mkdir(parents=True)
-    # Deaf to what an orphaned group that was paused is sent.
+    # Ignores the signals that the kernel sends to an orphaned, stopped process group.
     (folder / "bin/stress-ng").write_text("#!/bin/sh\ntrap '' HUP\nsleep 3600 &\nwait\n")
     (folder / "bin/stress-ng").chmod(0o755)
     running = subprocess.Popen([program, "resource", "--cpu", "0.1", "--for", "1h", "--directory", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""tensorboard_check.py FOLDER: TensorBoard's own reader finds what event_files wrote, every step of every file."""
+"""tensorboard_check.py FOLDER: TensorBoard's reader finds every step of every file that event_files wrote."""
 import math
 import sys
 

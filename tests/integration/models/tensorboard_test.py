@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""tensorboard_test.py EVENT_FILES FOLDER: makes a virtual environment in FOLDER with tensorboard from the package index, and has its
-reader read what EVENT_FILES wrote. Exit code 77, with the reason: skipped, where the index or venv is out of reach."""
+"""tensorboard_test.py EVENT_FILES FOLDER: creates a virtual environment in FOLDER with tensorboard from the package
+index, whose reader reads the files of EVENT_FILES. Skips with exit code 77 and a reason if the index or venv is not
+available."""
 import pathlib
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 from patience import AGES_S  # noqa: E402
 
 SKIPPED = 77
-# One version each, so that the test says the same thing each time; setuptools has pkg_resources, which it imports.
+# Pinned, so that the test is reproducible; setuptools has pkg_resources, which tensorboard imports.
 WANTED = ["tensorboard==2.20.0", "setuptools<81"]
 
 

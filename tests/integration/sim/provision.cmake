@@ -1,5 +1,5 @@
-# provision.cmake: -D SIM=wattle-sim -D FOLDER=scratch. What is typed gives a table and the same JSON twice; a bad trace is named with its line.
-# Likewise `requests`.
+# provision.cmake: -D SIM=wattle-sim -D FOLDER=scratch. `provision` prints a table, and the same JSON twice; an invalid
+# trace is reported with its line. The same for `requests`.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 foreach(run IN ITEMS one two)

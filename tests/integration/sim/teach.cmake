@@ -1,4 +1,4 @@
-# teach.cmake: -D SIM=wattle-sim -D FOLDER=scratch. Options that would be left out are refused before anything is taught.
+# teach.cmake: -D SIM=wattle-sim -D FOLDER=scratch. Options that have no effect are refused before the teaching starts.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 file(WRITE "${FOLDER}/network" "no network")

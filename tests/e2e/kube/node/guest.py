@@ -1,9 +1,9 @@
-"""guest: runs inside the machine. `prepare`: has containerd take the images, once, and ends the machine. `run`: makes a Kubernetes node of it:
-containerd, a bridge for the pods, names of services by dnsmasq, kube-proxy and a kubelet, each a unit of systemd; those go on when it ends, and
-real_node.py asks after them through the guest agent.
+"""guest: runs inside the machine. `prepare` imports the images into containerd once and powers the machine off. `run`
+turns it into a Kubernetes node: containerd, a bridge for pods, service names by dnsmasq, kube-proxy and a kubelet, each
+a systemd unit. The units outlive the script, and real_node.py queries them through the guest agent.
 
-Source   /run/payload: settings.json, and for `prepare` blobs/, for `run` bin/, kubelet.yaml, kube-proxy.yaml, and a kubeconfig for each;
-         without bin/kube-proxy there is none
+Source   /run/payload: settings.json, and for `prepare` blobs/, for `run` bin/, kubelet.yaml, kube-proxy.yaml, and a
+         kubeconfig for each; without bin/kube-proxy there is none
 Errors   on the console; `prepare` ends without its last line
 """
 import json
@@ -28,7 +28,7 @@ version = 2
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       SystemdCgroup = true
 """
-# Every name's registry is that one
+# One registry serves every name
 MIRROR = """\
 server = "{registry}"
 [host."{registry}"]
@@ -58,7 +58,7 @@ def unit(name, *command):
 
 
 def network(settings):
-    # The addresses that QEMU's user network always gives
+    # Fixed addresses of QEMU's user network
     for words in ("addr add 10.0.2.15/24 dev eth0", "link set eth0 up", "route add default via 10.0.2.2"):
         run("ip", *words.split())
     write("/etc/resolv.conf", "nameserver 10.0.2.3\n")
@@ -67,7 +67,8 @@ def network(settings):
 
 
 def prepare(settings):
-    # The layers lie there already: by the network they would be hashed once more. Read-only, or containerd clears away what no image has yet
+    # Use the existing layers, because a pull would hash them again. Read-only, or containerd collects unreferenced
+    # layers
     run("systemctl", "stop", "containerd")
     CONTENT.mkdir(parents=True, exist_ok=True)
     run("mount", "--bind", str(PAYLOAD / "blobs"), str(CONTENT))

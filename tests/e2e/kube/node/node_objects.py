@@ -1,4 +1,4 @@
-"""Objects that the one node has beside those of k8s/base, and how its probes wait: what stands in for a cluster's own.
+"""Objects of the node besides those of k8s/base, and probe delays: replacements for parts of a full cluster.
 
 Gives    Kubernetes objects as dictionaries
 """
@@ -23,7 +23,8 @@ def console():
 
 
 def patient(objects):
-    """As an overlay would: an emulated processor may answer a probe minutes late, and a restart makes it later. One scheduler for the one machine."""
+    """As an overlay would: an emulated processor may answer a probe minutes late, and a restart makes it later. One
+    scheduler for the one machine."""
     for thing in objects:
         if thing["kind"] == "Deployment" and thing["metadata"]["name"] == "wattle-scheduler":
             thing["spec"]["replicas"] = 1

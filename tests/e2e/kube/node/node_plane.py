@@ -1,9 +1,10 @@
-"""node_plane: a control plane that a real node can join: with an authority of its own, NodeRestriction, service accounts and the controllers.
+"""node_plane: a control plane that a real node can join: with its own CA, NodeRestriction, service accounts and
+controllers.
 
-Differs   from ControlPlane, which is for KWOK: nothing of admission is off, a kubelet is known by its certificate, and
-          kube-controller-manager makes pods of DaemonSets, Deployments and Jobs
+Differs   from ControlPlane, which is for KWOK: all admission plugins are on, a kubelet authenticates by certificate,
+          and kube-controller-manager creates pods for DaemonSets, Deployments and Jobs
 Reached   from a guest of QEMU's user network at 10.0.2.2, from pods at the first address of the service network
-Errors    HouseError with the end of what openssl or the program said
+Errors    HouseError with the end of the output of openssl or the program
 """
 import base64
 import json
@@ -19,7 +20,7 @@ from house import HouseError, free_ports  # noqa: E402
 ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")  # whatever ends us, ctest's time limit too
 HOST = "10.0.2.2"  # this machine, as QEMU's user network shows it to a guest
 FIRST_SERVICE = "10.96.0.1"
-# What ControlPlane tells its API server, and what it is told here; None: nothing
+# Options of ControlPlane's API server, and their values here; None removes an option
 INSTEAD = {"--authorization-mode": "Node,RBAC", "--api-audiences": "https://kubernetes.default.svc", "--disable-admission-plugins": None}
 
 
@@ -78,7 +79,7 @@ class NodePlane(ControlPlane):
         port, = free_ports(1)
         self.start("kube-controller-manager", str(self.assets / "kube-controller-manager"), "--kubeconfig", str(self.kubeconfig()),
                    "--leader-elect=false", "--bind-address", "127.0.0.1", "--secure-port", str(port),
-                   # An emulated kubelet beside compilers may be silent for a minute: nobody is to take its node for dead
+                   # An emulated kubelet on a busy machine may be silent for a minute; its node must not count as dead
                    "--node-monitor-grace-period", "15m",
                    "--service-account-private-key-file", str(self.dir / "service-account.key"), "--root-ca-file", str(self.ca))
 
@@ -94,7 +95,8 @@ class NodePlane(ControlPlane):
             "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}]})
 
     def show_api_to_pods(self):
-        """Behind the service `kubernetes`, which the API server would put at an address of its own, and here that is loopback."""
+        """Behind the service `kubernetes`, which the API server would put at an address of its own, and here that is
+        loopback."""
         self.call("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
             "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},

@@ -1,7 +1,8 @@
-"""registry: an OCI layout on loopback as the registry that a container runtime pulls from, whatever registry a name says.
+"""registry: serves an OCI layout on loopback as the registry for a container runtime, whatever registry a name has.
 
-Source   a folder that Buildah.layout wrote: index.json by full names, blobs by digest
-Answers  /v2/NAME/manifests/TAG-OR-DIGEST and /v2/NAME/blobs/DIGEST, GET and HEAD; `ns`, as containerd asks a mirror, is the registry of the name
+Source   a folder written by Buildah.layout: index.json by full names, blobs by digest
+Answers  /v2/NAME/manifests/TAG-OR-DIGEST and /v2/NAME/blobs/DIGEST, GET and HEAD; `ns`, which containerd sends to a
+         mirror, is the registry of the name
 Ends     with the `with` block
 """
 import hashlib

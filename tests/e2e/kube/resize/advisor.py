@@ -1,6 +1,7 @@
-"""advisor: the controller's document `provision`, with the rule's figures as a test wants them: less than asked for takes 12 hours of telemetry.
+"""advisor: serves the controller's document `provision` with figures set by the test, because the rule needs 12 hours
+of telemetry before it lowers requests.
 
-All else (whose pods they are, their UIDs, the level) is the controller's own.
+Owners, UIDs and the level come from the controller.
 """
 import http.server
 import json

@@ -1,8 +1,9 @@
-"""kubelet: what a kubelet tells of pods whose requests change, written to pods/status by this test: there is no container behind it.
+"""kubelet: simulates a kubelet's reports on pods whose requests change: writes pods/status, without containers.
 
-Does     as Kubernetes 1.35: Infeasible beyond the node's capacity, Deferred while others have what is asked for, else in progress and then
-         in force, told in allocatedResources and resources; conditions and reasons are the real ones, messages are in its words
-Not      cgroups, restarts, the CPU manager, a memory limit below what is used
+Does     same as Kubernetes 1.35: Infeasible beyond the node's capacity; Deferred while other pods hold the resources;
+         else in progress and then in force, reported in allocatedResources and resources. Conditions and reasons are
+         the real ones
+Not      cgroups, restarts, the CPU manager, a memory limit below the usage
 """
 
 CAPACITY_M = 4000
