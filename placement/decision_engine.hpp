@@ -35,6 +35,7 @@
 #include "placement/planner.hpp"
 #include "placement/policies/network.hpp"
 #include "placement/policies/policy.hpp"
+#include "placement/recent_blocks.hpp"
 #include "placement/row_index.hpp"
 #include "placement/sequential_test.hpp"
 
@@ -54,7 +55,8 @@ struct ChoiceGate {
   PairedSimulation copies;
   // Of these copies alone: a plan goes on from the one before, so that copies which share a planner change each other's.
   Planner planner{PlannerOptions{}};
-  std::string why;  // it says what it says; empty where nothing has been judged
+  std::string why;  // of the last verdict, with the figures that it rests on; empty where nothing has been judged
+  RecentBlocks recent;
 };
 
 struct GateNews {
@@ -115,7 +117,7 @@ class DecisionEngine {
                              std::span<const KubeNode> scheduler, std::uint64_t turn);
   // For scores that no pod is behind.
   PolicyInputs mind(const models::QNetwork* network) {
-    return {*policy_, usable(network), &knowledge_, &index_, {}, options_.network.shortlist};
+    return {*policy_, usable(network), &knowledge_, &index_, {}, options_.network.shortlist, nullptr, {}, gated_why()};
   }
 
   // It runs there, the row of the view; DaemonSets' pods teach nothing.
@@ -133,9 +135,10 @@ class DecisionEngine {
   // Whether networks are compared with the planner at all, by policy and reward; and for such a pod.
   bool network_gate_applies() const;
   bool network_gate_applies(const PodSpec& pod) const;
-  // The network's choice for it and the planner's. True: the verdict has changed.
+  // The network's choice for it and the planner's. `learned`: it was learned here, and the gate's certificate speaks for another; recent
+  // figures are of one of the two alone. True: the verdict has changed.
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
-               const models::QNetwork& network);
+               const models::QNetwork& network, bool learned = false);
   // Likewise what is learned here and what it is held to.
   bool compare_learned(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                        const models::QNetwork& learned, const models::QNetwork& trusted);
@@ -150,11 +153,18 @@ class DecisionEngine {
   void begin_learned_anew();
   bool restore_gate(const SequentialTestState& state, std::string why);
   bool restore_learned_gate(const SequentialTestState& state) { return learned_gate_.test.restore(state); }
+  // Recent comparisons: of the network that is asked with the plan, and of what is learned here with what it is held to.
+  const RecentBlocks& recent() const { return plan_gate_.recent; }
+  const RecentBlocks& recent_learned() const { return learned_gate_.recent; }
+  bool recent_is_of_learned() const { return recent_of_learned_; }
+  void restore_recent(const RecentBlocks& recent, bool of_learned) {
+    plan_gate_.recent = recent;
+    recent_of_learned_ = of_learned;
+  }
+  void restore_recent_learned(const RecentBlocks& recent) { learned_gate_.recent = recent; }
   bool gated() const { return plan_gate_.test.network_gated() && network_gate_applies(); }
   // Why; empty: it is not.
   const std::string& gated_why() const { return gated() ? plan_gate_.why : none_; }
-  // Why the network serves, if it does; empty: it is gated, or nothing has been judged.
-  const std::string& heard_why() const { return network_gate_applies() && !gated() ? plan_gate_.why : none_; }
   const std::string& gate_why() const { return plan_gate_.why; }
   // Whether what it is held to is heard in place of what is learned here.
   bool learned_gated() const { return network_gate_applies() && learned_gate_.test.network_gated(); }
@@ -196,6 +206,7 @@ class DecisionEngine {
   PlanMaker* maker_ = nullptr;
   std::unique_ptr<Policy> policy_;
   ChoiceGate plan_gate_, learned_gate_;
+  bool recent_of_learned_ = false;
   std::string certificate_;  // of the network that is judged; empty: it has none, or a restart went on with it
   PairedSimulation plan_trial_;
   Planner trial_planner_{PlannerOptions{}};
