@@ -57,7 +57,8 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
   }
   std::string text = to_text(table, style.colour);
   if (kept && *kept > static_cast<double>(decisions.size()))
-    text += "the newest " + std::to_string(decisions.size()) + " of " + count(kept) + "; --limit shows more\n";
+    text += "the newest " + std::to_string(decisions.size()) + " of " + count(View(document)["kept"]) +
+            "; --limit shows more\n";
   return text;
 }
 
