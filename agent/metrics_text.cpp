@@ -41,7 +41,7 @@ void MetricsText::micro(std::uint64_t millionths, std::string_view labels, std::
 
 void MetricsText::bucket(double bound, std::uint64_t up_to, std::string_view labels) {
   std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), bound).ptr;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), bound, std::chars_format::fixed).ptr;
   std::string le;
   add_label(le, "le", {digits.data(), static_cast<std::size_t>(end - digits.data())});
   value(up_to, labels, le, "_bucket");
