@@ -42,12 +42,8 @@ void ConnectionLatency::read(const Sample& sample) {
   while (readings_.size() > 1 && now_ns - readings_.front().first > kReadingsOf_ns) readings_.pop_front();
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const AnswerCounts& before = readings_.front().second[i];
-    values_[i] = {targets_[i].workload,
-                  now[i].count,
-                  now[i].over,
-                  now[i].guessed,
-                  answer_quantile(before, now[i], 0.5),
-                  answer_quantile(before, now[i], 0.99)};
+    values_[i] = {
+        targets_[i].workload, now[i].count, now[i].over, now[i].guessed, answer_quantile(before, now[i], 0.99), now[i]};
   }
   if (now_ns - readings_.back().first >= kReadingEvery_ns) readings_.emplace_back(now_ns, std::move(now));
 }

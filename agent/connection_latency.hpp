@@ -1,7 +1,7 @@
 // connection_latency: how many of a workload's answers took longer than its target, as its TCP connections show it.
 // Source   agent/bpf/answer_times, for workloads that the configuration names (provisioning.connections), by the cgroups that
 //          the tick's sample has of them
-// Gives    sums since the agent started, and quantiles of the last minute
+// Gives    sums since the agent started, and the 99th percentile of the last minute
 // Rules    known from its first answer on: until then nobody can say whether it speaks TCP at all
 // Errors   what cannot be loaded is a finding; then nothing is known
 // Threads  single owner
@@ -24,7 +24,8 @@ namespace wattle::agent {
 struct AnswerValues {
   std::string workload;
   std::uint64_t count = 0, over = 0, guessed = 0;
-  std::optional<double> p50_s, p99_s;  // of the last minute
+  std::optional<double> p99_s;  // of the last minute
+  AnswerCounts all = {};        // since the start
 };
 
 class ConnectionLatency {

@@ -2,26 +2,38 @@
 
 namespace wattle::agent {
 
+namespace {
+// Of the program's eight buckets an octave each fourth, from 64 us to 69 s: a histogram for Prometheus.
+constexpr std::size_t kEach = WATTLE_ANSWER_PARTS / 2, kFirst = 3 * WATTLE_ANSWER_PARTS - 1,
+                      kLast = 23 * WATTLE_ANSWER_PARTS - 1;
+}  // namespace
+
 void Metrics::write_answers(MetricsText& text) const {
-  const auto each = [&](std::string_view name, std::string_view type, std::string_view help, const auto& number_of) {
-    text.begin(name, type, help);
-    for (const AnswerValues& answers : provisioning_.answers) {
-      std::string labels;
-      add_label(labels, "workload", answers.workload);
-      if (const auto number = number_of(answers)) text.value(*number, labels);
-    }
+  const auto labels_of = [](const AnswerValues& answers) {
+    std::string labels;
+    add_label(labels, "workload", answers.workload);
+    return labels;
   };
-  each("wattle_agent_answers_total", "counter", "Answers on connections that the workload accepted",
-       [](const AnswerValues& of) { return std::optional(of.count); });
-  each("wattle_agent_answers_over_total", "counter", "Of them those that took longer than its target",
-       [](const AnswerValues& of) { return std::optional(of.over); });
-  each("wattle_agent_answers_guessed_total", "counter",
-       "Of them those on connections that may carry many requests at once",
-       [](const AnswerValues& of) { return std::optional(of.guessed); });
-  each("wattle_agent_answer_p50_seconds", "gauge", "Median time to the first byte of an answer, of the last minute",
-       [](const AnswerValues& of) { return of.p50_s; });
-  each("wattle_agent_answer_p99_seconds", "gauge", "99th percentile of it",
-       [](const AnswerValues& of) { return of.p99_s; });
+  const auto each = [&](std::string_view name, std::string_view help, const auto& number_of) {
+    text.begin(name, "counter", help);
+    for (const AnswerValues& answers : provisioning_.answers) text.value(number_of(answers), labels_of(answers));
+  };
+  each("wattle_agent_answers_over_total", "Answers that took longer than the workload's target",
+       [](const AnswerValues& of) { return of.over; });
+  each("wattle_agent_answers_guessed_total", "Answers on connections that may carry many requests at once",
+       [](const AnswerValues& of) { return of.guessed; });
+  text.begin("wattle_agent_answer_seconds", "histogram",
+             "Time to the first byte of an answer on a connection that the workload accepted");
+  for (const AnswerValues& answers : provisioning_.answers) {
+    const std::string labels = labels_of(answers);
+    std::uint64_t up_to = 0, all = 0;
+    for (const std::uint64_t bucket : answers.all.buckets) all += bucket;
+    for (std::size_t i = 0; i <= kLast; ++i) {
+      up_to += answers.all.buckets[i];
+      if (i >= kFirst && (i - kFirst) % kEach == 0) text.bucket(answer_bucket_end_s(i), up_to, labels);
+    }
+    text.histogram_end(answer_sum_s(answers.all), all, labels);
+  }
 }
 
 }  // namespace wattle::agent

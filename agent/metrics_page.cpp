@@ -2,7 +2,6 @@
 #include <array>
 
 #include "agent/metrics.hpp"
-#include "common/version.hpp"
 
 namespace wattle::agent {
 
@@ -166,11 +165,10 @@ constexpr std::string_view kFoldedLabels = "kind=\"folded\",name=\"other\",cgrou
 }  // namespace
 
 void Metrics::write_agent(MetricsText& text) const {
-  std::string info;
-  add_label(info, "version", kVersion);
-  add_label(info, "energy_source", to_string(last_.energy_source));
-  text.begin("wattle_agent_info", "gauge", "What this agent is");
-  text.value(1, info);
+  text.begin("wattle_agent_energy_source", "gauge", "1 for the source of the node's energy, else 0");
+  for_each_source([&](EnergySource source) {
+    text.value(source == last_.energy_source ? 1 : 0, label("source", to_string(source)));
+  });
   text.counter("wattle_agent_ticks_total", "Samples taken since the start", ticks_);
   text.counter("wattle_agent_late_ticks_total", "Ticks that were due but not taken in time", late_ticks_);
   text.begin("wattle_agent_source_ok", "gauge", "1 if the source could be read at the start, else 0");
@@ -298,27 +296,32 @@ void Metrics::write_probes(MetricsText& text, const std::vector<ProbeCounts>& pr
     add_label(labels, "kind", to_string(probe.kind));
     return labels;
   };
+  const auto labels_of_target = [&](const std::string& target) {
+    ProbeValues of_kind;
+    of_kind.target = target;
+    for (const auto& known : probes_)
+      if (known.target == target) of_kind.kind = known.kind;
+    return labels_of(of_kind);
+  };
   text.begin("wattle_probe_results_total", "counter", "Probes by how they ended");
   for (const auto& probe : probes) {
-    ProbeValues of_kind;
-    of_kind.target = probe.target;
-    for (const auto& known : probes_)
-      if (known.target == probe.target) of_kind.kind = known.kind;
-    const std::string labels = labels_of(of_kind);
+    const std::string labels = labels_of_target(probe.target);
     for (std::size_t end = 0; end < probe.by_end.size(); ++end)
       text.value(probe.by_end[end], labels, label("end", to_string(static_cast<ProbeEnd>(end))));
   }
-  // Not one summary: it would need the count and sum of all round trips, and only the last 60 s are kept.
+  text.begin("wattle_probe_round_trip_seconds", "histogram", "Round trips of answered probes");
+  for (const auto& probe : probes) {
+    const std::string labels = labels_of_target(probe.target);
+    const RoundTrips& trips = probe.round_trips;
+    for (std::size_t i = 0; i < trips.bounds().size(); ++i) text.bucket(trips.bounds()[i], trips.up_to(i), labels);
+    text.histogram_end(trips.sum(), trips.count(), labels);
+  }
   const auto each = [&](std::string_view name, std::string_view help, const auto& seconds_of) {
     text.begin(name, "gauge", help);
     for (const auto& probe : probes_)
       if (const std::optional<double> number = seconds_of(probe)) text.value(*number, labels_of(probe));
   };
   const auto seconds_of = [](std::optional<double> ms) { return ms ? std::optional(*ms / 1e3) : std::nullopt; };
-  each("wattle_probe_round_trip_p50_seconds", "Median round trip of the last 60 s",
-       [&](const auto& probe) { return seconds_of(probe.p50_ms); });
-  each("wattle_probe_round_trip_p95_seconds", "95th percentile of the round trips of the last 60 s",
-       [&](const auto& probe) { return seconds_of(probe.p95_ms); });
   each("wattle_probe_jitter_seconds", "Mean difference of consecutive round trips",
        [&](const auto& probe) { return seconds_of(probe.jitter_ms); });
   each("wattle_probe_loss_ratio", "Share of the last 60 s that was not answered",

@@ -39,6 +39,20 @@ void MetricsText::micro(std::uint64_t millionths, std::string_view labels, std::
   line({digits.data(), static_cast<std::size_t>(end - digits.data())}, labels, more_labels, suffix);
 }
 
+void MetricsText::bucket(double bound, std::uint64_t up_to, std::string_view labels) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), bound, std::chars_format::fixed).ptr;
+  std::string le;
+  add_label(le, "le", {digits.data(), static_cast<std::size_t>(end - digits.data())});
+  value(up_to, labels, le, "_bucket");
+}
+
+void MetricsText::histogram_end(double sum, std::uint64_t all, std::string_view labels) {
+  value(all, labels, "le=\"+Inf\"", "_bucket");
+  value(sum, labels, {}, "_sum");
+  value(all, labels, {}, "_count");
+}
+
 void MetricsText::line(std::string_view number, std::string_view labels, std::string_view more_labels,
                        std::string_view suffix) {
   if (!headed_) {

@@ -32,6 +32,10 @@ class MetricsText {
   void micro(std::uint64_t millionths, std::string_view labels = {}, std::string_view more_labels = {},
              std::string_view suffix = {});
 
+  // Of a family of the type histogram: how many are at or below `bound`, ascending; then the sum and number of all.
+  void bucket(double bound, std::uint64_t up_to, std::string_view labels);
+  void histogram_end(double sum, std::uint64_t all, std::string_view labels);
+
   // A family of one number, or of none when it is not known.
   template <class T>
   void gauge(std::string_view name, std::string_view help, const std::optional<T>& number) {

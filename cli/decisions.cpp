@@ -33,7 +33,7 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
     const auto advice = decision["advice"].text();
     const auto placed = decision["placed_on"].text();
     std::vector<Cell> row{
-        count(decision["id"].number()),
+        count(decision["id"]),
         utc(decision["wall_ns"].number()),
         pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]),
         decision["decided_by"].text_or(),
@@ -47,9 +47,9 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
       for (const View& problem : decision["problems"].items()) problems.push_back(problem.any());
       const auto explored = decision["explored"].flag();
       for (Cell cell : std::vector<Cell>{
-               count(decision["candidates"].number()), count(decision["masked"].number()), decision["policy"].text_or(),
+               count(decision["candidates"]), count(decision["masked"]), decision["policy"].text_or(),
                decision["mode"].text_or(), number(decision["propensity"].number(), 2),
-               explored ? (*explored ? "yes" : "no") : "-", count(decision["model_step"].number()),
+               explored ? (*explored ? "yes" : "no") : "-", count(decision["model_step"]),
                microseconds(decision["decide_us"].number()), joined(problems, "; "), decision["reason"].text_or()})
         row.push_back(std::move(cell));
     }
@@ -57,7 +57,8 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
   }
   std::string text = to_text(table, style.colour);
   if (kept && *kept > static_cast<double>(decisions.size()))
-    text += "the newest " + std::to_string(decisions.size()) + " of " + count(kept) + "; --limit shows more\n";
+    text += "the newest " + std::to_string(decisions.size()) + " of " + count(View(document)["kept"]) +
+            "; --limit shows more\n";
   return text;
 }
 

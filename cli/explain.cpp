@@ -56,10 +56,10 @@ std::string network_of(const View& decision) {
   const auto digest = model["network_sha256"].text();
   if (!digest) {
     const auto step = decision["model_step"].number();
-    return step && *step > 0 ? "network of step " + count(step) : std::string("no network");
+    return step && *step > 0 ? "network of step " + count(decision["model_step"]) : std::string("no network");
   }
   constexpr std::size_t kShown = 12;
-  std::string text = "network of step " + count(model["step"].number()) + ", sha256 " + digest->substr(0, kShown);
+  std::string text = "network of step " + count(model["step"]) + ", sha256 " + digest->substr(0, kShown);
   if (const auto name = model["loaded_from"].text()) text += ", as loaded from " + *name;
   return text;
 }
@@ -155,7 +155,7 @@ Table candidates_table(const std::vector<View>& candidates, const std::string& a
     std::vector<Cell> row{{node, masked           ? Tone::faint
                                  : node == advice ? Tone::good
                                                   : Tone::plain},
-                          count(candidate["score"].number()),
+                          count(candidate["score"]),
                           predicted_w(candidate)};
     if (wide)
       for (const char* value : {"q", "prior", "residual"}) row.emplace_back(number(candidate[value].number(), 3));
@@ -217,7 +217,7 @@ std::string terms_text(const View& decision, bool colour) {
 
 // "Decision 17 by the plan (policy dqn, mode live) at ..., in 85 us."
 std::string decided_text(const View& decision) {
-  std::string out = "Decision " + count(decision["id"].number());
+  std::string out = "Decision " + count(decision["id"]);
   if (const auto by = decision["decided_by"].text()) out += " by " + *by;
   return out + " (policy " + decision["policy"].text_or() + ", mode " + decision["mode"].text_or() + ") at " +
          utc(decision["wall_ns"].number()) + ", in " + microseconds(decision["decide_us"].number()) + ": " +
@@ -237,8 +237,8 @@ Result<std::string> render_explain(const Json& document, const Style& style) {
                                 network_of(decision) + ".\n" + why(decision, candidates));
   const View budgets = View(document)["budgets"];
   if (budgets.present())
-    out +=
-        "Waiting now: " + waiting_text(budgets["cpu_wait"]) + ".\nLateness now: " + late_text(budgets["late"]) + ".\n";
+    out += "Waiting now: " + waiting_cell(budgets["cpu_wait"]).text +
+           ".\nLateness now: " + late_cell(budgets["late"]).text + ".\n";
   return out + "\n" + features_text(decision, style.colour) + terms_text(decision, style.colour);
 }
 

@@ -68,7 +68,7 @@ Table both_table(const View& as_is, const View& otherwise, bool wide) {
     const View before = of_node(as_is, name), after = of_node(otherwise, name);
     std::vector<Cell> row{{name, otherwise["advice"].text() == name ? Tone::good : Tone::plain}};
     for (const View& candidate : {before, after}) {
-      row.emplace_back(count(candidate["score"].number()));
+      row.emplace_back(count(candidate["score"]));
       row.emplace_back(adds_w(candidate));
       if (wide) row.emplace_back(number(candidate["q"].number(), 3));
     }
@@ -85,8 +85,8 @@ Result<std::string> render_what_if(const Json& document, const Style& style) {
   WATTLE_TRY(const View as_is, asked.object("as_is"));
   WATTLE_TRY(const View otherwise, asked.object("otherwise"));
   const std::string pod = pod_label(asked["pod_name"], asked["pod_namespace"], asked["pod_uid"]);
-  std::string text = "What if " + pod + " (decision " + count(asked["decision"].number()) + ") were placed now, " +
-                     difference(asked) + "?\n";
+  std::string text =
+      "What if " + pod + " (decision " + count(asked["decision"]) + ") were placed now, " + difference(asked) + "?\n";
   text += "As it is:  " + advised_text(as_is) + ".\n";
   text += "Then:      " + advised_text(otherwise) + ".\n";
   const auto advice = otherwise["advice"].text();

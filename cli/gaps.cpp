@@ -32,9 +32,9 @@ Result<std::string> render_gaps(const Json& document, const Style& style) {
   for (const View& gap : gaps) {
     const auto noticed_s = gap["noticed_wall_s"].number();
     std::vector<Cell> row{gap["node"].text_or(), utc(noticed_s ? std::optional(*noticed_s * kNsPerS) : std::nullopt),
-                          count(gap["records"].number()), gap["why"].text_or()};
+                          count(gap["records"]), gap["why"].text_or()};
     if (style.wide)
-      for (const char* key : {"incarnation", "first_seq", "last_seq"}) row.push_back(count(gap[key].number()));
+      for (const char* key : {"incarnation", "first_seq", "last_seq"}) row.push_back(count(gap[key]));
     table.rows.push_back(std::move(row));
   }
   return to_text(table, style.colour);

@@ -23,8 +23,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> rows, view.list("services"));
   std::string text = "Mode " + view["mode"].text_or() + ": " + view["verdict"].text_or() + ".\n";
   if (const View learned = view["learned"]; learned.present()) {
-    text +=
-        count(learned["steps"].number()) + " gradient steps on " + count(learned["replay"].number()) + " minutes kept";
+    text += count(learned["steps"]) + " gradient steps on " + count(learned["replay"]) + " minutes kept";
     if (const auto problem = learned["problem"].text()) text += "; " + *problem;
     text += ".\n";
   }
@@ -33,7 +32,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
     for (const View& query : queries) {
       text += "Prometheus " + prometheus["url"].text_or() + ", " + query["key"].text_or() + ": ";
       text += query["age_s"].number()
-                  ? count(query["series"].number()) + " workloads, " + number(query["age_s"].number(), 0) + " s ago"
+                  ? count(query["series"]) + " workloads, " + number(query["age_s"].number(), 0) + " s ago"
                   : std::string("nothing yet");
       if (const auto problem = query["problem"].text()) text += "; " + *problem;
       text += ".\n";
@@ -76,7 +75,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
          number(row["teacher"]["memory_margin_ratio"].number(), 3), number(row["gain"].number(), 3),
          row["next"].text_or(), row["why"].text_or()});
   text = printable_lines(text) + to_text(table, style.colour);
-  if (view["more"].number().value_or(0) > 0) text += count(view["more"].number()) + " more: --limit shows them\n";
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more: --limit shows them\n";
   return text;
 }
 

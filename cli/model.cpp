@@ -29,7 +29,7 @@ std::string shortened(const View& digest) {
 
 std::string side_text(const View& side) {
   return "off by " + number(side["mean_abs_error"].number(), 3) + " on average, reward " +
-         number(side["mean_reward_agreed"].number(), 3) + " over the " + count(side["agreed"].number()) +
+         number(side["mean_reward_agreed"].number(), 3) + " over the " + count(side["agreed"]) +
          " that went where it would have put them, residual " + number(side["max_abs_residual"].number(), 3) +
          " at most";
 }
@@ -38,17 +38,17 @@ Result<std::string> render_eval(const View& eval, const Style& style) {
   const std::string name = eval["name"].text_or();
   const auto ratio = eval["same_choice_ratio"].number();
   const std::vector<std::pair<std::string, Cell>> pairs{
-      {"decisions", count(eval["decisions"].number()) + ", " + count(eval["outcomes"].number()) + " with an outcome"},
+      {"decisions", count(eval["decisions"]) + ", " + count(eval["outcomes"]) + " with an outcome"},
       {"same choice", ratio ? number(100 * *ratio, 1) + "%" : std::string(kAbsent)},
       {"Q apart", number(eval["mean_abs_q_difference"].number(), 4) + " on average"},
-      {"serving, step " + count(eval["serving_step"].number()), side_text(eval["serving"])},
-      {name + ", step " + count(eval["step"].number()), side_text(eval["model"])}};
+      {"serving, step " + count(eval["serving_step"]), side_text(eval["serving"])},
+      {name + ", step " + count(eval["step"]), side_text(eval["model"])}};
   return printable_lines(pairs_text(pairs, style.colour));
 }
 
 // What the ranking in force is worth beside others, in words.
 std::string compared_text(const View& one) {
-  const std::string reference = one["reference"].text_or(), decisions = count(one["decisions"].number());
+  const std::string reference = one["reference"].text_or(), decisions = count(one["decisions"]);
   const auto regret = one["regret"].number(), share = one["differ_ratio"].number();
   if (!regret || !share) return "Beside " + reference + ": " + decisions + " decisions compared, too few to say\n";
   const auto interval = [&](const std::string& key) {
@@ -61,11 +61,11 @@ std::string compared_text(const View& one) {
   return text + "\n";
 }
 
-// How learning goes, of late; empty: nothing was learned yet.
+// How learning goes; empty: nothing has been learned.
 std::string learning_text(const View& learning) {
-  if (!learning["td_error"].number()) return {};
-  return "Learning: reward " + number(learning["mean_reward"].number(), 3) + " of late, " +
-         number(learning["reward_centre"].number(), 3) + " of it taken off as the mean; TD error " +
+  if (!learning["reward_centre"].number()) return {};
+  return "Learning: mean reward " + number(learning["mean_reward"].number(), 3) + " of the last hundred outcomes, " +
+         number(learning["reward_centre"].number(), 3) + " taken from each; TD error " +
          number(learning["td_error"].number(), 3) + ", loss " + number(learning["loss"].number(), 4) + "\n";
 }
 
@@ -87,7 +87,7 @@ Result<std::string> render_models(const Json& document, const Style& style) {
   for (const View& model : models) {
     const bool active = model["active"].flag() == true;
     table.rows.push_back({model["name"].text_or(),
-                          count(model["step"].number()),
+                          count(model["step"]),
                           utc(model["saved_wall_ns"].number()),
                           active ? Cell{"yes", Tone::good} : Cell{"no"},
                           bytes(model["bytes"].number()),

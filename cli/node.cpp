@@ -33,7 +33,7 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& node) {
   return {{"node", node["name"].text_or()},
           {"state", state_cell(node)},
           {"last sample", age(node["age_ms"].number())},
-          {"agent", node["agent_version"].text_or() + ", incarnation " + count(node["incarnation"].number())},
+          {"agent", node["agent_version"].text_or() + ", incarnation " + count(node["incarnation"])},
           {"features", features_of(node)},
           {"labels", labels_of(node)},
           {"cpu", mean_of("cpu_used_cores", 2) + " of " + mean_of("cpu_cores", 0) + " cores, " +
@@ -48,17 +48,16 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& node) {
           {"energy", joules(node["energy_j"].number()) + " since first seen"},
           {"power curve", curve.present()
                               ? number(curve["idle_w"].number(), 1) + " to " + watts(curve["max_w"].number()) + ", " +
-                                    curve["source"].text_or() + ", " + count(curve["samples"].number()) + " samples"
+                                    curve["source"].text_or() + ", " + count(curve["samples"]) + " samples"
                               : std::string(kAbsent)},
           {"network", bytes_per_s(node["net_rx_bytes_per_s"].number()) + " in, " +
-                          bytes_per_s(node["net_tx_bytes_per_s"].number()) + " out, " +
-                          count(node["tcp_established"].number()) + " TCP connections"},
+                          bytes_per_s(node["net_tx_bytes_per_s"].number()) + " out, " + count(node["tcp_established"]) +
+                          " TCP connections"},
           {"disk", percent(node["disk_used_ratio"].number()) + " used, " +
                        bytes_per_s(node["disk_read_bytes_per_s"].number()) + " read, " +
                        bytes_per_s(node["disk_write_bytes_per_s"].number()) + " written"},
-          {"pods", count(node["pods"].number()) + " of " + count(node["pod_capacity"].number()) + ", " +
-                       count(node["in_flight"].number()) + " in flight; " + count(node["starts"].number()) + " of " +
-                       count(node["start_cap"].number()) + " starts of late"}};
+          {"pods", count(node["pods"]) + " of " + count(node["pod_capacity"]) + ", " + count(node["in_flight"]) +
+                       " in flight; " + count(node["starts"]) + " of " + count(node["start_cap"]) + " starts of late"}};
 }
 
 std::string latency_text(const View& node, bool colour) {
@@ -76,7 +75,7 @@ std::string latency_text(const View& node, bool colour) {
                           milliseconds(target["p95_ms"].number()),
                           milliseconds(target["jitter_ms"].number()),
                           {percent(loss_ratio), loss_ratio && *loss_ratio > 0 ? Tone::warning : Tone::plain},
-                          count(target["sent"].number())});
+                          count(target["sent"])});
   }
   return table.rows.empty() ? "" : "\n" + to_text(table, colour);
 }

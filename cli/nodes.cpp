@@ -20,7 +20,7 @@ std::optional<double> ratio_of(std::optional<double> part, std::optional<double>
 std::string curve_text(const View& curve) {
   if (!curve.present()) return std::string(kAbsent);
   return number(curve["idle_w"].number(), 0) + ".." + number(curve["max_w"].number(), 0) + " W " +
-         curve["source"].text_or() + " (" + count(curve["samples"].number()) + ")";
+         curve["source"].text_or() + " (" + count(curve["samples"]) + ")";
 }
 
 std::vector<Cell> row_of(const View& node, bool wide) {
@@ -30,27 +30,26 @@ std::vector<Cell> row_of(const View& node, bool wide) {
   const std::string source = node["energy_source"].text_or("");
   const auto used_bytes = node["memory_used_bytes"].number();
   const auto total_bytes = node["memory_total_bytes"].number();
-  std::vector<Cell> row{
-      {node["name"].text_or(), tone},
-      state,
-      {age(node["age_ms"].number()), tone},
-      used_of(number(node["cpu_used_cores"].number(), 2), number(node["cpu_cores"].number(), 0)),
-      percent(ratio_of(used_bytes, total_bytes)),
-      pressure_cell(psi["cpu_some_ratio"].number()),
-      pressure_cell(psi["memory_some_ratio"].number()),
-      pressure_cell(psi["io_some_ratio"].number()),
-      watts(node["power_w"].number(), source),
-      wide ? used_of(count(node["pods"].number()), count(node["pod_capacity"].number())) : count(node["pods"].number()),
-      latency_cell(node)};
+  std::vector<Cell> row{{node["name"].text_or(), tone},
+                        state,
+                        {age(node["age_ms"].number()), tone},
+                        used_of(number(node["cpu_used_cores"].number(), 2), number(node["cpu_cores"].number(), 0)),
+                        percent(ratio_of(used_bytes, total_bytes)),
+                        pressure_cell(psi["cpu_some_ratio"].number()),
+                        pressure_cell(psi["memory_some_ratio"].number()),
+                        pressure_cell(psi["io_some_ratio"].number()),
+                        watts(node["power_w"].number(), source),
+                        wide ? used_of(count(node["pods"]), count(node["pod_capacity"])) : count(node["pods"]),
+                        latency_cell(node)};
   if (!wide) return row;
   for (Cell cell : std::vector<Cell>{
            watts(node["idle_w"].number(), source), joules(node["energy_j"].number()), curve_text(node["curve"]),
            used_of(bytes(used_bytes), bytes(total_bytes)), number(node["cpu_requested_cores"].number(), 2),
-           bytes(node["memory_requested_bytes"].number()), count(node["in_flight"].number()),
+           bytes(node["memory_requested_bytes"].number()), count(node["in_flight"]),
            bytes_per_s(node["net_rx_bytes_per_s"].number()), bytes_per_s(node["net_tx_bytes_per_s"].number()),
            bytes_per_s(node["disk_read_bytes_per_s"].number()), bytes_per_s(node["disk_write_bytes_per_s"].number()),
-           percent(node["disk_used_ratio"].number()), count(node["tcp_established"].number()),
-           node["agent_version"].text_or(), count(node["incarnation"].number())})
+           percent(node["disk_used_ratio"].number()), count(node["tcp_established"]), node["agent_version"].text_or(),
+           count(node["incarnation"])})
     row.push_back(std::move(cell));
   return row;
 }

@@ -89,22 +89,43 @@ std::string error_text(const Error& error) {
 }
 
 namespace {
-std::string budget_text(const View& budget) {
+std::string budget_text(const View& budget, const std::string& price) {
   const auto share = [&budget](std::string_view key) {
     const auto value = budget[key].number();
     return value ? number(100 * *value, 1) + "%" : std::string(kAbsent);
   };
+  const std::string unknown = "the default scheduler's share is not known yet";
+  if (budget["in_force"].flag() == false)
+    return "no budget in force: none is set, and " + unknown + "; measured " + share("measured");
+  const bool known = budget["under_default"].number().has_value();
+  const auto used = budget["used_ratio"].number();
   return "at most " + share("limit") + " of pods' time" +
-         (budget["set"].flag() == true ? "" : ", by what the default scheduler had") + "; measured " +
-         share("measured") + ", default scheduler " + share("under_default") + ", price ";
+         (budget["set"].flag() == true ? ""
+          : known                      ? ", by what the default scheduler had"
+                                       : ", the least, as " + unknown) +
+         "; measured " + share("measured") +
+         (used && *used > 1 ? ", " + number(used, 1) + " times the budget" : std::string()) + ", default scheduler " +
+         share("under_default") + ", price " + price;
+}
+
+Cell budget_cell(const View& budget, const std::string& text) {
+  return {text, budget["exceeded"].flag() == true ? Tone::bad : Tone::plain};
 }
 }  // namespace
 
-std::string waiting_text(const View& cpu_wait) {
-  return budget_text(cpu_wait) + number(cpu_wait["price_w"].number(), 1) + " W a core";
+Cell waiting_cell(const View& cpu_wait) {
+  return budget_cell(cpu_wait, budget_text(cpu_wait, number(cpu_wait["price_w"].number(), 1) + " W a core"));
 }
 
-std::string late_text(const View& late) { return budget_text(late) + number(late["price"].number(), 1) + " times"; }
+Cell late_cell(const View& late) {
+  return budget_cell(late, budget_text(late, number(late["price"].number(), 1) + " times"));
+}
+
+std::string power_text(const View& status) {
+  const auto all = status["power_w"].number(), estimated = status["estimated_w"].number();
+  if (!estimated) return watts(all);
+  return all == estimated ? watts(all, "estimated") : watts(all) + ", of which " + watts(estimated, "estimated");
+}
 
 std::string modelled_text(const View& modelled) {
   const View calibration = modelled["calibration"];
@@ -127,19 +148,18 @@ std::string modelled_text(const View& modelled) {
   return "acting would draw about " + number(acting_w, 0) + " W instead of " + number(power_w, 0) + ", " +
          change(*saved) + "% [" + change(*high) + ", " + change(*low) + "], waiting " +
          share(modelled["acting_cpu_wait"]) + " instead of " + share(modelled["cpu_wait"]) + "; modelled, " +
-         (put_right ? "calibrated by " + count(calibration["blocks"].number()) + " blocks of canary: x" +
-                          number(ratio, 2) + " [" + number(ratio_low, 2) + ", " + number(ratio_high, 2) + "]"
+         (put_right ? "calibrated by " + count(calibration["blocks"]) + " blocks of canary: x" + number(ratio, 2) +
+                          " [" + number(ratio_low, 2) + ", " + number(ratio_high, 2) + "]"
                     : std::string("not calibrated"));
 }
 
 std::string status_line(const View& status) {
-  return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " +
-         count(status["nodes_connected"].number()) + "/" + count(status["nodes"].number()) + " | " +
-         watts(status["power_w"].number()) + " | workloads " + count(status["workloads"].number()) + " | decisions " +
-         count(status["decisions"].number()) + ", " + number(status["decisions_per_s"].number(), 1) + "/s, p50 " +
-         microseconds(status["decide_p50_us"].number()) + ", p99 " + microseconds(status["decide_p99_us"].number()) +
-         " | step " + count(status["model_step"].number()) + ", loss " + number(status["loss"].number(), 4) +
-         ", reward " + number(status["mean_reward"].number(), 3);
+  return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " + count(status["nodes_connected"]) +
+         "/" + count(status["nodes"]) + " | " + power_text(status) + " | workloads " + count(status["workloads"]) +
+         " | decisions " + count(status["decisions"]) + ", " + number(status["decisions_per_s"].number(), 1) +
+         "/s, p50 " + microseconds(status["decide_p50_us"].number()) + ", p99 " +
+         microseconds(status["decide_p99_us"].number()) + " | step " + count(status["model_step"]) + ", loss " +
+         number(status["loss"].number(), 4) + ", reward " + number(status["mean_reward"].number(), 3);
 }
 
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour) {

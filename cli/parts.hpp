@@ -47,9 +47,11 @@ std::string error_text(const Error& error);
 // calibrated", or by how many blocks of canary it was put right.
 std::string modelled_text(const View& modelled);
 // Of a document's `cpu_wait` and `late`: "at most 1.0% of pods' time, by what the default scheduler had; measured 0.8%, default scheduler
-// 0.5%, price 3.1 W a core".
-std::string waiting_text(const View& cpu_wait);
-std::string late_text(const View& late);
+// 0.5%, price 3.1 W a core"; one that is exceeded says by how much and is marked, one that is not in force says so.
+Cell waiting_cell(const View& cpu_wait);
+Cell late_cell(const View& late);
+// Of the document `status`: "812.5 W, of which 22.3 W est".
+std::string power_text(const View& status);
 // Mode, watts and what is decided, of the document `status`, in a line.
 std::string status_line(const View& status);
 // Name and value in two columns; a value may have several words.

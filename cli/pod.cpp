@@ -22,7 +22,7 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& pod, const std::s
                            " memory, " + percent(psi["io_some_ratio"].number()) + " io"},
           {"power", watts(pod["power_w"].number(), source)},
           {"energy", joules(pod["energy_j"].number()) + (source == "estimated" ? " est" : "") + " since first seen"},
-          {"decision", count(pod["decision_id"].number())}};
+          {"decision", count(pod["decision_id"])}};
 }
 
 // A name, or the digits that the runtime gave it.

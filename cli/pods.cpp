@@ -22,11 +22,11 @@ std::vector<Cell> row_of(const View& pod, const Sources& sources, bool wide) {
                         joules(pod["energy_j"].number()),
                         pressure_cell(psi["cpu_some_ratio"].number()),
                         age(age_s ? std::optional(*age_s * 1000) : std::nullopt),
-                        count(pod["decision_id"].number())};
+                        count(pod["decision_id"])};
   if (!wide) return row;
   for (Cell cell :
        std::vector<Cell>{pressure_cell(psi["memory_some_ratio"].number()), pressure_cell(psi["io_some_ratio"].number()),
-                         pod["kind"].text_or(), count(pod["cgroup_id"].number()), pod["uid"].text_or()})
+                         pod["kind"].text_or(), count(pod["cgroup_id"]), pod["uid"].text_or()})
     row.push_back(std::move(cell));
   return row;
 }

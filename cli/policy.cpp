@@ -18,8 +18,8 @@ std::string percent(const View& ratio) {
 }
 
 std::string saving_text(const View& saving) {
-  const std::string blocks = count(saving["blocks_treated"].number()) + " treated and " +
-                             count(saving["blocks_control"].number()) + " control blocks";
+  const std::string blocks =
+      count(saving["blocks_treated"]) + " treated and " + count(saving["blocks_control"]) + " control blocks";
   if (!saving["saving_ratio"].present()) return "not known: " + blocks + " measured";
   return percent(saving["saving_ratio"]) + " of energy per requested core-hour, 95% interval " +
          percent(saving["saving_low"]) + " to " + percent(saving["saving_high"]) + ", " + blocks;
@@ -27,15 +27,15 @@ std::string saving_text(const View& saving) {
 
 std::string regression_text(const View& regression) {
   if (regression["ready"].flag() != true)
-    return "waits for control placements: " + count(regression["control_rewards"].number()) + " of " +
-           count(regression["control_rewards_needed"].number());
+    return "waits for control placements: " + count(regression["control_rewards"]) + " of " +
+           count(regression["control_rewards_needed"]);
   return "level " + number(regression["level"].number(), 2) + " of " + number(regression["limit"].number(), 0) + ", " +
-         count(regression["judged"].number()) + " placements judged";
+         count(regression["judged"]) + " placements judged";
 }
 
 std::string block_text(const View& block) {
   const auto left_s = block["left_s"].number();
-  return count(block["number"].number()) + (block["treated"].flag() == true ? ", treated" : ", control") +
+  return count(block["number"]) + (block["treated"].flag() == true ? ", treated" : ", control") +
          (block["measured"].flag() == true ? "" : ", not measured yet") + ", ends in " +
          age(left_s ? std::optional(*left_s * 1000) : std::nullopt);
 }
@@ -60,7 +60,7 @@ Table changes_table(const std::vector<View>& changes) {
   Table table{{{"CHANGE", Align::right}, {"TIME"}, {"WHO"}, {"WHAT"}, {"WHY"}}, {}};
   for (const View& change : changes) {
     const auto at_s = change["at_s"].number();
-    table.rows.push_back({count(change["id"].number()), utc(at_s ? std::optional(*at_s * 1e9) : std::nullopt),
+    table.rows.push_back({count(change["id"]), utc(at_s ? std::optional(*at_s * 1e9) : std::nullopt),
                           change["who"].text_or(), change["what"].text_or(), change["why"].text_or("")});
   }
   return table;
@@ -69,7 +69,7 @@ Table changes_table(const std::vector<View>& changes) {
 // What is in force and not in the control file; empty: all is.
 std::string unwritten_text(const View& unwritten) {
   if (!unwritten.present()) return "";
-  const std::string changes = count(unwritten["changes"].number());
+  const std::string changes = count(unwritten["changes"]);
   return changes + (changes == "1" ? " change is" : " changes are") +
          " in force, and would be forgotten at a restart of the controller: " + unwritten["error"].text_or();
 }
@@ -119,8 +119,8 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
       {"reward", reward_text(policy["reward"])}};
   if (policy["ranked_by"].present()) pairs.emplace_back("ranked by", policy["ranked_by"].text_or());
   if (policy["block"].present()) pairs.emplace_back("block", block_text(policy["block"]));
-  if (policy["cpu_wait"].present()) pairs.emplace_back("waiting", waiting_text(policy["cpu_wait"]));
-  if (policy["late"].present()) pairs.emplace_back("late", late_text(policy["late"]));
+  if (policy["cpu_wait"].present()) pairs.emplace_back("waiting", waiting_cell(policy["cpu_wait"]));
+  if (policy["late"].present()) pairs.emplace_back("late", late_cell(policy["late"]));
   pairs.emplace_back("saving",
                      policy["modelled"].present() ? modelled_text(policy["modelled"]) : saving_text(policy["saving"]));
   pairs.emplace_back("regression", regression_text(policy["regression"]));

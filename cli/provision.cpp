@@ -52,18 +52,18 @@ std::string freed_text(const View& freed) {
 }
 
 std::string totals_text(const View& totals) {
-  return count(totals["workloads"].number()) + " workloads with " + count(totals["pods"].number()) + " pods request " +
+  return count(totals["workloads"]) + " workloads with " + count(totals["pods"]) + " pods request " +
          number(totals["requested"]["cpu_cores"].number(), 2) + " cores and " +
          bytes(totals["requested"]["memory_bytes"].number()) + ", and use " +
          number(totals["used"]["cpu_cores"].number(), 2) + " cores and " +
-         bytes(totals["used"]["memory_bytes"].number()) + ".\n" + count(totals["suggested"].number()) +
+         bytes(totals["used"]["memory_bytes"].number()) + ".\n" + count(totals["suggested"]) +
          " should request something else, which would free " + freed_text(totals["freed"]) + ".\n";
 }
 
 std::string why_text(const std::vector<View>& rows) {
   std::string text;
   for (const View& row : rows) {
-    text += row["workload"].text_or() + ", " + count(row["pods"].number()) + " pods:\n";
+    text += row["workload"].text_or() + ", " + count(row["pods"]) + " pods:\n";
     for (const View& line : row["why"].items()) text += wrapped(line.text_or(), 2);
     for (const View& line : row["recorded"].items()) text += wrapped(line.text_or(), 2);
     text += wrapped("Would free " + freed_text(row["freed"]) + ".", 2);
@@ -97,14 +97,14 @@ Result<std::string> render_provision(const Json& document, const Style& style) {
     const auto cores = [&](const char* what) { return number(row[what]["cpu_cores"].number(), 3); };
     const auto memory = [&](const char* what) { return bytes(row[what]["memory_bytes"].number()); };
     const std::string state = row["state"].text_or();
-    table.rows.push_back({row["workload"].text_or(), count(row["pods"].number()), cores("request"), cores("needed"),
+    table.rows.push_back({row["workload"].text_or(), count(row["pods"]), cores("request"), cores("needed"),
                           cores("suggested"), memory("request"), memory("needed"), memory("suggested"),
                           number(row["freed"]["cpu_cores"].number(), 2),
                           signed_bytes(row["freed"]["memory_bytes"].number()), watts(row["freed"]["power_w"].number()),
                           Cell{state, tone_of(state)}});
   }
   std::string text = to_text(table, style.colour) + "\n" + totals_text(view["totals"]);
-  if (view["more"].number().value_or(0) > 0) text += count(view["more"].number()) + " more: --limit shows them\n";
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more: --limit shows them\n";
   return text;
 }
 

@@ -39,14 +39,14 @@ Result<std::string> render_replicas(const Json& document, const Style& style) {
   for (const View& row : rows) {
     const View replicas = row["replicas"];
     const std::string state = replicas["state"].text_or();
-    table.rows.push_back(
-        {row["workload"].text_or(), count(replicas["now"].number()), count(replicas["suggested"].number()),
-         number(replicas["rate_rps"].number(), 1), number(replicas["expected_rps"].number(), 1),
-         number(replicas["expected_high_rps"].number(), 1), number(replicas["replica_rps"].number(), 1),
-         percent(replicas["aim_ratio"].number()), Cell{state, tone_of_replicas(state)}, replicas["owner"].text_or()});
+    table.rows.push_back({row["workload"].text_or(), count(replicas["now"]), count(replicas["suggested"]),
+                          number(replicas["rate_rps"].number(), 1), number(replicas["expected_rps"].number(), 1),
+                          number(replicas["expected_high_rps"].number(), 1),
+                          number(replicas["replica_rps"].number(), 1), percent(replicas["aim_ratio"].number()),
+                          Cell{state, tone_of_replicas(state)}, replicas["owner"].text_or()});
   }
   std::string text = to_text(table, style.colour);
-  if (view["more"].number().value_or(0) > 0) text += count(view["more"].number()) + " more: --limit shows them\n";
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more: --limit shows them\n";
   return text;
 }
 

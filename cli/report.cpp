@@ -44,8 +44,8 @@ struct Lines {
                             number(row["core_h"].number(), 2),
                             age(times(row["waited_s"].number(), kMsPerS)),
                             percent(row["waiting_ratio"].number()),
-                            count(row["placements"].number()),
-                            count(row["workloads"].number())};
+                            count(row["placements"]),
+                            count(row["workloads"])};
     if (by_node)
       for (const char* part : {"idle", "unattributed", "drawn"}) cells.emplace_back(energy_text(row[part]));
     table.rows.push_back(std::move(cells));
@@ -81,7 +81,7 @@ Result<std::string> render_report(const Json& document, const Style& style) {
   if (lines.by_node)
     for (const char* title : {"IDLE", "UNATTRIBUTED", "DRAWN"}) lines.table.columns.push_back({title, right});
   for (const View& row : rows) lines.add(row["key"].text_or(), row);
-  if (report["rest"].present()) lines.add("(" + count(report["rest"]["rows"].number()) + " more)", report["rest"]);
+  if (report["rest"].present()) lines.add("(" + count(report["rest"]["rows"]) + " more)", report["rest"]);
   for (const char* part : {"idle", "unattributed", "missing"})
     if (part != std::string_view("missing") || std::abs(sum_of(report[part])) >= 1)
       lines.add("(" + std::string(part) + ")", report[part], Tone::faint);

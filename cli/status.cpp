@@ -20,7 +20,8 @@ Cell asked_by(const View& status) {
   text += age_ms ? ", last ask " + age(age_ms) + " ago" : ", never asked";
   const auto bound = asks["pods_bound"].number(), unasked = asks["pods_unasked"].number();
   if (bound && unasked && *bound > 0)
-    text += ", " + percent(*unasked / *bound) + " of " + count(bound) + " pods bound within 15 min not asked for";
+    text += ", " + percent(*unasked / *bound) + " of " + count(asks["pods_bound"]) +
+            " pods bound within 15 min not asked for";
   return {text, connected < shims.size() || (bound && *bound > 0 && unasked == bound) ? Tone::bad : Tone::plain};
 }
 // "network 97, plan 3 of the newest 100"
@@ -28,7 +29,7 @@ std::string decided_by(const View& who) {
   std::string out;
   double all = 0;
   for (const auto& [name, decisions] : who.members()) {
-    out += (out.empty() ? "" : ", ") + name + " " + count(decisions.number());
+    out += (out.empty() ? "" : ", ") + name + " " + count(decisions);
     all += decisions.number().value_or(0);
   }
   return out.empty() ? std::string("nobody yet") : out + " of the newest " + count(all);
@@ -44,32 +45,38 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   const auto nodes = status["nodes"].number();
   const auto connected = status["nodes_connected"].number();
   const std::string why = status["mode_reason"].text_or("");
-  const auto integer = [&](const char* key) { return count(status[key].number()); };
+  const auto integer = [&](const char* key) { return count(status[key]); };
   std::vector<std::pair<std::string, Cell>> pairs{
       {"version", status["version"].text_or() + ", epoch " + integer("epoch")},
       {"up for", age(uptime_s ? std::optional(*uptime_s * 1000) : std::nullopt)},
       {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
       {"policy", status["policy"].text_or()},
       {"nodes",
-       {count(connected) + " of " + count(nodes) + " connected",
+       {integer("nodes_connected") + " of " + integer("nodes") + " connected",
         nodes && connected && *connected < *nodes ? Tone::bad : Tone::plain}},
       {"workloads", integer("workloads")},
-      {"power", watts(status["power_w"].number())},
-      {"decisions", integer("decisions") + ", " + number(status["decisions_per_s"].number(), 1) + "/s, " +
-                        integer("neutral") + " neutral"},
+      {"power", power_text(status)},
+      {"decisions", integer("decisions") + " since the start, " + number(status["decisions_per_s"].number(), 1) +
+                        "/s, " + integer("neutral") + " neutral"},
       {"decided by", decided_by(status["decided_by"])},
       {"decided in", microseconds(status["decide_p50_us"].number()) + " p50, " +
                          microseconds(status["decide_p99_us"].number()) + " p99"},
-      {"placements", integer("placements")},
-      {"outcomes", integer("outcomes") + ", mean reward " + number(status["mean_reward"].number(), 3)},
+      {"placements", integer("placements") + " since the start"},
+      {"outcomes", integer("outcomes") + " since the start, mean reward of the last hundred " +
+                       number(status["mean_reward"].number(), 3)},
       {"learning", integer("gradient_steps") + " gradient steps, " +
                        number(status["gradient_steps_per_s"].number(), 1) + "/s, " + integer("replay") +
                        " in replay, loss " + number(status["loss"].number(), 4)},
       {"serving", "network of step " + integer("model_step") +
                       (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
                       ", epsilon " + number(status["epsilon"].number(), 3)},
-      {"samples", integer("samples") + ", " + integer("samples_refused") + " refused"}};
-  if (status["network_serves"].text()) pairs.push_back({"who serves", status["network_serves"].text_or()});
+      {"samples", integer("samples") + " since the start, " + integer("samples_refused") + " refused"}};
+  for (const View& one : status["who_serves"].items())
+    pairs.push_back({one["serves"].flag() == true ? "who serves" : "who does not", one["text"].text_or()});
+  if (const View budgets = status["budgets"]; budgets.present()) {
+    pairs.push_back({"waiting", waiting_cell(budgets["cpu_wait"])});
+    pairs.push_back({"late", late_cell(budgets["late"])});
+  }
   if (status["modelled"].present()) pairs.push_back({"saving", modelled_text(status["modelled"])});
   if (status["shims"].present()) pairs.push_back({"asked by", asked_by(status)});
   for (const View& withheld : status["withheld"].items())

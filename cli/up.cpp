@@ -197,7 +197,7 @@ Status start_all(const UpPlan& plan, UpRunning& running) {
   WATTLE_CHECK(start("shim"));
   WATTLE_CHECK(wait_for(plan, running, "shim", plan.shim_web, "/readyz", fine));
   WATTLE_CHECK(wait_for(plan, running, "controller", plan.web, "/metrics", [&](const http::Answer& page) {
-    return page.body.find("wattle_node_up{node=\"" + plan.node + "\"} 1") != std::string::npos;
+    return page.body.find("wattle_controller_node_up{node=\"" + plan.node + "\"} 1") != std::string::npos;
   }));
   return check_running(plan, running);
 }

@@ -22,6 +22,11 @@ std::optional<double> View::number() const {
   return json_->get<double>();
 }
 
+std::optional<std::string> View::integer() const {
+  if (json_ == nullptr || !json_->is_number_integer()) return std::nullopt;
+  return json_->dump();
+}
+
 std::optional<bool> View::flag() const {
   if (json_ == nullptr || !json_->is_boolean()) return std::nullopt;
   return json_->get<bool>();
@@ -71,5 +76,7 @@ Result<View> View::object(std::string_view key) const {
     return fail(Errc::malformed, "the controller's answer", "has no object '" + std::string(key) + "'", kMend);
   return found;
 }
+
+std::string count(const View& value) { return value.integer().value_or(count(value.number())); }
 
 }  // namespace wattle::cli

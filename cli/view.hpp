@@ -23,6 +23,8 @@ class View {
   View operator[](std::string_view key) const;
   bool present() const;  // there, and not null
   std::optional<double> number() const;
+  // An integer to its last digit: ids and counts have 64 bits, of which a double holds 53.
+  std::optional<std::string> integer() const;
   std::optional<bool> flag() const;
   std::optional<std::string> text() const;
   std::string text_or(std::string_view otherwise = "-") const;
@@ -38,5 +40,8 @@ class View {
  private:
   const OrderedJson* json_ = nullptr;
 };
+
+// A count or an id to its last digit; "-" where there is none.
+std::string count(const View& value);
 
 }  // namespace wattle::cli

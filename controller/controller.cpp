@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
+#include "common/program_metrics.hpp"
 #include "controller/descriptors.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
@@ -29,8 +29,7 @@ constexpr std::size_t kMaxKnowledgeBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";
 
 http::Response failed(const Error& error) {
-  int status = 503;
-  if (error.code == Errc::not_found) status = 404;
+  int status = error.code == Errc::not_found ? 404 : 503;
   if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;
   return {status, "application/json", SortedJson{{"error", error.message()}}.dump()};
 }
@@ -303,7 +302,8 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
       sources.enrol_refusals = enrol_refusals_.get();
       return metrics_text(sources);
     });
-    return text ? http::Response{200, "text/plain; version=0.0.4; charset=utf-8", *text} : failed(text.error());
+    if (!text) return failed(text.error());
+    return {200, "text/plain; version=0.0.4; charset=utf-8", *text + program_metrics("wattle_controller")};
   };
   routes["GET " + std::string(kApi)] = [this, ask_loop, &clock](const http::Request& request) -> http::Response {
     const std::string what = request.path.substr(kApi.size());

@@ -2,8 +2,8 @@
 """dashboards: writes k8s/chart/dashboards, Wattle's Grafana dashboards, from the tables below.
 
 Usage    dashboards.py [--check]     --check: only tells what would change; exit 1 if something would
-Queries  of Prometheus. Names that agent and controller both have are told apart by who tells them (AGENT, CONTROLLER); what
-         agents tell carries the label `node`, which the chart's PodMonitor sets and who scrapes agents otherwise must set, too
+Queries  of Prometheus. Each name is of one program; what agents export carries the label `node`, which the chart's PodMonitor sets
+         and who scrapes agents otherwise must set, too
 Exit     0 fine, 1 tables and files differ, or a metric is not in docs/reference/metrics.md
 """
 import json
@@ -13,7 +13,6 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 OUT = HERE / "chart/dashboards"
-AGENT, CONTROLLER = " and on (instance, job) wattle_agent_info", " and on (instance, job) wattle_controller_info"
 RATE, NODE, OF = "[$__rate_interval]", 'node=~"$node"', 'node=~"$node", kind=~"$kind", name=~"$name"'
 WIDE, HALF, THIRD, SMALL = 24, 12, 8, 4
 
@@ -43,37 +42,48 @@ def mean_seconds(name, selector, by):
     return f"sum by ({by}) (rate({name}_sum{{{selector}}}{RATE})) / sum by ({by}) (rate({name}_count{{{selector}}}{RATE}))"
 
 
+def quantile(share, name, selector="", by=""):
+    return f"histogram_quantile({share}, sum by ({by + ', ' if by else ''}le) ({rate(name + '_bucket', selector)}))"
+
+
+def by_source(source=""):
+    """Behind the watts of nodes: each with the source that is in force for the node, or those of one source."""
+    chosen = f'{{source="{source}"}}' if source else ""
+    return f" * on (instance, job, node) group_left (source) (wattle_controller_node_energy_source{chosen} == 1)"
+
+
+IN_FORCE = "wattle_controller_mode == 1 or wattle_controller_policy == 1 or wattle_controller_reward == 1"
 FLEET = [
-    figure("Power now", "watt", "sum(wattle_node_power_watts)"),
-    figure("Of which estimated", "watt", 'sum(wattle_node_power_watts{source="estimated"}) or vector(0)', about="A model, not a measurement: nodes without RAPL, PCM or a meter."),
-    figure("Energy in this range", "kwatth", f"sum(increase(wattle_node_energy_joules_total[$__range]){CONTROLLER}) / 3.6e6"),
-    figure("Nodes heard", "short", "sum(wattle_node_up)"),
-    figure("Nodes silent", "short", "sum(wattle_node_up == bool 0)", thresholds=(("green", None), ("red", 1))),
-    figure("Mode", "short", "wattle_controller_info", about="Mode, policy and reward that are in force."),
-    graph("Power by source", "watt", ("{{source}}", "sum by (source) (wattle_node_power_watts)"), about="Estimated and measured watts are never added up silently."),
-    graph("Nodes that draw most", "watt", ("{{node}}", "topk(10, sum by (node) (wattle_node_power_watts))")),
+    figure("Power now", "watt", "sum(wattle_controller_node_power_watts)"),
+    figure("Of which estimated", "watt", f'sum(wattle_controller_node_power_watts{by_source("estimated")}) or vector(0)', about="A model, not a measurement: nodes without RAPL, PCM or a meter."),
+    figure("Energy in this range", "kwatth", "sum(increase(wattle_controller_node_energy_joules_total[$__range])) / 3.6e6"),
+    figure("Nodes heard", "short", "sum(wattle_controller_node_up)"),
+    figure("Nodes silent", "short", "sum(wattle_controller_node_up == bool 0)", thresholds=(("green", None), ("red", 1))),
+    figure("In force", "short", IN_FORCE, about="Mode, policy and reward preset."),
+    graph("Power by source", "watt", ("{{source}}", f"sum by (source) (wattle_controller_node_power_watts{by_source()})"), about="Estimated and measured watts are never added up silently."),
+    graph("Nodes that draw most", "watt", ("{{node}}", "topk(10, sum by (node) (wattle_controller_node_power_watts))")),
     graph("Where the joules go", "watt",
           ("workloads", f"sum({rate('wattle_workload_energy_joules_total')})"),
           ("workloads that ended or were folded", f"sum({rate('wattle_node_left_energy_joules_total')})"),
           ("idle nodes' own", f"sum({rate('wattle_node_idle_energy_joules_total')})"),
           ("nobody's", f"sum({rate('wattle_node_unattributed_energy_joules_total')})"), about="As agents attribute it: the four add up to what the nodes draw."),
     graph("Workloads that draw most", "watt", ("{{name}}", f"topk(10, sum by (name) ({rate('wattle_workload_energy_joules_total')}))")),
-    graph("Cores in use", "short", ("{{node}}", f"wattle_node_cpu_used_cores{CONTROLLER}")),
-    graph("Pods", "short", ("{{node}}", f"wattle_node_pods{CONTROLLER}"), ("in flight: {{node}}", "wattle_node_in_flight_pods > 0 or wattle_node_in_flight_pods * 0")),
+    graph("Cores in use", "short", ("{{node}}", "wattle_controller_node_cpu_used_cores")),
+    graph("Pods", "short", ("{{node}}", "wattle_controller_node_pods"), ("in flight: {{node}}", "wattle_controller_node_in_flight_pods > 0 or wattle_controller_node_in_flight_pods * 0")),
     graph("Time that tasks waited for a CPU", "percentunit", ("{{node}}", f'rate(wattle_node_pressure_seconds_total{{resource="cpu", share="some"}}{RATE})'), about="PSI: share of time in which at least one task waited."),
     graph("Saving that the canary measured", "percentunit", ("measured", "wattle_controller_saving_ratio"), ("from", "wattle_controller_saving_low_ratio"), ("to", "wattle_controller_saving_high_ratio"),
           about="Energy per requested core-hour, treated against control blocks, with its 95% interval. Nothing in modes other than canary, or before enough blocks are over."),
 ]
 NODES = [
-    figure("Power", "watt", f"sum(wattle_node_power_watts{{{NODE}}})"),
-    figure("Cores in use", "short", f"sum(wattle_node_cpu_used_cores{{{NODE}}}{AGENT})"),
+    figure("Power", "watt", f"sum(wattle_controller_node_power_watts{{{NODE}}})"),
+    figure("Cores in use", "short", f"sum(wattle_node_cpu_used_cores{{{NODE}}})"),
     figure("Cores", "short", f"sum(wattle_node_cpu_cores{{{NODE}}})"),
     figure("Memory in use", "percentunit", f"sum(wattle_node_memory_used_bytes{{{NODE}}}) / sum(wattle_node_memory_total_bytes{{{NODE}}})"),
-    figure("Pods", "short", f"sum(wattle_node_pods{{{NODE}}}{CONTROLLER})"),
-    figure("Telemetry's age", "s", f"max(wattle_node_telemetry_age_seconds{{{NODE}}})", thresholds=(("green", None), ("red", 10))),
-    graph("Power", "watt", ("{{node}} ({{source}})", f"wattle_node_power_watts{{{NODE}}}")),
+    figure("Pods", "short", f"sum(wattle_controller_node_pods{{{NODE}}})"),
+    figure("Telemetry's age", "s", f"max(wattle_controller_node_telemetry_age_seconds{{{NODE}}})", thresholds=(("green", None), ("red", 10))),
+    graph("Power", "watt", ("{{node}} ({{source}})", f"wattle_controller_node_power_watts{{{NODE}}}{by_source()}")),
     graph("Power by domain", "watt", ("{{node}} {{domain}}", rate("wattle_energy_domain_joules_total", NODE)), about="Domains contain one another: do not add them."),
-    graph("CPU", "short", ("{{node}} in use", f"wattle_node_cpu_used_cores{{{NODE}}}{AGENT}"), ("{{node}} there are", f"wattle_node_cpu_cores{{{NODE}}}")),
+    graph("CPU", "short", ("{{node}} in use", f"wattle_node_cpu_used_cores{{{NODE}}}"), ("{{node}} there are", f"wattle_node_cpu_cores{{{NODE}}}")),
     graph("Workloads that draw most", "watt", ("{{name}}", f"topk(10, sum by (name) ({rate('wattle_workload_energy_joules_total', NODE)}))")),
     graph("Time that tasks waited", "percentunit", ("{{node}} {{resource}}", f'rate(wattle_node_pressure_seconds_total{{{NODE}, share="some"}}{RATE})'), about="PSI some: CPU, memory, I/O."),
     graph("Wait for a CPU, each time", "s", ("{{node}}", mean_seconds("wattle_node_run_queue_seconds", NODE, "node")), about="BPF: mean time from runnable to running."),
@@ -81,7 +91,7 @@ NODES = [
     graph("Disk", "Bps", ("{{node}} {{disk}} read", rate("wattle_node_disk_read_bytes_total", NODE)), ("{{node}} {{disk}} written", rate("wattle_node_disk_written_bytes_total", NODE))),
     graph("Network", "Bps", ("{{node}} {{interface}} received", rate("wattle_node_network_receive_bytes_total", NODE)),
           ("{{node}} {{interface}} sent", rate("wattle_node_network_transmit_bytes_total", NODE))),
-    graph("Probes: round trip", "s", ("{{node}} to {{target}}, median", f"wattle_probe_round_trip_p50_seconds{{{NODE}}}"), ("{{node}} to {{target}}, 95%", f"wattle_probe_round_trip_p95_seconds{{{NODE}}}")),
+    graph("Probes: round trip", "s", ("{{node}} to {{target}}, median", quantile(0.5, "wattle_probe_round_trip_seconds", NODE, "node, target")), ("{{node}} to {{target}}, 95%", quantile(0.95, "wattle_probe_round_trip_seconds", NODE, "node, target"))),
 ]
 WORKLOADS = [
     graph("Power", "watt", ("{{name}} on {{node}}", rate("wattle_workload_energy_joules_total", OF)), about="Its share of what its node draws."),
@@ -95,18 +105,19 @@ WORKLOADS = [
     table("Energy in this range", "joule", f"sort_desc(sum by (kind, name, node, source) (increase(wattle_workload_energy_joules_total{{{OF}}}[$__range])))", width=WIDE),
 ]
 DECISIONS = [
-    figure("In force", "short", "wattle_controller_info"),
+    figure("In force", "short", IN_FORCE),
     figure("Scores are given", "bool_yes_no", "wattle_controller_acting"),
     figure("Placements", "short", "wattle_controller_placements_total"),
     figure("Outcomes", "short", "wattle_controller_outcomes_total"),
     figure("The planner serves alone", "bool_yes_no", "wattle_controller_network_gated", about="1: the network is behind it, or not shown to be ahead."),
     figure("Rollbacks", "short", "wattle_controller_rollbacks_total", thresholds=(("green", None), ("red", 1))),
-    graph("Asks, decisions, placements", "ops", ("asks", rate("wattle_controller_asks_total")), ("decisions", rate("wattle_controller_decisions_total")),
-          ("that advise nobody", rate("wattle_controller_decisions_neutral_total")), ("placements", rate("wattle_controller_placements_total")),
+    graph("Asks, decisions, placements", "ops", ("asks", rate("wattle_controller_asks_total")), ("decisions", f"sum({rate('wattle_controller_decisions_total')})"),
+          ("that advise no node", rate("wattle_controller_decisions_total", 'decided_by="neutral"')), ("placements", rate("wattle_controller_placements_total")),
           ("placements nobody asked for", rate("wattle_controller_placements_unasked_total"))),
-    graph("Time to decide", "s", ("p50", "wattle_controller_decide_p50_seconds"), ("p99", "wattle_controller_decide_p99_seconds")),
+    graph("What decided", "ops", ("{{decided_by}}", rate("wattle_controller_decisions_total"))),
+    graph("Time to decide", "s", ("p50", quantile(0.5, "wattle_controller_decide_seconds")), ("p99", quantile(0.99, "wattle_controller_decide_seconds"))),
     graph("Who answered kube-scheduler", "ops", ("{{source}}: {{reason}}", f"sum by (source, reason) ({rate('wattle_shim_answers_total')})")),
-    graph("Extender's time to answer", "s", ("{{verb}} p99", f"histogram_quantile(0.99, sum by (verb, le) ({rate('wattle_shim_request_duration_seconds_bucket')}))")),
+    graph("Extender's time to answer", "s", ("{{verb}} p99", quantile(0.99, "wattle_shim_request_duration_seconds", by="verb"))),
     graph("Reward of the last outcome", "none", ("reward", "wattle_controller_last_reward"), ("mean Q", "wattle_controller_mean_q")),
     graph("Loss", "none", ("loss", "wattle_controller_loss")),
     graph("Learning", "ops", ("gradient steps", "wattle_controller_gradient_steps_per_second")),
@@ -117,16 +128,16 @@ DECISIONS = [
     graph("Worse rewards while acting", "none", ("level", "wattle_controller_regression_level"), ("limit", "wattle_controller_regression_limit")),
 ]
 HEALTH = [
-    figure("Agents connected", "short", "sum(wattle_node_up)"),
+    figure("Agents connected", "short", "sum(wattle_controller_node_up)"),
     figure("Records dropped by agents", "short", "sum(increase(wattle_agent_dropped_records_total[$__range]))", thresholds=(("green", None), ("red", 1))),
     figure("Records missing", "short", "sum(increase(wattle_controller_records_missing_total[$__range]))", thresholds=(("green", None), ("red", 1))),
     figure("Store takes what is sent", "bool_yes_no", "min(wattle_controller_store_ok)", thresholds=(("red", None), ("green", 1))),
     figure("Allow list in force", "bool_yes_no", "min(wattle_controller_allow_list_ok)", thresholds=(("red", None), ("green", 1))),
     figure("Shims connected", "short", 'sum(wattle_controller_shims{state="connected"})', thresholds=(("red", None), ("green", 1))),
     table("Sources that agents cannot read", "short", "sort(wattle_agent_source_ok)", about="0: `wattle-agent doctor` on that node says why."),
-    table("Agents", "short", "wattle_agent_info"),
-    graph("Age of what is known of a node", "s", ("{{node}}", "topk(10, wattle_node_telemetry_age_seconds)")),
-    graph("Nodes that catch up after an outage", "short", ("{{node}}", "wattle_node_catching_up")),
+    table("Agents", "short", "wattle_agent_build_info"),
+    graph("Age of what is known of a node", "s", ("{{node}}", "topk(10, wattle_controller_node_telemetry_age_seconds)")),
+    graph("Nodes that catch up after an outage", "short", ("{{node}}", "wattle_controller_node_catching_up")),
     graph("Records", "ops", ("taken", rate("wattle_controller_records_total")), ("repeated", rate("wattle_controller_records_duplicate_total")), ("refused", rate("wattle_controller_records_refused_total"))),
     graph("Records that wait with agents", "short", ("{{node}}", "wattle_agent_outbox_records")),
     graph("Ticks that were late", "ops", ("{{node}}", rate("wattle_agent_late_ticks_total"))),
@@ -136,7 +147,7 @@ HEALTH = [
     graph("Refused", "ops", ("{{socket}}: {{reason}} ({{role}})", f"sum by (socket, reason, role) ({rate('wattle_controller_refused_total')})")),
     graph("Time of the controller's loop by role", "percentunit", ("{{role}}", rate("wattle_controller_peer_seconds_total"))),
 ]
-BY_NODE = ("node", "label_values(wattle_node_up, node)")
+BY_NODE = ("node", "label_values(wattle_controller_node_up, node)")
 DASHBOARDS = {
     "fleet": ("Wattle: fleet", "What the fleet draws, where the joules go, what is saved.", FLEET, []),
     "node": ("Wattle: node", "One node or some: power, pressure, latency, what runs there.", NODES, [BY_NODE]),
@@ -154,8 +165,8 @@ def made_panel(number, at, one):
         field["thresholds"] = {"mode": "absolute", "steps": [{"color": color, "value": value} for color, value in one["thresholds"]]}
     options = {}
     if one["kind"] == "stat":
-        info = one["queries"][0][1] == "wattle_controller_info"
-        options = {"colorMode": "value" if one["thresholds"] else "none", "textMode": "name" if info else "auto", "reduceOptions": {"calcs": ["lastNotNull"]}}
+        states = one["queries"][0][1] == IN_FORCE
+        options = {"colorMode": "value" if one["thresholds"] else "none", "textMode": "name" if states else "auto", "reduceOptions": {"calcs": ["lastNotNull"]}}
     targets = []
     for letter, (legend, expression) in zip("ABCDEF", one["queries"]):
         target = {"datasource": SOURCE, "expr": expression, "legendFormat": legend, "refId": letter}
@@ -163,8 +174,8 @@ def made_panel(number, at, one):
             target |= {"instant": True, "range": False}
         if one["kind"] == "table":
             target["format"] = "table"
-        if expression == "wattle_controller_info" and one["kind"] == "stat":
-            target["legendFormat"] = "{{mode}} {{policy}} {{reward}}"
+        if expression == IN_FORCE:
+            target["legendFormat"] = "{{mode}}{{policy}}{{preset}}"
         targets.append(target)
     return {"id": number, "type": one["kind"], "title": one["title"], "description": one["about"], "datasource": SOURCE, "gridPos": at,
             "fieldConfig": {"defaults": field, "overrides": []}, "options": options, "targets": targets}

@@ -129,52 +129,6 @@ std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::s
   return scores;
 }
 
-// The source of the ranking.
-struct RankedBy {
-  const PolicyInfo& policy;
-  Preset preset = Preset::weighted;
-  bool with_network = false;
-  bool silent = false;  // the network's values are all equal, so the prior ranked the nodes
-  bool planned = false;
-  bool life_known = false;
-  bool keeps_plan = false;  // another node's Q is higher, but within the network's margin
-};
-
-// Returns one of the terms that all user interfaces share.
-std::string decided_by(const RankedBy& by, bool explored) {
-  if (explored) return "explore";
-  if (!by.policy.learns) return by.policy.name == "planner" ? "plan" : "rule";
-  // If the margin keeps the planner's node, the plan decided.
-  if (by.with_network && !by.silent) return by.keeps_plan ? "plan" : "network";
-  return by.with_network && by.planned ? "plan" : "fallback";
-}
-
-std::string reason_of(const RankedBy& by, bool explored) {
-  const std::string of_preset = by.preset == Preset::weighted ? "" : " for " + std::string(to_string(by.preset));
-  std::string reason(by.policy.reason);
-  if (by.policy.learns && !by.with_network) {
-    reason = "highest predicted reward" + of_preset + ": no network serves yet";
-  } else if (by.silent && by.planned) {
-    reason = std::string("the plan's choice: the network adds nothing") +
-             (by.life_known ? "" : ", as it was taught pods that go, and this one's end is not known");
-  } else if (by.silent) {
-    reason = "highest predicted reward" + of_preset + ": the network adds nothing";
-    if (by.preset == Preset::weighted) reason += " without a plan";
-  } else if (by.keeps_plan && !explored) {
-    reason = "the plan's choice: no other node's Q is higher by more than the network's margin";
-  } else if (by.policy.learns) {
-    reason += of_preset;
-  }
-  if (explored) reason = "explored within the safe margin; " + reason;
-  return reason;
-}
-
-std::string equal_reason(const RankedBy& by, std::size_t feasible) {
-  const bool by_prior = by.policy.learns && (!by.with_network || by.silent);
-  return "neutral: all " + std::to_string(feasible) + " nodes that can take the pod are worth the same by the " +
-         (by_prior ? "predicted reward" : "policy") + ", so that the scheduler's own scores decide";
-}
-
 std::string kept_room(std::size_t kept, std::uint64_t next) {
   return "; " + std::to_string(kept) + (kept == 1 ? " node is" : " nodes are") + " left to the next " +
          (next == 1 ? "pod" : std::to_string(next) + " pods") + ", which would find no room elsewhere or wake a node";
@@ -255,9 +209,9 @@ std::optional<Deferral> may_wait(const ClusterView& view, const PodSpec& pod, co
   return deferral(question);
 }
 
-void defer(PlacementDecision& advice, Deferral wait) {
+void defer(PlacementDecision& advice, const RankedBy& by, Deferral wait) {
   advice.record.reason = "deferred: " + wait.why;
-  advice.record.decided_by = "defer";
+  advice.record.decided_by = decided_by(by, Verdict::deferred);
   advice.record.defer_ms = wait.again_s * 1e3;
   advice.deferred = std::move(wait);
 }
@@ -310,17 +264,22 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   advice.observation = observe(view, rows.node, asked, rows.masked, predictions, reward, plan ? &*plan : nullptr);
   std::vector<double> residual(rows.node.size(), 0.0);
   record.next_pods = std::min(mind.ahead.next.size(), kMaxAhead);
+  RankedBy by{.policy = policy,
+              .preset = reward.preset,
+              .gate = policy.learns ? mind.gate : std::string_view(),
+              .with_network = with_network,
+              .planned = plan.has_value(),
+              .life_known = asked.life_s.has_value()};
   if (rows.feasible.empty()) {
     record.reason = neutral_reason(advice, rows);
-    record.decided_by = "neutral";
-    if (auto wait = may_wait(view, asked, rows, {}, {}, mind, context)) defer(advice, std::move(*wait));
+    record.decided_by = decided_by(by, Verdict::neutral);
+    if (auto wait = may_wait(view, asked, rows, {}, {}, mind, context)) defer(advice, by, std::move(*wait));
     record_candidates(advice, rows, predictions, residual, {});
     advice.predictions = std::move(predictions);
     return advice;
   }
 
   std::vector<double> q(rows.node.size(), 0.0);
-  RankedBy by{policy, reward.preset, with_network, false, plan.has_value(), asked.life_s.has_value()};
   if (with_network) {
     std::vector<float> out(rows.node.size(), 0.0F);
     Shortlisted(*mind.network, mind.shortlist).residual(advice.observation, out);
@@ -344,7 +303,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;
   const Open open = keep_room(view, asked, rows, mind, options.mask);
   if (auto wait = may_wait(view, asked, rows, open, values, mind, context)) {
-    defer(advice, std::move(*wait));
+    defer(advice, by, std::move(*wait));
     record_candidates(advice, rows, predictions, residual, {}, open.losses);
     advice.predictions = std::move(predictions);
     return advice;
@@ -361,10 +320,10 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     scores.assign(rows.node.size(), 0);
     scores[*bound] = kTopScore;
     record.reason = "bound there already";
-    record.decided_by = "bound";
+    record.decided_by = decided_by(by, Verdict::bound);
   } else if (open.rows.size() > 1 && !keeps_room && !rows.avoids && !policy.draws && !range.tells_apart()) {
     record.reason = equal_reason(by, rows.feasible.size());
-    record.decided_by = "neutral";
+    record.decided_by = decided_by(by, Verdict::neutral);
     record_candidates(advice, rows, predictions, residual, {}, open.losses);
     advice.predictions = std::move(predictions);
     return advice;
@@ -379,7 +338,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     if (plan && plan->avoided && *plan->avoided != rows.node[choice.row])
       record.reason += "; not " + view.nodes[*plan->avoided].name + ", where this pod and others would slow each other";
     record.reason += preference_note(asked);
-    record.decided_by = decided_by(by, choice.explored);
+    record.decided_by = decided_by(by, choice.explored ? Verdict::explored : Verdict::best);
   }
   record_candidates(advice, rows, predictions, residual, scores, open.losses);
   advice.predictions = std::move(predictions);

@@ -24,6 +24,7 @@
 #include "common/wire/messages.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/cluster_view.hpp"
+#include "placement/decided_by.hpp"
 #include "placement/deferral.hpp"
 #include "placement/features.hpp"
 #include "placement/look_ahead.hpp"
@@ -49,6 +50,7 @@ struct PolicyInputs {
   std::size_t shortlist = 0;                  // nodes that the network ranks; 0: all
   Fleet* copy = nullptr;  // the view's nodes if they are not those of the cluster model (PolicyContext)
   Ahead ahead;
+  std::string_view gate;  // why a gate keeps the network from being asked; empty: none does. Outlives the call
 };
 
 struct DecideOptions {

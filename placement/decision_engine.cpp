@@ -36,8 +36,8 @@ DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel knowledge)
     : options_(std::move(options)),
       knowledge_(std::move(knowledge)),
       policy_(make_policy("dqn", options_.network).value()),
-      plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), Planner({}), {}},
-      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), Planner({}), {}},
+      plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), Planner({}), {}, {}},
+      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), Planner({}), {}, {}},
       advised_(options_.advised),
       saving_(options_.modelled) {
   begin_gate_anew("the start");
@@ -106,12 +106,7 @@ PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, c
   inputs.rows = rows;
   inputs.ahead = ahead;
   inputs.copy = copy;
-  PlacementDecision advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
-  if (gated() && advice.top && pod.node_name.empty()) {
-    advice.record.reason = plan_gate_.why + preference_note(pod);
-    if (!advice.record.explored) advice.record.decided_by = "plan";
-  }
-  return advice;
+  return placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
 }
 
 std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpec& pod,
@@ -196,20 +191,22 @@ bool DecisionEngine::restore_plan_record(const PlanRecord::State& state) {
 }
 
 bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
-                             const models::QNetwork& network) {
+                             const models::QNetwork& network, bool learned) {
+  if (std::exchange(recent_of_learned_, learned) != learned) plan_gate_.recent = {};
   const double behind = plan_gate_.test.mean();
   const bool rested = plan_gate_.test.rests();
   if (!contend(plan_gate_, view, pod, candidates, network, nullptr)) {
     if (rested && plan_gate_.test.on_trial()) plan_gate_.why = kOnTrial;
     return false;
   }
-  const std::string over = " predicted joules than the planner's on copies of this cluster, of late in " +
+  const std::string over = " predicted joules than the planner's on copies of this cluster, over " +
                            std::to_string(plan_gate_.test.blocks()) + " blocks of decisions";
   if (plan_gate_.test.network_gated()) {
-    plan_gate_.why = "the plan's choice: the network is left out, its own cost " + in_percent(behind) + " more" + over;
+    plan_gate_.why = "the plan's choice: " + std::string(learned ? "what was learned here" : "the network") +
+                     " is left out since its own cost " + in_percent(behind) + " more" + over;
     if (plan_gate_.test.rests()) plan_gate_.why += "; it is tried again after a day";
   } else {
-    plan_gate_.why = (certificate_.empty() ? "" : certificate_ + "; ") + "its choices cost " +
+    plan_gate_.why = (certificate_.empty() || learned ? "" : certificate_ + "; ") + "its choices cost " +
                      in_percent(std::abs(behind)) + (behind > 0 ? " more" : " less") + over;
   }
   if (gate_told_) gate_told_({false, plan_gate_.test.network_gated(), plan_gate_.why});
@@ -248,7 +245,9 @@ bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const Po
   const double margin = options_.network.margin;
   const auto figure = gate.copies.play(question, by_network(question, gate.planner, reward, &heard, margin),
                                        by_network(question, gate.planner, reward, other ? &*other : nullptr, margin));
-  return figure && gate.test.add(*figure, gate.copies.block_s());
+  if (!figure) return false;
+  gate.recent.add(*figure, view.now);
+  return gate.test.add(*figure, gate.copies.block_s());
 }
 
 void DecisionEngine::begin_gate_anew(const std::string& why, const std::string& certificate) {
@@ -257,6 +256,7 @@ void DecisionEngine::begin_gate_anew(const std::string& why, const std::string& 
   certificate_ = certificate;
   plan_gate_.test = SequentialTest({.begins_gated = options_.require_evidence, .begins_on_trial = tried});
   plan_gate_.copies.begin_anew();
+  plan_gate_.recent = {};
   plan_gate_.why = tried ? kOnTrial : plan_gate_.test.network_gated() ? kUnproven : certificate;
   begin_learned_anew();
   if (!gate_told_ || was == plan_gate_.test.network_gated()) return;
@@ -266,6 +266,7 @@ void DecisionEngine::begin_gate_anew(const std::string& why, const std::string& 
 void DecisionEngine::begin_learned_anew() {
   learned_gate_.test.begin_anew();
   learned_gate_.copies.begin_anew();
+  learned_gate_.recent = {};
   learned_gate_.why.clear();
 }
 

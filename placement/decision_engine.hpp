@@ -37,6 +37,7 @@
 #include "placement/planner.hpp"
 #include "placement/policies/network.hpp"
 #include "placement/policies/policy.hpp"
+#include "placement/recent_blocks.hpp"
 #include "placement/row_index.hpp"
 #include "placement/sequential_test.hpp"
 
@@ -57,7 +58,8 @@ struct ChoiceGate {
   // Used for these copies only. Each plan starts from the previous one, so copies that shared a planner would affect
   // each other.
   Planner planner{PlannerOptions{}};
-  std::string why;  // reason for the verdict; empty if there is none yet
+  std::string why;  // of the last verdict, with the figures that it rests on; empty where nothing has been judged
+  RecentBlocks recent;
 };
 
 struct GateNews {
@@ -122,7 +124,7 @@ class DecisionEngine {
                              std::span<const KubeNode> scheduler, std::uint64_t turn);
   // Inputs for scores that belong to no pod.
   PolicyInputs mind(const models::QNetwork* network) {
-    return {*policy_, usable(network), &knowledge_, &index_, {}, options_.network.shortlist};
+    return {*policy_, usable(network), &knowledge_, &index_, {}, options_.network.shortlist, nullptr, {}, gated_why()};
   }
 
   // The pod runs on the node in that row of the view. DaemonSet pods are not learned from.
@@ -141,9 +143,10 @@ class DecisionEngine {
   // pod.
   bool network_gate_applies() const;
   bool network_gate_applies(const PodSpec& pod) const;
-  // Compares the network's choice with the planner's. Returns true if the verdict changed.
+  // The network's choice for it and the planner's. `learned`: it was learned here, and the gate's certificate speaks for another; recent
+  // figures are of one of the two alone. True: the verdict has changed.
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
-               const models::QNetwork& network);
+               const models::QNetwork& network, bool learned = false);
   // Compares the choice of the candidate network with that of the baseline. Returns true if the verdict changed.
   bool compare_learned(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                        const models::QNetwork& learned, const models::QNetwork& trusted);
@@ -159,11 +162,18 @@ class DecisionEngine {
   void begin_learned_anew();
   bool restore_gate(const SequentialTestState& state, std::string why);
   bool restore_learned_gate(const SequentialTestState& state) { return learned_gate_.test.restore(state); }
+  // Recent comparisons: of the network that is asked with the plan, and of what is learned here with what it is held to.
+  const RecentBlocks& recent() const { return plan_gate_.recent; }
+  const RecentBlocks& recent_learned() const { return learned_gate_.recent; }
+  bool recent_is_of_learned() const { return recent_of_learned_; }
+  void restore_recent(const RecentBlocks& recent, bool of_learned) {
+    plan_gate_.recent = recent;
+    recent_of_learned_ = of_learned;
+  }
+  void restore_recent_learned(const RecentBlocks& recent) { learned_gate_.recent = recent; }
   bool gated() const { return plan_gate_.test.network_gated() && network_gate_applies(); }
   // Reason; empty if not gated.
   const std::string& gated_why() const { return gated() ? plan_gate_.why : none_; }
-  // Reason why the network serves; empty if it is gated or there is no verdict yet.
-  const std::string& heard_why() const { return network_gate_applies() && !gated() ? plan_gate_.why : none_; }
   const std::string& gate_why() const { return plan_gate_.why; }
   // Returns whether the baseline serves in place of the candidate.
   bool learned_gated() const { return network_gate_applies() && learned_gate_.test.network_gated(); }
@@ -205,6 +215,7 @@ class DecisionEngine {
   PlanMaker* maker_ = nullptr;
   std::unique_ptr<Policy> policy_;
   ChoiceGate plan_gate_, learned_gate_;
+  bool recent_of_learned_ = false;
   std::string certificate_;  // of the network under comparison; empty: none, or restored after a restart
   PairedSimulation plan_trial_;
   Planner trial_planner_{PlannerOptions{}};

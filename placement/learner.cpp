@@ -92,7 +92,8 @@ Result<std::optional<models::StepStats>> Learner::step() {
   centring.centre = centre_after(centring, stats, batch_, sums_, options_.reward_scale);
   centring_.restore(centring);
   figures_.centre = centring_.centre();
-  figures_.td_error = std::sqrt(running(figures_.td_error * figures_.td_error, stats.error2, figures_.steps));
+  const double error2 = figures_.td_error ? *figures_.td_error * *figures_.td_error : stats.error2;
+  figures_.td_error = std::sqrt(running(error2, stats.error2, figures_.steps));
   figures_.loss = running(figures_.loss, stats.loss, figures_.steps);
   figures_.mean_q = running(figures_.mean_q, stats.mean_q, figures_.steps);
   return std::optional<models::StepStats>(stats);
@@ -101,6 +102,7 @@ Result<std::optional<models::StepStats>> Learner::step() {
 void Learner::set_reward(const RewardConfig& reward) {
   reward_ = reward;
   centring_.restore({});
+  figures_.centre = centring_.centre();
   const std::uint64_t before = replay_.given_up();
   replay_.judge_by(reward_);
   count_replay(before);

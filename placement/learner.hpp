@@ -25,8 +25,8 @@ struct LearnerFigures {
   std::uint64_t placed = 0, settled = 0, expired = 0;
   std::size_t replay = 0;
   std::uint64_t steps = 0;
-  double loss = 0;      // running means; errors in deviations of a transition's return
-  double td_error = 0;  // root mean square, in rewards
+  double loss = 0;                 // running means; of errors in deviations of what a transition is paid
+  std::optional<double> td_error;  // root mean square, in rewards; absent: no step was taken since it is kept
   double mean_q = 0;
   double centre = 0;       // in use
   double mean_reward = 0;  // of settled outcomes

@@ -16,7 +16,7 @@
 namespace wattle::placement {
 namespace {
 
-const std::string kCentring = "replay/centring";
+const std::string kCentring = "replay/centring", kError = "replay/td_error";
 constexpr std::uint64_t kFormat = 3;
 constexpr std::uint64_t kUncounted = 2;    // format without the number of earlier placements per outcome
 constexpr std::uint64_t kWithWorkers = 1;  // format with every worker of every outcome
@@ -261,6 +261,11 @@ models::Weights Learner::save() const {
   Writer centring;
   centring_fields(centring, centring_.state());
   saved[kCentring] = centring.take();
+  if (figures_.td_error) {
+    Writer error;
+    error(*figures_.td_error);
+    saved[kError] = error.take();
+  }
   return saved;
 }
 
@@ -355,10 +360,20 @@ Status Learner::restore(const models::Weights& saved) {
     if (!of_centring.done() || !numbers) return malformed(kCentring, "does not hold a centre");
   }
 
+  if (saved.contains(kError)) {
+    WATTLE_TRY(const models::Tensor* kept, find(saved, kError, 3));
+    Reader error(kept->values);
+    double td_error = 0;
+    error(td_error);
+    if (!error.done() || !std::isfinite(td_error) || td_error < 0) return malformed(kError, "does not hold an error");
+    figures.td_error = td_error;
+  }
+
   centring_.restore(relabels ? RewardCentring::State{} : centring);
   replay_.restore(std::move(chain), first, random);
   figures_ = figures;
   figures_.replay = replay_.size();
+  figures_.centre = centring_.centre();
   return {};
 }
 

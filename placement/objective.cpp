@@ -114,6 +114,11 @@ std::optional<double> Budget::measured() const {
   return measured_.seconds() > 0 ? std::optional(measured_.ratio()) : std::nullopt;
 }
 
+std::optional<double> Budget::used_ratio() const {
+  const auto measured = this->measured();
+  return in_force() && measured ? std::optional(*measured / limit()) : std::nullopt;
+}
+
 std::optional<double> Budget::under_default() const {
   return default_.seconds() >= kEnoughDefault_s ? std::optional(default_.ratio()) : std::nullopt;
 }
@@ -136,7 +141,7 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
   measured_.add(waiting_pods, pods, dt_s, kMeasured_s);
   lately_.add(waiting_pods, pods, dt_s, kLately_s);
   if (!priced) return;
-  if (!rule_.by_guess && !limit_known()) {
+  if (!in_force()) {
     price_ = rule_.least * unit;
     return;
   }

@@ -9,6 +9,7 @@
 
 #include "common/http/certificate.hpp"
 #include "common/http/server.hpp"
+#include "common/program_metrics.hpp"
 #include "common/transport/ask_client.hpp"
 #include "common/transport/keys.hpp"
 #include "common/version.hpp"
@@ -204,7 +205,8 @@ Service::Impl::Routes Service::Impl::page_routes() {
     metrics.board(board.state(now), board.age(now));
     metrics.refused(*refusals);
     metrics.breaker(breaker.state(), breaker.times_opened());
-    return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics.page()};
+    return http::Response{200, "text/plain; version=0.0.4; charset=utf-8",
+                          metrics.page() + program_metrics("wattle_shim")};
   };
   routes["GET /livez"] = [this](const http::Request&) {
     const std::string hung = hanging();

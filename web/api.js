@@ -15,11 +15,15 @@ async function ask(path, options = {}) {
   } catch { throw new Refused(0, 'The controller does not answer.'); }
 }
 
+// A number of JavaScript has 53 bits, an id of the controller's 64: an id that would be rounded stays the text that it is.
+const IDS = /"((?:\w+_)?id|epoch|incarnation|\w+_seq|step|\w+_step)":(\d{16,})/g;
+export const parsed = (text) => JSON.parse(text.replace(IDS, (whole, name, digits) => (Number.isSafeInteger(Number(digits)) ? whole : `"${name}":"${digits}"`)));
+
 // What the controller says begins with the kind of its error, which the status tells.
 const KIND = /^(not found|denied|malformed|out of range|unavailable|timed out|unsupported|conflict|exhausted|input\/output error): /;
 function answer([response, text]) {
   let body = null;
-  try { body = JSON.parse(text); } catch { /* a line of text */ }
+  try { body = parsed(text); } catch { /* a line of text */ }
   if (response.ok && body !== null) return body;
   const plain = (response.headers.get('Content-Type') || '').startsWith('text/plain') && text.trim();
   throw new Refused(response.status, (body && body.error && body.error.replace(KIND, '')) || plain || `This is no answer of the controller (status ${response.status}): what is between it and this page?`);
@@ -70,7 +74,7 @@ function open() {
     return state('refused');
   };
   for (const event of ['fleet', 'heat', 'decisions'])
-    source.addEventListener(event, (message) => { heard = Date.now(); state('live'); const body = JSON.parse(message.data); (listeners.get(event) || []).forEach((call) => call(body)); });
+    source.addEventListener(event, (message) => { heard = Date.now(); state('live'); const body = parsed(message.data); (listeners.get(event) || []).forEach((call) => call(body)); });
   watch = setInterval(() => {
     if (Date.now() - heard < SILENT) return;
     close();

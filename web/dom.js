@@ -24,30 +24,28 @@ const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u20
 export const shown = (text) => text.replace(HIDDEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 export const ABSENT = '–';
-// Made once each: to make one takes longer than to draw a row.
-const FORMATS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+// Ties are rounded as the command line rounds them. Made once each: to make one takes longer than to draw a row.
+const FORMATS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: 'halfEven' }));
 const known = (value) => value !== null && value !== undefined && Number.isFinite(value);
 
 // Nothing is below zero that is shown as zero.
 export const number = (value, digits = 0) => (known(value) ? FORMATS[digits].format(value).replace(/^-(?=[0.]+$)/, '') : ABSENT);
-export const count = (value) => number(value);
-export const percent = (ratio, digits = 0) => (known(ratio) ? `${number(ratio * 100, digits)}%` : ABSENT);
-export function watts(value) {
-  if (!known(value)) return ABSENT;
-  if (Math.abs(value) >= 10_000) return `${number(value / 1000, 1)} kW`;
-  return `${number(value, value !== 0 && Math.abs(value) < 100 ? 1 : 0)} W`;
+// An id that no number holds is a text (api.js).
+export const count = (value) => (typeof value === 'string' ? value : number(value));
+// Units and digits are those of the command line (cli/human.cpp): a figure is the same text in both.
+export function percent(ratio, digits) {
+  if (!known(ratio)) return ABSENT;
+  const value = ratio * 100;
+  return `${number(value, digits ?? (value !== 0 && Math.abs(value) < 9.95 ? 1 : 0))}%`;
 }
-export function joules(value) {
-  if (!known(value)) return ABSENT;
-  if (Math.abs(value) >= 3.6e6) return `${number(value / 3.6e6, 2)} kWh`;
-  if (Math.abs(value) >= 1e4) return `${number(value / 1e3, 1)} kJ`;
-  return `${number(value)} J`;
+export const watts = (value) => (known(value) ? `${number(value, 1)} W` : ABSENT);
+function scaled(value, step, units) {
+  let unit = 0;
+  for (; unit + 1 < units.length && Math.abs(value) >= step - (unit === 0 ? 0.5 : 0.05); ++unit) value /= step;
+  return `${number(value, unit === 0 ? 0 : 1)} ${units[unit]}`;
 }
-export function bytes(value) {
-  if (!known(value)) return ABSENT;
-  for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20]]) if (value >= size) return `${number(value / size, 1)} ${unit}`;
-  return `${number(value / 1024)} KiB`;
-}
+export const joules = (value) => (known(value) ? scaled(value, 1000, ['J', 'kJ', 'MJ', 'GJ']) : ABSENT);
+export const bytes = (value) => (known(value) ? scaled(value, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']) : ABSENT);
 export function span(seconds) {
   if (!known(seconds)) return ABSENT;
   if (seconds < 90) return `${number(seconds)} s`;

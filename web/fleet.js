@@ -19,6 +19,14 @@ export const estimated = (node) => (node.energy_source === 'estimated' && node.p
 const most = (psi) => { const values = ['cpu', 'memory', 'io'].map((kind) => psi[`${kind}_some_ratio`]).filter((v) => v !== null); return values.length ? Math.max(...values) : null; };
 const latency = (node) => { const probe = node.latency.find((each) => each.target === 'default') || node.latency[0]; return probe && probe.p50_ms !== null ? `${number(probe.p50_ms, 1)} ms` : ABSENT; };
 
+// As the command line says it: the share that is measured, and what the budget makes of it.
+function budgetOf(budget) {
+  const measured = percent(budget.measured, 1);
+  if (!budget.in_force) return [measured, 'of pods\' time; no budget is in force'];
+  const of = `of pods' time; the budget is ${percent(budget.limit, 1)}`;
+  return [measured, budget.exceeded ? [of, ' ', tag(`${number(budget.used_ratio, 1)} times the budget`, 'bad')] : of];
+}
+
 const COLUMNS = [
   { label: 'Node', width: 'minmax(150px, 2fr)', sort: 'name', cell: (n) => link('node', n.name) },
   { label: 'Power', width: 'minmax(125px, 1fr)', number: true, sort: 'power_w', cell: (n) => [watts(n.power_w), estimated(n)] },
@@ -34,7 +42,7 @@ const COLUMNS = [
 
 export function fleet() {
   const ends = [];
-  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['mode', 'Mode']]);
+  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Beyond soft latency'], ['mode', 'Mode']]);
   const note = problem();
 
   const curve = chart('Watts over time', LINES.map(([, label, colour]) => ({ label, colour, area: true })), watts);
@@ -69,9 +77,11 @@ export function fleet() {
     facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} take no pods`);
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));
-    facts.set('decisions', count(now.decisions), `${count(now.placements)} placed, ${count(now.outcomes)} with an outcome`);
+    facts.set('decisions', count(now.decisions), `since the start: ${count(now.placements)} placed, ${count(now.outcomes)} with an outcome`);
     const by = Object.entries(now.decided_by).sort((a, b) => b[1] - a[1]);
     facts.set('by', by.length ? by[0][0] : ABSENT, by.length > 0 && `${by.map(([who, n]) => `${who} ${count(n)}`).join(', ')} of the newest ${count(by.reduce((sum, [, n]) => sum + n, 0))}`);
+    facts.set('waiting', ...budgetOf(now.budgets.cpu_wait));
+    facts.set('late', ...budgetOf(now.budgets.late));
     facts.set('mode', now.mode, `${now.policy}, up ${span(now.uptime_s)}`);
     const at = now.wall_ns / 1e9;
     if (range !== '1h' || (times.length && at - times[times.length - 1] < EVERY)) return;

@@ -15,15 +15,15 @@ const gate = (label, value, needed, open, why) => h('tr', null, h('td', null, la
   h('td', null, needed > 0 ? [h('progress', { max: needed, value: Math.min(value, needed), 'aria-label': label }), ` ${count(value)} of ${count(needed)}`] : ABSENT), h('td', null, tag(open ? 'open' : 'closed', open ? 'good' : 'warn')), h('td', null, why || ''));
 
 export function learning() {
-  const who = h('p', { class: 'sentence' });
+  const who = h('div');
   const facts = tiles([['serves', 'Serves'], ['steps', 'Gradient steps'], ['reward', 'Mean reward'], ['loss', 'Loss'], ['replay', 'Outcomes to learn from'], ['epsilon', 'Exploration']]);
   const curve = chart('Reward and loss', [{ label: 'mean reward', colour: 'cores' }, { label: 'loss', colour: 'measured' }], (v) => number(v, 3));
   const times = [], values = [[], []];
   const gates = h('tbody'), models = h('div'), left = h('div');
   const loop = every(5, async () => {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
-    fill(who, status.network_serves ? `${status.network_serves[0].toUpperCase()}${status.network_serves.slice(1)}` : `The policy ${status.policy} serves, and no network.`);
-    facts.set('serves', status.network_gated ? 'the plan' : status.network_serves ? 'the network' : status.policy, status.network_serves && (status.model_from || `network of step ${count(status.model_step)}`));
+    fill(who, status.who_serves.length ? status.who_serves.map((each) => h('p', { class: each.serves ? 'sentence' : 'dim' }, `${each.text[0].toUpperCase()}${each.text.slice(1)}.`)) : h('p', { class: 'sentence' }, `The policy ${status.policy} serves, and no network.`));
+    facts.set('serves', status.network_gated ? 'the plan' : status.who_serves.length ? 'the network' : status.policy, status.who_serves.length > 0 && (status.model_from || `network of step ${count(status.model_step)}`));
     facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} a second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
     facts.set('loss', number(status.loss, 4), 'of the last 100 steps');

@@ -37,6 +37,24 @@ Status attach(std::vector<Fd>& links, const bpf_program* program, int cgroup_fd)
 std::uint64_t loaded(const unsigned long long& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
 }  // namespace
 
+namespace {
+// `at` of its parts, 0 its begin.
+double within_bucket_s(std::size_t bucket, double at) {
+  const double part = static_cast<double>(bucket % WATTLE_ANSWER_PARTS) + at;
+  const int bit = WATTLE_ANSWER_FIRST_BIT + static_cast<int>(bucket / WATTLE_ANSWER_PARTS);
+  return std::ldexp(1 + part / WATTLE_ANSWER_PARTS, bit) * 1e-9;
+}
+}  // namespace
+
+double answer_bucket_end_s(std::size_t bucket) { return within_bucket_s(bucket, 1); }
+
+double answer_sum_s(const AnswerCounts& counts) {
+  double sum_s = 0;
+  for (std::size_t i = 0; i < counts.buckets.size(); ++i)
+    sum_s += static_cast<double>(counts.buckets[i]) * within_bucket_s(i, 0.5);
+  return sum_s;
+}
+
 std::optional<double> answer_quantile(const AnswerCounts& before, const AnswerCounts& now, double quantile) {
   std::uint64_t all = 0, below = 0;
   for (std::size_t i = 0; i < now.buckets.size(); ++i) all += now.buckets[i] - before.buckets[i];
@@ -48,9 +66,7 @@ std::optional<double> answer_quantile(const AnswerCounts& before, const AnswerCo
     below += now.buckets[at] - before.buckets[at];
     if (below >= rank) break;
   }
-  const auto part = static_cast<double>(at % WATTLE_ANSWER_PARTS) + 0.5;
-  const int bit = WATTLE_ANSWER_FIRST_BIT + static_cast<int>(at / WATTLE_ANSWER_PARTS);
-  return std::ldexp(1 + part / WATTLE_ANSWER_PARTS, bit) * 1e-9;
+  return within_bucket_s(at, 0.5);
 }
 
 Result<AnswerTimes> AnswerTimes::load_(std::span<const AnswerTarget> targets, int cgroup_fd) {

@@ -37,6 +37,10 @@ struct AnswerCounts {
 // Of what came between two readings, in seconds, the middle of its bucket: within 6%; absent where nothing came.
 std::optional<double> answer_quantile(const AnswerCounts& before, const AnswerCounts& now, double quantile);
 
+// Where a bucket ends, in seconds; and the sum of all that was counted, each as the middle of its bucket: within 6%.
+double answer_bucket_end_s(std::size_t bucket);
+double answer_sum_s(const AnswerCounts& counts);
+
 class AnswerTimes {
  public:
   // kMaxAnswerTargets at most. `cgroup_fd`: the top of cgroup v2.

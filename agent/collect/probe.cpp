@@ -372,7 +372,7 @@ std::vector<ProbeValues> Prober::values() {
 std::vector<ProbeCounts> Prober::counts() {
   std::vector<ProbeCounts> counts;
   const std::lock_guard lock(impl_->mutex);
-  for (const auto& one : impl_->all) counts.push_back({one.target.name, one.window.counts()});
+  for (const auto& one : impl_->all) counts.push_back({one.target.name, one.window.counts(), one.window.round_trips()});
   return counts;
 }
 

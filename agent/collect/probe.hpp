@@ -31,6 +31,7 @@ inline constexpr std::size_t kMaxAnswerRead = 65536;
 struct ProbeCounts {
   std::string target;
   ProbeEnds by_end{};
+  RoundTrips round_trips{kRoundTripBounds_s};
 };
 
 class Prober {

@@ -43,6 +43,7 @@ void ProbeWindow::forget(MonoTime now) {
 
 void ProbeWindow::add(const ProbeResult& result) {
   ++counts_[static_cast<std::size_t>(result.end)];
+  if (result.end == ProbeEnd::answered) round_trips_.add(result.round_trip_ms / 1e3);
   results_.push_back(result);
   forget(result.at);  // bounded though nobody asks for values
 }

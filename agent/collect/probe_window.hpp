@@ -16,6 +16,7 @@
 
 #include "common/clock.hpp"
 #include "common/sample.hpp"
+#include "common/stats/bucket_counts.hpp"
 
 namespace wattle::agent {
 
@@ -40,6 +41,9 @@ enum class ProbeEnd : std::uint8_t { answered, dns, refused, timeout, unreachabl
 inline constexpr std::size_t kProbeEnds = 6;
 std::string_view to_string(ProbeEnd end);
 using ProbeEnds = std::array<std::uint64_t, kProbeEnds>;  // by ProbeEnd
+inline constexpr std::array kRoundTripBounds_s{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
+                                               0.025,  0.05,    0.1,    0.25,  0.5,    1.0,   2.5};
+using RoundTrips = stats::BucketCounts<kRoundTripBounds_s.size()>;  // seconds
 
 struct ProbeResult {
   MonoTime at;
@@ -60,14 +64,16 @@ class ProbeWindow {
   void add(const ProbeResult& result);
   // Forgets what is older than the span.
   ProbeValues values(const std::string& target, ProbeKind kind, MonoTime now);
-  // Of all time.
+  // Of all time; round trips of the answered ones.
   const ProbeEnds& counts() const { return counts_; }
+  const RoundTrips& round_trips() const { return round_trips_; }
 
  private:
   void forget(MonoTime now);
   Duration span_;
   std::deque<ProbeResult> results_;
   ProbeEnds counts_{};
+  RoundTrips round_trips_{kRoundTripBounds_s};
   std::vector<double> sorted_;
 };
 

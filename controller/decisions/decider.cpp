@@ -124,10 +124,8 @@ wire::Suggestion Decider::ask(wire::Ask ask) {
   answer.scores.assign(ask.candidates.size(), 0);
   if (spec_.mode.mode == Mode::off) {
     answer.reason = "mode is off";
-    ++figures_.neutral;
   } else if (ask.candidates.empty()) {
     answer.reason = "no candidates";
-    ++figures_.neutral;
   } else if (auto repeated = repeats_.find(ask, config_.repeat_within, now)) {
     ++figures_.repeated;
     answer = std::move(*repeated);
@@ -196,9 +194,9 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   answer.scores = answer.neutral ? std::vector<std::int64_t>(advice.candidates.size(), 0) : advice.scores;
 
   ++figures_.decisions;
-  figures_.neutral += advice.top || advice.deferred ? 0 : 1;
-  figures_.deferred += advice.deferred ? 1 : 0;
+  ++figures_.decided_by[decision.decided_by];
   keep(figures_.decide_us, decision.decide_us, kKeptTimes);
+  figures_.decide_s.add(decision.decide_us * 1e-6);
   keep(figures_.decided_at, now, kKeptTimes);
   const auto& valid = advice.observation.valid;
   const bool any_feasible = std::find(valid.begin(), valid.end(), 1) != valid.end();

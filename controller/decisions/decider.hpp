@@ -14,6 +14,7 @@
 // Threads  single owner
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -28,8 +29,10 @@
 #include <vector>
 
 #include "common/clock.hpp"
+#include "common/stats/bucket_counts.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/config.hpp"
+#include "controller/decisions/contender.hpp"
 #include "controller/decisions/decision_log.hpp"
 #include "controller/decisions/decision_monitors.hpp"
 #include "controller/decisions/deferrals.hpp"
@@ -44,21 +47,27 @@
 
 namespace wattle::controller {
 
+inline constexpr std::array kDecideBounds_s{0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+                                            0.01,    0.025,  0.05,    0.1,    0.25,  1.0};
+
 struct DeciderFigures {
-  std::uint64_t asks = 0, repeated = 0, decisions = 0, neutral = 0;
-  std::uint64_t deferred = 0;            // of the decisions: the pod was told to wait
-  std::uint64_t placements = 0;          // pods that an agent or operator showed us
-  std::uint64_t placements_unasked = 0;  // of which nobody had asked
-  std::uint64_t observed = 0;            // of which became decisions all the same
-  std::uint64_t placements_beyond = 0;   // told by agents, not taken: the node has kMaxPods
-  std::uint64_t placements_masked = 0;   // on a node that our masks had excluded: nothing to learn from
+  std::uint64_t asks = 0, repeated = 0, decisions = 0;
+  std::map<std::string, std::uint64_t, std::less<>> decided_by;  // the decisions, by placement::kDeciders
+  std::uint64_t placements = 0;                                  // pods that an agent or operator showed us
+  std::uint64_t placements_unasked = 0;                          // of which nobody had asked
+  std::uint64_t observed = 0;                                    // of which became decisions all the same
+  std::uint64_t placements_beyond = 0;                           // told by agents, not taken: the node has kMaxPods
+  std::uint64_t placements_masked = 0;  // on a node that our masks had excluded: nothing to learn from
   std::uint64_t outcomes = 0, outcomes_lost = 0;
   std::map<std::string, std::uint64_t> outcomes_failed;  // of the outcomes, by how
   std::deque<double> decide_us;                          // of the last decisions
-  std::deque<double> rewards;                            // of the last outcomes
+  stats::BucketCounts<kDecideBounds_s.size()> decide_s{kDecideBounds_s};
+  std::deque<double> rewards;  // of the last outcomes
   std::deque<MonoTime> decided_at;
 
-  std::optional<double> mean_reward() const;  // of the last outcomes
+  void rewarded(double reward);
+  std::optional<double> mean_reward() const;         // of the last outcomes
+  std::uint64_t by(std::string_view decider) const;  // one of placement::kDeciders
 };
 
 class Decider {
@@ -134,6 +143,9 @@ class Decider {
   const placement::SequentialTest& network_gate() const { return engine_.network_gate(); }
   const placement::PlanRecord& plan_record() const { return engine_.plan_record(); }
   const placement::SequentialTest& learned_network_gate() const { return engine_.learned_network_gate(); }
+  // What contenders() shows of them.
+  const placement::RecentBlocks& recent() const { return engine_.recent(); }
+  const placement::RecentBlocks& recent_learned() const { return engine_.recent_learned(); }
   // The network that a decision of now would be made with, if it serves the policy; that its gates may keep it from being heard is told
   // below. Null: none.
   struct Heard {
@@ -142,8 +154,8 @@ class Decider {
     bool learned = false;  // here, and not what learning began with
   };
   Heard heard() const;
-  // Who serves, why, and what would change it: a sentence or three for people; empty: no network is asked.
-  std::string serves() const;
+  // What serves and what might, the one that serves first; empty: no network is asked.
+  std::vector<Contender> contenders() const;
   // Whether the network is gated, and why; empty: it is.
   bool network_gated() const { return engine_.gated(); }
   const std::string& network_gated_why() const { return engine_.gated_why(); }

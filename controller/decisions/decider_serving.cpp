@@ -1,7 +1,5 @@
 // Which network serves, and why; and what the decider knows over a restart.
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -10,15 +8,6 @@
 #include "controller/decisions/decider.hpp"
 
 namespace wattle::controller {
-
-namespace {
-// "-0.3%", "+1.2%"
-std::string signed_percent(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%+.1f%%", 100 * ratio);
-  return text;
-}
-}  // namespace
 
 void Decider::left(const std::string& pod_uid, MonoTime now) {
   const Pod* pod = state_.pod(pod_uid);
@@ -45,6 +34,7 @@ void Decider::recall(LoggedDecision entry) {
     const Duration left = Duration(decision.defer_until_ns) - clock_.wall().time_since_epoch();
     deferrals_.recall(decision.pod_uid, clock_.mono() + std::clamp(left, -Deferrals::kRemember, Deferrals::kLongest));
   }
+  if (decision.outcome && entry.judged_by == reward_id(spec_.reward)) figures_.rewarded(decision.outcome->reward);
   log_.add(std::move(entry));
 }
 
@@ -68,27 +58,59 @@ Decider::Heard Decider::heard() const {
   return {std::move(serving.network), std::move(serving.version), true};
 }
 
-std::string Decider::serves() const {
+std::vector<Contender> Decider::contenders() const {
   const Heard heard = this->heard();
   if (heard.network == nullptr || !engine_.policy().learns) return {};
-  const bool known = !heard.learned && !heard.version.loaded_from.empty();
-  const std::string name = known ? "the network " + heard.version.loaded_from : "the network that is learned here";
-  if (network_gated()) {
-    static constexpr std::string_view kOfDecision = "the plan's choice: ";  // as a decision's reason begins
-    std::string_view why = network_gated_why();
-    if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
-    return "the plan serves, not " + name + ": " + std::string(why) + ".";
+  const ServingModel::Serving serving = networks_.serving();
+  const bool held = fits(serving.trusted, serving.trusted_version);
+  const bool learns =
+      fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
+  const auto name_of = [](bool learned, const ModelVersion& version) {
+    return learned || version.loaded_from.empty() ? std::string("the network that is learned here")
+                                                  : "the network " + version.loaded_from;
+  };
+  const auto compared = [this](Contender& one, const char* with, const placement::RecentBlocks& recent) {
+    if (recent.at())
+      one.compared.push_back({with, recent.mean(), recent.blocks(), seconds(clock_.mono() - *recent.at())});
+  };
+  const bool applies = engine_.network_gate_applies(), gated = network_gated();
+
+  Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}};
+  if (applies && !gated) network.why = "it is left out once its choices cost more than the plan's";
+  if (applies && engine_.recent_is_of_learned() == (heard.learned && held))
+    compared(network, "the plan", engine_.recent());
+  if (heard.learned && held && learns) compared(network, "what learning began with", engine_.recent_learned());
+
+  std::vector<Contender> all;
+  if (applies) {
+    Contender plan{"the plan", gated, {}, {}, {}};
+    if (gated) {
+      static constexpr std::string_view kOfDecision = "the plan's choice: ";  // as a decision's reason begins
+      std::string_view why = network_gated_why();
+      if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
+      // A verdict may be about the network that was asked before: it is named, as its figures are in the text.
+      static constexpr std::string_view kLeftOut = "the network is left out";
+      plan.why = held && why.starts_with(kLeftOut)
+                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kLeftOut.find(" is left")))
+                     : std::string(why);
+    }
+    all.push_back(std::move(plan));
   }
-  const std::string& why = engine_.heard_why();
-  std::string text = name + " serves" + (why.empty() ? "" : ": " + why) + ".";
-  if (engine_.network_gate_applies())
-    text += " It is left out once its choices cost more joules than the plan's on copies of this cluster.";
-  if (engine_.learned_gated() && !heard.learned)
-    text += " What is learned here takes its place once it costs less than it there" +
-            (engine_.learned_network_gate().blocks() == 0
-                 ? std::string(", of which nothing is known yet.")
-                 : "; of late it cost " + signed_percent(engine_.learned_network_gate().mean()) + ".");
-  return text;
+  all.insert(gated ? all.end() : all.begin(), std::move(network));
+  if (applies && held && learns) {
+    const bool other_learned = !heard.learned;
+    Contender other{name_of(other_learned, serving.trusted_version),
+                    false,
+                    {},
+                    other_learned ? std::string() : serving.trusted_version.certificate,
+                    {}};
+    if (other_learned) {
+      other.why = "it takes the place of what learning began with once its choices cost less";
+      compared(other, "what learning began with", engine_.recent_learned());
+    }
+    all.push_back(std::move(other));
+  }
+  return all;
 }
 
 // What learning began with has been judged elsewhere: it is not made to err for the sake of learning.

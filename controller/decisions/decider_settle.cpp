@@ -8,8 +8,6 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::size_t kKeptRewards = 100;
-
 wire::Outcome told(const SettleWindow& window, const placement::Reward& reward, const placement::RawOutcome& raw) {
   wire::Outcome outcome{window.node(), reward.value, reward.end_of_episode, reward.terms,
                         std::string(window.failure())};
@@ -38,6 +36,17 @@ std::optional<double> expected_of(const LoggedDecision& made, const std::string&
 std::optional<double> DeciderFigures::mean_reward() const {
   if (rewards.empty()) return std::nullopt;
   return std::accumulate(rewards.begin(), rewards.end(), 0.0) / static_cast<double>(rewards.size());
+}
+
+void DeciderFigures::rewarded(double reward) {
+  constexpr std::size_t kKept = 100;
+  rewards.push_back(reward);
+  if (rewards.size() > kKept) rewards.pop_front();
+}
+
+std::uint64_t DeciderFigures::by(std::string_view decider) const {
+  const auto found = decided_by.find(decider);
+  return found == decided_by.end() ? 0 : found->second;
 }
 
 void Decider::record(const std::string& node, const Record& record, const RecordNews& news) {
@@ -75,10 +84,10 @@ void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
   const placement::Reward reward = placement::evaluate(engine_.options().reward, raw);
   ++figures_.outcomes;
   if (raw.failed) ++figures_.outcomes_failed[std::string(window.failure())];
-  figures_.rewards.push_back(reward.value);
-  if (figures_.rewards.size() > kKeptRewards) figures_.rewards.pop_front();
+  figures_.rewarded(reward.value);
   if (LoggedDecision* entry = log_.find(window.decision_id())) {
     entry->decision.outcome = told(window, reward, raw);
+    entry->judged_by = reward_id(engine_.options().reward);
     changed_.insert(window.decision_id());
   }
   const LoggedDecision* made = log_.find(window.decision_id());

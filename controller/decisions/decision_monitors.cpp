@@ -1,5 +1,7 @@
 #include "controller/decisions/decision_monitors.hpp"
 
+#include <algorithm>
+
 namespace wattle::controller {
 
 DecisionMonitors::DecisionMonitors(placement::DecisionEngine& engine, const Clock& clock,
@@ -54,14 +56,32 @@ bool DecisionMonitors::compare_rankings(ClusterState& state, const ServingModel:
   return verdict_changed;
 }
 
+NetworkGateState::Recent DecisionMonitors::kept(const placement::RecentBlocks& recent, bool of_learned) const {
+  if (!recent.at()) return {};
+  const std::int64_t at_ns = to_ns(clock_.wall() - (clock_.mono() - *recent.at()));
+  return {recent.blocks(), recent.mean(), static_cast<std::uint64_t>(std::max<std::int64_t>(at_ns, 0)), of_learned};
+}
+
+placement::RecentBlocks DecisionMonitors::recalled(const NetworkGateState::Recent& kept) const {
+  placement::RecentBlocks recent;
+  const Duration ago =
+      std::max(clock_.wall() - wall_from_ns(static_cast<std::int64_t>(kept.wall_ns)), Duration::zero());
+  recent.restore(kept.mean, kept.blocks, clock_.mono() - ago);
+  return recent;
+}
+
 std::vector<MonitorState> DecisionMonitors::rows(const std::string& of) const {
   const auto& compared = comparison_.off_policy().samples();
   std::vector<MonitorState> rows{
       {std::string(kDriftRow), drift_text(drift_.state(clock_.mono()))},
       {std::string(kNetworkGateRow),
-       network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.network_gate().state()})},
-      {std::string(kLearnedGateRow),
-       network_gate_text({of, comparison_.network(), {}, engine_.learned_network_gate().state()})},
+       network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.network_gate().state(),
+                          kept(engine_.recent(), engine_.recent_is_of_learned())})},
+      {std::string(kLearnedGateRow), network_gate_text({of,
+                                                        comparison_.network(),
+                                                        {},
+                                                        engine_.learned_network_gate().state(),
+                                                        kept(engine_.recent_learned(), true)})},
       {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})},
       {std::string(kPlanRow), plan_text(engine_.plan_record().state())}};
   if (const placement::ModelledSaving* saving = engine_.saving())
@@ -82,11 +102,13 @@ Result<bool> DecisionMonitors::restore(const MonitorState& row, const std::strin
   } else if (row.name == kNetworkGateRow) {
     WATTLE_TRY(const auto kept, parse_network_gate(row.text));
     if (kept.of != of || !engine_.restore_gate(kept.state, kept.why)) return false;
+    engine_.restore_recent(recalled(kept.recent), kept.recent.of_learned);
     comparison_.gate_restored(kept.network);
     return true;
   } else if (row.name == kLearnedGateRow) {
     WATTLE_TRY(const auto kept, parse_network_gate(row.text));
-    if (kept.of == of) engine_.restore_learned_gate(kept.state);
+    if (kept.of == of && engine_.restore_learned_gate(kept.state))
+      engine_.restore_recent_learned(recalled(kept.recent));
   } else if (row.name == kPlanRow) {
     WATTLE_TRY(const auto kept, parse_plan(row.text));
     engine_.restore_plan_record(kept);

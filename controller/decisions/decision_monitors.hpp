@@ -69,6 +69,8 @@ class DecisionMonitors {
 
  private:
   void tell(MonitorEvent event) const;
+  NetworkGateState::Recent kept(const placement::RecentBlocks& recent, bool of_learned) const;
+  placement::RecentBlocks recalled(const NetworkGateState::Recent& kept) const;
   void shifted(const std::optional<std::string>& evidence, MonoTime now);
 
   placement::DecisionEngine& engine_;

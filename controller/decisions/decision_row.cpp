@@ -99,7 +99,8 @@ DecisionRow decision_row(const LoggedDecision& entry) {
                      {"runner_up_terms", terms_row(entry.runner_up_terms)},
                      {"demand_cores", entry.demand_cores},
                      {"network_sha256", entry.model.sha256},
-                     {"loaded_from", entry.model.loaded_from}};
+                     {"loaded_from", entry.model.loaded_from},
+                     {"judged_by", entry.judged_by}};
   return {from.id, from.wall_ns / 1'000'000'000, wire::encode(wire::Message(std::move(decision))), rest.dump()};
 }
 
@@ -123,6 +124,7 @@ Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   take("demand_cores", entry.demand_cores, &json::is_number);
   take("network_sha256", entry.model.sha256, &json::is_string);
   take("loaded_from", entry.model.loaded_from, &json::is_string);
+  if (rest.contains("judged_by")) take("judged_by", entry.judged_by, &json::is_string);  // rows of 0.1 have none
   sane = sane && rest.contains("winner_terms") && read_terms(rest["winner_terms"], entry.winner_terms);
   sane = sane && rest.contains("runner_up_terms") && read_terms(rest["runner_up_terms"], entry.runner_up_terms);
   if (!sane || entry.candidates > kMostCounted || entry.masked > entry.candidates ||

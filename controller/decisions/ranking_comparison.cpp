@@ -95,7 +95,8 @@ bool RankingComparison::contend(placement::DecisionEngine& engine, const Made& m
       serving.trusted != nullptr && serving.network != nullptr &&
       serving.version.sha256 != serving.trusted_version.sha256 &&
       engine.compare_learned(view, made.spec, made.candidates, *serving.network, *serving.trusted);
-  return engine.compare(view, made.spec, made.candidates, *network) || learned_changed;
+  const bool learned = serving.trusted != nullptr && network != serving.trusted.get();
+  return engine.compare(view, made.spec, made.candidates, *network, learned) || learned_changed;
 }
 
 }  // namespace wattle::controller

@@ -90,6 +90,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   const bool learned = engine_.usable(network) != nullptr && engine_.policy().learns;
   decision.model_step = learned ? network->step() : 0;
   decision.propensity = 0;  // nobody was advised
+  decision.decided_by = "scheduler";
   decision.reason = "nobody asked: its scheduler chose; we would have: " + decision.reason;
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
   ++figures_.observed;

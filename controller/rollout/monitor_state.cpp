@@ -169,7 +169,11 @@ std::string network_gate_text(const NetworkGateState& kept) {
                    {"on_trial", state.on_trial},
                    {"trial_s", state.trial_s},
                    {"behind_s", state.behind_s},
-                   {"rest_s", state.rest_s}});
+                   {"rest_s", state.rest_s},
+                   {"recent_blocks", kept.recent.blocks},
+                   {"recent_mean", kept.recent.mean},
+                   {"recent_wall_ns", kept.recent.wall_ns},
+                   {"recent_of_learned", kept.recent.of_learned}});
 }
 
 Result<NetworkGateState> parse_network_gate(std::string_view text) {
@@ -184,6 +188,12 @@ Result<NetworkGateState> parse_network_gate(std::string_view text) {
   if (fields.has("on_trial") || fields.has("trial_s") || fields.has("behind_s") || fields.has("rest_s")) {
     fields.take("on_trial", state.on_trial).take("trial_s", state.trial_s).take("behind_s", state.behind_s);
     fields.take("rest_s", state.rest_s);
+  }
+  // Nor have they recent blocks.
+  if (fields.has("recent_blocks") || fields.has("recent_mean") || fields.has("recent_wall_ns") ||
+      fields.has("recent_of_learned")) {
+    fields.take("recent_blocks", kept.recent.blocks).take("recent_mean", kept.recent.mean);
+    fields.take("recent_wall_ns", kept.recent.wall_ns).take("recent_of_learned", kept.recent.of_learned);
   }
   WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
   // 0.1 told evidence below zero for what counts as zero.

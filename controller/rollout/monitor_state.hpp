@@ -53,6 +53,15 @@ Result<DriftMonitor::State> parse_drift(std::string_view text);
 struct NetworkGateState {
   std::string of, network, why;  // policy and reward that it is about; the file that the network was loaded from
   placement::SequentialTestState state;
+  // Recent blocks: how many, their mean, when the last was, and whether they are of what was learned here.
+  struct Recent {
+    std::uint64_t blocks = 0;
+    double mean = 0;
+    std::uint64_t wall_ns = 0;
+    bool of_learned = false;
+    bool operator==(const Recent&) const = default;
+  };
+  Recent recent = {};
 };
 std::string network_gate_text(const NetworkGateState& kept);
 Result<NetworkGateState> parse_network_gate(std::string_view text);

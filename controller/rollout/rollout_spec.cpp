@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "common/digest.hpp"
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "placement/policies/registry.hpp"
@@ -101,6 +102,11 @@ json reward_json(const placement::RewardConfig& reward) {
 }
 
 std::string ranking_of(const RolloutSpec& spec) { return spec.policy + " " + reward_json(spec.reward).dump(); }
+
+std::string reward_id(const placement::RewardConfig& reward) {
+  constexpr std::size_t kShown = 16;
+  return sha256_hex(reward_json(reward).dump()).substr(0, kShown);
+}
 
 std::string spec_text(const RolloutSpec& spec) {
   json reward = reward_json(spec.reward);

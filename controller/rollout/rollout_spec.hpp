@@ -53,6 +53,8 @@ ArmNow arm_at(const RolloutSpec& spec, WallTime now);
 SortedJson reward_json(const placement::RewardConfig& reward);
 // Policy and reward: what gates, comparisons and calibration are about.
 std::string ranking_of(const RolloutSpec& spec);
+// Tells rewards apart: values that were judged by one are no values of another.
+std::string reward_id(const placement::RewardConfig& reward);
 std::string spec_text(const RolloutSpec& spec);
 // Of spec_text(); block lengths are the configuration's.
 Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths);

@@ -212,8 +212,8 @@ void Trainer::draw_curves() {
   next_curves_ = clock_.mono() + Curves::kEvery;
   models::Scalars now{{"train/epsilon", config_.epsilon},
                       {"train/replay", static_cast<double>(learner_.figures().replay)},
-                      {"train/td_error", learner_.figures().td_error},
                       {"train/reward_centre", learner_.figures().centre}};
+  if (const auto error = learner_.figures().td_error) now.emplace_back("train/td_error", *error);
   for (const placement::OffPolicyEstimate& one : compared_) {
     if (!one.told()) continue;
     const std::string tag = "regret/" + std::string(one.reference);

@@ -9,7 +9,9 @@
 #include "common/parse.hpp"
 #include "common/stats/quantile.hpp"
 #include "common/version.hpp"
+#include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/contender_json.hpp"
 #include "controller/web/decision_history.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/findings.hpp"
@@ -20,6 +22,7 @@
 #include "controller/web/provision_json.hpp"
 #include "controller/web/record_json.hpp"
 #include "controller/web/saving_json.hpp"
+#include "controller/web/series.hpp"
 #include "controller/web/shims_json.hpp"
 #include "placement/features.hpp"
 
@@ -46,18 +49,21 @@ Result<std::string> status(const Sources& from) {
   const DeciderFigures& decided = from.decider.figures();
   const TrainerFigures learned = from.trainer != nullptr ? from.trainer->figures() : TrainerFigures{};
   std::uint64_t connected = 0, workloads = 0;
-  std::optional<double> power_w;
   for (const auto& [name, node] : from.state.nodes()) {
     connected += node.connected ? 1 : 0;
     workloads += node.workloads.size();
-    if (node.connected && node.power_w) power_w = power_w.value_or(0.0) + *node.power_w;
   }
+  const FleetSums sums = fleet_sums(from);
+  std::optional<double> power_w;
+  for (const auto& part : {sums.measured_w, sums.estimated_w})
+    if (part) power_w = power_w.value_or(0.0) + *part;
   const double uptime_s = seconds(now - from.started);
   const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
                                     [&](MonoTime at) { return now - at < kAskRateWindow; });
   const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
   const bool explores = from.decider.policy_info().explores;
   const Decider::Heard heard = from.decider.heard();
+  const std::vector<Contender> contenders = from.decider.contenders();
   return dump({{"version", kVersion},
                {"epoch", from.epoch},
                {"uptime_s", uptime_s},
@@ -69,18 +75,20 @@ Result<std::string> status(const Sources& from) {
                {"nodes_connected", connected},
                {"workloads", workloads},
                {"power_w", or_null(power_w)},
+               {"estimated_w", or_null(sums.estimated_w)},
                {"decisions", decided.decisions},
                {"decided_by", decided_by_json(from.decider.log())},
                {"placements", decided.placements},
                {"outcomes", decided.outcomes},
                {"pods_pending", from.state.pending()},
-               {"neutral", decided.neutral},
+               {"neutral", decided.by("neutral")},
                {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
                {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
                {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
                {"model_step", heard.network ? heard.network->step() : 0},
                {"model_from", text_or_null(heard.version.loaded_from)},
-               {"network_serves", text_or_null(from.decider.serves())},
+               {"network_serves", contenders_text(contenders)},
+               {"who_serves", contenders_json(contenders)},
                {"network_gated", text_or_null(from.decider.network_gated_why())},
                {"gradient_steps", learned.steps},
                {"gradient_steps_per_s", or_null(learned.steps_per_s)},
@@ -90,6 +98,7 @@ Result<std::string> status(const Sources& from) {
                {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
                {"samples", from.telemetry.figures().records},
                {"samples_refused", from.telemetry.figures().refused},
+               {"budgets", budgets_json(from.decider.knowledge())},
                {"asks", asks_json(from)},
                {"shims", shims_json(from)},
                {"modelled", modelled_json(from.decider.saving(), calibration_of(from))},
@@ -116,21 +125,6 @@ Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
     from.let_asks_in(i);
   }
   return text + "]}";
-}
-
-json budget_json(const placement::Budget& budget) {
-  return {{"limit", budget.limit()},
-          {"set", budget.limit_set()},
-          {"measured", or_null(budget.measured())},
-          {"under_default", or_null(budget.under_default())}};
-}
-
-// What bounds what is saved, as it is now.
-json budgets_json(const placement::ClusterModel& known) {
-  json budgets = {{"cpu_wait", budget_json(known.cpu_wait())}, {"late", budget_json(known.late())}};
-  budgets["cpu_wait"]["price_w"] = known.cpu_wait().price();
-  budgets["late"]["price"] = known.latency_price();
-  return budgets;
 }
 
 Result<std::string> explain(const Sources& from, const Arguments& arguments) {

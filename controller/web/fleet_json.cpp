@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "common/json/value.hpp"
+#include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/series.hpp"
 
@@ -87,7 +88,8 @@ std::string fleet_text(const Sources& from) {
                    {"decisions", decided.decisions},
                    {"decided_by", decided_by_json(from.decider.log())},
                    {"placements", decided.placements},
-                   {"outcomes", decided.outcomes}}}});
+                   {"outcomes", decided.outcomes},
+                   {"budgets", budgets_json(from.decider.knowledge())}}}});
 }
 
 std::string heat_text(const Sources& from, bool names) {
@@ -106,7 +108,7 @@ std::string heat_text(const Sources& from, bool names) {
     if (names) list.push_back(name);
     from.let_asks_in(++done);
   }
-  json object{{"edition", edition_of(from.state)}, {"nodes", done}, {"cells", base64(cells)}};
+  json object{{"edition", std::to_string(edition_of(from.state))}, {"nodes", done}, {"cells", base64(cells)}};
   if (names) object["names"] = std::move(list);
   return dumped({{"heat", std::move(object)}});
 }

@@ -72,6 +72,12 @@ void add_forecast(Families& families, const Decider& decider) {
 
 }  // namespace
 
+namespace {
+std::optional<double> mean_of(const placement::RecentBlocks& recent) {
+  return recent.blocks() > 0 ? std::optional(recent.mean()) : std::nullopt;
+}
+}  // namespace
+
 void add_gates(Families& families, const Decider& decider) {
   const placement::SequentialTest& gate = decider.network_gate();
   families.gauge("wattle_controller_network_gated",
@@ -80,7 +86,8 @@ void add_gates(Families& families, const Decider& decider) {
   families.counter("wattle_controller_network_gate_blocks_total", "Blocks in which network and planner were compared.",
                    gate.blocks());
   families.gauge("wattle_controller_network_gate_difference_ratio",
-                 "Predicted joules of the network's choices beyond the planner's, of late.", gate.mean());
+                 "Predicted joules of the network's choices beyond the planner's: mean of the newest 50 blocks.",
+                 mean_of(decider.recent()));
   families.gauge("wattle_controller_network_gate_evidence",
                  "Log of the odds that the network is behind; while it is gated: that it is ahead.", gate.evidence());
   const placement::SequentialTest& learned = decider.learned_network_gate();
@@ -91,8 +98,8 @@ void add_gates(Families& families, const Decider& decider) {
   families.counter("wattle_controller_learned_gate_blocks_total", "Blocks in which the two were compared.",
                    learned.blocks());
   families.gauge("wattle_controller_learned_gate_difference_ratio",
-                 "Predicted joules of what was learned beyond those of what learning began with, of late.",
-                 learned.mean());
+                 "Predicted joules of what was learned beyond what learning began with: mean of the newest 50 blocks.",
+                 mean_of(decider.recent_learned()));
   const placement::PlanRecord& plan = decider.plan_record();
   families.gauge("wattle_controller_plan_trust_ratio",
                  "1: the plan of pods to come decides; 0: each pod's own cost, as plan or forecast have not earned it.",

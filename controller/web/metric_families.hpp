@@ -4,11 +4,16 @@
 
 #include <prometheus/metric_family.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "common/stats/bucket_counts.hpp"
 
 namespace wattle::controller {
 
@@ -35,6 +40,21 @@ class Families {
     metric.label = std::move(labels);
     (family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     family.metric.push_back(std::move(metric));
+  }
+  // 1 for the state that it is in, 0 for each of the others.
+  template <class States>
+  void state(const char* name, const char* help, const char* label, const States& states, std::string_view in) {
+    prometheus::MetricFamily& each = family(name, help, prometheus::MetricType::Gauge);
+    for (const auto& one : states) add(each, {{label, std::string(one)}}, one == in ? 1.0 : 0.0);
+  }
+  template <std::size_t N>
+  void histogram(const char* name, const char* help, const stats::BucketCounts<N>& counts) {
+    prometheus::ClientMetric metric;
+    for (std::size_t i = 0; i < N; ++i) metric.histogram.bucket.push_back({counts.up_to(i), counts.bounds()[i]});
+    metric.histogram.bucket.push_back({counts.count(), std::numeric_limits<double>::infinity()});
+    metric.histogram.sample_count = counts.count();
+    metric.histogram.sample_sum = counts.sum();
+    family(name, help, prometheus::MetricType::Histogram).metric.push_back(std::move(metric));
   }
   // In Prometheus' text format.
   std::string text() const;

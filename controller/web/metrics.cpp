@@ -1,15 +1,17 @@
 #include "controller/web/metrics.hpp"
 
+#include <array>
 #include <utility>
 #include <vector>
 
-#include "common/stats/quantile.hpp"
 #include "controller/web/findings.hpp"
 #include "controller/web/gate_metrics.hpp"
 #include "controller/web/margins_json.hpp"
 #include "controller/web/metric_families.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_metrics.hpp"
+#include "controller/web/series.hpp"
+#include "placement/policies/registry.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -25,11 +27,7 @@ void per_node(Families& families, const Sources& from, const char* name, const c
   for (const auto& [node_name, node] : from.state.nodes()) {
     const std::optional<double> found = value(node_name, node);
     if (!found) continue;
-    std::vector<ClientMetric::Label> labels{{"node", node_name}};
-    if (std::string_view(name).find("power") != std::string_view::npos ||
-        std::string_view(name).find("energy") != std::string_view::npos)
-      labels.push_back({"source", std::string(to_string(node.values.energy_source))});
-    Families::add(family, std::move(labels), *found);
+    Families::add(family, {{"node", node_name}}, *found);
     from.let_asks_in(family.metric.size());
   }
 }
@@ -160,11 +158,11 @@ void add_decisions(Families& families, const Sources& from) {
   const DeciderFigures& figures = from.decider.figures();
   families.counter("wattle_controller_asks_total", "Asks answered.", figures.asks);
   families.counter("wattle_controller_asks_repeated_total", "Asks answered as a moment before.", figures.repeated);
-  families.counter("wattle_controller_decisions_total", "Decisions made.", figures.decisions);
-  families.counter("wattle_controller_decisions_neutral_total", "Asks and decisions that advise nobody.",
-                   figures.neutral);
-  families.counter("wattle_controller_decisions_deferred_total", "Decisions that a pod had better wait.",
-                   figures.deferred);
+  MetricFamily& decisions = families.family("wattle_controller_decisions_total",
+                                            "Decisions made for asks, by what decided.", MetricType::Counter);
+  for (const std::string_view by : placement::kDeciders)
+    if (by != "scheduler")  // decides where no shim asks: wattle_controller_placements_observed_total
+      Families::add(decisions, {{"decided_by", std::string(by)}}, static_cast<double>(figures.by(by)));
   families.counter("wattle_controller_placements_total", "Pods seen on a node.", figures.placements);
   families.counter("wattle_controller_placements_unasked_total", "Of which nobody had asked.",
                    figures.placements_unasked);
@@ -191,12 +189,7 @@ void add_decisions(Families& families, const Sources& from) {
                  static_cast<double>(from.state.pending()));
   families.counter("wattle_controller_in_flight_expired_total", "Advised pods that were never seen.",
                    from.state.in_flight_expired());
-  for (const double share : {0.5, 0.99}) {
-    const auto us = stats::quantile({figures.decide_us.begin(), figures.decide_us.end()}, share);
-    if (us)
-      families.gauge(share < 0.9 ? "wattle_controller_decide_p50_seconds" : "wattle_controller_decide_p99_seconds",
-                     "Time to decide, over the last 1024 decisions.", *us * 1e-6);
-  }
+  families.histogram("wattle_controller_decide_seconds", "Time to decide.", figures.decide_s);
   if (!figures.rewards.empty())
     families.gauge("wattle_controller_last_reward", "Reward of the last outcome.", figures.rewards.back());
   families.gauge("wattle_controller_mean_reward", "Mean reward of the last hundred outcomes.", figures.mean_reward());
@@ -261,19 +254,24 @@ void add_certificates(Families& families, const Sources& from) {
     if (end) Families::add(ends, {{"whose", whose}}, static_cast<double>(to_ns(*end)) / 1e9);
 }
 
+// Absent: the budget is not in force.
+std::optional<double> limit_of(const placement::Budget& budget) {
+  return budget.in_force() ? std::optional(budget.limit()) : std::nullopt;
+}
+
 void add_modes(Families& families, const Sources& from) {
   families.gauge("wattle_controller_acting", "1: scores are given; 0: answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
   const placement::Budget& cpu_wait = from.decider.knowledge().cpu_wait();
   families.gauge("wattle_controller_cpu_wait_limit_ratio", "Share of their time that pods may wait for CPU.",
-                 cpu_wait.limit());
+                 limit_of(cpu_wait));
   families.gauge("wattle_controller_cpu_wait_ratio", "What they waited of late, while scores were given.",
                  cpu_wait.measured());
   families.gauge("wattle_controller_cpu_wait_price_watts", "What a core that is waited for is worth.",
                  cpu_wait.price());
   const placement::ClusterModel& known = from.decider.knowledge();
   families.gauge("wattle_controller_late_limit_ratio",
-                 "Share of their time that pods may be beyond a soft latency limit.", known.late().limit());
+                 "Share of their time that pods may be beyond a soft latency limit.", limit_of(known.late()));
   families.gauge("wattle_controller_late_ratio", "What they were beyond it of late, while scores were given.",
                  known.late().measured());
   families.gauge("wattle_controller_late_price", "Times that the latency term counts.", known.latency_price());
@@ -292,6 +290,23 @@ void add_modes(Families& families, const Sources& from) {
   families.gauge("wattle_controller_regression_ready", "1: enough control placements are known to judge by.",
                  from.rollout->regression().ready() ? 1.0 : 0.0);
   add_saving(families, from.rollout->effect(), from.decider.saving(), from.rollout->calibration());
+}
+
+// What is in force.
+void add_states(Families& families, const Sources& from) {
+  families.state(
+      "wattle_controller_mode", "1 for the mode in force, else 0.", "mode",
+      std::array{to_string(Mode::off), to_string(Mode::shadow), to_string(Mode::canary), to_string(Mode::live)},
+      to_string(from.decider.spec().mode.mode));
+  std::vector<std::string_view> policies;
+  for (const placement::PolicyInfo& each : placement::policies()) policies.push_back(each.name);
+  families.state("wattle_controller_policy", "1 for the policy in force, else 0.", "policy", policies,
+                 from.decider.policy());
+  std::vector<std::string_view> presets;
+  for (int i = 0; i <= static_cast<int>(placement::Preset::expression); ++i)
+    presets.push_back(placement::to_string(static_cast<placement::Preset>(i)));
+  families.state("wattle_controller_reward", "1 for the reward preset in force, else 0.", "preset", presets,
+                 placement::to_string(from.decider.options().reward.preset));
 }
 
 void add_learning(Families& families, const Sources& from) {
@@ -315,36 +330,46 @@ void add_learning(Families& families, const Sources& from) {
                    figures.failed_checkpoints);
 }
 
+constexpr std::array kSources{EnergySource::none, EnergySource::rapl,  EnergySource::perf,
+                              EnergySource::pcm,  EnergySource::hwmon, EnergySource::estimated};
+
 void add_nodes(Families& families, const Sources& from) {
   using Found = std::optional<double>;
-  per_node(families, from, "wattle_node_up", "1: the node's agent is connected.", MetricType::Gauge,
+  per_node(families, from, "wattle_controller_node_up", "1: the node's agent is connected.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return node.connected ? 1.0 : 0.0; });
-  per_node(families, from, "wattle_node_telemetry_age_seconds", "Since the last sample.", MetricType::Gauge,
+  per_node(families, from, "wattle_controller_node_telemetry_age_seconds", "Since the last sample.", MetricType::Gauge,
            [&](const std::string&, const Node& node) -> Found {
              if (!node.sampled_at) return std::nullopt;
              return seconds(from.clock.mono() - *node.sampled_at);
            });
-  per_node(families, from, "wattle_node_catching_up",
+  per_node(families, from, "wattle_controller_node_catching_up",
            "1: older records wait with the node's agent; what is shown is ahead of what is stored.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return node.ahead.empty() ? 0.0 : 1.0; });
-  per_node(families, from, "wattle_node_power_watts", "Mean over the last interval.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return node.power_w; });
-  per_node(families, from, "wattle_node_energy_joules_total", "Since the controller first saw the node.",
+  per_node(families, from, "wattle_controller_node_power_watts", "Mean over the last interval.", MetricType::Gauge,
+           [&](const std::string& name, const Node& node) { return glance(from, name, node).power_w; });
+  MetricFamily& sources =
+      families.family("wattle_controller_node_energy_source",
+                      "1 for the source of the node's watts and joules, else 0.", MetricType::Gauge);
+  for (const auto& [name, node] : from.state.nodes())
+    for (const EnergySource source : kSources)
+      Families::add(sources, {{"node", name}, {"source", std::string(to_string(source))}},
+                    source == node.values.energy_source ? 1.0 : 0.0);
+  per_node(families, from, "wattle_controller_node_energy_joules_total", "Since the controller first saw the node.",
            MetricType::Counter, [](const std::string&, const Node& node) -> Found { return node.energy_j; });
-  per_node(families, from, "wattle_node_cpu_used_cores", "Mean over the last interval.", MetricType::Gauge,
+  per_node(families, from, "wattle_controller_node_cpu_used_cores", "Mean over the last interval.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return node.values.cpu_used_cores; });
-  per_node(families, from, "wattle_node_pods", "Pods on the node.", MetricType::Gauge,
+  per_node(families, from, "wattle_controller_node_pods", "Pods on the node.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.pods.size()); });
-  per_node(families, from, "wattle_node_in_flight_pods", "Pods advised to the node and not seen yet.",
+  per_node(families, from, "wattle_controller_node_in_flight_pods", "Pods advised to the node and not seen yet.",
            MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); });
-  per_node(families, from, "wattle_node_starts",
+  per_node(families, from, "wattle_controller_node_starts",
            "Pods in flight to the node, or bound within the window of its start cap.", MetricType::Gauge,
            [&](const std::string&, const Node& node) -> Found {
              return static_cast<double>(from.state.view_of(node).starts);
            });
-  per_node(families, from, "wattle_node_start_cap", "Starts at which the node takes no further pod.", MetricType::Gauge,
-           [&](const std::string&, const Node& node) -> Found {
+  per_node(families, from, "wattle_controller_node_start_cap", "Starts at which the node takes no further pod.",
+           MetricType::Gauge, [&](const std::string&, const Node& node) -> Found {
              const double cores = from.state.view_of(node).allocatable.cpu_cores;
              return static_cast<double>(from.decider.options().mask.start_cap.of(cores));
            });
@@ -354,12 +379,7 @@ void add_nodes(Families& families, const Sources& from) {
 
 std::string metrics_text(const Sources& from) {
   Families families;
-  MetricFamily& info = families.family("wattle_controller_info", "Mode and policy.", MetricType::Gauge);
-  Families::add(info,
-                {{"mode", from.decider.spec().mode.text()},
-                 {"policy", from.decider.policy()},
-                 {"reward", std::string(placement::to_string(from.decider.options().reward.preset))}},
-                1);
+  add_states(families, from);
   add_telemetry(families, from);
   add_roles(families, from);
   add_store(families, from);

@@ -38,17 +38,17 @@ std::string models_text(const ModelList& list, std::span<const placement::OffPol
   for (const models::ListedCheckpoint& each : list.checkpoints) {
     const bool read = !each.sha256.empty();
     const auto known = [&](json value) { return read ? std::move(value) : json(nullptr); };
-    models.push_back(
-        {{"name", each.name},
-         {"named", each.named},
-         {"step", known(each.manifest.step)},
-         {"saved_wall_ns", known(to_ns(each.manifest.wall))},
-         {"schema", known(each.manifest.schema)},
-         {"sha256", text(each.sha256)},
-         {"network_sha256", text(each.manifest.network)},
-         {"bytes", known(each.bytes)},
-         {"active", read && !list.serving_network.empty() && each.manifest.network == list.serving_network},
-         {"fault", text(each.fault)}});
+    models.push_back({{"name", each.name},
+                      {"named", each.named},
+                      {"step", known(each.manifest.step)},
+                      {"saved_wall_ns", known(to_ns(each.manifest.wall))},
+                      {"schema", known(each.manifest.schema)},
+                      {"sha256", text(each.sha256)},
+                      {"network_sha256", text(each.manifest.network)},
+                      {"bytes", known(each.bytes)},
+                      {"active", read && each.fault.empty() && !list.serving_network.empty() &&
+                                     each.manifest.network == list.serving_network},
+                      {"fault", text(each.fault)}});
   }
   json references = json::array();
   for (const placement::OffPolicyEstimate& one : compared) references.push_back(compared_json(one));

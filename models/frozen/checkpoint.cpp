@@ -96,6 +96,18 @@ Status check_schema(const Manifest& manifest, const std::string& schema, const s
               "train again, or run the version that wrote it");
 }
 
+// Changes when the weights or the manifest of a stem do.
+std::string version_of(const std::string& stem_path) {
+  std::string version;
+  for (const char* end : {kWeightsEnd, kManifestEnd}) {
+    std::error_code error;
+    version += std::to_string(std::filesystem::file_size(stem_path + end, error)) + " ";
+    const auto changed = std::filesystem::last_write_time(stem_path + end, error);
+    version += std::to_string(changed.time_since_epoch().count()) + " ";
+  }
+  return version;
+}
+
 Result<LoadedCheckpoint> load(const Dir& dir, const std::string& stem, const std::string& schema) {
   const std::string manifest_name = stem + kManifestEnd;
   const std::string weights_name = stem + kWeightsEnd;
@@ -148,6 +160,7 @@ Result<std::string> CheckpointDir::write(const std::string& stem, const Weights&
   if (!manifest.certificate.empty()) json["certificate"] = manifest.certificate;
   WATTLE_CHECK(write_file_atomically(weights_path, bytes, 0600));
   WATTLE_CHECK(write_file_atomically(path_ + "/" + stem + kManifestEnd, text_of(json), 0600));
+  examined_[stem] = {version_of(path_ + "/" + stem) + manifest.schema, {}};
   return weights_path;
 }
 
@@ -184,29 +197,35 @@ Result<LoadedCheckpoint> CheckpointDir::load(const std::string& name, const std:
 Result<std::vector<ListedCheckpoint>> CheckpointDir::list(const std::string& schema) const {
   WATTLE_TRY(const Dir dir, Dir::open_(path_));
   WATTLE_TRY(const std::vector<DirEntry> entries, dir.list());
+  std::set<std::string> stems;  // sorted, as the directory's entries are; numbers all have as many digits
+  for (const DirEntry& entry : entries)
+    for (const std::string_view end : {kManifestEnd, kWeightsEnd})
+      if (!entry.is_dir && entry.name.ends_with(end))
+        stems.insert(entry.name.substr(0, entry.name.size() - end.size()));
+  std::erase_if(stems, [](const std::string& stem) { return !number_of(stem + kManifestEnd) && !is_name(stem); });
+  std::erase_if(examined_, [&](const auto& each) { return !stems.contains(each.first); });
   std::vector<ListedCheckpoint> found;
-  for (const DirEntry& entry : entries) {
-    if (!entry.name.ends_with(kManifestEnd) || entry.is_dir) continue;
-    const std::string stem = entry.name.substr(0, entry.name.size() - std::string_view(kManifestEnd).size());
-    const auto number = number_of(entry.name);
-    if (!number && !is_name(stem)) continue;
+  for (const std::string& stem : stems) {
+    const auto number = number_of(stem + kManifestEnd);
     ListedCheckpoint one;
     one.name = number ? std::to_string(*number) : stem;
     one.named = !number;
-    auto text = dir.read_file(entry.name);
-    auto vouched = text ? parse_manifest(*text, dir.path() + "/" + entry.name) : Result<Vouched>(forward_error(text));
+    const std::string manifest = stem + kManifestEnd;
+    auto text = dir.read_file(manifest);
+    auto vouched = text ? parse_manifest(*text, dir.path() + "/" + manifest) : Result<Vouched>(forward_error(text));
     if (vouched) {
       one.sha256 = vouched->sha256;
       one.bytes = vouched->bytes;
-      if (const auto right = check_schema(vouched->manifest, schema, dir.path() + "/" + entry.name); !right)
-        one.fault = right.error().message();
       one.manifest = std::move(vouched->manifest);
-    } else {
-      one.fault = vouched.error().message();
     }
+    Examined& examined = examined_[stem];
+    if (std::string version = version_of(path_ + "/" + stem) + schema; version != examined.version) {
+      const auto loaded = models::load(dir, stem, schema);
+      examined = {std::move(version), loaded ? std::string() : loaded.error().message()};
+    }
+    one.fault = examined.fault;
     found.push_back(std::move(one));
   }
-  // The entries are sorted by name, and all numbers have the same number of digits.
   std::stable_partition(found.begin(), found.end(), [](const ListedCheckpoint& each) { return !each.named; });
   const auto names = std::find_if(found.begin(), found.end(), [](const ListedCheckpoint& each) { return each.named; });
   std::reverse(found.begin(), names);

@@ -32,14 +32,14 @@ struct Manifest {
   std::string certificate;  // evidence for it before it has served (models/frozen/pretrained); may be empty
 };
 
-// A checkpoint according to its manifest, without reading the weights.
+// What a manifest says, and whether it can be loaded.
 struct ListedCheckpoint {
   std::string name;  // number or name
   bool named = false;
   Manifest manifest;
   std::string sha256;  // expected digest of the weights
   std::uint64_t bytes = 0;
-  std::string fault;  // why it cannot be loaded; empty: the manifest is valid
+  std::string fault;  // why load() and load_newest() refuse it; empty: they do not
 };
 
 struct LoadedCheckpoint {
@@ -62,7 +62,8 @@ class CheckpointDir {
   Result<std::string> save_as(const std::string& name, const Weights& tensors, const Manifest& manifest) const;
   // Loads by number or name.
   Result<LoadedCheckpoint> load(const std::string& name, const std::string& schema) const;
-  // Lists numbered checkpoints first, newest first; then named ones by name.
+  // Numbered ones first, newest first; then named ones by name. All that load_newest() looks at, damaged or not: each is read whole,
+  // and again only where its files changed since the last call.
   Result<std::vector<ListedCheckpoint>> list(const std::string& schema) const;
   const std::string& path() const { return path_; }
 
@@ -73,6 +74,11 @@ class CheckpointDir {
   Status prune(std::uint64_t newest) const;
   std::string path_;
   std::size_t keep_;
+  // By stem: the size and time of the two files, and the fault that was found then.
+  struct Examined {
+    std::string version, fault;
+  };
+  mutable std::map<std::string, Examined> examined_;
 };
 
 }  // namespace wattle::models

@@ -22,6 +22,8 @@ std::optional<double> number(const json& object, const char* key) {
 }
 
 std::uint64_t count(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found != object.end() && found->is_number_unsigned()) return found->get<std::uint64_t>();
   const double value = number(object, key).value_or(0);
   return value > 0 && value < 1e18 ? static_cast<std::uint64_t>(value) : 0;
 }

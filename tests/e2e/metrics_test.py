@@ -1,19 +1,70 @@
 #!/usr/bin/env python3
-"""Every /metrics page of the house passes `promtool check metrics`: agent, controller and shim, after a decision was asked for."""
+"""Every /metrics page of the house passes `promtool check metrics`: agent, controller and shim, after a decision was asked for.
+
+Each name has one owner but process_*, every program exports its build and its process, quantiles are histograms, and a state is one series
+for each value of which one is 1.
+"""
+import re
 import shutil
 import subprocess
 import sys
+import time
 
 from house import SKIPPED, House, binaries_from, extender_args, fetch, wait_until
-from patience import SOON_S
+from patience import AGES_S, SOON_S
 
 failures = 0
+# Families whose series are the values of one state: the label that has them, and those that tell states of several things apart.
+STATES = {"wattle_controller_mode": ("mode", ()), "wattle_controller_policy": ("policy", ()), "wattle_controller_reward": ("preset", ()),
+          "wattle_controller_node_energy_source": ("source", ("node",)), "wattle_agent_energy_source": ("source", ()), "wattle_shim_breaker_state": ("state", ())}
+PROCESS = {"process_cpu_seconds_total", "process_start_time_seconds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_open_fds",
+           "process_max_fds", "process_threads"}
 
 
 def check(claim, truth, detail=""):
     global failures
     print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
     failures += 0 if truth else 1
+
+
+def families(page):
+    """name -> (type, [(labels, value)]), as the text format has them."""
+    found = {}
+    for line in page.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            found[name] = (kind, [])
+        elif line and not line.startswith("#"):
+            name, labels, value = re.fullmatch(r'(\w+)(?:\{(.*)\})? (\S+)(?: \d+)?', line).groups()
+            family = name if name in found else re.sub(r"_(bucket|sum|count)$", "", name)
+            found[family][1].append((dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or "")), float(value)))
+    return found
+
+
+def check_names(pages):
+    owners = {}
+    for program, found in pages.items():
+        for name in found:
+            owners.setdefault(name, []).append(program)
+    shared = {name: programs for name, programs in owners.items() if len(programs) > 1 and not name.startswith("process_")}
+    check("each name is of one program", not shared, str(shared))
+    for program, found in pages.items():
+        check(f"the {program} exports its build", [value for _, value in found.get(f"wattle_{program}_build_info", ("", []))[1]] == [1.0], str(sorted(found)[:5]))
+        check(f"the {program} exports its process", PROCESS <= found.keys(), str(PROCESS - found.keys()))
+        values = {name: found[name][1][0][1] for name in PROCESS & found.keys()}
+        check(f"the {program}'s process has numbers", all(values[name] > 0 for name in values.keys() - {"process_cpu_seconds_total"}), str(values))
+        check(f"the {program} started before now and after this test's house was built", abs(time.time() - values["process_start_time_seconds"]) < AGES_S, str(values))
+        quantiles = [name for name, (kind, _) in found.items() if kind == "gauge" and re.search(r"_p\d+_", name)]
+        check(f"the {program} has no gauge of a quantile", not quantiles, str(quantiles))
+        changing = [name for name, (kind, series) in found.items() if name.endswith("_info") and not name.endswith("_build_info")]
+        check(f"the {program} has no state in labels that change", not changing, str(changing))
+    for name, (label, of) in STATES.items():
+        series = next(found[name][1] for found in pages.values() if name in found)
+        groups = {}
+        for labels, value in series:
+            groups.setdefault(tuple(labels[each] for each in of), []).append(value)
+        check(f"{name} has one {label} that is 1, the others 0", groups and all(sorted(values) == [0.0] * (len(values) - 1) + [1.0] for values in groups.values()), str(series))
+        check(f"{name} has more than one {label}", all(len(values) > 1 for values in groups.values()), str(series))
 
 
 def main():
@@ -29,6 +80,7 @@ def main():
         wait_until("this machine is a node", house.connected)
         asked = fetch(f"{house.shim()}/prioritize", extender_args("11111111-1111-1111-1111-111111111111", [house.node, "unknown"]))
         check("the shim answers", asked[0] == 200, str(asked))
+        pages = {}
         for name, url in (("agent", f"http://127.0.0.1:{house.agent_http}"), ("controller", house.api()), ("shim", house.shim())):
             status, page = fetch(f"{url}/metrics")
             done = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, timeout=SOON_S, check=False)
@@ -36,6 +88,8 @@ def main():
             # Beside mistakes (exit 1), promtool tells style on stderr and exits 3.
             check(f"promtool finds nothing in /metrics of the {name}", done.returncode == 0 and not done.stderr.strip(),
                   f"exit {done.returncode}: {done.stderr or done.stdout}")
+            pages[name] = families(page)
+        check_names(pages)
     return 1 if failures else 0
 
 

@@ -33,14 +33,14 @@ WELL = [
     ("wattle_controller_records_total", "0+60x40"), ('wattle_controller_shims{state="connected"}', "1x40"),
     ('wattle_controller_pods_bound_total{asked="yes"}', "0+10x40"), ('wattle_controller_pods_bound_total{asked="no"}', "0+1x40"),
     ('wattle_shim_breaker_state{state="closed"}', "1x40"), ('wattle_shim_refused_total{reason="path"}', "0x40"),
-    ('wattle_node_telemetry_age_seconds{node="n"}', "1x40"), ("wattle_controller_store_ok", "1x40"),
+    ('wattle_controller_node_telemetry_age_seconds{node="n"}', "1x40"), ("wattle_controller_store_ok", "1x40"),
     ("wattle_agent_dropped_records_total", "3x40"), ("wattle_controller_allow_list_ok", "1x40"), ("wattle_controller_rollbacks_total", "1x40"),
     ('wattle_controller_certificate_end_timestamp_seconds{whose="f"}', f"{90 * DAY}x40"),
 ]
 BOUND = "wattle_controller_pods_bound_total{asked=%s}"
 CLOSED = 'wattle_shim_breaker_state{state="closed"}'
 PATHS = 'wattle_shim_refused_total{reason="path"}'
-AGE = 'wattle_node_telemetry_age_seconds{node="n"}'
+AGE = 'wattle_controller_node_telemetry_age_seconds{node="n"}'
 ENDS = 'wattle_controller_certificate_end_timestamp_seconds{whose="f"}'
 CONNECTED = 'wattle_controller_shims{state="connected"}'
 # Of each alert: what Prometheus is shown, one value a minute, and whether it then sounds at that minute, with which labels. Each has both.

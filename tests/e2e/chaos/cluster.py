@@ -156,11 +156,11 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
 
     def ages(self):
         """Seconds, by node; of those only whose records are with the controller up to what it shows."""
-        found = {"wattle_node_telemetry_age_seconds": {}, "wattle_node_catching_up": {}}
+        found = {"wattle_controller_node_telemetry_age_seconds": {}, "wattle_controller_node_catching_up": {}}
         for name, value in self.metrics().items():
             if name.split("{")[0] in found:
                 found[name.split("{")[0]][name.split('node="')[1].split('"')[0]] = value
-        return {node: age for node, age in found["wattle_node_telemetry_age_seconds"].items() if found["wattle_node_catching_up"][node] == 0}
+        return {node: age for node, age in found["wattle_controller_node_telemetry_age_seconds"].items() if found["wattle_controller_node_catching_up"][node] == 0}
 
     def wait_ingesting(self, agents=AGENTS, seconds=SOON_S):
         """Until a sample of every agent that was measured after this call is with the controller, and all before it; gives back how

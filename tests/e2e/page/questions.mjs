@@ -39,7 +39,7 @@ await question('which node draws most and why', async (click) => {
 await question('what did namespace X cost last week', async (click) => {
   await click(view('Cost'));
   await says(/Since .* all nodes drew .*J/);
-  await page.waitForFunction(() => [...document.querySelectorAll('main tbody tr')].some((row) => row.cells[0].textContent === 'default' && /\d+ k?J|kWh/.test(row.textContent)));
+  await page.waitForFunction(() => [...document.querySelectorAll('main tbody tr')].some((row) => row.cells[0].textContent === 'default' && /\d+ [kMG]?J/.test(row.textContent)));
 });
 await question('why is this pod there', async (click) => {
   await click(view('Pods'));

@@ -10,6 +10,14 @@ await page.goto(`${url}/`);
 await enter(page);
 await world('drive');
 await reads('fleet: what is drawn, by meters and by estimates', page, /Measured [\d.,]+ W \d+ nodes tell what a meter says Estimated .* W \d+ nodes, from their use/);
+await reads('fleet: what pods wait and the budget of it', page, /Waiting for CPU (–|[\d.]+%) of pods' time; the budget is 1\.0%/);
+await reads('fleet: a budget that is not in force has no limit', page, /Beyond soft latency (–|[\d.]+%) of pods' time; no budget is in force/);
+const exact = await page.evaluate(async () => {
+  const [{ parsed }, { count }] = await Promise.all([import('/page/api.js'), import('/page/dom.js')]);
+  const read = parsed('{"epoch":1732166400000000001,"decision_id":9007199254740993,"id":17,"wall_ns":1732166400000000000,"text":"\\"id\\":9007199254740993"}');
+  return [count(read.epoch), read.decision_id, read.id, typeof read.wall_ns, read.text];
+});
+check('an id of 64 bits is shown to its last digit', JSON.stringify(exact) === JSON.stringify(['1732166400000000001', '9007199254740993', 17, 'number', '"id":9007199254740993']), JSON.stringify(exact));
 await reads('who came with a token can sign out', page, 'Sign out', '.tools');
 
 // Saving, before a figure
@@ -26,7 +34,7 @@ await press('Span', '24 h');
 await press('Span', '1 h');
 await page.focus('canvas.heat');
 await page.keyboard.press('ArrowRight');
-await reads('the map tells of a node', page, /: [\d.]+ W.*, use \d+%, pressure .*, latency /, '.legend');
+await reads('the map tells of a node', page, /: [\d.]+ W.*, use [\d.]+%, pressure .*, latency /, '.legend');
 await page.fill('input.filter', 'no such node');
 await reads('no node is like that', page, 'None is like that.', '.grid');
 await page.fill('input.filter', '');
@@ -141,6 +149,7 @@ await reads('cost again', page, /Rows .*namespace Measured Estimated Share/);
 
 // Learning
 await open(page, 'learning');
+await reads('learning: each contender with its own reason', page, /Who serves, and why (The network .* serves|The plan serves)[^.]*\..*does not serve/);
 await reads('learning: who serves, what was learned, gates', page, /Serves .*Gradient steps [\d,]+ .*Gates .*To canary:10% .*(open|closed).*Regression monitor/);
 
 // Silent since a while

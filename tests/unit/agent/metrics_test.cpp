@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "common/parse.hpp"
 #include "micro_of.hpp"
@@ -102,6 +103,7 @@ const std::vector<ProbeCounts>& probe_counts() {
     counts.target = "default";
     counts.by_end[0] = 3;
     counts.by_end[2] = 1;
+    for (const double seconds : {0.0002, 0.003, 0.7}) counts.round_trips.add(seconds);
     return std::vector{counts};
   }();
   return kCounts;
@@ -155,7 +157,7 @@ TEST_CASE("docs/reference/metrics.md lists the families of a full page, and only
   link.configured = link.spool = true;
   metrics.observe(link);
   ProvisioningValues provisioning{.configured = true, .connected = true, .latency_sources = 2, .latency_known = 1};
-  provisioning.answers.push_back({"web.service", 7, 1, 0, 0.02, 0.2});
+  provisioning.answers.push_back({.workload = "web.service", .count = 7, .over = 1});
   provisioning.freed_w = 12;
   metrics.observe(provisioning);
   std::map<std::string, std::string> on_page, in_docs;
@@ -216,6 +218,46 @@ TEST_CASE("the page sums differences up, in base units, and escapes names") {
        })
     CHECK_MESSAGE(page.find(line) != std::string::npos, line);
   CHECK(conserved(series_of(page)));
+}
+
+TEST_CASE(
+    "round trips and answers are histograms, and the source of energy is one series for each, 1 for the one in force") {
+  Metrics metrics = full_metrics();
+  metrics.observe(full_sample(), 0);
+  ProvisioningValues provisioning{.configured = true, .connected = true};
+  AnswerValues answers{.workload = "web.service", .count = 10, .over = 1};
+  for (std::size_t i = 40; i < 50; ++i) answers.all.buckets[i] = 1;
+  provisioning.answers.push_back(answers);
+  metrics.observe(provisioning);
+  const auto series = series_of(metrics.page(probe_counts()));
+  const std::string trips = "wattle_probe_round_trip_seconds", target = "target=\"default\",kind=\"icmp\"";
+  CHECK(series.at(trips + "_bucket{" + target + ",le=\"0.0001\"}") == "0");
+  CHECK(series.at(trips + "_bucket{" + target + ",le=\"0.00025\"}") == "1");
+  CHECK(series.at(trips + "_bucket{" + target + ",le=\"0.005\"}") == "2");
+  CHECK(series.at(trips + "_bucket{" + target + ",le=\"1\"}") == "3");
+  CHECK(series.at(trips + "_bucket{" + target + ",le=\"+Inf\"}") == "3");
+  CHECK(series.at(trips + "_count{" + target + "}") == "3");
+  CHECK(std::stod(series.at(trips + "_sum{" + target + "}")) == doctest::Approx(0.7032));
+
+  const std::string took = "wattle_agent_answer_seconds";
+  std::map<double, std::uint64_t> buckets;
+  for (const auto& [name, number] : series)
+    if (const auto le = name.find("le=\""); name.starts_with(took + "_bucket") && name.find("+Inf") == name.npos)
+      buckets[std::stod(name.substr(le + 4))] = std::stoull(number);
+  REQUIRE(buckets.size() > 30);
+  std::uint64_t before = 0;
+  for (const auto& [bound, up_to] : buckets) CHECK(up_to >= std::exchange(before, up_to));
+  CHECK(buckets.rbegin()->second == 10);
+  CHECK(series.at(took + "_bucket{workload=\"web.service\",le=\"+Inf\"}") == "10");
+  CHECK(series.at(took + "_count{workload=\"web.service\"}") == "10");
+  CHECK(std::stod(series.at(took + "_sum{workload=\"web.service\"}")) == doctest::Approx(answer_sum_s(answers.all)));
+
+  int in_force = 0;
+  for (const auto& [name, number] : series)
+    if (name.starts_with("wattle_agent_energy_source{")) in_force += std::stoi(number);
+  CHECK(in_force == 1);
+  CHECK(series.at("wattle_agent_energy_source{source=\"rapl\"}") == "1");
+  CHECK(series.at("wattle_agent_energy_source{source=\"estimated\"}") == "0");
 }
 
 TEST_CASE("what is absent is not on the page: neither as 0 nor as an empty family") {

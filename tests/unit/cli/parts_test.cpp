@@ -15,11 +15,38 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 TEST_CASE("a budget says whose its limit is, what is measured, and its price") {
   const Json waiting = {
       {"limit", 0.012}, {"set", false}, {"measured", 0.008}, {"under_default", 0.007}, {"price_w", 14.2}};
-  CHECK(waiting_text(View(waiting)) ==
+  CHECK(waiting_cell(View(waiting)).text ==
         "at most 1.2% of pods' time, by what the default scheduler had; measured 0.8%, default scheduler 0.7%, price "
         "14.2 W a core");
   const Json late = {{"limit", 0.02}, {"set", true}, {"measured", 0.013}, {"under_default", nullptr}, {"price", 1.0}};
-  CHECK(late_text(View(late)) == "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times");
+  CHECK(late_cell(View(late)).text ==
+        "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times");
+}
+
+TEST_CASE("a budget that is not in force has no limit, and one that is exceeded says by how much and is marked") {
+  const Json none = {{"limit", nullptr},         {"in_force", false},     {"set", false},
+                     {"measured", 0.274},        {"used_ratio", nullptr}, {"exceeded", false},
+                     {"under_default", nullptr}, {"price", 1.0}};
+  CHECK(late_cell(View(none)).text ==
+        "no budget in force: none is set, and the default scheduler's share is not known yet; measured 27.4%");
+  CHECK(late_cell(View(none)).tone == Tone::plain);
+  Json over = {
+      {"limit", 0.01},    {"in_force", true},         {"set", false},   {"measured", 0.0617}, {"used_ratio", 6.17},
+      {"exceeded", true}, {"under_default", nullptr}, {"price_w", 30.0}};
+  CHECK(waiting_cell(View(over)).text ==
+        "at most 1.0% of pods' time, the least, as the default scheduler's share is not known yet; measured 6.2%, 6.2 "
+        "times the budget, default scheduler -, price 30.0 W a core");
+  CHECK(waiting_cell(View(over)).tone == Tone::bad);
+  over["used_ratio"] = 0.9;
+  over["exceeded"] = false;
+  CHECK(waiting_cell(View(over)).text.find("times the budget") == std::string::npos);
+  CHECK(waiting_cell(View(over)).tone == Tone::plain);
+}
+
+TEST_CASE("watts that a model estimates are marked where they are summed up") {
+  CHECK(power_text(View(Json::parse(R"({"power_w": 812.5, "estimated_w": 22.3})"))) == "812.5 W, of which 22.3 W est");
+  CHECK(power_text(View(Json::parse(R"({"power_w": 22.3, "estimated_w": 22.3})"))) == "22.3 W est");
+  CHECK(power_text(View(Json::parse(R"({"power_w": 812.5, "estimated_w": null})"))) == "812.5 W");
 }
 
 TEST_CASE("a saving that canaries put right says by how much, and of how many blocks; before it is not calibrated") {

@@ -157,6 +157,33 @@ TEST_CASE("no null, missing or mistyped value breaks a page: it is a dash, or an
   }
 }
 
+TEST_CASE("an id or a count of 64 bits is shown to its last digit on every page") {
+  constexpr std::uint64_t kExact = (std::uint64_t{1} << 53U) + 1;  // no double holds it
+  int changed = 0, shown = 0;
+  const std::function<void(Json&, const std::function<void()>&)> each_integer = [&](Json& value, const auto& look) {
+    if (value.is_structured())
+      for (auto at = value.begin(); at != value.end(); ++at) each_integer(*at, look);
+    if (!value.is_number_integer()) return;
+    const Json before = value;
+    value = Json(kExact);
+    ++changed;
+    look();
+    value = before;
+  };
+  for (Page& page : pages()) {
+    CAPTURE(page.name);
+    each_integer(page.document, [&] {
+      for (const bool wide : {false, true}) {
+        const std::string text = page.render(page.document, {.wide = wide}).value();
+        CHECK_MESSAGE(!has(text, std::to_string(kExact - 1)), text);
+        shown += has(text, std::to_string(kExact)) ? 1 : 0;
+      }
+    });
+  }
+  CHECK(changed > 100);
+  CHECK(shown > 40);
+}
+
 TEST_CASE("nodes show use, pressure, watts with their source, and latency") {
   Json document = example("nodes");
   CHECK(render_nodes(document, {}).value() ==

@@ -51,7 +51,7 @@ TEST_CASE(
   const wire::Decision& decision = rig.decider->log().newest("p")->decision;
   CHECK(decision.decided_by == "defer");
   CHECK(decision.defer_until_ns == decision.wall_ns + 30 * kSecondNs);
-  CHECK(rig.decider->figures().deferred == 1);
+  CHECK(rig.decider->figures().by("defer") == 1);
   const auto document = rig.get("explain", {{"pod", "p"}});
   REQUIRE(document);
   CHECK((*document)["decision"]["deferred"]["again_s"] == 5.0);
@@ -105,7 +105,7 @@ TEST_CASE("where nothing is acted upon nobody is told to wait") {
   CHECK(answer.again_ms == 0);
   rig.decider->ask(asked("q", 7.9, 30'000));
   CHECK(rig.decider->ask(asked("r", 7.9, 30'000)).again_ms == 0);
-  CHECK(rig.decider->figures().deferred == 0);
+  CHECK(rig.decider->figures().by("defer") == 0);
 }
 
 TEST_CASE("a deadline holds over a restart") {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "controller/decisions/decision_row.hpp"
 #include "controller/web/metrics.hpp"
 #include "tests/unit/controller/live_rig.hpp"
 
@@ -176,13 +177,96 @@ TEST_CASE("a decision names the network that took part in it, also when another 
   CHECK(model_of("ruled").is_null());
 }
 
+TEST_CASE("status, the fleet and metrics count who decided as the decisions say") {
+  LiveRig rig;
+  for (int i = 0; i < 7; ++i) {
+    rig.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
+    rig.tick({});
+  }
+  rig.decider->ask(ask_for("none", {"ghost"}));
+  std::map<std::string, int> counted;
+  const json decisions = *rig.get("decisions", {{"limit", "100"}});
+  for (const json& each : decisions["decisions"]) ++counted[each["decided_by"].get<std::string>()];
+  CHECK(counted["neutral"] >= 1);
+  json wanted = json::object();
+  for (const auto& [by, decisions_by] : counted) wanted[by] = decisions_by;
+  const json status = *rig.get("status");
+  CHECK(status["decided_by"] == wanted);
+  CHECK(status["neutral"] == counted["neutral"]);
+  CHECK((*rig.get("fleet"))["fleet"]["decided_by"] == wanted);
+  const std::string text = metrics_text(rig.sources());
+  for (const std::string_view by : placement::kDeciders) {
+    const std::string series = "wattle_controller_decisions_total{decided_by=\"" + std::string(by) + "\"} ";
+    if (by == "scheduler")
+      CHECK(text.find(series) == std::string::npos);
+    else
+      CHECK(text.find(series + std::to_string(counted[std::string(by)]) + "\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("a restart reports the mean reward of outcomes that were judged by the reward in force") {
+  LiveRig before;
+  for (int i = 0; i < 4; ++i) {
+    before.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
+    for (int second = 0; second < 6; ++second) before.tick({"p" + std::to_string(i)});
+  }
+  const auto mean = before.decider->figures().mean_reward();
+  REQUIRE(mean);
+  LiveRig after, other;
+  RolloutSpec spec = other.decider->spec();
+  spec.reward.weights.energy = 2;
+  other.decider->take(spec);
+  for (const LoggedDecision& entry : before.decider->log().entries()) {
+    after.decider->recall(*parse_decision(decision_row(entry)));
+    other.decider->recall(*parse_decision(decision_row(entry)));
+  }
+  CHECK((*after.get("status"))["mean_reward"].get<double>() == doctest::Approx(*mean));
+  CHECK((*other.get("status"))["mean_reward"].is_null());
+  LiveRig former;  // rows of 0.1 do not say by what they were judged
+  DecisionRow row = decision_row(before.decider->log().entries().front());
+  json rest = json::parse(row.rest);
+  rest.erase("judged_by");
+  row.rest = rest.dump();
+  former.decider->recall(*parse_decision(row));
+  CHECK((*former.get("status"))["mean_reward"].is_null());
+}
+
+TEST_CASE("a budget that is not in force has no limit, in every document and in metrics") {
+  LiveRig rig;
+  const auto budgets = [&](const std::string& what) {
+    const json document = *rig.get(what);
+    return what == "fleet" ? document["fleet"]["budgets"] : document["budgets"];
+  };
+  for (const std::string what : {"status", "fleet"}) {
+    CHECK(budgets(what)["late"]["in_force"] == false);
+    CHECK(budgets(what)["late"]["limit"].is_null());
+    CHECK(budgets(what)["late"]["exceeded"] == false);
+    CHECK(budgets(what)["cpu_wait"]["in_force"] == true);
+    CHECK(budgets(what)["cpu_wait"]["limit"] == 0.01);
+  }
+  CHECK(metrics_text(rig.sources()).find("wattle_controller_late_limit_ratio") == std::string::npos);
+  RolloutSpec spec = rig.decider->spec();
+  spec.limits.late = 0.02;
+  rig.decider->take(spec);
+  CHECK(budgets("status")["late"]["in_force"] == true);
+  CHECK(budgets("fleet")["late"]["limit"] == 0.02);
+  CHECK(metrics_text(rig.sources()).find("\nwattle_controller_late_limit_ratio 0.02\n") != std::string::npos);
+}
+
 TEST_CASE("metrics are Prometheus text with one sample per node") {
   LiveRig rig;
   const Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77,
                         {},         0};
   const std::string text = metrics_text(sources);
-  CHECK(text.find("# TYPE wattle_node_power_watts gauge") != std::string::npos);
-  CHECK(text.find("wattle_node_power_watts{node=\"n2\",source=\"rapl\"} 102") != std::string::npos);
-  CHECK(text.find("wattle_controller_decisions_total 0") != std::string::npos);
+  CHECK(text.find("# TYPE wattle_controller_node_power_watts gauge") != std::string::npos);
+  CHECK(text.find("wattle_controller_node_power_watts{node=\"n2\"} 102") != std::string::npos);
+  const std::string source = "wattle_controller_node_energy_source{node=\"n2\",source=";
+  CHECK(text.find(source + "\"rapl\"} 1\n") != std::string::npos);
+  CHECK(text.find(source + "\"estimated\"} 0\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_mode{mode=\"live\"} 1\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_mode{mode=\"shadow\"} 0\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_reward{preset=\"weighted\"} 1\n") != std::string::npos);
+  CHECK(text.find("wattle_node_") == std::string::npos);  // those names are the agents'
+  CHECK(text.find("wattle_controller_decisions_total{decided_by=\"network\"} 0") != std::string::npos);
   CHECK(text.find("\nwattle_controller_network_gated 0") != std::string::npos);
 }

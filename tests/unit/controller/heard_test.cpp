@@ -67,6 +67,7 @@ struct HeardRig : DeciderRig {
       decider->gone("p" + std::to_string(old), went[old]);
     }
   }
+  std::string text(std::size_t contender) const { return contender_text(decider->contenders().at(contender)); }
   const LoggedDecision& last() const { return *decider->log().newest("p" + std::to_string(went.size() - 1)); }
   std::string advice() const { return decider->log().entries().back().decision.advice; }
 };
@@ -77,7 +78,8 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   HeardRig rig(0, "regret -0.016 [-0.025, -0.009] W0 a placement", 0);
   rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.decider->serves().find("the plan serves, not the network shipped:weighted: the network ") == 0);
+  CHECK(rig.text(0).starts_with("the plan serves: the network is heard once thirty compared decisions"));
+  CHECK(rig.text(1).starts_with("the network shipped:weighted does not serve: regret -0.016"));
   int pods = 1;
   for (; pods < 100 && rig.decider->network_gated(); ++pods) rig.pod();
   CHECK(pods >= 30);
@@ -86,8 +88,21 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   CHECK(rig.told.back().find("regret -0.016") != std::string::npos);
   CHECK(rig.decider->heard().version.sha256 == "trusted");
   CHECK_FALSE(rig.decider->heard().learned);
-  CHECK(rig.decider->serves().find("the network shipped:weighted serves: regret -0.016") == 0);
-  CHECK(rig.decider->serves().find("What is learned here takes its place once it costs less") != std::string::npos);
+  CHECK(rig.text(0).starts_with("the network shipped:weighted serves: regret -0.016"));
+  const std::vector<Contender> all = rig.decider->contenders();
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].serves);
+  REQUIRE(all[0].compared.size() == 1);
+  CHECK(all[0].compared[0].with == "the plan");
+  CHECK(all[0].compared[0].difference_ratio == rig.decider->recent().mean());
+  CHECK(all[0].compared[0].blocks == rig.decider->recent().blocks());
+  CHECK(all[0].compared[0].age_s.value() < 10);
+  CHECK(all[1].who == "the plan");
+  CHECK_FALSE(all[1].serves);
+  CHECK(all[1].why.empty());
+  CHECK(all[2].who == "the network that is learned here");
+  CHECK(all[2].certificate.empty());  // it speaks for the shipped one alone
+  CHECK(all[2].why.find("takes the place of what learning began with") != std::string::npos);
   CHECK(rig.decider->epsilon() == 0);  // it is not made to err
   rig.pod();
   CHECK(rig.last().model.loaded_from == "shipped:weighted");
@@ -97,7 +112,7 @@ TEST_CASE("a network with no certificate is not heard before it has shown that i
   HeardRig rig(0, "", 0);
   for (int i = 0; i < 30; ++i) rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.decider->serves().find("the plan serves, not the network shipped:weighted: the network ") == 0);
+  CHECK(rig.text(0).starts_with("the plan serves: the network has not shown yet"));
 }
 
 TEST_CASE("a certificate does not save a network that costs more here") {
@@ -144,5 +159,29 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
   for (const MonitorState& state : rig.decider->monitors()) REQUIRE(next.restore(state));
   CHECK(next.heard().learned);
   CHECK(next.learned_network_gate().blocks() == rig.decider->learned_network_gate().blocks());
-  CHECK(next.serves() == rig.decider->serves());
+  // The one that was learned here has its own figures, none of those that speak for the shipped one, and a restart keeps them.
+  for (int i = 0; i < 30; ++i) rig.pod();
+  const std::vector<Contender> all = rig.decider->contenders();
+  REQUIRE(all.size() == 3);
+  // The verdict is about the network that was asked before, and names it.
+  CHECK(all[0].who == "the plan");
+  CHECK(all[0].serves);
+  CHECK(all[0].why.starts_with("the network "));
+  CHECK(all[1].who == "the network that is learned here");
+  CHECK(all[1].certificate.empty());
+  CHECK(rig.text(1).find("it was better elsewhere") == std::string::npos);
+  REQUIRE(all[1].compared.size() == 2);
+  CHECK(all[1].compared[0].with == "the plan");
+  CHECK(all[1].compared[0].blocks < rig.decider->network_gate().blocks());  // those of the other are not counted
+  CHECK(all[1].compared[1].with == "what learning began with");
+  CHECK(all[1].compared[1].difference_ratio < 0);
+  CHECK(all[2].who == "the network shipped:weighted");
+  CHECK(all[2].certificate == "it was better elsewhere");
+  CHECK(all[2].compared.empty());
+  Decider later(
+      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
+  for (const MonitorState& state : rig.decider->monitors()) REQUIRE(later.restore(state));
+  const std::vector<Contender> restored = later.contenders();
+  REQUIRE(restored.size() == all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(contender_text(restored[i]) == contender_text(all[i]));
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -30,7 +31,7 @@ class FakeNetwork final : public models::QTrainer {
   Result<models::StepStats> step(std::span<const models::Transition* const>) override {
     ++steps_;
     weights_.at("value.out.bias").values[0] += 1;
-    return models::StepStats{0.5, 0.25, 1, 0, steps_};
+    return models::StepStats{0.5, 0.25, 1, 0, steps_, 0.125, 1};
   }
   std::uint64_t steps() const override { return steps_; }
   models::Weights weights() const override { return weights_; }
@@ -215,6 +216,46 @@ TEST_CASE(
   CHECK(learning["reward_centre"] == 1.1);
   CHECK(learning["td_error"] == 0.25);
   CHECK(learning["loss"].is_null());
+}
+
+TEST_CASE("a restart reports what was learned before its first step, and why a checkpoint was skipped") {
+  OrdersRig rig;
+  rig.trainer.reset();
+  rig.config.warmup = rig.config.n_step = 1;
+  rig.config.batch = 2;
+  rig.config.steps_per_s = 50;
+  rig.start();
+  for (std::uint64_t id = 1; id <= 40; ++id) {
+    rig.trainer->post(PlacedNews{id, two_nodes(), static_cast<std::uint32_t>(id % 2), rig.clock.mono()});
+    rig.trainer->post(SettledNews{id, {}});
+  }
+  CHECK(wattle::tests::wait_until([&] { return rig.trainer->figures().steps > 0; }));
+  rig.trainer.reset();  // writes a checkpoint
+  rig.start();          // takes no step before a new outcome
+  const TrainerFigures figures = rig.trainer->figures();
+  CHECK(figures.td_error.value() == doctest::Approx(1));  // of each of the fake network's steps
+  CHECK(figures.reward_centre.value() != 0);
+  CHECK(figures.loss.value() == doctest::Approx(0.5));
+  CHECK(figures.mean_q.value() == doctest::Approx(0.25));
+  const json sound = rig.models()["models"];
+  for (const json& each : sound) CHECK(each["fault"].is_null());
+
+  rig.trainer->post(PlacedNews{41, two_nodes(), 0, rig.clock.mono()});
+  rig.trainer.reset();  // writes another
+  std::vector<std::string> weights;
+  for (const auto& entry : std::filesystem::directory_iterator(rig.path + "/checkpoints"))
+    if (entry.path().extension() == ".safetensors") weights.push_back(entry.path().string());
+  std::sort(weights.begin(), weights.end());
+  REQUIRE(weights.size() == 2);
+  std::ofstream(weights.back(), std::ios::app) << "damage";
+  rig.start();
+  const json listed = rig.models()["models"];
+  REQUIRE(listed.size() == 2);
+  CHECK(listed[0]["fault"].get<std::string>().find("is damaged") != std::string::npos);
+  CHECK(listed[0]["active"] == false);
+  CHECK(listed[1]["fault"].is_null());
+  CHECK(listed[1]["active"] == true);
+  CHECK(rig.trainer->figures().reward_centre == figures.reward_centre);
 }
 
 TEST_CASE("curves for TensorBoard have the regret that was told last, once enough decisions were compared") {

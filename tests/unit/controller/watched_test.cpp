@@ -63,6 +63,7 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
     const LoggedDecision* entry = rig.decider->log().newest("shop/p1-name");
     REQUIRE(entry != nullptr);
     CHECK(entry->decision.mode == "observed");
+    CHECK(entry->decision.decided_by == "scheduler");  // no shim asked: what Wattle would have advised decided nothing
     CHECK(entry->decision.placed_on == "n1");
     CHECK(entry->decision.propensity == 0);
     CHECK(entry->decision.candidates.size() == 2);

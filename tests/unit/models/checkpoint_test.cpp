@@ -220,6 +220,46 @@ TEST_CASE("checkpoints are listed with what their manifests say, and with what i
   CHECK((*list)[3].fault.find("torn.json") != std::string::npos);
 }
 
+TEST_CASE("the list has a fault for whatever loading refuses, as soon as it is damaged") {
+  const TemporaryDir temporary;
+  const CheckpointDir dir = open(temporary.path());
+  Manifest manifest;
+  manifest.schema = "s";
+  for (int i = 0; i < 3; ++i) REQUIRE(dir.save(small(1), manifest));
+  REQUIRE(dir.save_as("kept", small(1), manifest));
+  const auto faults = [&](const CheckpointDir& of) {
+    std::map<std::string, std::string> out;
+    const auto listed = of.list("s");
+    REQUIRE(listed);
+    for (const ListedCheckpoint& each : *listed) out[each.name] = each.fault;
+    return out;
+  };
+  for (const auto& [name, fault] : faults(dir)) CHECK_MESSAGE(fault.empty(), name, ": ", fault);
+  const std::string path = temporary.path() + "/";
+  overwrite(path + "0000000003.safetensors", contents(path + "0000000003.safetensors") + "x");
+  std::filesystem::remove(path + "0000000002.safetensors");
+  std::filesystem::remove(path + "0000000001.json");
+  overwrite(path + "kept.safetensors", "");
+  const CheckpointDir other = open(temporary.path());  // as after a restart
+  for (const CheckpointDir* each : {&dir, &other}) {
+    const auto found = faults(*each);
+    REQUIRE(found.size() == 4);
+    CHECK(found.at("3").find("its SHA-256 is not the one in") != std::string::npos);
+    CHECK(found.at("2").find("0000000002.safetensors") != std::string::npos);
+    CHECK(found.at("1").find("0000000001.json") != std::string::npos);
+    CHECK(found.at("kept").find("is damaged") != std::string::npos);
+    for (const auto& [name, fault] : found) {
+      const auto loaded = each->load(name, "s");
+      REQUIRE_FALSE(loaded);
+      CHECK(loaded.error().message() == fault);
+    }
+  }
+  // What was damaged and is replaced has none.
+  REQUIRE(dir.save_as("kept", small(2), manifest));
+  CHECK(faults(dir).at("kept").empty());
+  CHECK(faults(other).at("kept").empty());
+}
+
 TEST_CASE("names that would leave the directory, or look like a number, are refused") {
   const TemporaryDir temporary;
   const CheckpointDir dir = open(temporary.path());

@@ -346,6 +346,45 @@ TEST_CASE("the plan's choice that another's Q is above by less than the margin i
   CHECK(advice(0.2).reason.starts_with("highest Q"));
 }
 
+TEST_CASE("what decided is what the reason says, whatever the network adds, its margin and its gate") {
+  ClusterView view = fleet(4);
+  for (std::size_t i = 0; i < view.nodes.size(); ++i) {
+    std::array<double, kCurvePoints> watts{};
+    for (std::size_t k = 0; k < watts.size(); ++k) watts[k] = static_cast<double>((i + 1) * (20 + 10 * k));
+    view.nodes[i].curve = PowerCurve::known(watts);
+  }
+  view.now = MonoTime{} + from_seconds(1);
+  ClusterModel knowledge;
+  knowledge.refresh(view);
+  std::map<std::string, int> seen;
+  Lifts network;
+  std::mt19937_64 random(11);
+  for (const std::string gate : {"", "the plan's choice: the network is gated"})
+    for (const double margin : {0.0, 0.2, 1000.0})
+      for (network.node = 0; network.node < view.nodes.size(); ++network.node)
+        for (const float by : {0.0F, 0.05F, 0.15F, 5.0F}) {
+          network.by = by;
+          NetworkOptions options;
+          options.margin = margin;
+          const auto policy = make_policy("dqn", options).value();
+          PolicyInputs inputs{*policy, gate.empty() ? &network : nullptr, &knowledge};
+          inputs.gate = gate;
+          const wire::Decision made = decide(view, small_pod(), names_of(view), inputs, {}, 0, random).record;
+          CAPTURE(gate);
+          CAPTURE(margin);
+          CAPTURE(network.node);
+          CAPTURE(by);
+          CAPTURE(made.reason);
+          CHECK((made.decided_by == "plan") == made.reason.starts_with("the plan's choice"));
+          CHECK((made.decided_by == "network") == made.reason.starts_with("highest Q"));
+          CHECK(std::find(kDeciders.begin(), kDeciders.end(), made.decided_by) != kDeciders.end());
+          if (!gate.empty()) CHECK(made.decided_by == "plan");
+          ++seen[made.decided_by];
+        }
+  CHECK(seen["plan"] > 48);
+  CHECK(seen["network"] > 0);
+}
+
 TEST_CASE("a bound pod is advised where it is, and contradicting limits are told") {
   const ClusterView view = fleet(3);
   PodSpec pod = small_pod();

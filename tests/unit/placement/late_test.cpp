@@ -92,6 +92,10 @@ TEST_CASE(
   world.pass(1200);
   CHECK(world.model.late().limit() == 0.01);
   CHECK(world.model.late().price() == 1);  // that limit is a guess
+  CHECK_FALSE(world.model.late().in_force());
+  CHECK(world.model.late().measured());
+  CHECK_FALSE(world.model.late().used_ratio());
+  CHECK(world.model.cpu_wait().in_force());
   world.model.set_acting(false);
   world.pass(1200);
   CHECK(world.model.late().price() == 1);
@@ -99,6 +103,8 @@ TEST_CASE(
   CHECK(world.model.late().limit() == doctest::Approx(0.505));
   world.model.set_limits({std::nullopt, 0.1});
   CHECK(world.model.late().limit() == 0.1);
+  CHECK(world.model.late().in_force());
+  CHECK(world.model.late().used_ratio().value() == doctest::Approx(world.model.late().measured().value() / 0.1));
   CHECK_FALSE(world.model.cpu_wait().limit_set());
   world.model.set_acting(true);
   world.pass(900);

@@ -17,6 +17,8 @@ class KeepingTrainer final : public models::QTrainer {
     ++steps_;
     models::StepStats stats;
     stats.loss = 0.5;
+    stats.error2 = 0.25;
+    stats.mean_error = 0.125;
     stats.step = steps_;
     return stats;
   }
@@ -285,6 +287,8 @@ TEST_CASE("a restored learner goes on exactly as the saved one, and damage is re
   }
   CHECK(a.figures().settled == b.figures().settled);
   CHECK(a.figures().mean_reward == b.figures().mean_reward);
+  CHECK(a.figures().td_error == b.figures().td_error);
+  CHECK(a.figures().centre == b.figures().centre);
 
   models::Weights damaged = saved;
   damaged.erase("replay/pod");
@@ -313,6 +317,37 @@ models::Tensor packed(const std::vector<std::uint64_t>& words) {
       out.values.push_back(static_cast<float>(limb));
   out.shape = {static_cast<std::int64_t>(words.size()), 3};
   return out;
+}
+
+TEST_CASE("a restored learner reports what it had learned before its first step") {
+  KeepingTrainer trainer_a, trainer_b;
+  LearnerOptions centred = options(2);
+  centred.reward_centre.reset();
+  Learner a(centred, lb(), trainer_a);
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    a.placed(i, marked(static_cast<float>(i)), static_cast<std::uint32_t>(i % 3), at(static_cast<double>(i)));
+    REQUIRE(a.settled(i, outcome(i % 7)).has_value());
+  }
+  CHECK_FALSE(a.figures().td_error);
+  for (int i = 0; i < 5; ++i) REQUIRE(a.step().has_value());
+  REQUIRE(a.figures().td_error);
+  REQUIRE(a.figures().centre != 0);
+  Learner b(centred, lb(), trainer_b);
+  const models::Weights saved = a.save();
+  REQUIRE(b.restore(saved));
+  CHECK(b.figures().td_error == a.figures().td_error);
+  CHECK(b.figures().centre == a.figures().centre);
+  CHECK(b.figures().loss == a.figures().loss);
+  CHECK(b.figures().mean_q == a.figures().mean_q);
+  // A checkpoint of 0.1 has no error: it is not known, and no 0.
+  models::Weights former = saved;
+  former.erase("replay/td_error");
+  Learner c(centred, lb(), trainer_b);
+  REQUIRE(c.restore(former));
+  CHECK_FALSE(c.figures().td_error);
+  // Of another reward the centre is another.
+  c.set_reward({});
+  CHECK(c.figures().centre == 0);
 }
 
 TEST_CASE("a checkpoint that kept every worker of every outcome is read as what rewards ask of them") {

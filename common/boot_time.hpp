@@ -1,0 +1,12 @@
+// boot_time: when this machine was started. procfs has it too (btime), but not where a unit sees processes alone (ProcSubset=pid).
+// Source   CLOCK_REALTIME less CLOCK_BOOTTIME; moves with the wall clock
+// Units    seconds of Unix time
+// Errors   none
+// Threads  any; defined in clock.cpp, the only place that reads a clock
+#pragma once
+
+namespace wattle {
+
+double boot_wall_s();
+
+}  // namespace wattle

@@ -1,0 +1,32 @@
+// program_metrics: what every program reports of its own process on /metrics: <program>_build_info, and the process_* of Prometheus' client
+// libraries, which the target's job tells apart.
+// Source   <proc>/self/{stat,limits,fd}
+// Units    seconds, bytes, counts
+// Errors   none: what cannot be read is left out
+// Threads  any
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/dir.hpp"
+
+namespace wattle {
+
+struct ProcessFigures {
+  std::optional<double> cpu_s;         // user and system
+  std::optional<double> start_wall_s;  // Unix time
+  std::optional<std::uint64_t> resident_bytes, virtual_bytes, threads;
+  std::optional<std::uint64_t> open_fds, max_fds, max_virtual_bytes;  // limits: absent where there is none
+};
+
+// `proc`: the mount of procfs that shows this process. `boot_wall_s`: common/boot_time.
+ProcessFigures read_process(const Dir& proc, double boot_wall_s);
+// Text exposition format 0.0.4. `program`: the prefix of its metrics, as "wattle_agent".
+std::string program_metrics(std::string_view program, const ProcessFigures& process);
+// The same of this process, by /proc.
+std::string program_metrics(std::string_view program);
+
+}  // namespace wattle

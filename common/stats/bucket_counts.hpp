@@ -1,0 +1,44 @@
+// bucket_counts: how much of something was how large, as a Prometheus histogram has it: cumulative, never set back.
+// Units    those of the bounds
+// Errors   none: what is no number is not counted
+// Threads  values
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace wattle::stats {
+
+template <std::size_t N>
+class BucketCounts {
+ public:
+  // Upper bounds, ascending; one more bucket has what is above the last.
+  explicit BucketCounts(const std::array<double, N>& bounds) : bounds_(bounds) {}
+  void add(double value) {
+    if (std::isnan(value)) return;
+    const auto at = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
+    ++counts_[static_cast<std::size_t>(at)];
+    ++count_;
+    sum_ += value;
+  }
+  const std::array<double, N>& bounds() const { return bounds_; }
+  // Of values at or below the bound of that number.
+  std::uint64_t up_to(std::size_t bound) const {
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i <= bound; ++i) all += counts_[i];
+    return all;
+  }
+  std::uint64_t count() const { return count_; }
+  double sum() const { return sum_; }
+
+ private:
+  std::array<double, N> bounds_;
+  std::array<std::uint64_t, N + 1> counts_{};
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+};
+
+}  // namespace wattle::stats

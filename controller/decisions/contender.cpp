@@ -1,0 +1,45 @@
+#include "controller/decisions/contender.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+namespace wattle::controller {
+
+namespace {
+
+// "0.3% less", "1.2% more"
+std::string beside(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f%%", 100 * std::abs(ratio));
+  return text + std::string(ratio > 0 ? " more" : " less");
+}
+
+std::string ago(double age_s) {
+  constexpr double kMinute_s = 60, kHour_s = 3600;
+  const auto whole = [](double value) { return std::to_string(std::llround(value)); };
+  if (age_s < 2 * kMinute_s) return whole(age_s) + " s ago";
+  if (age_s < 2 * kHour_s) return whole(age_s / kMinute_s) + " min ago";
+  return whole(age_s / kHour_s) + " h ago";
+}
+
+std::string figures_text(const ComparedWith& one) {
+  return "its choices cost " + beside(one.difference_ratio) + " predicted joules than those of " + one.with +
+         " on copies of this cluster (mean of " + std::to_string(one.blocks) +
+         (one.blocks == 1 ? " block" : " blocks") + " of decisions, the newest " +
+         (one.age_s ? ago(*one.age_s) : std::string("before the last start")) + ")";
+}
+
+}  // namespace
+
+std::string contender_text(const Contender& one) {
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? ": " : "; ") + part;
+  };
+  add(one.certificate);
+  add(one.why);
+  for (const ComparedWith& each : one.compared) add(figures_text(each));
+  return one.who + (one.serves ? " serves" : " does not serve") + text;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,42 @@
+// decided_by: what made a decision, as one word and as a sentence, by one rule for every policy.
+// Source   placement/decide
+// Errors   none
+// Threads  pure
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "placement/policies/policy.hpp"
+#include "placement/reward.hpp"
+
+namespace wattle::placement {
+
+// The words of wire::Decision::decided_by; docs/reference/api/decisions.md says what each means.
+inline constexpr std::array<std::string_view, 9> kDeciders{"bound",   "defer", "explore", "fallback", "network",
+                                                           "neutral", "plan",  "rule",    "scheduler"};
+
+enum class Verdict { deferred, neutral, bound, explored, best };
+
+// What ranked the nodes.
+struct RankedBy {
+  const PolicyInfo& policy;
+  Preset preset = Preset::weighted;
+  std::string_view gate;  // why the network is not asked; empty: it is
+  bool with_network = false;
+  bool silent = false;  // the network adds the same to all nodes: the prior ranks them
+  bool planned = false;
+  bool life_known = false;
+  bool keeps_plan = false;  // another node's Q is higher, by less than the network's margin
+};
+
+// Every count of deciders counts this word.
+std::string decided_by(const RankedBy& by, Verdict verdict);
+// Why the node, of one that was chosen.
+std::string reason_of(const RankedBy& by, bool explored);
+// Why none of so many nodes was.
+std::string equal_reason(const RankedBy& by, std::size_t feasible);
+
+}  // namespace wattle::placement

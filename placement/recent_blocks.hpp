@@ -1,0 +1,45 @@
+// recent_blocks: what two contenders' newest blocks of decisions cost each other, and when the last one was compared. For people; the
+// verdict is the gate's, over all blocks (placement/sequential_test).
+// Mean     fades as the gate's does: of the newest kMemory blocks, all of them while there are fewer
+// Units    of add(); times of the caller's clock
+// Errors   none: what is no number is not added
+// Threads  value
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "common/clock.hpp"
+
+namespace wattle::placement {
+
+class RecentBlocks {
+ public:
+  static constexpr std::uint64_t kMemory = 50;
+  void add(double difference, MonoTime at) {
+    if (!std::isfinite(difference)) return;
+    blocks_ = std::min(blocks_ + 1, kMemory);
+    mean_ += (std::clamp(difference, -1.0, 1.0) - mean_) / static_cast<double>(blocks_);
+    at_ = at;
+  }
+  double mean() const { return mean_; }  // above 0: the challenger costs more
+  std::uint64_t blocks() const { return blocks_; }
+  std::optional<MonoTime> at() const { return at_; }  // absent: there was none
+  // False: it is no such mean, and nothing changes.
+  bool restore(double mean, std::uint64_t blocks, MonoTime at) {
+    if (!(std::abs(mean) <= 1) || blocks == 0 || blocks > kMemory) return false;
+    mean_ = mean;
+    blocks_ = blocks;
+    at_ = at;
+    return true;
+  }
+
+ private:
+  double mean_ = 0;
+  std::uint64_t blocks_ = 0;
+  std::optional<MonoTime> at_;
+};
+
+}  // namespace wattle::placement
