@@ -56,9 +56,9 @@ TEST_CASE("what is learned must prove itself first, unless the file says otherwi
   CHECK_FALSE(parse_config(keys + "decide: {require_evidence: false}\n", "test")->require_evidence);
 }
 
-TEST_CASE("margin and shortlist of the network are read, and a policy by its former spelling is the present one") {
+TEST_CASE("margin and shortlist of the network are read, beside any policy") {
   const std::string keys = "key: k\nallow_list: a\n";
-  const auto read = parse_config(keys + "policy: most_allocated\ndecide: {margin: 0.05, shortlist: 40}\n", "test");
+  const auto read = parse_config(keys + "policy: most-allocated\ndecide: {margin: 0.05, shortlist: 40}\n", "test");
   if (!read) FAIL(read.error().message());
   CHECK(read->policy == "most-allocated");
   CHECK(read->network.margin == 0.05);
