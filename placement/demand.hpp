@@ -1,7 +1,8 @@
 // demand: the mean cores that a pod will use and how long it will live, learned per application.
-// Model    an application is owner, image and labels, never the pod's name; its mean share of the request is shrunk to that
-//          of its image, and that to the mean of all (normal model; the weight of the prior is the variance within
-//          applications over that between them). Life is exponential: time run over pods ended, shrunk alike.
+// Model    an application is namespace, owner, image and labels, never the pod's name; its mean share of the request is shrunk
+//          to that of its image in the same namespace, and that to the mean of all (normal model; the weight of the prior is
+//          the variance within applications over that between them). Life is exponential: time run over pods ended, shrunk alike.
+//          Pods of one namespace affect predictions for another one only through the mean of all.
 // Unsure   how far the mean of an application may be off: of one that nobody saw, as far as applications differ. Its pods are off
 //          together
 // Bursts   how far a pod strays from its own mean over time, as a variance, shrunk alike
@@ -29,10 +30,12 @@ namespace wattle::placement {
 
 struct AppKey {
   std::string owner, image, labels;  // any may be empty
+  std::string pod_namespace;         // empty: unknown, as in all that was learned before keys had a namespace
 };
-// Of "Kind/name image,...", as a pod's `app` has it. What a rollout or a schedule appends to the owner's name (the hash of
-// a ReplicaSet, the time of a Job) is left out, so that the next one is the same application.
-AppKey app_key_of(std::string_view app);
+// The key of a pod whose `app` is "Kind/name image,...". Omits what a rollout or a schedule appends to the owner's name (the
+// hash of a ReplicaSet, the time of a Job), so that the next one is the same application.
+AppKey app_key_of(std::string_view app, std::string_view pod_namespace);
+AppKey app_key_of(const PodSpec& pod);
 
 struct DemandOptions {
   std::size_t max_apps = 4096;
@@ -75,8 +78,8 @@ class DemandModel {
   std::size_t apps() const { return apps_.size(); }
 
   void pack(PackWriter& out) const;
-  // Applications beyond max_apps are left out. What the reader refuses leaves the model as it was. `bursts`: false in
-  // what was packed before they were known.
+  // Omits applications above max_apps. If the reader refuses the bytes, the model stays as it was. `bursts` is false for bytes
+  // that were packed before bursts were known.
   void unpack(PackReader& in, bool bursts = true);
 
  private:
@@ -92,7 +95,7 @@ class DemandModel {
   };
   struct App {
     Stats stats;
-    std::string image;
+    std::string image;  // key in images_
     std::list<std::string>::iterator seen;
   };
   void find_seen();
@@ -103,7 +106,7 @@ class DemandModel {
 
   DemandOptions options_;
   std::unordered_map<std::string, App> apps_;
-  std::unordered_map<std::string, Stats> images_;
+  std::unordered_map<std::string, Stats> images_;  // by namespace and image
   std::list<std::string> recent_;  // front: seen last
   Stats all_;
   double within_ = 0, within_weight_ = 0;  // squared deviations from the own application's mean
