@@ -7,6 +7,7 @@
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
+#include "common/kube/static_pods.hpp"
 #include "controller/descriptors.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
@@ -204,6 +205,7 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   options.file.usage.max_bytes = static_cast<std::uint64_t>(config.usage_max_bytes);
   options.decisions_found = static_cast<std::size_t>(config_.decision_ring);
   options.commit_every = config.commit_every;
+  options.pod_namespaces_found = kube::kFormerUids;
   WATTLE_TRY(store_, Store::start(options, clock, log));
   return {};
 }

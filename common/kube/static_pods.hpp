@@ -2,9 +2,10 @@
 // Source   the annotation kubernetes.io/config.mirror: a kubelet shows a static pod to the API server as a mirror pod, and names in it the
 //          UID by which the node's cgroups know the pod. Every user who may create pods can write the annotation too
 // Rules    the annotation counts only if the pod's controller is the Node that spec.nodeName names, by name and by UID, and the pod is not
-//          marked as coming from the API server. A UID that the API server gave to a pod, now or earlier, is never given to a mirror pod.
+//          marked as coming from the API server. A UID that the API server gave to a pod, now or earlier, is never given to a mirror pod,
+//          and a UID that recall() names is given to none of another namespace.
 //          If several mirror pods name one UID, the pod that was created first has it
-// Bounds   kFormerUids UIDs of pods that are gone are remembered
+// Bounds   kFormerUids UIDs of pods that are gone are remembered, and as many that are recalled
 // Errors   none: a mirror pod whose annotation does not count keeps the UID that the API server gave it
 // Threads  single owner
 #pragma once
@@ -33,6 +34,8 @@ struct ResolvedPods {
 
 class StaticPods {
  public:
+  // A pod of this namespace went by the UID before this process started. Call before the first resolve(), newest pods first.
+  void recall(const std::string& uid, const std::string& pod_namespace);
   // Takes changes by the UIDs of the API server.
   ResolvedPods resolve(const std::vector<Change<Node>>& nodes, std::vector<Change<Pod>> pods);
 
@@ -52,6 +55,7 @@ class StaticPods {
   std::unordered_set<std::string> given_;                                        // by the API server
   std::unordered_set<std::string> former_;                                       // of pods that are gone
   std::deque<std::string> former_in_order_;                                      // the same, oldest first
+  std::unordered_map<std::string, std::string> recalled_;                        // UID -> namespace
   std::map<std::string, Mirror> mirrors_;                                        // by the API server's UID
   std::map<std::string, std::set<std::pair<std::string, std::string>>> claims_;  // claimed UID -> (created, UID)
 };
