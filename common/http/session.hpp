@@ -50,8 +50,10 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void start();
   void stop();  // ends now when idle, else after the answer that is under way
   Seat seat() const { return {&from_, turn_.load(), since_.load()}; }
-  // False: it is at work meanwhile. Ends else, for another one's sake.
+  // Closes the connection, to make room for another one. False: the handler runs now, and the connection stays.
   bool give_way();
+  // Answers 503 to the request whose body is arriving, to make room for another body. False: as give_way().
+  bool give_way_with_body();
   std::size_t held_bytes() const { return held_bytes_.load(); }
   void hear(Text text) override;
 
@@ -82,7 +84,9 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void await_leaving();
   void end_listening(bool dropped);
   void refuse(Refused why, Response response);
+  bool leave_peer();
   bool hold_room(std::size_t bytes);
+  void answer_no_room();
   void give_room();
   void close_slowly();
   void end_sending();
@@ -165,7 +169,8 @@ struct Shared {
     std::vector<std::shared_ptr<Session>> looked_at;  // outlives the lock, which the last owner's destructor takes
   };
   Admission admit(const Source& newcomer) const;
-  // Adds to the room that a body holds, at the cost of bodies that have been arriving longer than since `since`; false: there is none.
+  // Adds to the room that a body holds; bodies that have been arriving longer than since `since` give way. False: no room, because all
+  // others are younger or being answered. Whichever request loses, its client gets a 503.
   bool hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since);
   // Logs it once a minute.
   void tell(std::string_view event, const std::string& reason, const std::string& what);
