@@ -10,7 +10,7 @@
 namespace wattle::http {
 
 // Whom a client believes, and what it shows of itself. All files are PEM and are read at each new connection, so that
-// renewed ones are taken without a restart.
+// renewed ones are taken without a restart. Only root and this process's user may be able to write ca_file, and to read key.
 struct Trust {
   std::string ca_file;           // authorities of the peer's certificate; empty: those of the system
   std::string certificate, key;  // shown to a peer that asks; empty: none
