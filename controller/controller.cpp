@@ -7,7 +7,6 @@
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
-#include "common/kube/static_pods.hpp"
 #include "controller/descriptors.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
@@ -190,8 +189,7 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
              {{"mend", "set store.path to a file on a local disk"}});
     return {};
   }
-  std::error_code ignored;
-  if (!ran_before_.empty() && !std::filesystem::exists(config.path, ignored))
+  if (std::error_code ignored; !ran_before_.empty() && !std::filesystem::exists(config.path, ignored))
     log.warn("the store is not there: marks and energy sums begin anew",
              {{"store", config.path}, {"why", ran_before_}});
   StoreOptions options;

@@ -107,7 +107,7 @@ class DemandModel {
   DemandOptions options_;
   std::unordered_map<std::string, App> apps_;
   std::unordered_map<std::string, Stats> images_;  // by namespace and image
-  std::list<std::string> recent_;  // front: seen last
+  std::list<std::string> recent_;                  // front: seen last
   Stats all_;
   double within_ = 0, within_weight_ = 0;  // squared deviations from the own application's mean
 };

@@ -116,8 +116,9 @@ TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on 
     json told;
     REQUIRE(run_until(world, agents, [&] {
       told = margins_of(world);
-      return told["learned"]["steps"].get<std::uint64_t>() >= 20 ||
-             told["learned"]["failures"].get<std::uint64_t>() > 0;
+      const json& learned = told["learned"];
+      return (learned["steps"].get<std::uint64_t>() >= 20 && learned["replay"].get<std::uint64_t>() >= 300) ||
+             learned["failures"].get<std::uint64_t>() > 0;
     }));
     if (told["learned"]["problem"].is_string()) return;  // built without libtorch
     CHECK(services.steered == 0);
