@@ -46,19 +46,23 @@ Status refuse_foreign(const View& cluster, const View& user, const std::string& 
   return {};
 }
 
-std::string message_of(const kube::Reply& reply) {
-  const Json body = Json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
-  const auto told = View(body)["message"].text();
-  return told ? *told : "answers " + std::to_string(reply.status);
+// The API server of Kubernetes 1.37 itself refuses what the pod's node can never give, with this cause and status 403.
+bool is_of_capacity(const Json& body) {
+  for (const View& cause : View(body)["details"]["causes"].items())
+    if (cause["reason"].text() == "NodeCapacity") return true;
+  return false;
 }
 
 tl::unexpected<Error> refused(const std::string& what, const kube::Reply& reply) {
-  const Errc code = reply.status == 401 || reply.status == 403 ? Errc::denied
-                    : reply.status == 404                      ? Errc::not_found
-                    : reply.status == 409                      ? Errc::conflict
-                    : reply.status == 422                      ? Errc::malformed
-                                                               : Errc::unavailable;
-  return fail(code, what, message_of(reply),
+  const Json body = Json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
+  const Errc code = is_of_capacity(body)                         ? Errc::exhausted
+                    : reply.status == 401 || reply.status == 403 ? Errc::denied
+                    : reply.status == 404                        ? Errc::not_found
+                    : reply.status == 409                        ? Errc::conflict
+                    : reply.status == 422                        ? Errc::malformed
+                                                                 : Errc::unavailable;
+  const auto told = View(body)["message"].text();
+  return fail(code, what, told ? *told : "answers " + std::to_string(reply.status),
               code == Errc::denied ? "see docs/reference/kubernetes.md for the permissions" : "");
 }
 

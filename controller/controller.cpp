@@ -188,8 +188,7 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
              {{"mend", "set store.path to a file on a local disk"}});
     return {};
   }
-  std::error_code ignored;
-  if (!ran_before_.empty() && !std::filesystem::exists(config.path, ignored))
+  if (std::error_code ignored; !ran_before_.empty() && !std::filesystem::exists(config.path, ignored))
     log.warn("the store is not there: marks and energy sums begin anew",
              {{"store", config.path}, {"why", ran_before_}});
   StoreOptions options;
@@ -203,6 +202,7 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   options.file.usage.max_bytes = static_cast<std::uint64_t>(config.usage_max_bytes);
   options.decisions_found = static_cast<std::size_t>(config_.decision_ring);
   options.commit_every = config.commit_every;
+  options.pod_namespaces_found = kube::kFormerUids;
   WATTLE_TRY(store_, Store::start(options, clock, log));
   return {};
 }

@@ -100,6 +100,8 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
   decider_.on_placed([this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
   decider_.on_left([this](const placement::PodSpec& pod) { owners_.left(pod); });
   follow_requests();
+  if (parts_.store != nullptr)
+    for (const auto& [uid, pod_namespace] : parts_.store->pod_namespaces_found()) join_.recall(uid, pod_namespace);
   join_.on_bound([this](const kube::Pod& pod) {
     owners_.described(pod);
     levels_.described(pod);

@@ -162,7 +162,7 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   running = Running{.generation = running.generation + 1};
   running.known = &known_[node];
   const std::string* uid = &slot_of_.emplace(pod.uid, slot).first->first;
-  const AppKey app = app_key_of(pod.app);
+  const AppKey app = app_key_of(pod);
   whose_[slot] = {uid, app, app_id_of(app), 0, pod.request, now, 0, limited_in(running.known->limited, pod)};
   running.predicted = demand_.predict(whose_[slot].app, pod.request);
   running.prior_s = prior_of(running.predicted);
@@ -335,7 +335,7 @@ void ClusterModel::set_plan_trust(double trust) {
 }
 
 DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
-  return demand_.predict(app_key_of(pod.app), pod.request);
+  return demand_.predict(app_key_of(pod), pod.request);
 }
 
 PodEstimate ClusterModel::ask(const PodSpec& pod) const {
@@ -345,7 +345,7 @@ PodEstimate ClusterModel::ask(const PodSpec& pod) const {
           fleet_.pods_stay ? kDay_s : predicted.life_s,
           sane(spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores), kMostCores * kMostCores),
           sane(kUpperEnd * predicted.unsure_cores, kMostCores),
-          app_id_of(app_key_of(pod.app)),
+          app_id_of(app_key_of(pod)),
           sane(predicted.sd_cores, kMostCores)};
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <iterator>
+#include <utility>
 
 #include "common/owner_name.hpp"
 
@@ -21,17 +22,30 @@ double request_of(const Resources& request) {
   return request.cpu_cores > 0 && std::isfinite(request.cpu_cores) ? request.cpu_cores : kRequestWhenNoneCores;
 }
 
-std::string key_of(const AppKey& app) { return app.owner + '\n' + app.image + '\n' + app.labels; }
+// The namespace comes last: an image may be any text, so in front of it no part would separate one namespace from another.
+std::string in_namespace(std::string key, const std::string& pod_namespace) {
+  return pod_namespace.empty() ? key : std::move(key) + '\n' + pod_namespace;
+}
+std::string key_of(const AppKey& app) {
+  return in_namespace(app.owner + '\n' + app.image + '\n' + app.labels, app.pod_namespace);
+}
+std::string image_key_of(const AppKey& app) { return in_namespace(app.image, app.pod_namespace); }
 
 }  // namespace
 
-AppKey app_key_of(std::string_view app) {
+AppKey app_key_of(std::string_view app, std::string_view pod_namespace) {
   const auto space = app.find(' ');
   const auto slash = app.find('/');
-  if (slash == std::string_view::npos || slash > space) return {{}, std::string(app), {}};  // no owner
+  if (slash == std::string_view::npos || slash > space)
+    return {{}, std::string(app), {}, std::string(pod_namespace)};  // no owner
   const std::string_view owner = lasting_owner(app.substr(0, space));
-  return {std::string(owner), space == std::string_view::npos ? std::string() : std::string(app.substr(space + 1)), {}};
+  return {std::string(owner),
+          space == std::string_view::npos ? std::string() : std::string(app.substr(space + 1)),
+          {},
+          std::string(pod_namespace)};
 }
+
+AppKey app_key_of(const PodSpec& pod) { return app_key_of(pod.app, pod.pod_namespace); }
 
 void DemandModel::Stats::add(double value, double by, double memory) {
   if (weight > memory) {
@@ -83,7 +97,7 @@ DemandModel::App& DemandModel::app_of(const AppKey& key) {
   }
   recent_.push_front(name);
   App& made = apps_[name];
-  made.image = key.image;
+  made.image = image_key_of(key);
   made.seen = recent_.begin();
   return made;
 }
@@ -106,11 +120,11 @@ bool DemandModel::observe(const AppKey& key, const Resources& request, double me
   }
   app.stats.add(ratio, by, options_.memory_pods);
   app.stats.request_cores += by / app.stats.weight * (request_of(request) - app.stats.request_cores);
-  images_[key.image].add(ratio, by, 4 * options_.memory_pods);
+  images_[app.image].add(ratio, by, 4 * options_.memory_pods);
   all_.add(ratio, by, 20 * options_.memory_pods);
   if (!burst_cores2 || !std::isfinite(*burst_cores2) || *burst_cores2 < 0) return true;
   const double burst = std::min(*burst_cores2 / (request_of(request) * request_of(request)), kMaxDemandRatio);
-  for (Stats* stats : {&app.stats, &images_[key.image], &all_}) {
+  for (Stats* stats : {&app.stats, &images_[app.image], &all_}) {
     stats->burst_weight = std::min(stats->burst_weight + by, options_.memory_pods);
     stats->burst += by / stats->burst_weight * (burst - stats->burst);
   }
@@ -119,7 +133,8 @@ bool DemandModel::observe(const AppKey& key, const Resources& request, double me
 
 bool DemandModel::observe_life(const AppKey& key, double ran_s, bool ended) {
   if (!std::isfinite(ran_s) || ran_s <= 0) return false;
-  for (Stats* stats : {&app_of(key).stats, &images_[key.image], &all_}) {
+  App& app = app_of(key);
+  for (Stats* stats : {&app.stats, &images_[app.image], &all_}) {
     stats->ran_s += ran_s;
     stats->ended += ended ? 1 : 0;
     if (stats != &all_ && stats->ended > options_.memory_pods) {
@@ -156,7 +171,7 @@ double DemandModel::burst_of(const Stats* app, const Stats* image) const {
 
 DemandPrediction DemandModel::predict(const AppKey& key, const Resources& request) const {
   const auto app = apps_.find(key_of(key));
-  const auto image = images_.find(key.image);
+  const auto image = images_.find(image_key_of(key));
   const Stats* app_stats = app == apps_.end() ? nullptr : &app->second.stats;
   const Stats* image_stats = image == images_.end() ? nullptr : &image->second;
   DemandPrediction prediction;

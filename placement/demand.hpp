@@ -1,8 +1,9 @@
 // demand: learns per application the mean cores that a pod uses and how long it lives.
-// Model    an application is owner, image and labels, never the pod's name. Its mean share of the request is shrunk to
-//          that of its image, and that to the mean of all (normal model; the weight of the prior is the variance within
-//          applications over that between them). Lifetimes are exponential: time run over pods ended, shrunk in the
-//          same way
+// Model    an application is namespace, owner, image and labels, never the pod's name. Its mean share of the request is
+//          shrunk to that of its image in the same namespace, and that to the mean of all (normal model; the weight of
+//          the prior is the variance within applications over that between them). Lifetimes are exponential: time run
+//          over pods ended, shrunk in the same way. The pods of one namespace affect predictions for another one only
+//          through the mean of all
 // Unsure   the possible error of an application's mean; for an unseen application, the spread between applications. The
 //          error is common to all pods of the application
 // Bursts   deviation of a pod from its own mean over time, as a variance, shrunk in the same way
@@ -30,10 +31,12 @@ namespace wattle::placement {
 
 struct AppKey {
   std::string owner, image, labels;  // any may be empty
+  std::string pod_namespace;         // empty: unknown, as in all that was learned before keys had a namespace
 };
-// Parses "Kind/name image,...", the form of a pod's `app`. Drops the suffix that a rollout or a schedule adds to the
-// owner's name (the hash of a ReplicaSet, the time of a Job), so that the next rollout is the same application.
-AppKey app_key_of(std::string_view app);
+// The key of a pod whose `app` is "Kind/name image,...". Omits what a rollout or a schedule appends to the owner's name (the
+// hash of a ReplicaSet, the time of a Job), so that the next one is the same application.
+AppKey app_key_of(std::string_view app, std::string_view pod_namespace);
+AppKey app_key_of(const PodSpec& pod);
 
 struct DemandOptions {
   std::size_t max_apps = 4096;
@@ -76,8 +79,8 @@ class DemandModel {
   std::size_t apps() const { return apps_.size(); }
 
   void pack(PackWriter& out) const;
-  // Drops applications beyond max_apps. Leaves the model as it was if the reader refuses. `bursts`: false for the
-  // packed format without bursts.
+  // Omits applications above max_apps. If the reader refuses the bytes, the model stays as it was. `bursts` is false for bytes
+  // that were packed before bursts were known.
   void unpack(PackReader& in, bool bursts = true);
 
  private:
@@ -93,7 +96,7 @@ class DemandModel {
   };
   struct App {
     Stats stats;
-    std::string image;
+    std::string image;  // key in images_
     std::list<std::string>::iterator seen;
   };
   void find_seen();
@@ -104,8 +107,8 @@ class DemandModel {
 
   DemandOptions options_;
   std::unordered_map<std::string, App> apps_;
-  std::unordered_map<std::string, Stats> images_;
-  std::list<std::string> recent_;  // front: most recently seen
+  std::unordered_map<std::string, Stats> images_;  // by namespace and image
+  std::list<std::string> recent_;                  // front: seen last
   Stats all_;
   double within_ = 0, within_weight_ = 0;  // squared deviations from the application's own mean
 };

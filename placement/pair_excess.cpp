@@ -37,7 +37,8 @@ bool among(std::span<const AppId> all, AppId one) { return std::find(all.begin()
 // FNV-1a, 64 bits.
 AppId app_id_of(const AppKey& key) {
   AppId id = 0xcbf29ce484222325ULL;
-  for (const std::string* part : {&key.owner, &key.image, &key.labels}) {
+  for (const std::string* part : {&key.owner, &key.image, &key.labels, &key.pod_namespace}) {
+    if (part == &key.pod_namespace && part->empty()) break;  // as ids were before keys had a namespace
     for (const char letter : *part) id = (id ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
     id = (id ^ 0xffU) * 0x100000001b3ULL;
   }

@@ -222,11 +222,13 @@ class SetPass {
       if (error.code == Errc::unavailable || error.code == Errc::timeout) return tl::unexpected<Error>(error);
       const bool lacks = error.code == Errc::not_found && error.what.find(kNoSuchPath) != std::string::npos;
       const bool late = !lacks && (error.code == Errc::conflict || error.code == Errc::not_found);
-      done.state = record.state = late ? "waits" : "refused";
-      done.why = record.why = lacks  ? "The API server has no pods/resize: Kubernetes 1.33 or later has."
-                              : late ? "It changed while it was looked at; the next look tries again."
-                                     : "The API server refuses: " + error.what;
-      if (error.code == Errc::malformed) record.refused = record.set.changed_from(record.was);
+      const bool never = error.code == Errc::exhausted;
+      done.state = record.state = late ? "waits" : never ? "infeasible" : "refused";
+      done.why = record.why = lacks   ? "The API server has no pods/resize: Kubernetes 1.33 or later has."
+                              : never ? "Its node can never give that (Infeasible): " + error.what
+                              : late  ? "It changed while it was looked at; the next look tries again."
+                                      : "The API server refuses: " + error.what;
+      if (error.code == Errc::malformed || never) record.refused = record.set.changed_from(record.was);
       if (!late) record.set = record.was;
       kept_.record.said[record.workload] = {record.state, record.why};
     }

@@ -21,8 +21,8 @@
 #include <optional>
 
 #include "common/clock.hpp"
-#include "common/dir.hpp"
 #include "common/http/fingerprint.hpp"
+#include "common/http/pem_file.hpp"
 
 namespace wattle::http {
 namespace {
@@ -45,15 +45,15 @@ Status fill(SSL_CTX* context, const Trust& trust) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   ERR_clear_error();
-  // Checked first, because OpenSSL would block on a FIFO.
-  for (const std::string* file : {&trust.ca_file, &trust.certificate, &trust.key})
-    if (!file->empty()) WATTLE_CHECK(check_regular(*file));
+  if (!trust.ca_file.empty()) WATTLE_CHECK(check_pem(trust.ca_file, PemUse::authority));
   if (trust.ca_file.empty()) {
     SSL_CTX_set_default_verify_paths(context);
   } else if (SSL_CTX_load_verify_locations(context, trust.ca_file.c_str(), nullptr) != 1) {
     return no_pem(trust.ca_file, "name the file with the authority of the peer's certificate");
   }
   if (trust.certificate.empty()) return {};
+  WATTLE_CHECK(check_pem(trust.certificate, PemUse::shown));
+  WATTLE_CHECK(check_pem(trust.key, PemUse::secret));
   if (SSL_CTX_use_certificate_chain_file(context, trust.certificate.c_str()) != 1)
     return no_pem(trust.certificate, "name the file with this client's certificate");
   if (SSL_CTX_use_PrivateKey_file(context, trust.key.c_str(), SSL_FILETYPE_PEM) != 1 ||

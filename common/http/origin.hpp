@@ -10,7 +10,7 @@
 namespace wattle::http {
 
 // Trust of a client and its own identity. All files are PEM and are read for each new connection, so that renewed files
-// take effect without a restart.
+// renewed ones are taken without a restart. Only root and this process's user may be able to write ca_file, and to read key.
 struct Trust {
   std::string ca_file;           // authorities of the peer's certificate; empty: the system's
   std::string certificate, key;  // presented to a peer that requests it; empty: none

@@ -220,7 +220,7 @@ bool Shared::hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64
       before = seat.since;
     }
     if (oldest == nullptr) return false;
-    if (oldest->give_way()) refused(Refused::too_many, "a body that arrived slowly gave way to another");
+    if (oldest->give_way_with_body()) refused(Refused::too_many, "a body that arrived slowly gave way to another");
   }
   bodies_bytes += bytes;
   held += bytes;

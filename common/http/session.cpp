@@ -62,13 +62,28 @@ void Session::stop() {
   });
 }
 
-bool Session::give_way() {
+bool Session::leave_peer() {
   Turn now = turn_.load();
   do {
     if (now != Turn::peer) return false;
   } while (!turn_.compare_exchange_weak(now, Turn::gone));
   give_room();
+  return true;
+}
+
+bool Session::give_way() {
+  if (!leave_peer()) return false;
   net::post(stream_.executor(), [self = shared_from_this()] { self->close(); });
+  return true;
+}
+
+// A body that holds room is always being read. The end of that read answers, or the read that has ended already and waits its turn.
+bool Session::give_way_with_body() {
+  if (!leave_peer()) return false;
+  net::post(stream_.executor(), [self = shared_from_this()] {
+    error_code ignored;
+    if (self->has_given_way()) self->stream_.socket().cancel(ignored);
+  });
   return true;
 }
 
@@ -162,16 +177,18 @@ void Session::read_body() {
   if (buffer_.size() > 0) buffer_.consume(parser_->put(buffer_.data(), error));
   if (error && error != bhttp::error::need_more) return on_read(error, false);
   if (parser_->is_done()) return on_read({}, false);
-  if (!hold_room(parser_->get().body().size()))
-    return refuse(Refused::too_many, plain(503, "the bodies of all requests are more than " +
-                                                    std::to_string(shared_.options.max_bodies_bytes) + " bytes"));
-  if (has_given_way()) return close();
+  if (!hold_room(parser_->get().body().size())) {
+    shared_.refused(Refused::too_many, "a body found no room beside those that are younger or answered now");
+    return answer_no_room();
+  }
+  if (has_given_way()) return answer_no_room();
   read_more_body();
 }
 
 void Session::read_more_body() {
   stream_.async_read_some(
       buffer_.prepare(kReadBytes), [self = shared_from_this()](error_code error, std::size_t count) {
+        if (self->has_given_way()) return self->answer_no_room();
         if (error || self->timed_out_)
           return self->on_read(error == net::error::eof ? bhttp::error::partial_message : error, false);
         self->buffer_.commit(count);
@@ -238,6 +255,13 @@ bool Session::hold_room(std::size_t bytes) {
   const std::size_t needed = bytes <= kSmallBody ? 0 : bytes + kReadBytes;
   const std::size_t held = held_bytes_.load();
   return needed <= held || shared_.hold(held_bytes_, needed - held, since_.load());
+}
+
+void Session::answer_no_room() {
+  turn_ = Turn::peer;  // only this strand leaves `gone`
+  send(plain(503,
+             "the bodies of all requests are more than " + std::to_string(shared_.options.max_bodies_bytes) + " bytes"),
+       false);
 }
 
 void Session::give_room() { shared_.bodies_bytes -= held_bytes_.exchange(0); }

@@ -50,8 +50,10 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void start();
   void stop();  // now if idle, otherwise after the current answer
   Seat seat() const { return {&from_, turn_.load(), since_.load()}; }
-  // Closes the connection to make room for another. Returns false if its handler has started in the meantime.
+  // Closes the connection, to make room for another one. False: the handler runs now, and the connection stays.
   bool give_way();
+  // Answers 503 to the request whose body is arriving, to make room for another body. False: as give_way().
+  bool give_way_with_body();
   std::size_t held_bytes() const { return held_bytes_.load(); }
   void hear(Text text) override;
 
@@ -82,7 +84,9 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void await_leaving();
   void end_listening(bool dropped);
   void refuse(Refused why, Response response);
+  bool leave_peer();
   bool hold_room(std::size_t bytes);
+  void answer_no_room();
   void give_room();
   void close_slowly();
   void end_sending();
@@ -165,8 +169,8 @@ struct Shared {
     std::vector<std::shared_ptr<Session>> looked_at;  // outlives the lock, which the last owner's destructor takes
   };
   Admission admit(const Source& newcomer) const;
-  // Reserves room for a body; bodies that have been arriving for longer than since `since` give way. Returns false if
-  // there is no room.
+  // Adds to the room that a body holds; bodies that have been arriving longer than since `since` give way. False: no room, because all
+  // others are younger or being answered. Whichever request loses, its client gets a 503.
   bool hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since);
   // Logs at most once per minute and reason.
   void tell(std::string_view event, const std::string& reason, const std::string& what);

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <ctime>
 
-#include "common/trusted_file.hpp"
+#include "common/http/pem_file.hpp"
 
 namespace wattle::http {
 namespace {
@@ -37,21 +37,10 @@ std::string fingerprint(const TlsFiles& files) {
   return all;
 }
 
-enum class Use : std::uint8_t { shown, secret, authority };
-
-Status check_readable(const std::string& path, Use use) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return fail_errno(errno, path, "name a PEM file");
-  if (!S_ISREG(info.st_mode)) return fail(Errc::malformed, path, "is not a file", "name a PEM file");
-  if (use == Use::secret) return check_secret(path, info);
-  if (use == Use::authority) return check_trust_anchor(path, info);
-  return {};
-}
-
 // Uses OpenSSL's native functions, because those of ssl::context throw.
 Status fill(SSL_CTX* context, const TlsFiles& files, WallTime now) {
-  WATTLE_CHECK(check_readable(files.certificate, Use::shown));
-  WATTLE_CHECK(check_readable(files.key, Use::secret));
+  WATTLE_CHECK(check_pem(files.certificate, PemUse::shown));
+  WATTLE_CHECK(check_pem(files.key, PemUse::secret));
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1)
     return fail(Errc::malformed, files.certificate, openssl_says(), "name the PEM file with the server's certificate");
@@ -66,7 +55,7 @@ Status fill(SSL_CTX* context, const TlsFiles& files, WallTime now) {
   if (X509_cmp_time(X509_get0_notBefore(own), &seconds) > 0)
     return fail(Errc::malformed, files.certificate, "is not valid yet", "is this machine's clock right?");
   if (files.client_ca.empty()) return {};
-  WATTLE_CHECK(check_readable(files.client_ca, Use::authority));
+  WATTLE_CHECK(check_pem(files.client_ca, PemUse::authority));
   if (SSL_CTX_load_verify_locations(context, files.client_ca.c_str(), nullptr) != 1)
     return fail(Errc::malformed, files.client_ca, openssl_says(), "name the PEM file with the clients' authority");
   SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files.client_ca.c_str()));

@@ -32,11 +32,17 @@ void StaticPods::remember(const std::string& former) {
   former_in_order_.pop_front();
 }
 
+void StaticPods::recall(const std::string& uid, const std::string& pod_namespace) {
+  if (recalled_.size() < kFormerUids) recalled_.emplace(uid, pod_namespace);
+}
+
 std::string StaticPods::holder(const std::string& claimed) const {
   const auto claims = claims_.find(claimed);
   if (claims == claims_.end() || given_.contains(claimed) || former_.contains(claimed)) return "";
+  const auto recalled = recalled_.find(claimed);
   for (const auto& [created, uid] : claims->second) {
     const Pod& pod = *mirrors_.at(uid).pod;
+    if (recalled != recalled_.end() && recalled->second != pod.pod_namespace) continue;
     const auto node = node_uids_.find(pod.node_name);
     if (node != node_uids_.end() && node->second == pod.mirror.node_uid) return uid;
   }

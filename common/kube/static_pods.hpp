@@ -4,8 +4,9 @@
 //          annotation, too
 // Rules    the annotation counts only if the pod's controller is the Node that spec.nodeName names, by name and UID,
 //          and the pod is not marked as coming from the API server. A mirror pod never gets a UID that the API server
-//          gave to a pod, now or earlier. If several mirror pods claim one UID, the pod that was created first gets it
-// Bounds   remembers kFormerUids UIDs of deleted pods
+//          gave to a pod, now or earlier, and a UID that recall() names goes to no pod of another namespace. If several
+//          mirror pods claim one UID, the pod that was created first gets it
+// Bounds   remembers kFormerUids UIDs of deleted pods, and as many recalled ones
 // Errors   none: a mirror pod whose annotation does not count keeps its UID from the API server
 // Threads  single owner
 #pragma once
@@ -35,6 +36,8 @@ struct ResolvedPods {
 
 class StaticPods {
  public:
+  // A pod of this namespace went by the UID before this process started. Call before the first resolve(), newest pods first.
+  void recall(const std::string& uid, const std::string& pod_namespace);
   // `pods` are by their UIDs from the API server.
   ResolvedPods resolve(const std::vector<Change<Node>>& nodes, std::vector<Change<Pod>> pods);
 
@@ -54,6 +57,7 @@ class StaticPods {
   std::unordered_set<std::string> given_;                                        // UIDs from the API server
   std::unordered_set<std::string> former_;                                       // UIDs of deleted pods
   std::deque<std::string> former_in_order_;                                      // the same, oldest first
+  std::unordered_map<std::string, std::string> recalled_;                        // UID -> namespace
   std::map<std::string, Mirror> mirrors_;                                        // keyed by the API server's UID
   std::map<std::string, std::set<std::pair<std::string, std::string>>> claims_;  // claimed UID -> (created, UID)
 };

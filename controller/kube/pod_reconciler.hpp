@@ -25,6 +25,8 @@ class PodReconciler {
  public:
   PodReconciler(ClusterState& state, Decider& decider, Shims& shims, const Clock& clock)
       : state_(state), decider_(decider), shims_(shims), clock_(clock) {}
+  // A pod of this namespace went by the UID before the controller started (kube::StaticPods::recall).
+  void recall(const std::string& uid, const std::string& pod_namespace) { static_pods_.recall(uid, pod_namespace); }
   // Takes pods by the API server's UIDs. True: something of a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
   // Hears of each pod that is bound to a node of ours, again when it changes.

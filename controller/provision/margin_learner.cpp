@@ -192,9 +192,18 @@ void MarginLearner::turn() {
     changed = std::exchange(changed_, false);
   }
   unsaved_ = unsaved_ || changed;
-  for (LivedMinute& minute : news) take(std::move(minute));
+  // Many minutes may wait, and each may cost a gradient step: their figures are current after each, and the end waits for one alone.
+  for (LivedMinute& minute : news) {
+    if (stops()) break;
+    take(std::move(minute));
+    tell();
+  }
   if (changed || clock_.mono() - saved_at_ >= options_.checkpoint_every) save();
-  if (!news.empty()) tell();
+}
+
+bool MarginLearner::stops() const {
+  const std::lock_guard lock(mutex_);
+  return stop_;
 }
 
 void MarginLearner::take(LivedMinute minute) {

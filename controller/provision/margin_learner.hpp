@@ -69,7 +69,7 @@ class MarginLearner {
   // The same without a thread.
   static Result<std::unique_ptr<MarginLearner>> make(const MarginLearnerOptions& options, const std::string& data_dir,
                                                      Make make, const Clock& clock, const Log& log);
-  ~MarginLearner();  // ends the thread, which writes a last checkpoint
+  ~MarginLearner();  // ends the thread, which writes a last checkpoint; minutes that still wait are not learned from
   void turn();
   void post(LivedMinute minute);
   // For the next checkpoint.
@@ -87,6 +87,7 @@ class MarginLearner {
   void resume();
   bool begin();
   void run();
+  bool stops() const;
   void take(LivedMinute minute);
   void step();
   void freeze();

@@ -80,7 +80,7 @@ void add(ResizeCounts& sum, const ResizeCounts& more) {
 }  // namespace
 
 std::string workload_of(const kube::Pod& pod) {
-  return pod.pod_namespace + "/" + placement::app_key_of(pod.owner).owner;
+  return pod.pod_namespace + "/" + placement::app_key_of(pod.owner, pod.pod_namespace).owner;
 }
 
 void Freed::add(const Freed& other) {
@@ -166,7 +166,7 @@ void RequestBook::described(const kube::Pod& pod) {
     RequestWorkload made;
     made.rule = placement::RequestRule(options_);
     made.name_space = pod.pod_namespace;
-    made.owner = placement::app_key_of(pod.owner).owner;
+    made.owner = placement::app_key_of(pod.owner, pod.pod_namespace).owner;
     found = workloads_.emplace(key, std::move(made)).first;
   }
   Watched& watched = pods_[pod.uid];

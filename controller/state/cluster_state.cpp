@@ -9,6 +9,11 @@ namespace {
 using std::chrono::minutes;
 constexpr Duration kForgetAskAfter = minutes(10);
 
+// Applications of different namespaces differ, whatever their owners are called. Empty if the pod has no application.
+std::string app_in_namespace(const placement::PodSpec& pod) {
+  return pod.app.empty() ? std::string() : pod.pod_namespace + '\n' + pod.app;
+}
+
 }  // namespace
 
 Node* ClusterState::find(const std::string& name) {
@@ -188,7 +193,7 @@ void ClusterState::list(const Pod& pod) {
     return;
   }
   Node& node = *find(pod.node);
-  rows_.count(pod.spec.app, node.row);
+  rows_.count(app_in_namespace(pod.spec), node.row);
   if (!pod.spec.daemonset) rows_.count_replica(pod.spec.owner, node.row);
   node.sums.bound.add(pod.spec.request, 1);
   node.sums.daemonsets += pod.spec.daemonset ? 1 : 0;
@@ -214,7 +219,7 @@ void ClusterState::unlist(const Pod& pod) {
   node.sums.daemonsets -= pod.spec.daemonset ? 1 : 0;
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, -1);
   tell_sums(node);
-  rows_.uncount(pod.spec.app, node.row);
+  rows_.uncount(app_in_namespace(pod.spec), node.row);
   if (!pod.spec.daemonset) rows_.uncount_replica(pod.spec.owner, node.row);
 }
 
@@ -246,8 +251,9 @@ const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked
 void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime now) {
   expire_starts(now);
   const Pod* itself = pod(asked.uid);
-  const bool counted = itself != nullptr && !itself->node.empty() && itself->spec.app == asked.app;
-  rows_.tell_same_app(asked.app, counted ? std::optional(find(itself->node)->row) : std::nullopt);
+  const std::string app = app_in_namespace(asked);
+  const bool counted = itself != nullptr && !itself->node.empty() && app_in_namespace(itself->spec) == app;
+  rows_.tell_same_app(app, counted ? std::optional(find(itself->node)->row) : std::nullopt);
   const std::string at = itself == nullptr ? std::string() : itself->node.empty() ? itself->in_flight_to : itself->node;
   const bool replica = !at.empty() && !itself->spec.daemonset && itself->spec.owner == asked.owner;
   rows_.tell_replicas(asked.owner, replica && !asked.owner.empty() ? std::optional(find(at)->row) : std::nullopt);

@@ -41,6 +41,9 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
   store->decisions_found_ = std::move(newest.rows);
   store->last_decision_id_ = decisions.last_id();
   WATTLE_TRY(store->requests_found_, store->file_->requests().all());
+  if (const std::size_t most = store->options_.pod_namespaces_found; most > 0) {
+    WATTLE_TRY(store->pod_namespaces_found_, store->file_->usage().pod_namespaces(most));
+  }
   store->figures_.decisions = decisions.rows();
   store->figures_.decisions_bytes = decisions.bytes();
   store->figures_.file_bytes = store->file_->file_bytes();

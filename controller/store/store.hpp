@@ -25,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -43,6 +44,7 @@ struct StoreOptions {
   std::size_t decisions_queue_bytes = 8 << 20;
   std::size_t decisions_found = 0;  // that are read back at the start
   std::size_t pods_queue_bytes = 32 << 20;
+  std::size_t pod_namespaces_found = 0;  // that are read back at the start
 };
 
 struct StoreFigures {
@@ -74,6 +76,8 @@ class Store final : public RecordStore {
   const std::vector<DecisionRow>& decisions_found() const { return decisions_found_; }
   std::uint64_t last_decision_id() const { return last_decision_id_; }
   const std::vector<RequestRow>& requests_found() const { return requests_found_; }
+  // UID and namespace, those used last first.
+  const std::vector<std::pair<std::string, std::string>>& pod_namespaces_found() const { return pod_namespaces_found_; }
   bool full() const override;
   bool half_full() const;
   void add(StoreItem item) override;
@@ -144,6 +148,7 @@ class Store final : public RecordStore {
   std::vector<DecisionRow> decisions_found_;
   std::uint64_t last_decision_id_ = 0;
   std::vector<RequestRow> requests_found_;
+  std::vector<std::pair<std::string, std::string>> pod_namespaces_found_;
 
   std::optional<StoreFile> file_;  // the writer's, as are the next four
   StoreMarks known_;               // committed, for a file that is begun anew

@@ -10,6 +10,7 @@ constexpr const char* kLives =
     "SELECT p.uid, p.namespace, p.owner, p.node, p.placed_s, p.app, p.cpu_millicores, p.memory_bytes, p.ended_s,"
     " p.last_s, n.id FROM pod p LEFT JOIN node n ON n.name = p.node"
     " WHERE p.uid > ? AND p.app <> '' AND p.placed_s > 0 AND max(p.ended_s, p.last_s) >= ? ORDER BY p.uid LIMIT ?";
+constexpr const char* kNamespaces = "SELECT uid, namespace FROM pod WHERE namespace <> '' ORDER BY last_s DESC LIMIT ?";
 constexpr const char* kUsed = "SELECT cpu_us FROM usage WHERE slot_s = ? AND node = ? AND kind = 0 AND name = ?";
 constexpr const char* kOpenSlot =
     "SELECT slot_s, slot_cpu_us FROM ledger WHERE node = ? AND kind = 0 AND name = ? AND slot_s >= 0";
@@ -19,6 +20,17 @@ constexpr const char* kNodeHours =
     " WHERE (u.slot_s, u.node) > (?, ?) ORDER BY u.slot_s, u.node LIMIT ?";
 
 }  // namespace
+
+Result<std::vector<std::pair<std::string, std::string>>> UsageTable::pod_namespaces(std::size_t most) {
+  WATTLE_TRY(auto pods, database_->prepare(kNamespaces));
+  pods.bind(1, static_cast<std::int64_t>(most));
+  std::vector<std::pair<std::string, std::string>> out;
+  for (;;) {
+    WATTLE_TRY(const bool row, pods.step());
+    if (!row) return out;
+    out.emplace_back(pods.blob(0), pods.blob(1));
+  }
+}
 
 Result<UsageTable::Lives> UsageTable::lives(std::string_view after, std::int64_t since_s, std::size_t most) {
   WATTLE_TRY(auto pods, database_->prepare(kLives));

@@ -105,6 +105,8 @@ class UsageTable {
     std::string next;
   };
   Result<Lives> lives(std::string_view after, std::int64_t since_s, std::size_t most);
+  // UID and namespace of the pods whose namespace is known, at most `most`, those used last first.
+  Result<std::vector<std::pair<std::string, std::string>>> pod_namespaces(std::size_t most);
   // Whole hours after (slot_s, node), by both.
   Result<std::vector<NodeHour>> node_hours(std::int64_t slot_s, std::int64_t node, std::size_t most);
   // What it takes of the file, roughly.

@@ -40,7 +40,7 @@ json pod_json(const PodLife& life, const RecordQuery& query) {
   constexpr std::int64_t kSlot_s = 3600;
   const bool lost = life.pod.ended_s == 0 && life.last_s + kLost_s < query.now_s;
   const std::int64_t ended_s = lost ? std::max(life.last_s, life.pod.placed_s) : life.pod.ended_s;
-  const placement::AppKey app = placement::app_key_of(life.pod.app);
+  const placement::AppKey app = placement::app_key_of(life.pod.app, {});
   return {{"owner", app.owner},
           {"image", app.image},
           {"labels", app.labels},

@@ -26,7 +26,7 @@ void RequestSetter::begin(WorldObserver* next) {
 }
 
 std::optional<double> RequestSetter::suggested_cores(const std::string& app) const {
-  const auto rule = rules_.find(placement::app_key_of(app).owner);
+  const auto rule = rules_.find(placement::app_key_of(app, {}).owner);
   return rule != rules_.end() ? rule->second.cpu_cores() : std::nullopt;
 }
 
@@ -34,7 +34,7 @@ void RequestSetter::placed(cluster::PodId id, const placement::PodSpec& pod, con
                            MonoTime now) {
   if (next_ != nullptr) next_->placed(id, pod, node, row, now);
   Pod& known = pods_[pod.uid];
-  known = {id, placement::app_key_of(pod.app).owner, pod.request, pod.request, row, seconds_of(now), 0, 0, 0, 0};
+  known = {id, placement::app_key_of(pod).owner, pod.request, pod.request, row, seconds_of(now), 0, 0, 0, 0};
   pod_of_id_[id] = &known;
 }
 

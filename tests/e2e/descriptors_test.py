@@ -4,8 +4,11 @@
 Given    a controller and a shim with the soft limit that containerd 2 gives to pods, and a controller whose hard limit is low
 Claims   the soft limit becomes the hard one; the log names the number that is needed; while strangers hold every descriptor that peers may
          have, the page and the command line are answered, the process does not spin, and the agent is taken once they are gone
+         while a process can open no descriptor at all, its open HTTP connections are answered, it does not spin and does not end, and once it
+         can again, the connections that waited are answered and probes go on
 """
 import contextlib
+import http.client
 import json
 import os
 import resource
@@ -13,17 +16,18 @@ import socket
 import sys
 
 from house import House, binaries_from, fetch, wait_until
-from patience import LATE_S
+from patience import LATE_S, pace
 
 LOW = 256
 OWN = 1024  # controller/descriptors.hpp: kOwnDescriptors
 FETCHES = 40
 
 
-def check(what, fine, detail=""):
+def check(what, fine, detail="", quietly=False):
     if not fine:
         raise AssertionError(f"not so: {what}: {detail}")
-    print(f"  {what}", flush=True)
+    if not quietly:
+        print(f"  {what}", flush=True)
 
 
 def limits_of(process):
@@ -43,13 +47,20 @@ def controller(house):
     return house.binary("wattle-controller"), "--config", str(house.dir / "controller.yaml")
 
 
-def cost_of_fetches(house, process):
-    """CPU seconds of the process while its page is fetched so many times, one after the other."""
+def cost_of(process, ask):
+    """CPU seconds of the process while it is asked so many times, one after the other."""
     before = cpu_s(process)
     for _ in range(FETCHES):
+        ask()
+        pace(0.05)
+    return cpu_s(process) - before
+
+
+def cost_of_fetches(house, process):
+    def ask():
         wait_until("the page answers", lambda: fetch(f"{house.api()}/livez")[0] == 200)
         house.cli("status")
-    return cpu_s(process) - before
+    return cost_of(process, ask)
 
 
 def refused(house):
@@ -93,10 +104,71 @@ def full(binaries):
         check("the agent is taken when descriptors are free", wait_until("the node is connected", house.connected))
 
 
+def open_now(process):
+    pace(0.05)
+    return {int(name) for name in os.listdir(f"/proc/{process.pid}/fd")}
+
+
+@contextlib.contextmanager
+def full_table(process):
+    """The process can open no descriptor: every number below its limit is taken. poll() refuses more entries than the limit, so it is no lower."""
+    before = limits_of(process)
+    lasting = set.intersection(*[open_now(process) for _ in range(20)])
+    limit = next(number for number in range(before[0]) if number not in lasting)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
+
+
+def get(link, path):
+    link.request("GET", path)
+    answer = link.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def answered(page):
+    return sum(float(line.rpartition(" ")[2]) for line in page.splitlines()
+               if line.startswith("wattle_probe_results_total{") and 'end="answered"' in line)
+
+
+def table_full(binaries):
+    print("no descriptor is left at all")
+    with House(binaries) as house, contextlib.ExitStack() as links:
+        house.start_controller()
+        house.start_shim()
+        house.start_agent()
+        agent_page = f"http://127.0.0.1:{house.agent_http}/metrics"
+        wait_until("probes are answered", lambda: answered(fetch(agent_page)[1]) >= 2)
+        wait_until("the node is connected", house.connected)
+        for name, port in (("controller", house.http), ("shim", house.shim_port), ("agent", house.agent_http)):
+            process = house.processes[name]
+            kept = http.client.HTTPConnection("127.0.0.1", port, timeout=LATE_S)
+            links.callback(kept.close)
+            get(kept, "/livez")
+            quiet = cost_of(process, lambda link=kept: get(link, "/livez"))
+            with full_table(process):
+                waiting = [socket.create_connection(("127.0.0.1", port), timeout=LATE_S) for _ in range(8)]
+                for one in waiting:
+                    links.callback(one.close)
+                    one.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                if name == "agent":
+                    wait_until("the agent says that it cannot probe", lambda: "Too many open files" in house.log("agent"))
+                loud = cost_of(process, lambda link=kept: check(f"the {name}'s open connection is answered", get(link, "/livez")[0] == 200, quietly=True))
+                check(f"the {name} does not spin", loud < 3 * quiet + 1, f"{loud:.2f} s of CPU, {quiet:.2f} s without them")
+                house.alive(name)
+            said = [one.recv(4096).decode() for one in waiting]
+            check(f"the {name} answers those that waited", all(one.startswith("HTTP/1.1 200 ") for one in said), said)
+        before = answered(fetch(agent_page)[1])
+        check("probes go on", wait_until("more probes are answered", lambda: answered(fetch(agent_page)[1]) >= before + 2))
+
+
 def main():
     binaries = binaries_from(sys.argv)
     raises(binaries)
     full(binaries)
+    table_full(binaries)
     return 0
 
 

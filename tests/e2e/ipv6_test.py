@@ -4,15 +4,19 @@
 Given    a host whose only addresses are IPv6; a hosts file in which the controller's name has no IPv4 address; endpoints in the form that the
          packages and the chart have (`tcp://*:PORT`, `::`)
 Claims   agent, shim, command line, wattle-load and curl reach the controller by its name; `wattle-agent doctor` says so only when the link does;
-         a name whose first address is dead is reached by the next one; where there is no IPv6 the same endpoints serve IPv4
+         a name whose first address is dead is reached by the next one, over ZeroMQ and over HTTP; where there is no IPv6 the same endpoints
+         serve IPv4
 Skips    where this user may not make namespaces
 """
+import contextlib
+import http.server
 import json
 import os
 import pathlib
 import socket
 import subprocess
 import sys
+import threading
 
 from house import SKIPPED, HouseError, binaries_from, extender_args, fetch, wait_until
 from patience import LATE_S
@@ -25,6 +29,39 @@ DEAD = (SILENT, "fd00:dead::9", "192.0.2.9")  # of the others no host has one
 
 def ip(*words):
     subprocess.run(["ip", *words], check=True)
+
+
+class Api(http.server.BaseHTTPRequestHandler):
+    """An API server without nodes and pods, which notes what it is asked for."""
+    asked = []
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        path = self.path.partition("?")[0]
+        self.asked.append(path)
+        kind = {"/api/v1/nodes": "NodeList", "/api/v1/pods": "PodList"}.get(path)
+        text = json.dumps({"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []}).encode()
+        self.send_response(200 if kind and "watch=" not in self.path else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def api_at(address):
+    """Gives the port of an API server on this address alone."""
+    class Server(http.server.ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    Api.asked.clear()
+    with Server((address, 0), Api) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
 
 
 def resolve_to(*addresses):
@@ -55,12 +92,13 @@ class Place:
     def log(self, name):
         return (self.dir / f"{name}.log").read_text(errors="replace")
 
-    def controller(self):
+    def controller(self, api_port=None):
         d = self.dir
         (d / "c.yaml").write_text(
             f"data_dir: {d}/c\nkey: {d}/controller.key\nallow_list: {d}/allow\nmode: live\n"
             'telemetry: {endpoint: "tcp://*:7460"}\nfeed: {endpoint: "tcp://*:7461"}\nask: {endpoint: "tcp://*:7462"}\n'
-            'http: {address: "::", port: 8050, insecure: true}\n')
+            'http: {address: "::", port: 8050, insecure: true}\n' +
+            (f"kubernetes: {{server: 'http://{NAME}:{api_port}'}}\n" if api_port else ""))
         self.start("controller", "wattle-controller", "--config", f"{d}/c.yaml")
 
     def agent_config(self, port=7460):
@@ -128,6 +166,10 @@ def ipv6_alone(binaries, folder):
     try:
         finding = place.doctor(place.agent_config())
         check("doctor: no controller, no link", not reached(finding), finding)
+        with api_at(ADDRESS) as port:
+            place.controller(port)
+            check("the controller reaches an API server by a name, over HTTP", wait_until("its nodes are asked for", lambda: "/api/v1/nodes" in Api.asked))
+        place.stop("controller")
         place.controller()
         wait_until("curl reaches the controller by its name", lambda: curl(f"http://{NAME}:8050/livez"))
         place.agent()
@@ -164,6 +206,11 @@ def first_address_dead(binaries, folder):
     check(f"the system prefers a dead one: {', '.join(found)}", found[0] != "10.96.0.1" and "10.96.0.1" in found)
     place = Place(binaries, folder)
     try:
+        with api_at("10.96.0.1") as port:
+            place.controller(port)
+            check("the controller reaches an API server by the last address of a name, over HTTP",
+                  wait_until("its nodes and pods are asked for", lambda: {"/api/v1/nodes", "/api/v1/pods"} <= set(Api.asked)))
+        place.stop("controller")
         place.controller()
         place.agent()
         place.shim()

@@ -134,11 +134,12 @@ class Pod:
 
     def work(self, volumes):
         once = self.spec.get("restartPolicy") in ("OnFailure", "Never")
+        never = self.spec.get("restartPolicy") == "Never"
         starts = 0
         while not self.ended.is_set():
             for container in self.spec["containers"]:
                 process = self.processes.get(container["name"])
-                if process is None or (process.poll() is not None and not (once and process.returncode == 0)):
+                if process is None or (process.poll() is not None and not never and not (once and process.returncode == 0)):
                     if process is not None:
                         starts += 1
                         self.kubelet.problems.append(f"{self.thing['metadata']['name']}: {container['name']} ended: {process.returncode}: {self.log()[-300:]}")
@@ -146,6 +147,8 @@ class Pod:
                     self.processes[container["name"]] = self.start(container, volumes)
             if once and all(p.poll() == 0 for p in self.processes.values()):
                 return self.tell("Succeeded", False, starts)
+            if never and all(p.poll() is not None for p in self.processes.values()):
+                return self.tell("Failed", False, starts)
             self.tell("Running", all(self.is_ready(container) for container in self.spec["containers"]), starts)
             self.ended.wait(EVERY_S)
         return None
@@ -171,7 +174,7 @@ class Pod:
             {"type": "ContainersReady", "status": truth}, {"type": "Ready", "status": truth}],
             "containerStatuses": [{"name": c["name"], "image": c["image"], "imageID": "", "ready": ready, "restartCount": restarts,
                                    "state": {"running": {}} if phase == "Running" else {"waiting": {}} if phase == "Pending" else
-                                   {"terminated": {"exitCode": 0, "reason": "Completed"}}} for c in self.spec["containers"]]}
+                                   {"terminated": {"exitCode": 0, "reason": "Completed"} if phase == "Succeeded" else {"exitCode": 1, "reason": "Error"}}} for c in self.spec["containers"]]}
         if status != getattr(self, "told", None):
             self.plane.raw("PATCH", path_of(self.thing, "/status"), {"status": status})
             self.told = status

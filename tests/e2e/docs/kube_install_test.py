@@ -13,6 +13,7 @@ import base64
 import json
 import pathlib
 import shutil
+import signal
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -119,6 +120,25 @@ def heard(desk):
     return code == 0 and any(n["connected"] for n in json.loads(said)["nodes"])
 
 
+def helm_test(claims, desk, kubelet):
+    """Its pod runs here as it was rendered. It fails while the node's agent is silent."""
+    said = lambda: "".join(pod.log() for pod in kubelet.running("wattle", "wattle-test"))
+    run = lambda: desk.run("helm test wattle --namespace kube-system")
+    code, told = run()
+    claims.check("`helm test` succeeds once the agents have enrolled", code == 0, f"{told}\n{said()}")
+    claims.check("and its pod printed what doctor found", "telemetry" in said(), said())
+    agent, = kubelet.running("wattle-agent", "wattle-agent")
+    process = agent.processes["agent"]
+    process.send_signal(signal.SIGSTOP)
+    try:
+        wait_until("`helm test` fails", lambda: run()[0] != 0, PATIENCE)
+    finally:
+        process.send_signal(signal.SIGCONT)
+    claims.check("`helm test` fails while an agent is silent, and its pod names the node", kubelet.name in said(), said())
+    wait_until("`helm test` succeeds again", lambda: run()[0] == 0, PATIENCE)
+    claims.check("and succeeds when the agent is back", True)
+
+
 def go_on(claims, desk, plane, walk, way):
     """To an upgrade, back where there is a way back, and away."""
     before = secrets(plane)
@@ -155,6 +175,8 @@ def follow(claims, desk, plane, kubelet, way, version):
     code, said = desk.run("kubectl create deployment web --image=registry.k8s.io/pause:3.10")
     claims.check("there is a Deployment to move", code == 0, said)
     walk("Move Deployments to it", MOVE)
+    if way == "helm":
+        helm_test(claims, desk, kubelet)
     go_on(claims, desk, plane, walk, way)
     claims.check(f"every command was run and succeeded, {walk.finish()} blocks", True)
 

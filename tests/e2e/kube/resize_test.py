@@ -221,7 +221,8 @@ class Scenario:
             done = self.house.wattle("provision", "set", "need", "--namespace", SPACE, "--from", self.advisor.url(), "--kubeconfig", self.kubeconfig,
                                      "-o", "json", check=False)
             self.kubelet.sync()
-            return "forbidden" in done.stdout + done.stderr, done.returncode == 0 and "refused" not in done.stdout
+            said = done.stdout + done.stderr
+            return "forbidden" in said or "does not allow" in said, done.returncode == 0 and "refused" not in done.stdout
         for number, rule in enumerate(self.role["rules"]):
             for verb in rule["verbs"]:
                 replace(self.admin, without(self.role, number, "verbs", verb))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A tenant's pod on a real API server that is annotated as the mirror of another tenant's pod takes nothing over from it: name, namespace, joules
-and requested cores stay the victim's, before and after a restart of the controller, which lists the forgery first.
+and requested cores stay the victim's, before and after a restart of the controller, which lists the forgery first. Nor does it take over the
+joules of a pod that ended before that restart.
 
 The tenant may create pods in its own namespace and nothing else, and knows the UIDs of victim and node. Nodes are played by a swarm that
 follows the bindings.
@@ -13,6 +14,7 @@ import json
 import pathlib
 import ssl
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -101,6 +103,34 @@ def walk(plane, house, claims):
     wait_until("a static pod goes by the UID of its cgroup", lambda: house.document(f"node?name={name}") and abs((requested() or 0) - 2.001) < 1e-6, PATIENCE)
 
 
+def ended(plane, house, claims):
+    """What a pod drew stays its own, though no list of pods has it when the controller starts again."""
+    at = plane.nodes()[0]
+    name = at["metadata"]["name"]
+
+    def drawn(owner):
+        rows = house.document("report?by=owner")["rows"]
+        return sum(row["measured_j"] + row["estimated_j"] for row in rows if row["key"] == owner)
+
+    def requested():
+        return (house.node_of(name) or {}).get("cpu_requested_cores") or 0
+    others = requested()
+    uid = plane.call("POST", "/api/v1/namespaces/default/pods", pod("ended", name, "1"))["metadata"]["uid"]
+    wait_until("the store has its joules", lambda: drawn("Pod/ended") > 0, PATIENCE)
+    plane.delete_pod("ended")
+    wait_until("it is gone", lambda: abs(requested() - others) < 1e-6, PATIENCE)
+    house.kill("controller")
+    house.start_controller()
+    wait_until("nodes are back", lambda: (house.node_of(name) or {}).get("connected") and abs(requested() - others) < 1e-6, PATIENCE)
+    before = drawn("Pod/ended")
+    status, said = as_tenant(plane, "POST", f"/api/v1/namespaces/{TENANT}/pods", forgery(uid, at, True))
+    claims.check("the API server takes a pod that calls itself the mirror of one that ended", status == 201, said[:300])
+    wait_until("it counts", lambda: abs(requested() - others - 0.001) < 1e-6, PATIENCE)
+    plane.call("POST", "/api/v1/namespaces/default/pods", pod("marker", name, "1"))  # described after it, so written to the store no earlier
+    wait_until("the store has what was described later", lambda: drawn("Pod/marker") > 0, PATIENCE)
+    claims.check("the joules stay those of the pod that ended", drawn("Pod/ended") >= before, f"{before} J before, {drawn('Pod/ended')} J after")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries")
@@ -112,8 +142,10 @@ def main():
     except assets.Missing as missing:
         print(f"[skipped] {missing}")
         return SKIPPED
-    with ControlPlane(programs) as plane, KubeHouse(pathlib.Path(options.binaries).resolve(), plane, nodes=2, mode="shadow") as house:
+    with tempfile.TemporaryDirectory() as folder, ControlPlane(programs) as plane, \
+            KubeHouse(pathlib.Path(options.binaries).resolve(), plane, nodes=2, mode="shadow", controller_extra=f"store: {{path: {folder}/store.db}}") as house:
         walk(plane, house, claims)
+        ended(plane, house, claims)
     return 1 if claims.failed else 0
 
 

@@ -308,3 +308,20 @@ TEST_CASE_FIXTURE(Watched, "a pod that is annotated as the mirror of another one
     REQUIRE(until([&] { return requested("n0") == 0; }));
   }
 }
+
+TEST_CASE_FIXTURE(Watched, "after a restart, no pod goes by the UID of another namespace's pod that ended before it") {
+  world.config.store.path = world.dir / "store.db";
+  start();
+  REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
+  api.put_pod("victim", "n0");
+  REQUIRE(until([&] { return requested("n0") == 1; }));
+  api.erase_pod("victim");
+  REQUIRE(until([&] { return requested("n0") == 0; }));
+  start(2);
+  REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
+  api.put("/api/v1/pods", "forged-victim", forged("victim", "n0"));
+  // Levels go out by the UID that a pod goes by.
+  REQUIRE(until([&] { return !agents[0]->status().pod_levels.empty(); }));
+  CHECK(agents[0]->status().pod_levels.contains("forged-victim"));
+  CHECK_FALSE(agents[0]->status().pod_levels.contains("victim"));
+}

@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "models/frozen/layout.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/controller/helpers.hpp"
 
@@ -397,4 +399,54 @@ TEST_CASE("a rate without a latency is forecast, and the rule serves; what the n
   CHECK(rig.service().rate_by == ToldBy::node);
   CHECK(rig.service().minute.requests_over == 6);
   CHECK(rig.service().rate_rps == 10);
+}
+
+TEST_CASE(
+    "a learner whose steps take long tells each at once, and does not take all minutes that wait before it ends") {
+  // A step takes as long as the test lets it.
+  struct Gate {
+    std::atomic<std::uint64_t> allowed = 0, begun = 0;
+  } gate;
+  class SlowTrainer final : public models::QTrainer {
+   public:
+    SlowTrainer(Gate& gate, Taught& taught) : gate_(gate), inner_(taught) {}
+    Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
+      const std::uint64_t mine = ++gate_.begun;
+      tests::wait_until([&] { return gate_.allowed.load() >= mine; });
+      tests::pace(std::chrono::milliseconds(1));
+      return inner_.step(batch);
+    }
+    std::uint64_t steps() const override { return inner_.steps(); }
+    models::Weights weights() const override { return inner_.weights(); }
+    models::Weights checkpoint() const override { return inner_.checkpoint(); }
+    Status restore(const models::Weights& saved) override { return inner_.restore(saved); }
+
+   private:
+    Gate& gate_;
+    FakeTrainer inner_;
+  };
+  const wattle::test::TempDir dir;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  Taught taught;
+  MarginLearnerOptions options;
+  options.warmup = 30;
+  options.batch = 1;
+  auto learner = MarginLearner::start(
+      options, dir.path(),
+      [&]() -> Result<std::unique_ptr<models::QTrainer>> {
+        return std::unique_ptr<models::QTrainer>(new SlowTrainer(gate, taught));
+      },
+      clock, log);
+  REQUIRE(learner);
+  constexpr std::uint64_t kMinutes = 9'000;
+  for (std::uint64_t i = 0; i < kMinutes; ++i)
+    (*learner)->post({"n1/a.service", false, 1, models::provision::observe({}, {}), 0});
+  REQUIRE(tests::wait_until([&] { return gate.begun == 1; }));
+  gate.allowed = 3;
+  REQUIRE(tests::wait_until([&] { return gate.begun == 4; }));
+  CHECK((*learner)->figures().steps == 3);
+  gate.allowed = kMinutes;
+  learner->reset();  // else it would take all that wait, a millisecond each
+  CHECK(gate.begun < kMinutes);
 }

@@ -134,6 +134,9 @@ TEST_CASE("a pod is bound where a record shows it, with the request that it aske
   CHECK(view.unsettled == 0);  // its use is in the record already
   CHECK(*rig.state.node("n1")->workloads.at("p1").cpu_cores == doctest::Approx(0.75));
   CHECK(rig.state.view(spec("p2"), at_s(3)).nodes[0].same_app_pods == 1);
+  placement::PodSpec elsewhere = spec("p3");  // of the same name and image
+  elsewhere.pod_namespace = "another";
+  CHECK(rig.state.view(elsewhere, at_s(3)).nodes[0].same_app_pods == 0);
 }
 
 TEST_CASE("a pod goes when its cgroup ended, or when no record has named it for long") {

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <optional>
 
@@ -78,6 +79,33 @@ TEST_CASE_FIXTURE(TlsClientFixture, "an authority that is not there is named") {
   REQUIRE(!answer);
   CHECK(answer.error().code == Errc::not_found);
   CHECK(answer.error().subject == dir.file("none.pem"));
+}
+
+TEST_CASE_FIXTURE(
+    TlsClientFixture,
+    "an authority that others may write, and a key that others may read, are refused before anything is sent") {
+  start("localhost");
+  for (const mode_t mode : {0664U, 0646U}) {
+    REQUIRE(::chmod(dir.file("ca.pem").c_str(), mode) == 0);
+    const auto answer = ask("ca.pem");
+    REQUIRE(!answer);
+    CHECK(answer.error().code == Errc::denied);
+    CHECK(answer.error().subject == dir.file("ca.pem"));
+    CHECK(answer.error().mend == "chmod go-w " + dir.file("ca.pem"));
+  }
+  REQUIRE(::chmod(dir.file("ca.pem").c_str(), 0644) == 0);
+  Client client(
+      {"localhost", server->port(), Trust{dir.file("ca.pem"), dir.file("server.pem"), dir.file("server.key")}});
+  for (const mode_t mode : {0440U, 0404U}) {
+    REQUIRE(::chmod(dir.file("server.key").c_str(), mode) == 0);
+    const auto answer = client.request("POST", "/echo", "", wattle::tests::soon());
+    REQUIRE(!answer);
+    CHECK(answer.error().code == Errc::denied);
+    CHECK(answer.error().subject == dir.file("server.key"));
+    CHECK(answer.error().mend == "chmod 0400 " + dir.file("server.key"));
+  }
+  REQUIRE(::chmod(dir.file("server.key").c_str(), 0400) == 0);
+  CHECK(client.request("POST", "/echo", "", wattle::tests::soon()));
 }
 
 TEST_CASE_FIXTURE(TlsClientFixture, "a server that does not speak TLS gets nothing but a handshake") {

@@ -138,6 +138,16 @@ TEST_CASE("the UID of another pod is never taken over, whichever of both comes f
     known.put(mirror_pod("again", "n2", "victim"));
     CHECK(known.names == Names{{"forged", "forged-name"}, {"again", "again-name"}});
   }
+  // After a restart, the UID of a pod that ended before it, which no list has any more; a kubelet shows its static pod again.
+  for (const bool forged : {true, false}) {
+    CAPTURE(forged);
+    Known known;
+    known.pods.recall(forged ? "victim" : kHash, forged ? "shop" : "kube-system");
+    json pod = mirror_pod("m1", "n1", forged ? "victim" : kHash);
+    pod["metadata"]["namespace"] = forged ? "tenant" : "kube-system";
+    known.put(pod);
+    CHECK(known.names == Names{{forged ? "m1" : kHash, "m1-name"}});
+  }
   // In one list.
   Known known;
   std::vector<Change<Pod>> both;

@@ -70,14 +70,46 @@ struct Story {
 };
 
 TEST_CASE("an application is its owner and images: neither the pod's name nor the hash of a rollout") {
-  const AppKey first = app_key_of("ReplicaSet/web-5d9f8c7b4 nginx:1,envoy:2");
+  const AppKey first = app_key_of("ReplicaSet/web-5d9f8c7b4 nginx:1,envoy:2", {});
   CHECK(first.owner == "ReplicaSet/web");
   CHECK(first.image == "nginx:1,envoy:2");
-  CHECK(app_key_of("ReplicaSet/web-api nginx").owner == "ReplicaSet/web-api");  // a word, no hash
-  CHECK(app_key_of("Job/backup-28123456 tool").owner == "Job/backup");
-  CHECK(app_key_of("StatefulSet/db-0 pg").owner == "StatefulSet/db-0");
-  CHECK(app_key_of("registry/nginx:1").owner == "registry/nginx:1");
-  CHECK(app_key_of("").owner.empty());
+  CHECK(app_key_of("ReplicaSet/web-api nginx", {}).owner == "ReplicaSet/web-api");  // a word, no hash
+  CHECK(app_key_of("Job/backup-28123456 tool", {}).owner == "Job/backup");
+  CHECK(app_key_of("StatefulSet/db-0 pg", {}).owner == "StatefulSet/db-0");
+  CHECK(app_key_of("registry/nginx:1", {}).owner == "registry/nginx:1");
+  CHECK(app_key_of("", {}).owner.empty());
+}
+
+TEST_CASE("a tenant's pods do not change what is predicted for another namespace's application of the same name") {
+  const auto pod_in = [](const std::string& pod_namespace, const std::string& uid) {
+    PodSpec pod = pod_of(uid, kHeavy);
+    pod.pod_namespace = pod_namespace;
+    return pod;
+  };
+  // The victim's pods use nine tenths of what they request; those of the tenant, of the same owner and image, nothing at all.
+  Story alone, attacked;
+  for (int i = 0; i < 12; ++i) {
+    for (Story* story : {&alone, &attacked}) {
+      story->knowledge.placed(pod_in("shop", "shop" + std::to_string(i)), "a", story->now());
+      story->knowledge.used("shop" + std::to_string(i), 0.9, 3600);
+    }
+    for (int k = 0; k < 5; ++k) {
+      const std::string uid = "mallory" + std::to_string(i) + "-" + std::to_string(k);
+      attacked.knowledge.placed(pod_in("mallory", uid), "a", attacked.now());
+      attacked.knowledge.used(uid, 0, 3600);
+    }
+    for (Story* story : {&alone, &attacked}) story->pass(3600);
+  }
+  const DemandPrediction expected = alone.knowledge.predict(pod_in("shop", "next"));
+  const DemandPrediction seen = attacked.knowledge.predict(pod_in("shop", "next"));
+  CHECK(seen.seen_pods == expected.seen_pods);
+  CHECK(seen.cores > 0.7);
+  CHECK(attacked.knowledge.predict(pod_in("mallory", "next")).cores < 0.2);
+  CHECK(attacked.knowledge.ask(pod_in("shop", "next")).app != attacked.knowledge.ask(pod_in("mallory", "next")).app);
+  // A restart keeps them apart.
+  ClusterModel again;
+  REQUIRE(again.restore(attacked.knowledge.save(attacked.view)).has_value());
+  CHECK(again.predict(pod_in("shop", "next")).cores == doctest::Approx(seen.cores));
 }
 
 TEST_CASE("demand and life are learned from pods that ran, and predicted for the next of their application") {

@@ -1,0 +1,20 @@
+#include "common/http/pem_file.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "common/trusted_file.hpp"
+
+namespace wattle::http {
+
+Status check_pem(const std::string& path, PemUse use) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return fail_errno(errno, path, "name a PEM file");
+  if (!S_ISREG(info.st_mode)) return fail(Errc::malformed, path, "is not a file", "name a PEM file");
+  if (use == PemUse::secret) return check_secret(path, info);
+  if (use == PemUse::authority) return check_trust_anchor(path, info);
+  return {};
+}
+
+}  // namespace wattle::http
