@@ -39,6 +39,8 @@ class HttpApi final : public Api {
   // A strategic merge patch: containers are told apart by name.
   Result<Reply> patch(const std::string& target, const std::string& body);
   Result<Reply> remove(const std::string& target);
+  // The client's certificate is another one now: later requests show it.
+  void renew_certificate() { client_.disconnect(); }
   // What is under way ends, and no later request begins.
   void stop();
 
