@@ -210,6 +210,11 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
       "next best.\nNot possible: worker-2: hard latency 20 ms, measured 35.0 ms.\nIt was placed on worker-1; reward "
       "-0.310 on worker-1.\nDecision 17 by network (policy weighted, mode live) at 2024-11-21 05:20:31Z, in 140 us: "
       "q.\n"));
+  // The column that rows are sorted by is shown, and the advised row is marked without colour, too.
+  CHECK(has(text, "\nADVISED  NODE           Q "));
+  CHECK(has(text, "\n*        worker-1  -0.210 "));
+  CHECK(has(text, "\n         worker-3  -0.400 "));
+  CHECK(has(text, "\nSorted by Q."));
   CHECK_FALSE(has(text, "cpu_used_ratio"));
   CHECK_FALSE(has(text, "PRIOR"));
   const std::string wide = render_explain(document, {.wide = true}).value();
@@ -262,8 +267,10 @@ TEST_CASE("what if: both answers are sentences and stand side by side, and only 
       "model.\n"));
   CHECK_FALSE(has(text, "Nothing would change"));
   CHECK(has(text, "THEN ADDS"));
-  CHECK_FALSE(has(text, "THEN Q"));
-  CHECK(has(render_what_if(document, {.wide = true}).value(), "THEN Q"));
+  CHECK(has(text, "\nADVISED  NODE "));
+  CHECK(has(text, "THEN Q"));
+  CHECK(has(text, "\nthen     worker-3 "));
+  CHECK(has(text, "\nnow      worker-1 "));
   asked["otherwise"]["advice"] = nullptr;
   asked["otherwise"]["reason"] = "no candidate is feasible: cpu does not fit";
   asked["otherwise"]["cpu_request_cores"] = 100.0;
