@@ -25,8 +25,9 @@ struct LearnerFigures {
   std::uint64_t placed = 0, settled = 0, expired = 0;
   std::size_t replay = 0;
   std::uint64_t steps = 0;
-  double loss = 0;      // running means; of errors in deviations of what a transition is paid
-  double td_error = 0;  // root mean square, in rewards
+  std::uint64_t steps_judged = 0;  // of them under the reward in force: what the next three are means of
+  double loss = 0;                 // running means; of errors in deviations of what a transition is paid
+  double td_error = 0;             // root mean square, in rewards
   double mean_q = 0;
   double centre = 0;       // in force
   double mean_reward = 0;  // of settled outcomes
@@ -62,6 +63,8 @@ class Learner {
 
  private:
   void count_replay(std::uint64_t given_up_before);
+  // The running means begin again: those of outcomes with what is kept.
+  void begin_means();
 
   LearnerOptions options_;
   RewardConfig reward_;
@@ -70,6 +73,7 @@ class Learner {
   RewardCentring centring_;
   std::vector<models::Transition> batch_;  // kept between steps for its memory
   std::vector<ReturnSums> sums_;           // of the batch
+  std::uint64_t outcomes_judged_ = 0;      // by the reward in force: what mean_reward is a mean of
   LearnerFigures figures_;
 };
 

@@ -358,6 +358,9 @@ Status Learner::restore(const models::Weights& saved) {
   replay_.restore(std::move(chain), first, random);
   figures_ = figures;
   figures_.replay = replay_.size();
+  figures_.steps_judged = figures.steps;
+  outcomes_judged_ = figures.settled;
+  if (relabels) begin_means();
   return {};
 }
 

@@ -79,6 +79,7 @@ void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
   if (figures_.rewards.size() > kKeptRewards) figures_.rewards.pop_front();
   if (LoggedDecision* entry = log_.find(window.decision_id())) {
     entry->decision.outcome = told(window, reward, raw);
+    entry->reward_preset = placement::to_string(engine_.options().reward.preset);
     changed_.insert(window.decision_id());
   }
   const LoggedDecision* made = log_.find(window.decision_id());

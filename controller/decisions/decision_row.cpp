@@ -99,7 +99,8 @@ DecisionRow decision_row(const LoggedDecision& entry) {
                      {"runner_up_terms", terms_row(entry.runner_up_terms)},
                      {"demand_cores", entry.demand_cores},
                      {"network_sha256", entry.model.sha256},
-                     {"loaded_from", entry.model.loaded_from}};
+                     {"loaded_from", entry.model.loaded_from},
+                     {"reward_preset", entry.reward_preset}};
   return {from.id, from.wall_ns / 1'000'000'000, wire::encode(wire::Message(std::move(decision))), rest.dump()};
 }
 
@@ -128,6 +129,8 @@ Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   if (!sane || entry.candidates > kMostCounted || entry.masked > entry.candidates ||
       decision->candidates.size() > entry.candidates)
     return unreadable(row, "what is kept beside its record lacks a field, or has one of another kind");
+  if (const auto preset = rest.find("reward_preset"); preset != rest.end() && preset->is_string())
+    entry.reward_preset = preset->get<std::string>();
   entry.decision = std::move(*decision);
   return entry;
 }

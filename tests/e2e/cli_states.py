@@ -63,6 +63,7 @@ COMMANDS = {
         ("what was used", "fleet", (), 0, r"NAMESPACE +MEASURED +ESTIMATED .*\(all nodes\)"),
         ("by node", "fleet", ("--by", "node"), 0, r"NODE +MEASURED .*DRAWN.*\n{node} "),
         ("by a label of no name", "fleet", ("--by", "label"), 2, r"^wattle: argument label: is missing \(name the label's key, as in label=team\)"),
+        ("of an unknown pod", "fleet", ("--pod", "nobody"), 1, r"^wattle: pod nobody: not found: "),
         ("by what is not there", "fleet", ("--by", "colour"), 2, r"--by: colour not in \{namespace,owner,node,label,container\}")]),
     "provision list": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("no API server", "fleet", (), 0, r"no API server is followed, so that nobody tells what pods request \(kubernetes\.watch\)")]),
@@ -143,10 +144,10 @@ COMMANDS = {
         ("no name", "fleet", ("a b",), 2, r"^wattle: checkpoint 'a b': is no name \(a letter, then letters, digits, - and _, at most 64\)"),
         ("kept", "fleet", ("kept",), 0, r"\nkept .* yes ")]),
     "model load": Command(once=True, asks="operator", states=[
-        ("unknown", "fleet", ("nobody",), 1, r"nobody"),
+        ("unknown", "fleet", ("nobody",), 1, r"^wattle: model nobody: not found: no network of that name is kept \(`wattle model list` has names\)"),
         ("loaded", "fleet", ("kept", "--why", "a test"), 0, r"Serving: \w+, loaded from kept")]),
     "model eval": Command(asks="operator", states=[
-        ("unknown", "fleet", ("nobody",), 1, r"nobody"),
+        ("unknown", "fleet", ("nobody",), 1, r"^wattle: model nobody: not found: no network of that name is kept \(`wattle model list` has names\)"),
         ("compared", "fleet", ("kept",), 0, r"decisions +\d+, .*same choice")]),
     "model record": Command(once=True, asks="reader", states=[
         ("no folder", "fleet", ("{dir}/none/record",), 1, r"/none/record: No such file or directory"),

@@ -198,6 +198,19 @@ TEST_CASE("a pod whose name nobody told is shown by its UID") {
   CHECK(has(render_pods(document, {}, {}).value(), "0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11"));
 }
 
+TEST_CASE("rewards of two presets are not figures of one column") {
+  Json document = example("decisions");
+  CHECK_FALSE(has(render_decisions(document, {}).value(), "weighted"));
+  CHECK(has(render_decisions(document, {.wide = true}).value(), "-0.310 weighted"));
+  Json other = document["decisions"][0];
+  other["outcome"]["preset"] = "ee";
+  other["outcome"]["reward"] = 8;
+  document["decisions"].push_back(other);
+  const std::string text = render_decisions(document, {}).value();
+  CHECK(has(text, "-0.310 weighted"));
+  CHECK(has(text, "8.000 ee"));
+}
+
 TEST_CASE("explain tells winner, runner-up, masks, features and what became of it") {
   Json document = explain_example();
   auto& candidates = document["decision"]["candidates"];
@@ -208,7 +221,8 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   CHECK(text.starts_with(
       "default/web-5d9-x2x: worker-1 was advised. The pod adds 4.2 W there by the model, 1.8 W less than worker-3, the "
       "next best.\nNot possible: worker-2: hard latency 20 ms, measured 35.0 ms.\nIt was placed on worker-1; reward "
-      "-0.310 on worker-1.\nDecision 17 by network (policy weighted, mode live) at 2024-11-21 05:20:31Z, in 140 us: "
+      "-0.310 (weighted) on worker-1.\nDecision 17 by network (policy weighted, mode live) at 2024-11-21 05:20:31Z, in "
+      "140 us: "
       "q.\n"));
   // The column that rows are sorted by is shown, and the advised row is marked without colour, too.
   CHECK(has(text, "\nADVISED  NODE           Q "));
