@@ -4,47 +4,17 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/command.hpp"
 #include "cli/view.hpp"
-#include "common/base64.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
-#include "common/json/value.hpp"
-#include "common/yaml_tree.hpp"
 
 namespace wattle::cli {
 
 namespace {
 using Json = OrderedJson;
 constexpr std::chrono::seconds kPatience{10};
-
-// The object under `inside` of the list's item of that name.
-std::optional<View> named(const View& list, const std::string& name, const char* inside) {
-  for (const View& item : list.items())
-    if (item["name"].text() == name) return item[inside];
-  return std::nullopt;
-}
-
-Status read_inline(const View& from, const char* key, const std::string& name, std::string& out) {
-  const auto text = from[key].text();
-  if (!text) return {};
-  auto decoded = base64_decode(*text);
-  if (!decoded) return fail(Errc::malformed, name, std::string(key) + " is no base64");
-  out = std::move(*decoded);
-  return {};
-}
-
-Status refuse_foreign(const View& cluster, const View& user, const std::string& name) {
-  if (cluster["insecure-skip-tls-verify"].flag() == true)
-    return fail(Errc::denied, name, "insecure-skip-tls-verify would let anybody pass for the API server",
-                "name its certificate-authority");
-  for (const char* key : {"tls-server-name", "proxy-url"})
-    if (cluster[key].present()) return fail(Errc::unsupported, name, std::string(key) + " is not followed");
-  for (const char* key : {"auth-provider", "username"})
-    if (user[key].present())
-      return fail(Errc::unsupported, name, std::string("the user logs in by ") + key,
-                  "take a kubeconfig with a token: kubectl create token");
-  return {};
-}
+constexpr const char* kNameOne = "give --kubeconfig FILE, or set KUBECONFIG";
 
 // The API server of Kubernetes 1.37 itself refuses what the pod's node can never give, with this cause and status 403.
 bool is_of_capacity(const Json& body) {
@@ -68,38 +38,10 @@ tl::unexpected<Error> refused(const std::string& what, const kube::Reply& reply)
 
 Result<Json> parsed(const std::string& what, const kube::Reply& reply) {
   Json body = Json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
-  if (!body.is_object()) return fail(Errc::malformed, what, "the answer is no JSON object", "is it an API server?");
+  if (!body.is_object()) return fail(Errc::malformed, what, "the answer is not a JSON object", "is it an API server?");
   return body;
 }
 }  // namespace
-
-Result<KubeAccess> read_kubeconfig(const Json& document, const std::string& name, const std::string& context) {
-  const View config(document);
-  const std::string wanted = context.empty() ? config["current-context"].text_or("") : context;
-  if (wanted.empty()) return fail(Errc::not_found, name, "has no current context", "give --context NAME");
-  const auto chosen = named(config["contexts"], wanted, "context");
-  if (!chosen) return fail(Errc::not_found, name, "has no context '" + wanted + "'", "kubectl config get-contexts");
-  const auto cluster = named(config["clusters"], (*chosen)["cluster"].text_or(""), "cluster");
-  const auto user = named(config["users"], (*chosen)["user"].text_or(""), "user");
-  if (!cluster || !user)
-    return fail(Errc::malformed, name, "context '" + wanted + "' names no cluster or user there is");
-  WATTLE_CHECK(refuse_foreign(*cluster, *user, name));
-  KubeAccess out;
-  out.server = (*cluster)["server"].text_or("");
-  out.ca_file = (*cluster)["certificate-authority"].text_or("");
-  out.token = (*user)["token"].text_or("");
-  out.token_file = (*user)["tokenFile"].text_or("");
-  out.certificate_file = (*user)["client-certificate"].text_or("");
-  out.key_file = (*user)["client-key"].text_or("");
-  WATTLE_CHECK(read_inline(*cluster, "certificate-authority-data", name, out.ca_pem));
-  WATTLE_CHECK(read_inline(*user, "client-certificate-data", name, out.certificate_pem));
-  WATTLE_CHECK(read_inline(*user, "client-key-data", name, out.key_pem));
-  if (const View exec = (*user)["exec"]; exec.present()) {
-    WATTLE_TRY(out.exec, read_exec(exec, name));
-  }
-  if (out.server.empty()) return fail(Errc::malformed, name, "context '" + wanted + "' has no server");
-  return out;
-}
 
 struct Cluster::Folder {
   std::string path;
@@ -117,10 +59,9 @@ struct Cluster::Folder {
     path = name;
     return {};
   }
-  // The file as it is named, beside `base` if its path is relative; or the content, in a file of ours.
-  Result<std::string> keep(const std::string& file, const std::string& content, const std::string& base,
-                           const char* as) {
-    if (content.empty()) return file.empty() || file.front() == '/' ? file : base + file;
+  // The content in a file of ours, else the file that is named.
+  Result<std::string> keep(const std::string& file, const std::string& content, const char* as) const {
+    if (content.empty()) return file;
     WATTLE_CHECK(write_file_atomically(path + "/" + as, content, 0400));
     return path + "/" + as;
   }
@@ -132,73 +73,139 @@ struct Cluster::Folder {
   }
 };
 
-Cluster::Cluster(kube::ApiServer server, std::shared_ptr<Folder> folder)
-    : folder_(std::move(folder)),
-      url_(server.origin.url() + server.prefix),
-      certificate_file_(server.origin.tls ? server.origin.tls->certificate : std::string()),
-      api_(std::make_unique<kube::HttpApi>(std::move(server), kPatience, kPatience)) {}
+class Cluster::Session final : public kube::Api {
+ public:
+  // A server whose login is in files.
+  Session(kube::ApiServer server, std::shared_ptr<Folder> folder)
+      : server_(std::move(server)), folder_(std::move(folder)), api_(server_, kPatience, kPatience) {}
+  // Of one that a program logs in to; log_in() first.
+  static Result<std::shared_ptr<Session>> logged_in(kube::ApiServer server, std::shared_ptr<Folder> folder,
+                                                    ExecLogin exec, bool terminal) {
+    WATTLE_TRY(const ExecCredential first, cli::log_in(exec, terminal));
+    WATTLE_CHECK(folder->keep_login(first));
+    if (!first.token.empty()) server.token_file = folder->path + "/token";
+    if (!first.certificate_pem.empty() && server.origin.tls) {
+      server.origin.tls->certificate = folder->path + "/own.pem";
+      server.origin.tls->key = folder->path + "/own.key";
+    }
+    auto session = std::make_shared<Session>(std::move(server), std::move(folder));
+    session->exec_ = std::move(exec);
+    session->terminal_ = terminal;
+    session->expires_s_ = first.expires_s;
+    return session;
+  }
+
+  const kube::ApiServer& server() const { return server_; }
+  Result<kube::Reply> get(const std::string& target) override {
+    return request([&] { return api_.get(target); });
+  }
+  Result<kube::Reply> stream(const std::string& target, const std::function<bool(std::string_view)>& line) override {
+    return request([&] { return api_.stream(target, line); });
+  }
+  Result<kube::Reply> post(const std::string& target, const std::string& body) {
+    return request([&] { return api_.post(target, body); });
+  }
+  Result<kube::Reply> put(const std::string& target, const std::string& body) {
+    return request([&] { return api_.put(target, body); });
+  }
+  Result<kube::Reply> patch(const std::string& target, const std::string& body) {
+    return request([&] { return api_.patch(target, body); });
+  }
+
+ private:
+  // With a login that holds. An API server that answers 401 may have revoked it before its time.
+  template <class Send>
+  Result<kube::Reply> request(Send send) {
+    constexpr std::int64_t kBefore_s = 10;
+    const std::int64_t now_s = to_ns(SystemClock().wall()) / 1'000'000'000;
+    if (exec_ && expires_s_ && now_s + kBefore_s >= *expires_s_) WATTLE_CHECK(renew());
+    auto reply = send();
+    if (!exec_ || !reply || reply->status != 401) return reply;
+    WATTLE_CHECK(renew());
+    return send();
+  }
+  Status renew() {
+    WATTLE_TRY(const ExecCredential login, cli::log_in(*exec_, terminal_));
+    WATTLE_CHECK(folder_->keep_login(login));
+    expires_s_ = login.expires_s;
+    if (!login.certificate_pem.empty()) api_.renew_certificate();
+    return {};
+  }
+
+  kube::ApiServer server_;
+  std::shared_ptr<Folder> folder_;
+  std::optional<ExecLogin> exec_;
+  bool terminal_ = false;
+  std::optional<std::int64_t> expires_s_;
+  kube::HttpApi api_;
+};
+
+Cluster::Cluster(std::shared_ptr<Session> session) : session_(std::move(session)) {
+  const kube::ApiServer& server = session_->server();
+  url_ = server.origin.url() + server.prefix;
+  if (server.origin.tls) certificate_file_ = server.origin.tls->certificate;
+}
+
+kube::Api& Cluster::api() { return *session_; }
+
+Result<Cluster> Cluster::open_(const Invocation& invocation) {
+  const Arguments& given = invocation.arguments;
+  const Variable& variable = invocation.around.variable;
+  const auto open = [&](const std::string& paths) {
+    return open_kubeconfig(paths, given.context, variable, invocation.around.keyboard);
+  };
+  if (!given.kubeconfig.empty()) return open(given.kubeconfig);
+  if (const auto paths = variable("KUBECONFIG"); paths && !paths->empty()) return open(*paths);
+  auto in_pod = open_in_pod();
+  const auto home = variable("HOME");
+  std::error_code ignored;
+  if (in_pod || !home) {
+    if (!in_pod) in_pod.error().mend = kNameOne;
+    return in_pod;
+  }
+  if (const std::string usual = *home + "/.kube/config"; std::filesystem::exists(usual, ignored)) return open(usual);
+  in_pod.error().mend = kNameOne;
+  return in_pod;
+}
 
 Result<Cluster> Cluster::open_in_pod() {
   WATTLE_TRY(auto server, kube::in_cluster());
-  return Cluster(std::move(server), std::make_shared<Folder>());
+  return Cluster(std::make_shared<Session>(std::move(server), std::make_shared<Folder>()));
 }
 
-Result<Cluster> Cluster::open_kubeconfig(const std::string& path, const std::string& context) {
-  WATTLE_TRY(const auto documents, load_yaml(path));
-  if (documents.size() != 1) return fail(Errc::malformed, path, "is no kubeconfig");
-  WATTLE_TRY(const KubeAccess access, read_kubeconfig(documents.front(), path, context));
+Result<Cluster> Cluster::open_kubeconfig(const std::string& paths, const std::string& context, const Variable& variable,
+                                         bool terminal) {
+  WATTLE_TRY(KubeAccess access, load_kubeconfig(paths, context));
   auto folder = std::make_shared<Folder>();
   WATTLE_CHECK(folder->make());
-  const std::size_t slash = path.rfind('/');
-  const std::string base = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   WATTLE_TRY(kube::ApiServer server, kube::parse_server(access.server));
-  if (!server.origin.tls)
-    return fail(Errc::denied, path, "a token must not cross a network in the clear", "name the server by https://");
-  WATTLE_TRY(server.origin.tls->ca_file, folder->keep(access.ca_file, access.ca_pem, base, "ca.pem"));
-  WATTLE_TRY(server.origin.tls->certificate,
-             folder->keep(access.certificate_file, access.certificate_pem, base, "own.pem"));
-  WATTLE_TRY(server.origin.tls->key, folder->keep(access.key_file, access.key_pem, base, "own.key"));
-  WATTLE_TRY(server.token_file, folder->keep(access.token_file, access.token, base, "token"));
-  if (!access.exec) return Cluster(std::move(server), std::move(folder));
-  std::string ca_pem = access.ca_pem;
-  if (const std::string& ca = server.origin.tls->ca_file; ca_pem.empty() && !ca.empty()) {
-    WATTLE_TRY(ca_pem, read_file(ca));
+  if (!server.origin.tls && !is_loopback(server.origin.host))
+    return fail(Errc::denied, paths, "a token must not cross a network in the clear", "name the server by https://");
+  server.origin.proxy = std::move(access.proxy);
+  if (!server.origin.proxy) {
+    WATTLE_TRY(server.origin.proxy, proxy_for(server.origin, variable));
   }
-  ExecLogin exec = *access.exec;
-  if (std::string& program = exec.words.front(); program.find('/') != std::string::npos && program.front() != '/')
-    program = base + program;  // as kubectl takes it
-  WATTLE_TRY(const ExecCredential login, log_in(exec, access.server, ca_pem));
-  WATTLE_CHECK(folder->keep_login(login));
-  if (!login.token.empty()) server.token_file = folder->path + "/token";
-  if (!login.certificate_pem.empty()) server.origin.tls->certificate = folder->path + "/own.pem";
-  if (!login.certificate_pem.empty()) server.origin.tls->key = folder->path + "/own.key";
-  Cluster cluster(std::move(server), std::move(folder));
-  cluster.exec_ = std::move(exec);
-  cluster.expires_s_ = login.expires_s;
-  cluster.ca_pem_ = std::move(ca_pem);
-  return cluster;
-}
-
-// A program says for how long its login stands; files are read before each request.
-Status Cluster::renew() {
-  constexpr std::int64_t kBefore_s = 10;
-  const std::int64_t now_s = to_ns(SystemClock().wall()) / 1'000'000'000;
-  if (!exec_ || !expires_s_ || now_s + kBefore_s < *expires_s_) return {};
-  WATTLE_TRY(const ExecCredential login, log_in(*exec_, url_, ca_pem_));
-  expires_s_ = login.expires_s;
-  return folder_->keep_login(login);
-}
-
-Result<kube::Reply> Cluster::request(Result<kube::Reply> (kube::HttpApi::*method)(const std::string&,
-                                                                                  const std::string&),
-                                     const std::string& target, const Json& object) {
-  WATTLE_CHECK(renew());
-  return (api_.get()->*method)(target, object.dump());
+  // As client-go has it, a file of a token is read again and again, and what stands beside it is not.
+  WATTLE_TRY(server.token_file,
+             folder->keep(access.token_file, access.token_file.empty() ? access.token : "", "token"));
+  if (server.origin.tls) {
+    http::Trust& tls = *server.origin.tls;
+    tls.server_name = access.server_name;
+    WATTLE_TRY(tls.ca_file, folder->keep(access.ca_file, access.ca_pem, "ca.pem"));
+    WATTLE_TRY(tls.certificate, folder->keep(access.certificate_file, access.certificate_pem, "own.pem"));
+    WATTLE_TRY(tls.key, folder->keep(access.key_file, access.key_pem, "own.key"));
+  }
+  if (!access.exec) return Cluster(std::make_shared<Session>(std::move(server), std::move(folder)));
+  access.exec->cluster.ca_pem = access.ca_pem;
+  if (access.ca_pem.empty() && !access.ca_file.empty()) {
+    WATTLE_TRY(access.exec->cluster.ca_pem, read_file(access.ca_file));
+  }
+  WATTLE_TRY(auto session, Session::logged_in(std::move(server), std::move(folder), std::move(*access.exec), terminal));
+  return Cluster(std::move(session));
 }
 
 Result<Json> Cluster::get(const std::string& target) {
-  WATTLE_CHECK(renew());
-  WATTLE_TRY(const kube::Reply reply, api_->get(target));
+  WATTLE_TRY(const kube::Reply reply, session_->get(target));
   if (reply.status != 200) return refused("GET " + target, reply);
   return parsed("GET " + target, reply);
 }
@@ -211,19 +218,19 @@ Result<std::optional<Json>> Cluster::find(const std::string& target) {
 }
 
 Result<Json> Cluster::post(const std::string& target, const Json& object) {
-  WATTLE_TRY(const kube::Reply reply, request(&kube::HttpApi::post, target, object));
+  WATTLE_TRY(const kube::Reply reply, session_->post(target, object.dump()));
   if (reply.status != 200 && reply.status != 201) return refused("POST " + target, reply);
   return parsed("POST " + target, reply);
 }
 
 Result<Json> Cluster::put(const std::string& target, const Json& object) {
-  WATTLE_TRY(const kube::Reply reply, request(&kube::HttpApi::put, target, object));
+  WATTLE_TRY(const kube::Reply reply, session_->put(target, object.dump()));
   if (reply.status != 200 && reply.status != 201) return refused("PUT " + target, reply);
   return parsed("PUT " + target, reply);
 }
 
 Result<Json> Cluster::patch(const std::string& target, const Json& object) {
-  WATTLE_TRY(const kube::Reply reply, request(&kube::HttpApi::patch, target, object));
+  WATTLE_TRY(const kube::Reply reply, session_->patch(target, object.dump()));
   if (reply.status != 200) return refused("PATCH " + target, reply);
   return parsed("PATCH " + target, reply);
 }

@@ -1,35 +1,33 @@
 // cluster: an API server, for the few commands that ask one.
-// Source   a kubeconfig (its server, authority and token, client's certificate or program that logs in), or what every pod is given
-// Errors   not_found and malformed (the file, a context that it lacks), unsupported (a login by auth-provider or name and password), denied
-//          (the API server refuses: names the verb and path; a login fails), unavailable and timeout
+// Source   a kubeconfig (cli/kubeconfig), or what every pod is given
+// Login    files are read before each request. A program that logs in runs again once its login has expired, and once when the API server
+//          answers 401
+// Errors   as kubeconfig and exec_login; denied (the API server refuses: names the verb and path), unavailable and timeout
 // Threads  single owner
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "cli/exec_login.hpp"
+#include "cli/kubeconfig.hpp"
+#include "cli/proxy_environment.hpp"
 #include "common/json/value.hpp"
 #include "common/kube/http_api.hpp"
 #include "common/result.hpp"
 
 namespace wattle::cli {
 
-// What a kubeconfig says of one context; paths are as they stand there.
-struct KubeAccess {
-  std::string server;
-  std::string ca_file, ca_pem;
-  std::string token, token_file;
-  std::string certificate_file, certificate_pem, key_file, key_pem;
-  std::optional<ExecLogin> exec;  // the program that logs in, in place of the above
-};
-// An empty context is the file's current one.
-Result<KubeAccess> read_kubeconfig(const OrderedJson& document, const std::string& name, const std::string& context);
+struct Invocation;
 
 class Cluster {
  public:
-  static Result<Cluster> open_kubeconfig(const std::string& path, const std::string& context);
+  // --kubeconfig and --context, else KUBECONFIG, else as a pod, else ~/.kube/config: as kubectl does.
+  static Result<Cluster> open_(const Invocation& invocation);
+  // `paths` as KUBECONFIG has them. `variable`: of the environment, for HTTPS_PROXY and NO_PROXY. `terminal`: a login may ask there.
+  static Result<Cluster> open_kubeconfig(const std::string& paths, const std::string& context, const Variable& variable,
+                                         bool terminal);
   static Result<Cluster> open_in_pod();
 
   Result<OrderedJson> get(const std::string& target);
@@ -42,25 +40,19 @@ class Cluster {
   Result<OrderedJson> put(const std::string& target, const OrderedJson& object);
   // A strategic merge patch. malformed: what it would make is refused by validation.
   Result<wattle::OrderedJson> patch(const std::string& target, const wattle::OrderedJson& object);
-  kube::Api& api() { return *api_; }  // for what reads lists by itself, after another request
+  kube::Api& api();  // for lists that are read elsewhere; it logs in as the other calls do
   const std::string& url() const { return url_; }
-  // Of the client's own certificate; empty: it shows none.
+  // The client's own certificate; empty: it shows none.
   const std::string& certificate_file() const { return certificate_file_; }
 
  private:
-  // What the file holds inline has to be in files of its own for TLS; it is removed with this.
+  // TLS needs files for what the kubeconfig holds inline; they are removed with this.
   struct Folder;
-  Cluster(kube::ApiServer server, std::shared_ptr<Folder> folder);
-  // Logs in again once the login has expired.
-  Status renew();
-  Result<kube::Reply> request(Result<kube::Reply> (kube::HttpApi::*method)(const std::string&, const std::string&),
-                              const std::string& target, const OrderedJson& object);
-  std::shared_ptr<Folder> folder_;
-  std::optional<ExecLogin> exec_;
-  std::optional<std::int64_t> expires_s_;
-  std::string ca_pem_;
+  // The API server with whatever login it needs.
+  class Session;
+  explicit Cluster(std::shared_ptr<Session> session);
+  std::shared_ptr<Session> session_;
   std::string url_, certificate_file_;
-  std::unique_ptr<kube::HttpApi> api_;
 };
 
 }  // namespace wattle::cli

@@ -35,6 +35,7 @@ struct Surroundings {
 struct PlaceArguments {
   std::string name, cpu, memory = "0", app, latency_soft, latency_hard, latency_target, name_space = "default", uid;
   std::string defer, next_file;
+  bool wait = false;
   std::vector<std::string> nodes, next;
 };
 

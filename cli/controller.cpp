@@ -33,6 +33,7 @@ Result<Controller> Controller::open_(const Settings& settings) {
   WATTLE_TRY(const transport::ClientOptions options, client_options(settings, settings.server));
   auto context = std::make_unique<transport::Context>();
   WATTLE_TRY(transport::AskClient client, transport::AskClient::connect(*context, options));
+  client.give_up_when_refused();
   return Controller(settings, std::move(context), std::move(client));
 }
 
@@ -44,6 +45,24 @@ Error with_mend(Error error, const Settings& settings) {
   return error;
 }
 
+// One of the choices that every controller has, as mode and reward are: another word is a usage error.
+bool is_choice(const std::string& subject) { return subject.starts_with("policy "); }
+
+// A name that the controller does not know reads "node a: not found: no agent of that name has said Hello (...)".
+std::string what_of(Errc code, const std::string& subject, std::string what) {
+  // "node a"; not "gaps", of which there is one.
+  const bool named = subject.find(' ') != std::string::npos && !is_choice(subject);
+  return code == Errc::not_found && named ? "not found: " + std::move(what) : std::move(what);
+}
+
+// An argument that the controller refuses was typed wrong. Files and networks that are damaged were not.
+bool is_of_argument(const Error& error) {
+  const std::string& subject = error.subject;
+  if (error.code == Errc::not_found) return is_choice(subject);
+  if (error.code != Errc::malformed && error.code != Errc::out_of_range) return false;
+  return !subject.starts_with("/") && !subject.starts_with("model ") && subject != "trained network";
+}
+
 // What the controller says of a question stands for itself: "not found: node a: no agent of that name has said Hello (...)".
 std::optional<Error> own_words(const Error& error, const std::string& subject) {
   if (error.subject != subject) return std::nullopt;
@@ -53,7 +72,8 @@ std::optional<Error> own_words(const Error& error, const std::string& subject) {
     if (!error.what.starts_with(opening)) continue;
     const auto colon = error.what.find(": ", opening.size());
     if (colon == std::string::npos) return std::nullopt;
-    return Error{code, error.what.substr(opening.size(), colon - opening.size()), error.what.substr(colon + 2), ""};
+    const std::string named = error.what.substr(opening.size(), colon - opening.size());
+    return Error{code, named, what_of(code, named, error.what.substr(colon + 2)), ""};
   }
   return std::nullopt;
 }
@@ -65,7 +85,7 @@ Result<transport::Subscriber> Controller::listen(std::span<const std::string> to
 }
 
 Result<wire::Suggestion> Controller::place(const wire::Ask& ask) {
-  // An ask fails at once while the link is not there; a question waits for it.
+  // An ask fails while the link is not up yet; a question waits for the first attempt.
   WATTLE_CHECK(this->ask("status", {}));
   auto told = client_.ask(ask, settings_.timeout);
   if (!told) return tl::unexpected<Error>(with_mend(std::move(told.error()), settings_));
@@ -74,10 +94,13 @@ Result<wire::Suggestion> Controller::place(const wire::Ask& ask) {
 
 Result<OrderedJson> Controller::ask(const std::string& what, const std::map<std::string, std::string>& arguments,
                                     std::chrono::milliseconds patience) {
+  refused_argument_ = false;
   auto body = client_.query(what, arguments, std::max(settings_.timeout, patience));
   if (!body) {
-    if (auto told = own_words(body.error(), settings_.server + " " + what))
+    if (auto told = own_words(body.error(), settings_.server + " " + what)) {
+      refused_argument_ = is_of_argument(*told);
       return tl::unexpected<Error>(std::move(*told));
+    }
     return tl::unexpected<Error>(with_mend(std::move(body.error()), settings_));
   }
   auto document = OrderedJson::read(*body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});

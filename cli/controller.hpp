@@ -1,7 +1,7 @@
 // controller: the reading commands' way to the controller's ask socket.
 // Source   wire::Query over CURVE (common/transport/ask_client); documents of docs/reference/api.md
-// Errors   denied (key refused), unavailable and timeout (nobody answers), malformed (the controller refuses the
-//          question, or its answer is no JSON object)
+// Errors   denied (key refused), unavailable (connection refused, at once; the link broke), timeout (no answer), malformed (the answer is no
+//          JSON object); what the controller refuses comes with its own code and text
 // Threads  single owner
 #pragma once
 
@@ -28,6 +28,8 @@ class Controller {
   // The controller's feed, with the same keys. Does not wait for the link.
   Result<transport::Subscriber> listen(std::span<const std::string> topics);
   const Settings& settings() const { return settings_; }
+  // The last error was an argument that the controller refuses: a usage error.
+  bool refused_argument() const { return refused_argument_; }
   // Where the pod should go, of ask.candidates. Needs an operator's key.
   Result<wire::Suggestion> place(const wire::Ask& ask);
 
@@ -38,6 +40,7 @@ class Controller {
   Settings settings_;
   std::unique_ptr<transport::Context> context_;  // outlives client_
   transport::AskClient client_;
+  bool refused_argument_ = false;
 };
 
 }  // namespace wattle::cli

@@ -9,6 +9,28 @@
 
 namespace wattle::cli {
 
+namespace {
+
+// Rewards of two presets are no figures of one column: each then names its own.
+bool mixes_presets(const std::vector<View>& decisions) {
+  std::optional<std::string> first;
+  for (const View& decision : decisions) {
+    const auto preset = decision["outcome"]["preset"].text();
+    if (!preset) continue;
+    if (first && *first != *preset) return true;
+    first = preset;
+  }
+  return false;
+}
+
+std::string reward_text(const View& outcome, bool with_preset) {
+  const std::string reward = number(outcome["reward"].number(), 3);
+  const auto preset = outcome["preset"].text();
+  return with_preset && preset ? reward + " " + *preset : reward;
+}
+
+}  // namespace
+
 Result<std::string> render_decisions(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> decisions, View(document).list("decisions"));
   const auto kept = View(document)["kept"].number();
@@ -29,6 +51,7 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
                                              {"PROBLEMS"},
                                              {"REASON"}})
       table.columns.push_back(std::move(column));
+  const bool mixed = mixes_presets(decisions);
   for (const View& decision : decisions) {
     const auto advice = decision["advice"].text();
     const auto placed = decision["placed_on"].text();
@@ -41,7 +64,7 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
         advice && decision["marginal_w"].number() ? watts(decision["marginal_w"].number()) + " est"
                                                   : std::string(kAbsent),
         {placed.value_or(std::string(kAbsent)), advice && placed && *advice != *placed ? Tone::warning : Tone::plain},
-        number(decision["outcome"]["reward"].number(), 3)};
+        reward_text(decision["outcome"], style.wide || mixed)};
     if (style.wide) {
       std::vector<std::string> problems;
       for (const View& problem : decision["problems"].items()) problems.push_back(problem.any());

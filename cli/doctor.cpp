@@ -63,17 +63,19 @@ struct ClusterSeen {
   std::vector<Finding> findings;
 };
 
-Result<ClusterSeen> look_at_cluster(const Arguments& said) {
+Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
+  const Arguments& given = invocation.arguments;
   ClusterSeen seen;
-  if (said.kubeconfig.empty()) return seen;
-  WATTLE_TRY(Cluster cluster, Cluster::open_kubeconfig(said.kubeconfig, said.context));
+  if (given.kubeconfig.empty() && given.context.empty()) return seen;
+  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
   WATTLE_TRY(const auto nodes, list_nodes(cluster));
   seen.nodes.emplace();
   for (const Json& node : nodes) seen.nodes->push_back(View(node)["metadata"]["name"].text_or());
   if (cluster.certificate_file().empty()) return seen;
   if (const auto end = http::certificate_file_end(cluster.certificate_file()))
     if (const auto soon = http::ends_soon(*end, SystemClock().wall()))
-      seen.findings.push_back({said.kubeconfig, "certificate", State::warn, "the client's certificate " + *soon,
+      seen.findings.push_back({given.kubeconfig.empty() ? "KUBECONFIG" : given.kubeconfig, "certificate", State::warn,
+                               "the client's certificate " + *soon,
                                "have another one signed, as by kubeadm certs renew"});
   return seen;
 }
@@ -88,7 +90,7 @@ int run_doctor(const Invocation& invocation) {
   if (invocation.arguments.before) return run_pre(invocation);
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(Json document, controller.ask("doctor", {}));
-    WATTLE_TRY(ClusterSeen seen, look_at_cluster(invocation.arguments));
+    WATTLE_TRY(ClusterSeen seen, look_at_cluster(invocation));
     const auto nodes = controller.ask("nodes", {}), status = controller.ask("status", {});
     std::vector<Finding> fleet = nodes && status ? judge_fleet(document, *nodes, *status, seen.nodes)
                                                  : not_judged((nodes ? status : nodes).error());

@@ -2,8 +2,6 @@
 
 #include <ctime>
 
-#include "common/json/value.hpp"
-
 #include "cli/process.hpp"
 #include "common/base64.hpp"
 
@@ -30,10 +28,17 @@ std::optional<std::int64_t> unix_time_of(const std::string& text) {
   return *rest == '+' ? local_s - offset_s : local_s + offset_s;
 }
 
-Json info_for(const ExecLogin& login, const std::string& server, const std::string& ca_pem) {
-  Json spec = {{"interactive", false}};
-  if (login.wants_cluster)
-    spec["cluster"] = {{"server", server}, {"certificate-authority-data", base64_encode(ca_pem)}};
+Json info_for(const ExecLogin& login, bool interactive) {
+  Json spec = {{"interactive", interactive}};
+  if (login.wants_cluster) {
+    const ExecCluster& of = login.cluster;
+    Json cluster = {{"server", of.server}};
+    if (!of.server_name.empty()) cluster["tls-server-name"] = of.server_name;
+    if (!of.ca_pem.empty()) cluster["certificate-authority-data"] = base64_encode(of.ca_pem);
+    if (!of.proxy_url.empty()) cluster["proxy-url"] = of.proxy_url;
+    if (!of.config.is_null()) cluster["config"] = of.config;
+    spec["cluster"] = std::move(cluster);
+  }
   return {{"apiVersion", login.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}};
 }
 
@@ -44,6 +49,13 @@ Result<ExecLogin> read_exec(const View& from, const std::string& name) {
   login.api_version = from["apiVersion"].text_or("");
   login.install_hint = from["installHint"].text_or("");
   login.wants_cluster = from["provideClusterInfo"].flag() == true;
+  const std::string mode = from["interactiveMode"].text_or("IfAvailable");
+  if (mode != "Never" && mode != "IfAvailable" && mode != "Always")
+    return fail(Errc::malformed, name, "the user's exec has interactiveMode '" + mode + "'",
+                "Never, IfAvailable or Always");
+  login.interactive = mode == "Never"    ? ExecLogin::Interactive::never
+                      : mode == "Always" ? ExecLogin::Interactive::always
+                                         : ExecLogin::Interactive::if_available;
   const std::string command = from["command"].text_or("");
   if (command.empty()) return fail(Errc::malformed, name, "the user's exec names no command");
   if (login.api_version != kVersions[0] && login.api_version != kVersions[1])
@@ -75,11 +87,19 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
   return out;
 }
 
-Result<ExecCredential> log_in(const ExecLogin& login, const std::string& server, const std::string& ca_pem) {
+Result<ExecCredential> log_in(const ExecLogin& login, bool terminal) {
+  const std::string& program = login.words.front();
+  if (login.interactive == ExecLogin::Interactive::always && !terminal)
+    return fail(Errc::denied, program, "asks questions (interactiveMode: Always), and standard input is no terminal",
+                "run this in a terminal, or use a kubeconfig whose plugin can log in without one");
+  const bool interactive = terminal && login.interactive != ExecLogin::Interactive::never;
   auto environment = login.environment;
-  environment.emplace_back("KUBERNETES_EXEC_INFO", info_for(login, server, ca_pem).dump());
-  const auto ran = output_of(login.words, environment);
-  if (!ran) return fail(ran.error().code, ran.error().subject, ran.error().what, login.install_hint);
+  environment.emplace_back("KUBERNETES_EXEC_INFO", info_for(login, interactive).dump());
+  const auto ran = output_of(login.words, environment, interactive);
+  if (!ran && ran.error().code == Errc::not_found)
+    return fail(Errc::not_found, program, "the kubeconfig's exec plugin is not installed",
+                login.install_hint.empty() ? "install it, or put its folder on PATH" : login.install_hint);
+  if (!ran) return fail(ran.error().code, program, ran.error().what, ran.error().mend);
   if (ran->code != 0)
     return fail(Errc::denied, login.words.front(), "ends with exit code " + std::to_string(ran->code),
                 "run it by hand; it says why on standard error");

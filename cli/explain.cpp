@@ -108,7 +108,7 @@ std::string in_short(const View& decision, const std::vector<View>& candidates) 
   const std::string pod = pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]);
   const auto advice = decision["advice"].text();
   if (const auto again_s = decision["deferred"]["again_s"].number(); !advice && again_s)
-    return pod + " had better wait (" + decision["reason"].text_or() + "); it was to be asked for again in " +
+    return pod + " should wait (" + decision["reason"].text_or() + "); it was to be asked for again in " +
            number(std::ceil(*again_s), 0) + " s.\n";
   if (!advice)
     return pod + ": no node was advised (" + decision["reason"].text_or() +
@@ -143,22 +143,24 @@ std::string why(const View& decision, const std::vector<View>& candidates) {
   return out + contributions(decision);
 }
 
+// Sorted as the document is: nodes that can take the pod by falling Q, then those that cannot.
 Table candidates_table(const std::vector<View>& candidates, const std::string& advice, bool wide) {
   const auto right = Align::right;
-  Table table{{{"NODE"}, {"SCORE", right}, {"ADDS"}, {"NOT POSSIBLE"}}, {}};
-  if (wide)
-    table.columns = {{"NODE"},         {"SCORE", right},    {"ADDS"},        {"Q", right},
-                     {"PRIOR", right}, {"RESIDUAL", right}, {"NOT POSSIBLE"}};
+  Table table{{{"ADVISED"}, {"NODE"}, {"Q", right}, {"SCORE", right}, {"ADDS"}}, {}};
+  if (wide) table.columns.insert(table.columns.end(), {{"PRIOR", right}, {"RESIDUAL", right}});
+  table.columns.push_back({"NOT POSSIBLE"});
   for (const View& candidate : candidates) {
     const auto masked = candidate["masked"].text();
     const std::string node = candidate["node"].text_or();
-    std::vector<Cell> row{{node, masked           ? Tone::faint
-                                 : node == advice ? Tone::good
-                                                  : Tone::plain},
+    const bool advised = !advice.empty() && node == advice;
+    const Tone tone = masked ? Tone::faint : advised ? Tone::good : Tone::plain;
+    std::vector<Cell> row{{advised ? "*" : "", tone},
+                          {node, tone},
+                          number(candidate["q"].number(), 3),
                           count(candidate["score"]),
                           predicted_w(candidate)};
     if (wide)
-      for (const char* value : {"q", "prior", "residual"}) row.emplace_back(number(candidate[value].number(), 3));
+      for (const char* value : {"prior", "residual"}) row.emplace_back(number(candidate[value].number(), 3));
     row.push_back({masked.value_or(""), Tone::warning});
     table.rows.push_back(std::move(row));
   }
@@ -203,7 +205,9 @@ std::string outcome_text(const View& decision) {
     out += ", not on the node advised (" + printable(*advice) + ")";
   const View outcome = decision["outcome"];
   if (!outcome.present()) return out + "; the outcome is not settled yet.\n";
-  out += "; reward " + number(outcome["reward"].number(), 3) + " on " + printable(outcome["node"].text_or()) +
+  const auto preset = outcome["preset"].text();
+  out += "; reward " + number(outcome["reward"].number(), 3) + (preset ? " (" + printable(*preset) + ")" : "") +
+         " on " + printable(outcome["node"].text_or()) +
          (outcome["end_of_episode"].flag() == true ? ", end of an episode" : "") + ".\n";
   if (const auto failure = outcome["failure"].text()) out += "The pod failed there: " + failure_text(*failure) + ".\n";
   return out;
@@ -232,7 +236,7 @@ Result<std::string> render_explain(const Json& document, const Style& style) {
                     printable_lines(decided_text(decision));
   for (const View& problem : decision["problems"].items()) out += printable_lines("Problem: " + problem.any() + "\n");
   out += "\n" + to_text(candidates_table(candidates, decision["advice"].text_or(""), style.wide), style.colour);
-  if (!style.wide) return out + "\nHow it came to that, with all features: -o wide\n";
+  if (!style.wide) return out + "\nSorted by Q. All features and terms: -o wide\n";
   out += "\n" + printable_lines("Propensity " + number(decision["propensity"].number(), 2) + ", " +
                                 network_of(decision) + ".\n" + why(decision, candidates));
   const View budgets = View(document)["budgets"];

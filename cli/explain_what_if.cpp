@@ -51,13 +51,19 @@ std::string difference(const View& asked) {
   return parts.empty() ? "the same" : joined(parts, ", ");
 }
 
-Table both_table(const View& as_is, const View& otherwise, bool wide) {
+// Sorted by Q as it would be then; nodes that could not take the pod come last.
+Table both_table(const View& as_is, const View& otherwise) {
   const auto right = Align::right;
-  Table table{{{"NODE"}, {"SCORE", right}, {"ADDS"}}, {}};
-  if (wide) table.columns.push_back({"Q", right});
-  table.columns.insert(table.columns.end(), {{"THEN SCORE", right}, {"THEN ADDS"}});
-  if (wide) table.columns.push_back({"THEN Q", right});
-  table.columns.push_back({"THEN NOT POSSIBLE"});
+  Table table{{{"ADVISED"},
+               {"NODE"},
+               {"Q", right},
+               {"SCORE", right},
+               {"ADDS"},
+               {"THEN Q", right},
+               {"THEN SCORE", right},
+               {"THEN ADDS"},
+               {"THEN NOT POSSIBLE"}},
+              {}};
   std::vector<std::string> names;
   for (const View& answer : {otherwise, as_is})
     for (const View& candidate : answer["candidates"].items())
@@ -66,11 +72,13 @@ Table both_table(const View& as_is, const View& otherwise, bool wide) {
         names.push_back(name);
   for (const std::string& name : names) {
     const View before = of_node(as_is, name), after = of_node(otherwise, name);
-    std::vector<Cell> row{{name, otherwise["advice"].text() == name ? Tone::good : Tone::plain}};
+    const bool now = as_is["advice"].text() == name, then = otherwise["advice"].text() == name;
+    const Tone tone = then ? Tone::good : Tone::plain;
+    std::vector<Cell> row{{now && then ? "now, then" : now ? "now" : then ? "then" : "", tone}, {name, tone}};
     for (const View& candidate : {before, after}) {
+      row.emplace_back(number(candidate["q"].number(), 3));
       row.emplace_back(count(candidate["score"]));
       row.emplace_back(adds_w(candidate));
-      if (wide) row.emplace_back(number(candidate["q"].number(), 3));
     }
     row.push_back({after["masked"].text().value_or(""), Tone::warning});
     table.rows.push_back(std::move(row));
@@ -91,7 +99,7 @@ Result<std::string> render_what_if(const Json& document, const Style& style) {
   text += "Then:      " + advised_text(otherwise) + ".\n";
   const auto advice = otherwise["advice"].text();
   if (advice && advice == as_is["advice"].text()) text += "Nothing would change.\n";
-  return printable_lines(text) + "\n" + to_text(both_table(as_is, otherwise, style.wide), style.colour);
+  return printable_lines(text) + "\n" + to_text(both_table(as_is, otherwise), style.colour);
 }
 
 }  // namespace wattle::cli

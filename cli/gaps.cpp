@@ -1,4 +1,4 @@
-// `wattle gaps [--node NAME]`: runs of samples that are not in the controller's store.
+// `wattle gaps [--node NAME]`: runs of samples that are not in the controller's store. A node that is unknown and has no gap is an error.
 #include <CLI/CLI.hpp>
 
 #include "cli/human.hpp"
@@ -47,7 +47,11 @@ void declare_gaps(CLI::App& command, Arguments& arguments) {
 int run_gaps(const Invocation& invocation) {
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(Json document, controller.ask("gaps", {}));
-    if (!invocation.arguments.node.empty()) keep_node(document, invocation.arguments.node);
+    if (const std::string& node = invocation.arguments.node; !node.empty()) {
+      keep_node(document, node);
+      // The store has gaps of nodes that have not come back since the controller started.
+      if (View(document)["gaps"].items().empty()) WATTLE_CHECK(controller.ask("node", {{"name", node}}));
+    }
     WATTLE_CHECK(print(invocation, document, render_gaps));
     return kOk;
   });

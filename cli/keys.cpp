@@ -154,8 +154,9 @@ int revoke(const Invocation& invocation) {
     gone = lines_of(*text, *key);
   if (gone.empty())
     return complain(invocation,
-                    {Errc::not_found, *path, "has no key or name '" + whom + "', nor one of a file of that name",
-                     "see wattle keys list"},
+                    {Errc::not_found, *path,
+                     "'" + whom + "' not found: it has no such key or name, nor the key of a file of that name",
+                     "list keys with `wattle keys list`"},
                     kProblem);
   std::vector<std::string> keys;
   for (const AllowLine& line : gone) keys.push_back(line.key);

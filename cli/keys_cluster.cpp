@@ -159,13 +159,8 @@ int bootstrap(const Invocation& invocation) {
     if (!is_label(name))
       return complain(invocation, {Errc::malformed, "'" + name + "'", "is no namespace", "letters, digits and '-'"},
                       kUsage);
-  auto cluster =
-      said.kubeconfig.empty() ? Cluster::open_in_pod() : Cluster::open_kubeconfig(said.kubeconfig, said.context);
-  if (!cluster) {
-    Error error = cluster.error();
-    if (said.kubeconfig.empty()) error.mend = "give --kubeconfig FILE";
-    return complain(invocation, error, kUsage);
-  }
+  auto cluster = Cluster::open_(invocation);
+  if (!cluster) return complain(invocation, cluster.error(), kUsage);
   const auto made = make_all(*cluster, said.name_space, said.agents_namespace, invocation.around.out);
   return made ? kOk : complain(invocation, made.error(), kProblem);
 }
@@ -232,7 +227,8 @@ void declare_cluster_keys(CLI::App& keys, Arguments& arguments) {
     }
     sub->add_option("--namespace", arguments.name_space, "Of the controller (default wattle)");
     sub->add_option("--agents-namespace", arguments.agents_namespace, "Of the agents (default wattle-agent)");
-    sub->add_option("--kubeconfig", arguments.kubeconfig, "How to reach the API server (default: as a pod does)")
+    sub->add_option("--kubeconfig", arguments.kubeconfig,
+                    "How to reach the API server (default: KUBECONFIG, else as a pod does)")
         ->type_name("FILE");
     sub->add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
   }

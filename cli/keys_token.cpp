@@ -89,8 +89,8 @@ Status drop(const Arguments& arguments, std::ostream& out) {
     ++gone;
   }
   if (gone == 0)
-    return fail(Errc::not_found, arguments.tokens, "has no token or node '" + whose + "'",
-                "see wattle keys token list");
+    return fail(Errc::not_found, arguments.tokens, "'" + whose + "' not found: it has no such token or node",
+                "list tokens with `wattle keys token list`");
   const Status written = write_file_atomically(arguments.tokens, text, 0644);
   return !written && written.error().code == Errc::exhausted ? overwrite_in_place(arguments.tokens, text) : written;
 }

@@ -28,21 +28,34 @@ std::string shortened(const View& digest) {
 }
 
 std::string side_text(const View& side) {
-  return "off by " + number(side["mean_abs_error"].number(), 3) + " on average, reward " +
-         number(side["mean_reward_agreed"].number(), 3) + " over the " + count(side["agreed"]) +
-         " that went where it would have put them, residual " + number(side["max_abs_residual"].number(), 3) +
+  return "reward " + number(side["mean_reward"].number(), 3) + " over the " + count(side["taken"]) +
+         " that went where it alone would have put them; residual " + number(side["max_abs_residual"].number(), 3) +
          " at most";
 }
 
+std::string serving_label(const View& serving) {
+  return "serving: " + serving["name"].text_or("learned here") + ", step " + count(serving["step"]);
+}
+
+std::string difference_text(const View& difference) {
+  if (!difference.present()) return "not known: 20 outcomes of each are needed where the two differ";
+  return number(difference["mean"].number(), 3) + " a decision, 95% interval " + number(difference["low"].number(), 3) +
+         " to " + number(difference["high"].number(), 3) + ", where the two differ";
+}
+
 Result<std::string> render_eval(const View& eval, const Style& style) {
-  const std::string name = eval["name"].text_or();
+  const View serving = eval["serving"], model = eval["model"];
   const auto ratio = eval["same_choice_ratio"].number();
-  const std::vector<std::pair<std::string, Cell>> pairs{
-      {"decisions", count(eval["decisions"]) + ", " + count(eval["outcomes"]) + " with an outcome"},
+  std::vector<std::pair<std::string, Cell>> pairs{
+      {"decisions", count(eval["decisions"]) + ", " + count(eval["outcomes"]) +
+                        " with an outcome; the two differ in " + count(eval["differ"])},
       {"same choice", ratio ? number(100 * *ratio, 1) + "%" : std::string(kAbsent)},
-      {"Q apart", number(eval["mean_abs_q_difference"].number(), 4) + " on average"},
-      {"serving, step " + count(eval["serving_step"]), side_text(eval["serving"])},
-      {name + ", step " + count(eval["step"]), side_text(eval["model"])}};
+      {"Q apart",
+       number(eval["mean_abs_q_difference"].number(), 4) + " on average, of the node taken beside the others"},
+      {serving_label(serving), side_text(serving)},
+      {model["name"].text_or() + ", step " + count(model["step"]), side_text(model)},
+      {"reward gained", difference_text(eval["reward_difference"]) + ", preset " + eval["preset"].text_or()}};
+  if (const auto gated = serving["gated"].text()) pairs.emplace_back("not used now", *gated);
   return printable_lines(pairs_text(pairs, style.colour));
 }
 

@@ -3,9 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <random>
+#include <set>
 #include <sstream>
+#include <thread>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
@@ -123,6 +126,21 @@ Result<std::vector<std::string>> heard_nodes(Controller& controller) {
   return names;
 }
 
+// Reports each named node that no agent has registered; the others may still take it. not_found: all are such.
+Status report_unknown(const Invocation& invocation, Controller& controller, const std::vector<std::string>& named) {
+  WATTLE_TRY(const Json document, controller.ask("nodes", {}));
+  std::set<std::string> known;
+  for (const View& node : View(document)["nodes"].items()) known.insert(node["name"].text_or());
+  std::vector<Error> unknown;
+  for (const std::string& name : named)
+    if (!known.contains(name))
+      unknown.push_back({Errc::not_found, "node " + name, "not found: no agent has registered under that name",
+                         "list nodes with `wattle nodes`"});
+  if (!unknown.empty() && unknown.size() == named.size()) return tl::unexpected<Error>(unknown.front());
+  for (const Error& each : unknown) complain(invocation, each, kProblem);
+  return {};
+}
+
 Json placed_document(const wire::Ask& ask, const wire::Suggestion& told) {
   const auto top = std::find(told.scores.begin(), told.scores.end(), 10);
   const auto at = static_cast<std::size_t>(top - told.scores.begin());
@@ -150,16 +168,30 @@ Result<std::string> render_placed(const Json& document, const Style& style) {
   const auto node = placed["node"].text();
   const std::string name = placed["name"].text_or();
   if (const auto again_s = placed["again_s"].number(); !node && again_s)
-    return printable_lines(name + " had better wait: " + placed["reason"].text_or() +
+    return printable_lines(name + " should wait: " + placed["reason"].text_or() +
                            "\nask again in:  " + number(std::ceil(*again_s), 0) + " s, with --uid " +
-                           placed["uid"].text_or() + "\nat the latest: in " +
-                           number(std::ceil(placed["defer_left_s"].number().value_or(0)), 0) + " s it is placed\n");
+                           placed["uid"].text_or() + " (or let --wait ask)\nlast answer:   in " +
+                           number(std::ceil(placed["defer_left_s"].number().value_or(0)), 0) +
+                           " s at the latest: a node if one can take it then, else why none can\n");
   if (!node) return printable_lines("no node is advised for " + name + ": " + placed["reason"].text_or() + "\n");
   const std::string uid = placed["uid"].text_or();
   return toned(printable(*node), Tone::good, style.colour) +
          printable_lines("\nwhy:           wattle explain " + uid + "\nwhen it runs:  wattle confirm " + uid + " " +
                          *node + "\n");
 }
+
+namespace {
+
+// With `wait`, asks again each time that the controller says when, so that what is returned is final.
+Result<wire::Suggestion> final_answer(Controller& controller, const wire::Ask& ask, bool wait) {
+  for (;;) {
+    auto answer = controller.place(ask);
+    if (!answer || !wait || !(answer->again_ms > 0)) return answer;
+    std::this_thread::sleep_for(std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(answer->again_ms))));
+  }
+}
+
+}  // namespace
 
 void declare_place(CLI::App& command, Arguments& arguments) {
   PlaceArguments& place = arguments.place;
@@ -172,8 +204,9 @@ void declare_place(CLI::App& command, Arguments& arguments) {
   command.add_option("--latency-hard", place.latency_hard, "Beyond it a node does not get it");
   command.add_option("--latency-target", place.latency_target, "Probe that measures it (default: the agents' own)");
   command.add_option("--namespace", place.name_space, "For sums by namespace")->capture_default_str();
-  command.add_option("--defer", place.defer,
-                     "It may be told to wait so long, from its first ask on: 30s (default: it is placed now)");
+  auto* defer = command.add_option(
+      "--defer", place.defer, "It may be told to wait so long, from its first ask on: 30s (default: it is placed now)");
+  command.add_flag("--wait", place.wait, "With --defer: wait and ask again, until the answer is final")->needs(defer);
   command
       .add_option("--next", place.next,
                   "CPU,MEMORY[,APP] of what is placed after it; may be repeated; room is left for the first 16")
@@ -189,8 +222,10 @@ int run_place(const Invocation& invocation) {
     wire::Ask ask = *asked;
     if (ask.candidates.empty()) {
       WATTLE_TRY(ask.candidates, heard_nodes(controller));
+    } else {
+      WATTLE_CHECK(report_unknown(invocation, controller, ask.candidates));
     }
-    WATTLE_TRY(const wire::Suggestion told, controller.place(ask));
+    WATTLE_TRY(const wire::Suggestion told, final_answer(controller, ask, invocation.arguments.place.wait));
     const Json document = placed_document(ask, told);
     WATTLE_CHECK(print(invocation, document, render_placed));
     if (!document["again_s"].is_null()) return kWait;

@@ -30,12 +30,14 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return arguments;
 }
 
-[[noreturn]] void become(char* const* arguments, int output, int errors) {
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  ::dup2(nothing, STDIN_FILENO);
+// `why` gets errno where the program cannot be run; it is closed where it can.
+[[noreturn]] void become(char* const* arguments, int output, int errors, bool interactive = false, int why = -1) {
+  if (!interactive) ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
   ::execvp(arguments[0], arguments);
+  const int error = errno;
+  if (why >= 0 && ::write(why, &error, sizeof error) < 0) ::_exit(kNotStarted);
   ::_exit(kNotStarted);
 }
 
@@ -57,19 +59,23 @@ namespace {
 
 // `environment` is set in the child. Its standard error is ours where it is not `merged` into its output.
 Result<Ran> run_to_end(const std::vector<std::string>& words, bool merged,
-                       const std::vector<std::pair<std::string, std::string>>& environment) {
-  std::array<int, 2> ends{};
+                       const std::vector<std::pair<std::string, std::string>>& environment, bool interactive) {
+  std::array<int, 2> ends{}, why{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, words[0]);
   const Fd reading(ends[0]);
   Fd writing(ends[1]);
+  if (::pipe2(why.data(), O_CLOEXEC) != 0) return fail_errno(errno, words[0]);
+  const Fd reading_why(why[0]);
+  Fd writing_why(why[1]);
   const std::vector<char*> arguments = pointers_to(words);
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno(errno, words[0]);
   if (pid == 0) {
     for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-    become(arguments.data(), writing.get(), merged ? writing.get() : STDERR_FILENO);
+    become(arguments.data(), writing.get(), merged ? writing.get() : STDERR_FILENO, interactive, writing_why.get());
   }
   writing = Fd();
+  writing_why = Fd();
   Ran ran;
   std::array<char, 4096> buffer{};
   for (ssize_t got = 0; (got = ::read(reading.get(), buffer.data(), buffer.size())) != 0;) {
@@ -80,18 +86,20 @@ Result<Ran> run_to_end(const std::vector<std::string>& words, bool merged,
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   ran.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  if (ran.code == kNotStarted && ran.said.empty())
+  int error = 0;
+  if (::read(reading_why.get(), &error, sizeof error) != static_cast<ssize_t>(sizeof error)) return ran;
+  if (error == ENOENT || error == ENOTDIR)
     return fail(Errc::not_found, words[0], "cannot be run", "is its package installed?");
-  return ran;
+  return fail_errno(error, words[0], "is it a program, and may this user run it?");
 }
 
 }  // namespace
 
-Result<Ran> run_program(const std::vector<std::string>& words) { return run_to_end(words, true, {}); }
+Result<Ran> run_program(const std::vector<std::string>& words) { return run_to_end(words, true, {}, false); }
 
 Result<Ran> output_of(const std::vector<std::string>& words,
-                      const std::vector<std::pair<std::string, std::string>>& environment) {
-  return run_to_end(words, false, environment);
+                      const std::vector<std::pair<std::string, std::string>>& environment, bool interactive) {
+  return run_to_end(words, false, environment, interactive);
 }
 
 Result<Started> start_program(const std::vector<std::string>& words, const std::string& log_file) {

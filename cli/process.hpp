@@ -1,5 +1,5 @@
 // process: other programs, run to their end or left to run.
-// Errors   not_found (no such program), io
+// Errors   not_found (no such program), denied (it may not be run), io
 // Threads  main only
 #pragma once
 
@@ -21,9 +21,10 @@ struct Ran {
 // By PATH where the name has no '/'.
 Result<Ran> run_program(const std::vector<std::string>& words);
 
-// The same of standard output alone; standard error is this process's. The environment gets these, or has them changed.
+// The same of standard output alone; standard error is this process's, and so is standard input where it is `interactive`. The
+// environment gets these, or has them changed.
 Result<Ran> output_of(const std::vector<std::string>& words,
-                      const std::vector<std::pair<std::string, std::string>>& environment);
+                      const std::vector<std::pair<std::string, std::string>>& environment, bool interactive = false);
 
 // A process that cannot be taken for a later one with the same number.
 struct Started {

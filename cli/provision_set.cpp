@@ -22,13 +22,6 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{30};
 
-Result<Cluster> open_cluster(const Arguments& said) {
-  auto cluster =
-      said.kubeconfig.empty() ? Cluster::open_in_pod() : Cluster::open_kubeconfig(said.kubeconfig, said.context);
-  if (!cluster && said.kubeconfig.empty()) cluster.error().mend = "give --kubeconfig FILE";
-  return cluster;
-}
-
 // A workload that is named in full names its namespace.
 Result<std::vector<std::string>> namespaces_of(const Arguments& said) {
   std::vector<std::string> spaces = said.name_spaces;
@@ -144,7 +137,7 @@ Result<int> do_all(const Invocation& invocation) {
   const Arguments& said = invocation.arguments;
   WATTLE_TRY(const StopKeys stop, StopKeys::open_());  // before any thread
   WATTLE_TRY(const auto spaces, namespaces_of(said));
-  WATTLE_TRY(Cluster cluster, open_cluster(said));
+  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
   Json list = Json::array();
   bool well = true;
   if (said.action == kRestoreAction) {
@@ -170,7 +163,10 @@ Result<int> do_all(const Invocation& invocation) {
 }  // namespace
 
 void declare_cluster(CLI::App& command, Arguments& arguments) {
-  command.add_option("--kubeconfig", arguments.kubeconfig, "How to reach the API server")->type_name("FILE");
+  command
+      .add_option("--kubeconfig", arguments.kubeconfig,
+                  "How to reach the API server (default: KUBECONFIG, else as a pod does)")
+      ->type_name("FILE");
   command.add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
 }
 
@@ -201,7 +197,7 @@ int run_provision_set(const Invocation& invocation) {
 int run_provision_recorded(const Invocation& invocation) {
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(Json document, controller.ask("provision", {{"workload", invocation.arguments.name}}));
-    WATTLE_TRY(Cluster cluster, open_cluster(invocation.arguments));
+    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
     for (Json& row : document["workloads"]) {
       WATTLE_TRY(const auto words,
                  recorded_words(cluster, View(row)["namespace"].text_or(""), View(row)["workload"].text_or("")));

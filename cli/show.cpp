@@ -26,7 +26,7 @@ int with_controller(const Invocation& invocation, const std::function<Result<int
   auto controller = Controller::open_(*settings);
   if (!controller) return complain(invocation, controller.error(), kUsage);
   const auto done = work(*controller);
-  return done ? *done : complain(invocation, done.error(), kProblem);
+  return done ? *done : complain(invocation, done.error(), controller->refused_argument() ? kUsage : kProblem);
 }
 
 Status print(const Invocation& invocation, const Json& document, const Render& render) {

@@ -1,5 +1,5 @@
 // show: what every reading command does: ask, then print as the user wants it.
-// Errors   2 keys and configuration, 1 the controller; told on stderr
+// Errors   2 keys, configuration and arguments, 1 the controller; written to stderr
 // Threads  main only
 #pragma once
 
@@ -15,7 +15,7 @@ namespace wattle::cli {
 
 Style style_of(const Invocation& invocation);
 
-// Opens the controller and lets `work` ask it; its errors become exit code 1.
+// Opens the controller and lets `work` ask it. Its errors become exit code 1; an argument that the controller refuses, 2.
 int with_controller(const Invocation& invocation, const std::function<Result<int>(Controller&)>& work);
 
 using Render = std::function<Result<std::string>(const Json& document, const Style& style)>;

@@ -42,6 +42,8 @@ std::string View::text_or(std::string_view otherwise) const {
   return value ? *value : std::string(otherwise);
 }
 
+OrderedJson View::json() const { return json_ == nullptr ? OrderedJson(nullptr) : *json_; }
+
 std::string View::any() const {
   if (!present()) return std::string(kAbsent);
   if (json_->is_string()) return json_->get<std::string>();

@@ -30,6 +30,7 @@ class View {
   std::string text_or(std::string_view otherwise = "-") const;
   // The value as text, whatever it is: for maps whose values have no fixed type.
   std::string any() const;
+  OrderedJson json() const;  // null where it is absent
   std::vector<View> items() const;
   std::vector<std::pair<std::string, View>> members() const;
 

@@ -1,11 +1,12 @@
 // `wattle watch nodes|pods|decisions`: pushed by the controller's feed. Nodes and pods are drawn anew when something changed, at most once a
-// second; decisions are told as they are made.
+// second; each decision is printed once, when it is made.
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <ostream>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
+#include "cli/printed_decisions.hpp"
 #include "cli/screen.hpp"
 #include "cli/show.hpp"
 #include "common/clock.hpp"
@@ -59,7 +60,7 @@ class Watch {
       WATTLE_TRY(const auto message, next());
       if (!message) return kOk;
       const auto* decision = std::get_if<wire::Decision>(&*message);
-      if (decision == nullptr) continue;
+      if (decision == nullptr || !printed_.take(*decision)) continue;
       const Json document = decision_document(*decision);
       std::ostream& out = invocation_.around.out;
       if (invocation_.arguments.output == Output::json)
@@ -112,7 +113,8 @@ class Watch {
     }
     if (!down_since_) down_since_ = clock_.mono();
     const Settings& settings = controller_.settings();
-    if (told_away_ || clock_.mono() - *down_since_ < settings.timeout) return {};
+    const bool refused = !was_up_ && !feed_.link_problem().empty();
+    if (told_away_ || (!refused && clock_.mono() - *down_since_ < settings.timeout)) return {};
     const Error away{Errc::timeout, "feed", "nobody answers at " + settings.feed,
                      was_up_ ? "it is waited for" : "does the controller run, and is --feed its feed?"};
     if (!was_up_) return tl::unexpected<Error>(away);
@@ -126,6 +128,7 @@ class Watch {
   transport::Subscriber feed_;
   StopKeys stop_;
   SystemClock clock_;
+  PrintedDecisions printed_;
   bool changed_ = false;
   bool was_up_ = false, told_away_ = false;
   std::optional<MonoTime> down_since_;

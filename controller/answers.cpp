@@ -60,7 +60,9 @@ std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming
   }
   if (auto* ask = std::get_if<wire::Ask>(&*message)) return answer_ask(std::move(*ask), who, waited);
   if (query->what.starts_with("model-")) {
-    models_.take(*query, who.user_id(), incoming.route);
+    Decider::Heard heard = parts_.decider.heard();
+    models_.take(*query, who.user_id(), incoming.route,
+                 {std::move(heard.network), std::move(heard.version.loaded_from), parts_.decider.network_gated_why()});
     return std::nullopt;
   }
   if (is_of_store(query->what, query->arguments)) {

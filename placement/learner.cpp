@@ -60,7 +60,7 @@ Result<Reward> Learner::settled(std::uint64_t decision_id, RawOutcome outcome) {
   const std::uint64_t before = replay_.given_up();
   WATTLE_TRY(const double paid, replay_.settle(decision_id, std::move(outcome), reward_));
   ++figures_.settled;
-  figures_.mean_reward = running(figures_.mean_reward, paid, figures_.settled);
+  figures_.mean_reward = running(figures_.mean_reward, paid, ++outcomes_judged_);
   count_replay(before);
   return reward;
 }
@@ -88,24 +88,36 @@ Result<std::optional<models::StepStats>> Learner::step() {
   for (const models::Transition& each : batch_) pointers.push_back(&each);
   WATTLE_TRY(const models::StepStats stats, trainer_.step(pointers));
   ++figures_.steps;
+  ++figures_.steps_judged;
   RewardCentring::State centring = centring_.state();
   centring.centre = centre_after(centring, stats, batch_, sums_, options_.reward_scale);
   centring_.restore(centring);
   figures_.centre = centring_.centre();
   const double error2 = figures_.td_error ? *figures_.td_error * *figures_.td_error : stats.error2;
-  figures_.td_error = std::sqrt(running(error2, stats.error2, figures_.steps));
-  figures_.loss = running(figures_.loss, stats.loss, figures_.steps);
-  figures_.mean_q = running(figures_.mean_q, stats.mean_q, figures_.steps);
+  figures_.td_error = std::sqrt(running(error2, stats.error2, figures_.steps_judged));
+  figures_.loss = running(figures_.loss, stats.loss, figures_.steps_judged);
+  figures_.mean_q = running(figures_.mean_q, stats.mean_q, figures_.steps_judged);
   return std::optional<models::StepStats>(stats);
 }
 
 void Learner::set_reward(const RewardConfig& reward) {
+  const bool other = !(reward == reward_);
   reward_ = reward;
   centring_.restore({});
   figures_.centre = centring_.centre();
   const std::uint64_t before = replay_.given_up();
   replay_.judge_by(reward_);
   count_replay(before);
+  if (other) begin_means();
+}
+
+// A mean over two rewards is of neither. Outcomes that are kept are judged again; steps are not taken again.
+void Learner::begin_means() {
+  figures_.loss = figures_.mean_q = figures_.mean_reward = 0;
+  figures_.td_error.reset();
+  figures_.steps_judged = outcomes_judged_ = 0;
+  for (const Experience& each : replay_.chain())
+    if (each.outcome) figures_.mean_reward = running(figures_.mean_reward, each.reward, ++outcomes_judged_);
 }
 
 }  // namespace wattle::placement

@@ -25,8 +25,9 @@ struct LearnerFigures {
   std::uint64_t placed = 0, settled = 0, expired = 0;
   std::size_t replay = 0;
   std::uint64_t steps = 0;
-  double loss = 0;                 // running means; of errors in deviations of what a transition is paid
-  std::optional<double> td_error;  // root mean square, in rewards; absent: no step was taken since it is kept
+  std::uint64_t steps_judged = 0;  // steps under the reward in force; the next three figures are means of these
+  double loss = 0;                 // running mean of squared errors, in deviations of the rewards
+  std::optional<double> td_error;  // root mean square, in rewards; no value before the first step
   double mean_q = 0;
   double centre = 0;       // in use
   double mean_reward = 0;  // of settled outcomes
@@ -63,6 +64,8 @@ class Learner {
 
  private:
   void count_replay(std::uint64_t given_up_before);
+  // The running means begin again: those of outcomes with what is kept.
+  void begin_means();
 
   LearnerOptions options_;
   RewardConfig reward_;
@@ -71,6 +74,7 @@ class Learner {
   RewardCentring centring_;
   std::vector<models::Transition> batch_;  // reused between steps for its memory
   std::vector<ReturnSums> sums_;           // of the batch
+  std::uint64_t outcomes_judged_ = 0;      // by the reward in force: what mean_reward is a mean of
   LearnerFigures figures_;
 };
 

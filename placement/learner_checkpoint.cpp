@@ -374,6 +374,9 @@ Status Learner::restore(const models::Weights& saved) {
   figures_ = figures;
   figures_.replay = replay_.size();
   figures_.centre = centring_.centre();
+  figures_.steps_judged = figures.steps;
+  outcomes_judged_ = figures.settled;
+  if (relabels) begin_means();
   return {};
 }
 

@@ -53,7 +53,7 @@ export function sentence(d) {
     if (apart !== null && apart < -0.05) parts.push('Watts are not all: latency and what was learned weigh too.');
   }
   if (d.explored) parts.push(`${d.advice} was advised all the same, to learn.`);
-  if (d.deferred) parts.push(`It had better wait, and be asked for again in ${Math.ceil(d.deferred.again_s)} s.`);
+  if (d.deferred) parts.push(`It should wait, and be asked for again in ${Math.ceil(d.deferred.again_s)} s.`);
   else if (!d.advice) parts.push('No advice was given.');
   if (d.placed_on) parts.push(d.placed_on === d.advice ? 'It went there.' : `It went to ${d.placed_on}.`);
   if (masked.length) {
@@ -96,7 +96,7 @@ export function decision(id) {
     facts.set('mode', d.mode, d.explored ? 'explored' : `propensity ${number(d.propensity, 2)}`);
     facts.set('policy', d.decided_by ? `${d.policy}: ${d.decided_by}` : d.policy, d.reason);
     facts.set('took', `${number(d.decide_us)} µs`);
-    facts.set('reward', d.outcome ? number(d.outcome.reward, 3) : 'not yet', d.outcome ? `on ${d.outcome.node}` : null);
+    facts.set('reward', d.outcome ? number(d.outcome.reward, 3) : 'not yet', d.outcome ? `${d.outcome.preset ? `${d.outcome.preset}, ` : ''}on ${d.outcome.node}` : null);
     const two = [[d.winner, d.winner_terms], [d.runner_up, d.runner_up_terms]].filter(([name, terms]) => name && terms);
     fill(side, two.length ? h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Term'), two.map(([name]) => h('th', { scope: 'col', class: 'number' }, name)))),
       h('tbody', null, TERMS.map(([key, text]) => h('tr', null, h('td', null, text), two.map(([, terms]) => h('td', { class: 'number' }, number(terms[key], 3))))))) : h('p', { class: 'dim' }, 'no two nodes to compare'));

@@ -1,6 +1,6 @@
 // whatif: a decision asked again as the cluster is now, with other weights, another size or without some nodes; both answers side by side.
 import { get } from '/page/api.js';
-import { ABSENT, bytes, count, fill, h, number, problem, watts, wide } from '/page/dom.js';
+import { ABSENT, bytes, count, fill, h, number, problem, tag, watts, wide } from '/page/dom.js';
 
 const field = (label, input) => h('label', { class: 'field' }, label, input);
 const entry = (name, value, hint) => h('input', { name, value, placeholder: hint, autocomplete: 'off', spellcheck: 'false', size: '8' });
@@ -27,7 +27,7 @@ function bothTable({ as_is: asIs, otherwise }) {
   const cells = (c) => [c && c.masked === null ? watts(c.marginal_w) : ABSENT, c && c.masked === null ? number(c.q, 3) : ABSENT, c && c.masked === null ? count(c.score) : ABSENT].map((text) => h('td', { class: 'number' }, text));
   return h('table', null,
     h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Score', 1], ['Then adds', 1], ['Then Q', 1], ['Then score', 1], ['Left out because']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))),
-    h('tbody', null, names.map((name) => h('tr', { class: name === otherwise.advice ? 'chosen' : null }, h('td', null, name), cells(of(asIs, name)), cells(of(otherwise, name)), h('td', null, (of(otherwise, name) || {}).masked || '')))));
+    h('tbody', null, names.map((name) => h('tr', { class: name === otherwise.advice ? 'chosen' : null }, h('td', null, name, name === asIs.advice ? [' ', tag('advised now')] : null, name === otherwise.advice ? [' ', tag('advised then', 'good')] : null), cells(of(asIs, name)), cells(of(otherwise, name)), h('td', null, (of(otherwise, name) || {}).masked || '')))));
 }
 
 // `without`: names that whoever shows the candidates adds and takes away, and then calls ask().

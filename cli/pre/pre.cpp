@@ -27,7 +27,8 @@ std::string agent_program() {
   return !error && std::filesystem::exists(beside, error) ? beside.string() : "wattle-agent";
 }
 
-Result<std::vector<Finding>> examine(const Arguments& said) {
+Result<std::vector<Finding>> examine(const Invocation& invocation) {
+  const Arguments& said = invocation.arguments;
   Findings all("");
   Installation installation;
   installation.control = said.name_space;
@@ -56,12 +57,13 @@ Result<std::vector<Finding>> examine(const Arguments& said) {
     all.take(judge_scheduler(documents, file, beside));
     all.take(judge_extender_certificates(documents, file, SystemClock().wall()));
   }
-  if (!said.kubeconfig.empty()) {
-    WATTLE_TRY(Cluster cluster, Cluster::open_kubeconfig(said.kubeconfig, said.context));
+  if (!said.kubeconfig.empty() || !said.context.empty()) {
+    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
     WATTLE_TRY(auto found, examine_cluster(cluster, installation));
     all.take(std::move(found));
   }
-  const bool nothing_named = said.values_file.empty() && said.scheduler_files.empty() && said.kubeconfig.empty();
+  const bool nothing_named =
+      said.values_file.empty() && said.scheduler_files.empty() && said.kubeconfig.empty() && said.context.empty();
   if (said.this_node || nothing_named) {
     WATTLE_TRY(auto found, examine_this_node(agent_program()));
     all.take(std::move(found));
@@ -106,7 +108,7 @@ Result<std::string> render_pre(const Json& document, const Style& style) {
 }
 
 int run_pre(const Invocation& invocation) {
-  const auto found = examine(invocation.arguments);
+  const auto found = examine(invocation);
   if (!found) return complain(invocation, found.error(), kUsage);
   const Json document = findings_document(*found);
   const auto printed = print(invocation, document, render_pre);

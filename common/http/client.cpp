@@ -90,6 +90,8 @@ void Client::accept(std::string type) { impl_->accept = std::move(type); }
 
 void Client::content_type(std::string type) { impl_->content_type = std::move(type); }
 
+void Client::disconnect() { impl_->connection.close(); }
+
 void Client::stop() { impl_->connection.stop(); }
 
 void Client::bearer(std::string token) { impl_->token = std::move(token); }

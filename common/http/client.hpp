@@ -35,6 +35,8 @@ class Client {
   void bearer(std::string token);
   Result<Answer> request(const std::string& method, const std::string& target, const std::string& body,
                          std::chrono::milliseconds timeout);
+  // The next request has a connection of its own, with the client's certificate as it is then.
+  void disconnect();
   // Fails the current request and all later ones. Call from any thread.
   void stop();
 

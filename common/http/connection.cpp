@@ -23,6 +23,7 @@
 #include "common/clock.hpp"
 #include "common/http/fingerprint.hpp"
 #include "common/http/pem_file.hpp"
+#include "common/http/proxy.hpp"
 
 namespace wattle::http {
 namespace {
@@ -50,6 +51,9 @@ Status fill(SSL_CTX* context, const Trust& trust) {
     SSL_CTX_set_default_verify_paths(context);
   } else if (SSL_CTX_load_verify_locations(context, trust.ca_file.c_str(), nullptr) != 1) {
     return no_pem(trust.ca_file, "name the file with the authority of the peer's certificate");
+  } else {
+    // A certificate that the file names is believed though another authority signed it, as Go's clients do.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
   }
   if (trust.certificate.empty()) return {};
   WATTLE_CHECK(check_pem(trust.certificate, PemUse::shown));
@@ -81,7 +85,8 @@ struct Connection::Impl {
     tls.reset();
     tcp_stream.reset();
   }
-  error_code reach(std::chrono::milliseconds timeout);
+  // The peer, or the proxy before it.
+  error_code reach(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout);
   Status shake_hands(const std::string& target, std::chrono::milliseconds timeout);
   tl::unexpected<Error> failure(error_code error, const std::string& target) const;
 
@@ -141,9 +146,24 @@ error_code Connection::read_some(void* into, std::size_t room, std::size_t& coun
 Status Connection::connect(const std::string& target, std::chrono::milliseconds timeout) {
   close();
   if (impl_->stopped) return failure({}, target);
-  if (const error_code error = impl_->reach(timeout)) {
+  const std::optional<Proxy>& proxy = origin().proxy;
+  if (const error_code error = proxy ? impl_->reach(proxy->host, proxy->port, timeout)
+                                     : impl_->reach(origin().host, origin().port, timeout)) {
     close();
+    if (proxy && !impl_->stopped)
+      return fail(error == beast::error::timeout ? Errc::timeout : Errc::unavailable,
+                  "proxy " + proxy->host + ":" + std::to_string(proxy->port), error.message(), "is it running?");
     return failure(error, target);
+  }
+  if (proxy) {
+    expires_after(timeout);
+    const ProxyStream stream{
+        [this](std::string_view bytes) { return write(bytes); },
+        [this](void* into, std::size_t room, std::size_t& count) { return read_some(into, room, count); }};
+    if (Status opened = open_tunnel(*proxy, origin().host, origin().port, stream); !opened) {
+      close();
+      return opened;
+    }
   }
   if (!origin().tls) return {};
   Status shaken = impl_->shake_hands(target, timeout);
@@ -151,20 +171,20 @@ Status Connection::connect(const std::string& target, std::chrono::milliseconds 
   return shaken;
 }
 
-error_code Connection::Impl::reach(std::chrono::milliseconds timeout) {
+error_code Connection::Impl::reach(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout) {
   error_code result;
   tcp_stream.emplace(io);
   tcp_stream->expires_after(timeout);
   const auto keep = [&result](error_code error, auto&&...) { result = error; };
-  const auto numeric = net::ip::make_address(origin.host, result);
+  const auto numeric = net::ip::make_address(host, result);
   if (!result) {
-    tcp_stream->async_connect(tcp::endpoint(numeric, origin.port), keep);
+    tcp_stream->async_connect(tcp::endpoint(numeric, port), keep);
     finish();
   } else {
     result = net::error::timed_out;
     tcp::resolver resolver(io);
     tcp::resolver::results_type found;
-    resolver.async_resolve(origin.host, std::to_string(origin.port), [&](error_code error, auto results) {
+    resolver.async_resolve(host, std::to_string(port), [&](error_code error, auto results) {
       result = error;
       found = std::move(results);
     });
@@ -203,10 +223,11 @@ Status Connection::Impl::shake_hands(const std::string& target, std::chrono::mil
     return fail(Errc::io, "TLS", error.what());
   }
   SSL* session = tls->native_handle();
+  const std::string& expected_name = origin.tls->server_name.empty() ? origin.host : origin.tls->server_name;
   error_code numeric;
-  net::ip::make_address(origin.host, numeric);
-  // SNI lets a server with several names choose the right certificate; it has no place for addresses.
-  if (std::string name = origin.host; numeric)
+  net::ip::make_address(expected_name, numeric);
+  // A server of several names shows the certificate of the one that is sent; addresses have no place there.
+  if (std::string name = expected_name; numeric)
     SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
   const auto other = std::make_shared<bool>(false);  // a failed handshake leaves no certificate to inspect
   if (const std::string& pinned = origin.tls->fingerprint; !pinned.empty()) {
@@ -217,7 +238,7 @@ Status Connection::Impl::shake_hands(const std::string& target, std::chrono::mil
       return !*other;
     });
   } else {
-    tls->set_verify_callback(ssl::host_name_verification(origin.host));
+    tls->set_verify_callback(ssl::host_name_verification(expected_name));
   }
   error_code result;
   tcp_stream->expires_after(timeout);

@@ -17,12 +17,24 @@ struct Trust {
   // SHA-256 of the peer's own certificate in lower-case hexadecimal digits: trusts exactly that one, regardless of its
   // name.
   std::string fingerprint = {};
+  std::string server_name =
+      {};  // that the peer's certificate must have, and is asked for (SNI); empty: the origin's host
+};
+
+// A proxy that opens a tunnel: by CONNECT (RFC 9110), or SOCKS 5 (RFC 1928, 1929), which resolves the origin's name itself.
+struct Proxy {
+  enum class Kind { http, socks5 };
+  Kind kind = Kind::http;
+  std::string host;
+  std::uint16_t port = 0;
+  std::string user, password;  // empty: it wants none
 };
 
 struct Origin {
   std::string host;
   std::uint16_t port = 0;
-  std::optional<Trust> tls;  // unset: plain HTTP
+  std::optional<Trust> tls;         // absent: plain HTTP
+  std::optional<Proxy> proxy = {};  // absent: the host is connected to directly
 
   // "https://host:port"
   std::string url() const;

@@ -41,6 +41,8 @@ class HttpApi final : public Api {
   // Sends a strategic merge patch, which matches containers by name.
   Result<Reply> patch(const std::string& target, const std::string& body);
   Result<Reply> remove(const std::string& target);
+  // The client's certificate is another one now: later requests show it.
+  void renew_certificate() { client_.disconnect(); }
   // Ends the current request; no later request begins.
   void stop();
 

@@ -98,8 +98,9 @@ Status AskClient::become_writable(MonoTime until, bool wait_for_link) {
       return fail(Errc::denied, endpoint_, problem);
     }
     if (!problem.empty() && !wait_for_link) return fail(Errc::unavailable, endpoint_, problem);
+    const bool given_up = gives_up_ && !problem.empty() && client_.times_up() == 0;
     const auto pause = left(until);
-    if (pause.count() == 0)
+    if (given_up || pause.count() == 0)
       return fail(Errc::unavailable, endpoint_, problem.empty() ? "no link yet" : problem,
                   std::string(problem.empty() ? "does its name resolve, " : "") +
                       "is the controller running, and is the endpoint its ask port?");

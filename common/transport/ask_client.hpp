@@ -27,6 +27,9 @@ class AskClient {
   static Result<AskClient> connect(Context& context, ClientOptions options);
   // Sets request_id, and deadline_ms if it is 0. Fails at once if the link to the controller is known to be down.
   Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline);
+  // Queries fail at once when the first attempt to connect is refused, as a person at a terminal wants it. A link that was up once is
+  // waited for.
+  void give_up_when_refused() { gives_up_ = true; }
   // Returns the Reply's JSON body. Waits for the link within the timeout.
   Result<std::string> query(std::string what, std::map<std::string, std::string> arguments,
                             std::chrono::milliseconds timeout);
@@ -46,6 +49,7 @@ class AskClient {
   SystemClock clock_;  // for deadlines of real callers
   std::uint64_t last_id_ = 0;
   MonoTime rebuilt_at_{};
+  bool gives_up_ = false;
 };
 
 // At most `size` clients, connected when first needed and each lent to one thread at a time.

@@ -91,7 +91,10 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Serv
 }
 
 void Decider::take(const RolloutSpec& spec) {
-  if (!(engine_.options().reward == spec.reward)) monitors_.reward_changes();
+  if (!(engine_.options().reward == spec.reward)) {
+    monitors_.reward_changes();
+    figures_.rewards.clear();  // a mean over two rewards is of neither
+  }
   spec_ = spec;
   ++takes_;
   engine_.knowledge().set_limits(spec.limits);

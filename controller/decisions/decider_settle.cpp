@@ -88,6 +88,7 @@ void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
   if (LoggedDecision* entry = log_.find(window.decision_id())) {
     entry->decision.outcome = told(window, reward, raw);
     entry->judged_by = reward_id(engine_.options().reward);
+    entry->reward_preset = placement::to_string(engine_.options().reward.preset);
     changed_.insert(window.decision_id());
   }
   const LoggedDecision* made = log_.find(window.decision_id());

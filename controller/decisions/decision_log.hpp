@@ -51,6 +51,8 @@ struct LoggedDecision {
   std::size_t candidates = 0,
               masked = 0;  // that it was made among; the record of one of before a restart has the best alone
   ModelVersion model;      // that said the residuals; empty where none did
+  std::string
+      reward_preset;  // that judged the outcome; empty: none did, or it was kept by a version that did not record it
 };
 
 // The two best by the policy's values (the advised one leads unless it was explored), and their features. `decision` is the

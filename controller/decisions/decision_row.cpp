@@ -100,7 +100,8 @@ DecisionRow decision_row(const LoggedDecision& entry) {
                      {"demand_cores", entry.demand_cores},
                      {"network_sha256", entry.model.sha256},
                      {"loaded_from", entry.model.loaded_from},
-                     {"judged_by", entry.judged_by}};
+                     {"judged_by", entry.judged_by},
+                     {"reward_preset", entry.reward_preset}};
   return {from.id, from.wall_ns / 1'000'000'000, wire::encode(wire::Message(std::move(decision))), rest.dump()};
 }
 
@@ -130,6 +131,8 @@ Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   if (!sane || entry.candidates > kMostCounted || entry.masked > entry.candidates ||
       decision->candidates.size() > entry.candidates)
     return unreadable(row, "what is kept beside its record lacks a field, or has one of another kind");
+  if (const auto preset = rest.find("reward_preset"); preset != rest.end() && preset->is_string())
+    entry.reward_preset = preset->get<std::string>();
   entry.decision = std::move(*decision);
   return entry;
 }

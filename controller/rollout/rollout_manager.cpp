@@ -43,7 +43,9 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
     log_->error("what was in force is not readable, the configuration is", {{"error", spec.error()}});
   }
   if (!last && !lost.empty()) return begin_without(lost);
-  const char* what = last ? "the configuration changed" : "the first start";
+  std::string what = last ? "the configuration changed" : "the first start";
+  if (last)
+    if (const auto before = parse_spec(last->standing, configured.schedule)) what += ": " + described(*before, spec_);
   if (!may_act(spec_.mode.mode)) return change(spec_, "configuration", what, "");
   const std::string why = "the file names mode " + spec_.mode.text() + ": no gate was asked";
   log_->warn("the configuration goes past the gates", {{"mode", spec_.mode.text()}});

@@ -185,14 +185,54 @@ Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, s
   return spec;
 }
 
+namespace {
+
+// "0.25", "20": as an operator would write it.
+std::string plain(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return std::string(text, end);
+}
+
+// Budgets are shares: "2%", or "default" for what the default scheduler had.
+std::string share_text(std::optional<double> share) {
+  return share ? plain(std::round(*share * 1e6) / 1e4) + "%" : "default";
+}
+
+std::string formula_text(const placement::Formula& formula) {
+  return formula.empty() ? "none" : "\"" + formula.text() + "\"";
+}
+
+// Collects "NAME OLD -> NEW" for each value that differs.
+class Differences {
+ public:
+  void add(const std::string& name, const std::string& from, const std::string& to) {
+    if (from == to) return;
+    text_ += (text_.empty() ? "" : ", ") + name + " " + from + " -> " + to;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
 std::string described(const RolloutSpec& from, const RolloutSpec& to) {
-  std::string text;
-  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
-  if (from.mode != to.mode) add("mode " + from.mode.text() + " -> " + to.mode.text());
-  if (from.policy != to.policy) add("policy " + from.policy + " -> " + to.policy);
-  if (!(from.reward == to.reward)) add("reward changed");
-  if (!(from.limits == to.limits)) add("limits changed");
-  return text.empty() ? "nothing changed" : text;
+  Differences found;
+  found.add("mode", from.mode.text(), to.mode.text());
+  found.add("policy", from.policy, to.policy);
+  const placement::RewardConfig &was = from.reward, &is = to.reward;
+  found.add("reward", std::string(placement::to_string(was.preset)), std::string(placement::to_string(is.preset)));
+  found.add("load", std::string(placement::to_string(was.load)), std::string(placement::to_string(is.load)));
+  found.add("expression", formula_text(was.formula), formula_text(is.formula));
+  found.add("reference_w", plain(was.reference_w), plain(is.reference_w));
+  found.add("horizon_s", plain(was.horizon_s), plain(is.horizon_s));
+  for (const auto& [name, member] : kWeights)
+    found.add("weight." + std::string(name), plain(was.weights.*member), plain(is.weights.*member));
+  found.add("cpu_wait", share_text(from.limits.cpu_wait), share_text(to.limits.cpu_wait));
+  found.add("late", share_text(from.limits.late), share_text(to.limits.late));
+  return found.text().empty() ? "nothing changed" : found.text();
 }
 
 }  // namespace wattle::controller

@@ -63,7 +63,8 @@ Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& 
 // looked at.
 Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, std::string>& arguments);
 
-// "mode shadow -> live, reward changed"; "nothing changed".
+// Every value that differs, old and new: "mode shadow -> live, reward weighted -> ee, weight.energy 1 -> 3, cpu_wait default -> 2%";
+// "nothing changed".
 std::string described(const RolloutSpec& from, const RolloutSpec& to);
 
 }  // namespace wattle::controller

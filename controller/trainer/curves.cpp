@@ -24,6 +24,12 @@ void Curves::add(const models::StepStats& stats) {
   max_abs_q_ = std::max(max_abs_q_, stats.max_abs_q);
 }
 
+void Curves::begin_reward() {
+  std::erase_if(means_, [](const auto& each) { return !each.first.starts_with("train/"); });
+  return_ = 0;
+  length_ = 0;
+}
+
 models::Scalars Curves::take() {
   models::Scalars scalars;
   for (const auto& [tag, mean] : means_) scalars.emplace_back(tag, mean.sum / static_cast<double>(mean.count));

@@ -25,6 +25,8 @@ class Curves {
   explicit Curves(std::string directory) : directory_(std::move(directory)) {}
   void add(const placement::Reward& reward);
   void add(const models::StepStats& stats);
+  // Another reward judges from here on: what was not flushed of the former one is dropped, and an episode begins.
+  void begin_reward();
   // What came since the last time, with what stands now; nothing came: nothing is written.
   Status flush(std::uint64_t step, WallTime at, models::Scalars now);
   // For tests, and flush().

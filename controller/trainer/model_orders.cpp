@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/json/value.hpp"
+#include "common/stats/welch.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "models/frozen/prefixed.hpp"
@@ -29,30 +30,64 @@ std::optional<std::size_t> best_row(const models::Observation& observation, cons
   return best;
 }
 
+// Outcomes that each of two networks that differ needs before their rewards are compared.
+constexpr std::size_t kLeastOutcomes = 20;
+
 // One network's side of a comparison.
 struct Side {
-  double error_sum = 0, reward_sum = 0, max_abs_residual = 0;
-  std::uint64_t judged = 0, agreed = 0;  // agreed: the pod went where this network would have put it
-  void add(const placement::Experience& each, const std::vector<float>& residual, std::size_t choice) {
-    for (std::size_t i = 0; i < each.observation.nodes; ++i)
-      if (each.observation.valid[i] != 0)
+  double max_abs_residual = 0;
+  stats::Moments rewards;  // of placements that went where this network alone would have put them
+
+  void saw(const models::Observation& observation, const std::vector<float>& residual) {
+    for (std::size_t i = 0; i < observation.nodes; ++i)
+      if (observation.valid[i] != 0)
         max_abs_residual = std::max(max_abs_residual, std::abs(static_cast<double>(residual[i])));
-    if (!each.outcome) return;
-    const double q = static_cast<double>(each.observation.prior[each.action] + residual[each.action]);
-    error_sum += std::abs(q - each.reward);
-    ++judged;
-    if (choice != each.action) return;
-    reward_sum += each.reward;
-    ++agreed;
   }
   json told() const {
-    const auto mean = [](double sum, std::uint64_t count) {
-      return count > 0 ? json(sum / static_cast<double>(count)) : json(nullptr);
-    };
-    return {{"mean_abs_error", mean(error_sum, judged)},
-            {"agreed", agreed},
-            {"mean_reward_agreed", mean(reward_sum, agreed)},
+    return {{"taken", rewards.count()},
+            {"mean_reward", rewards.count() > 0 ? json(rewards.mean()) : json(nullptr)},
             {"max_abs_residual", max_abs_residual}};
+  }
+};
+
+// Both networks on the same decisions. Rewards count only where the two differ: elsewhere neither choice is better.
+struct Comparison {
+  Side serving, model;
+  std::uint64_t decisions = 0, outcomes = 0, differ = 0;
+  double apart = 0;
+
+  void add(const placement::Experience& each, const std::vector<float>& of_serving,
+           const std::vector<float>& of_model) {
+    const models::Observation& observation = each.observation;
+    const auto here = best_row(observation, of_serving), there = best_row(observation, of_model);
+    if (!here || !there) return;
+    ++decisions;
+    outcomes += each.outcome ? 1 : 0;
+    serving.saw(observation, of_serving);
+    model.saw(observation, of_model);
+    apart += apart_from_mean(observation, of_serving, of_model, each.action);
+    if (*here == *there) return;
+    ++differ;
+    if (!each.outcome) return;
+    if (each.action == *here) serving.rewards.add(each.reward);
+    if (each.action == *there) model.rewards.add(each.reward);
+  }
+
+  // What the networks say apart of the node taken, less what they say apart of all nodes: a level that all nodes share changes no choice.
+  static double apart_from_mean(const models::Observation& observation, const std::vector<float>& a,
+                                const std::vector<float>& b, std::uint32_t action) {
+    stats::Moments all;
+    for (std::size_t i = 0; i < observation.nodes; ++i)
+      if (observation.valid[i] != 0) all.add(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    return std::abs(static_cast<double>(a[action]) - static_cast<double>(b[action]) - all.mean());
+  }
+
+  // Reward a decision that the model is worth more where the two differ.
+  json difference() const {
+    if (serving.rewards.count() < kLeastOutcomes || model.rewards.count() < kLeastOutcomes) return nullptr;
+    const auto found = stats::welch_difference(model.rewards, serving.rewards);
+    if (!found) return nullptr;
+    return {{"mean", found->mean}, {"low", found->low}, {"high", found->high}};
   }
 };
 
@@ -62,7 +97,7 @@ void Trainer::obey(PendingOrder pending) { pending.answer.set_value(do_order(pen
 
 Result<std::string> Trainer::do_order(const ModelOrder& order) {
   using What = ModelOrder::What;
-  if (order.what == What::eval) return evaluate_network(order.name);
+  if (order.what == What::eval) return evaluate_network(order.name, order.serving);
   if (order.what == What::load || order.what == What::bring_back) {
     const std::string name = order.what == What::load ? order.name : kPromotedModel;
     WATTLE_CHECK(load_network(name));
@@ -127,9 +162,16 @@ Status Trainer::of_preset(const models::LoadedCheckpoint& loaded, const std::str
               "wattle policy set --reward " + loaded.manifest.reward + " first");
 }
 
+Result<models::LoadedCheckpoint> Trainer::load_named(const std::string& name) const {
+  auto loaded = checkpoints_.load(name, placement::feature_schema_hash());
+  if (!loaded && loaded.error().code == Errc::not_found)
+    return fail(Errc::not_found, "model " + name, "no network of that name is kept", "`wattle model list` has names");
+  return loaded;
+}
+
 // Whatever is wrong with it, the network of before goes on.
 Status Trainer::load_network(const std::string& name) {
-  WATTLE_TRY(const models::LoadedCheckpoint loaded, checkpoints_.load(name, placement::feature_schema_hash()));
+  WATTLE_TRY(const models::LoadedCheckpoint loaded, load_named(name));
   WATTLE_CHECK(of_preset(loaded, name));
   const models::Weights before = network_->checkpoint();
   Status taken = network_->restore(models::with_prefix(loaded.tensors, models::kNetworkPrefix));
@@ -153,21 +195,20 @@ Status Trainer::load_network(const std::string& name) {
   return {};
 }
 
-Result<std::string> Trainer::evaluate_network(const std::string& name) const {
-  WATTLE_TRY(const models::LoadedCheckpoint loaded, checkpoints_.load(name, placement::feature_schema_hash()));
+Result<std::string> Trainer::evaluate_network(const std::string& name, const ServingNow& now) const {
+  WATTLE_TRY(const models::LoadedCheckpoint loaded, load_named(name));
   WATTLE_CHECK(of_preset(loaded, name));
-  if (on_prior(loaded.manifest) != origin_.on_prior)
+  const auto serving = now.network ? now.network : slot_.get();
+  if (!serving) return fail(Errc::unavailable, "model eval", "no network serves");
+  // Kept decisions have the prior that the learning network adds to.
+  if (on_prior(loaded.manifest) != origin_.on_prior || serving->on_prior() != origin_.on_prior)
     return fail(Errc::conflict, "model " + name, "adds to another prior than the network that serves",
                 "load it: wattle model load " + name);
   WATTLE_TRY(const auto other, placement::network_of(models::with_prefix(loaded.tensors, models::kOnlinePrefix),
                                                      loaded.manifest.step, "model " + name));
-  const auto serving = slot_.get();
-  if (!serving) return fail(Errc::unavailable, "model eval", "no network serves");
   const auto& chain = learner_.chain();
   if (chain.empty()) return fail(Errc::not_found, "model eval", "no decision is kept to replay", "wait for placements");
-  Side own, others;
-  std::uint64_t same = 0, decisions = 0;
-  double apart = 0;
+  Comparison compared;
   std::vector<float> a, b;
   constexpr std::size_t kMost = 2000;
   for (std::size_t i = chain.size() - std::min(chain.size(), kMost); i < chain.size(); ++i) {
@@ -176,26 +217,26 @@ Result<std::string> Trainer::evaluate_network(const std::string& name) const {
     b.assign(each.observation.nodes, 0.0F);
     serving->residual(each.observation, a);
     other->residual(each.observation, b);
-    const auto here = best_row(each.observation, a), there = best_row(each.observation, b);
-    if (!here || !there) continue;
-    ++decisions;
-    same += *here == *there ? 1 : 0;
-    apart += std::abs(static_cast<double>(a[each.action] - b[each.action]));
-    own.add(each, a, *here);
-    others.add(each, b, *there);
+    compared.add(each, a, b);
   }
-  if (decisions == 0) return fail(Errc::not_found, "model eval", "no kept decision had a feasible node");
-  const auto count = static_cast<double>(decisions);
+  if (compared.decisions == 0) return fail(Errc::not_found, "model eval", "no kept decision had a feasible node");
+  const auto count = static_cast<double>(compared.decisions);
+  json model = compared.model.told(), of_serving = compared.serving.told();
+  model["name"] = name;
+  model["step"] = loaded.manifest.step;
+  of_serving["name"] = now.name.empty() ? json(nullptr) : json(now.name);
+  of_serving["step"] = serving->step();
+  of_serving["gated"] = now.gated.empty() ? json(nullptr) : json(now.gated);
   return text_of({{"eval",
-                   {{"name", name},
-                    {"step", loaded.manifest.step},
-                    {"serving_step", serving->step()},
-                    {"decisions", decisions},
-                    {"outcomes", own.judged},
-                    {"same_choice_ratio", static_cast<double>(same) / count},
-                    {"mean_abs_q_difference", apart / count},
-                    {"serving", own.told()},
-                    {"model", others.told()}}}});
+                   {{"preset", placement::to_string(reward_.preset)},
+                    {"decisions", compared.decisions},
+                    {"outcomes", compared.outcomes},
+                    {"differ", compared.differ},
+                    {"same_choice_ratio", 1 - static_cast<double>(compared.differ) / count},
+                    {"mean_abs_q_difference", compared.apart / count},
+                    {"reward_difference", compared.difference()},
+                    {"serving", std::move(of_serving)},
+                    {"model", std::move(model)}}}});
 }
 
 void Trainer::list_models() {

@@ -5,15 +5,24 @@
 
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "models/frozen/checkpoint.hpp"
+#include "models/frozen/q_network.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::controller {
+
+// The network that decisions are made with, which need not be the one that learns.
+struct ServingNow {
+  std::shared_ptr<const models::QNetwork> network;  // null: none serves
+  std::string name;                                 // a file's or checkpoint's; empty: it was learned here
+  std::string gated;                                // why the planner's choices serve in its place; empty: they do not
+};
 
 struct ModelOrder {
   enum class What {
@@ -28,6 +37,7 @@ struct ModelOrder {
   std::string name;          // of save, add, load and eval
   std::string network = {};  // of add: a safetensors file, as models/frozen/pretrained has it
   bool of_trusted = false;   // of promoted: what serves is the network that is held to, and not what learns
+  ServingNow serving = {};   // of eval: what to compare with
 };
 // Of kPromotedModel's checkpoint.
 inline constexpr const char* kPromotedModel = "promoted";

@@ -72,13 +72,14 @@ std::string_view said(What what) {
 
 }  // namespace
 
-void ModelService::take(const wire::Query& query, const std::string& who, std::string route) {
+void ModelService::take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving) {
   const auto refuse = [&](const Error& why) {
     refused_.push_back({std::move(route), wire::Reply{query.request_id, false, {}, why.message()}});
   };
   auto given = read(query);
   if (!given) return refuse(given.error());
   if (trainer_ == nullptr) return refuse({Errc::unavailable, query.what, "learning is off", "set learn.enabled: true"});
+  if (given->order.what == What::eval) given->order.serving = std::move(serving);
   auto answer = trainer_->order(given->order);
   waiting_.push_back({std::move(route), who, given->why, query.request_id, given->order, std::move(answer), true});
 }

@@ -20,7 +20,8 @@ class ModelService {
   // `trainer` null: learning is off.
   ModelService(Trainer* trainer, RolloutManager& rollout) : trainer_(trainer), rollout_(rollout) {}
   // `route` is where the reply goes; it is among done() at some later time.
-  void take(const wire::Query& query, const std::string& who, std::string route);
+  // `serving`: what a comparison is with.
+  void take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving = {});
   struct Done {
     std::string route;
     wire::Reply reply;

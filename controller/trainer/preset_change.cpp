@@ -33,6 +33,7 @@ bool Trainer::on_prior(const models::Manifest& manifest) const {
 
 void Trainer::judge_by(const placement::RewardConfig& reward) {
   const bool other = reward.preset != reward_.preset;
+  if (!(reward == reward_)) curves_.begin_reward();
   if (other) keep_for(text_of(reward_.preset), network_->checkpoint(), manifest());
   reward_ = reward;
   if (other) begin_preset();

@@ -382,12 +382,11 @@ void Trainer::tell() {
   own_.placed = learned.placed;
   own_.settled = learned.settled;
   own_.expired = learned.expired;
-  if (learned.steps > 0) {
-    own_.loss = learned.loss;
-    own_.mean_q = learned.mean_q;
-    own_.td_error = learned.td_error;
-    own_.reward_centre = learned.centre;
-  }
+  const bool stepped = learned.steps_judged > 0;
+  own_.loss = stepped ? std::optional(learned.loss) : std::nullopt;
+  own_.mean_q = stepped ? std::optional(learned.mean_q) : std::nullopt;
+  own_.td_error = learned.td_error;
+  own_.reward_centre = learned.steps > 0 ? std::optional(learned.centre) : std::nullopt;
   const std::lock_guard lock(mutex_);
   figures_ = own_;
   models_.serving_network = serving_network_;

@@ -106,7 +106,8 @@ class Trainer {
   bool on_prior(const models::Manifest& manifest) const;
   bool shut() const;
   placement::RewardConfig learned_by() const;
-  Result<std::string> evaluate_network(const std::string& name) const;
+  Result<models::LoadedCheckpoint> load_named(const std::string& name) const;
+  Result<std::string> evaluate_network(const std::string& name, const ServingNow& now) const;
   models::Manifest manifest() const;
   void list_models();
   void draw_curves();

@@ -92,6 +92,7 @@ json decision_json(const LoggedDecision& entry) {
   if (decision.outcome) {
     outcome = {{"node", decision.outcome->node},
                {"reward", number(decision.outcome->reward)},
+               {"preset", text_or_null(entry.reward_preset)},
                {"end_of_episode", decision.outcome->end_of_episode},
                {"failure", text_or_null(decision.outcome->failure)},
                {"terms", decision.outcome->terms}};

@@ -49,6 +49,21 @@ json node_json(json object, const NodeUse& use) {
   return object;
 }
 
+// A pod or label that nothing recorded has is a name that was typed wrong.
+Status known_name(const UsageQuery& query, const UsageReport& report) {
+  if (report.from_s == 0) return {};
+  const bool of_pod = std::any_of(report.rows.begin(), report.rows.end(),
+                                  [](const auto& row) { return row.first.find('/') != std::string::npos; });
+  if (!query.pod.empty() && !of_pod)  // a row of its own is "namespace/pod/container"
+    return fail(Errc::not_found, "pod " + query.pod, "no container of it is recorded of that time",
+                "`wattle pods` lists pods that run; --since looks further back");
+  const auto without = report.rows.find("(none)");  // pods whose labels are known, and what is no pod
+  if (query.by == ReportBy::label && without != report.rows.end() && report.rows.size() == 1)
+    return fail(Errc::not_found, "label " + query.label, "no workload that is recorded of that time has it",
+                "a label's key, as `kubectl get pods --show-labels` shows them");
+  return {};
+}
+
 }  // namespace
 
 Result<ReportQuery> parse_report(const std::map<std::string, std::string>& arguments, WallTime now) {
@@ -89,6 +104,7 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   if (!file.usage().kept())
     return fail(Errc::not_found, "report", "what is used is not kept", "set store.usage.max_bytes above 0");
   WATTLE_TRY(const UsageReport report, file.report(query.usage));
+  WATTLE_CHECK(known_name(query.usage, report));
   using Row = std::map<std::string, UsageRow>::const_iterator;
   std::vector<Row> order;
   for (Row row = report.rows.begin(); row != report.rows.end(); ++row) order.push_back(row);

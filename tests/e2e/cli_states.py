@@ -20,8 +20,8 @@ class Command(NamedTuple):
 
 NO_STORE = "there is no store"  # never here: both worlds have one
 NO_NODES = "no nodes yet: no agent has said hello"
-NOBODY = r"^wattle: node nobody: no agent of that name has said Hello \(`wattle nodes` lists them\)"
-NO_POD = r"^wattle: pod nobody: no recent decision is about it \(`wattle decisions` lists what is kept\)"
+NOBODY = r"^wattle: node nobody: not found: no agent of that name has said Hello \(`wattle nodes` lists them\)"
+NO_POD = r"^wattle: pod nobody: not found: no recent decision is about it \(`wattle decisions` lists what is kept\)"
 NO_FILE = r"/none: No such file or directory"
 TOKENS = ("--tokens", "{dir}/tokens")
 LIST = ("--allow-list", "{dir}/own-list")
@@ -42,7 +42,7 @@ COMMANDS = {
         ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "pod": Command(asks="reader", formats=ALL, states=[
         ("one", "fleet", ("{captured}",), 0, r"pod +\S+\nuid +{captured}\nnode +captured\n.*energy +\S+ .*\n\n(no container of it is known yet|CONTAINER +CPU .*\(rest\))"),
-        ("unknown", "fleet", ("nobody",), 1, r"^wattle: pod nobody: no agent tells of it now \(`wattle pods` lists them\)"),
+        ("unknown", "fleet", ("nobody",), 1, r"^wattle: pod nobody: not found: no agent tells of it now \(`wattle pods` lists them\)"),
         ("not named", "fleet", (), 2, r"POD is required|pod is required")]),
     "top": Command(asks="reader", formats=ALL, elsewhere="tests/e2e/top_test.py", states=[
         ("nothing", "empty", ("--once",), 0, "nodes 0/0 .*\n\n" + NO_NODES),
@@ -50,26 +50,27 @@ COMMANDS = {
         ("both at once", "fleet", ("--once", "--watch"), 2, r"--watch excludes --once")]),
     "watch": Command(asks="reader", elsewhere="tests/e2e/watch_test.py", states=[
         ("of what is not there", "fleet", ("clouds",), 2, r"clouds not in \{nodes,pods,decisions\}"),
-        ("no feed", "fleet", ("--timeout", "300ms", "--feed", "{nowhere}", "decisions"), 1,
+        ("no feed", "fleet", ("--timeout", "10m", "--feed", "{nowhere}", "decisions"), 1,
          r"feed: nobody answers at {nowhere} \(does the controller run, and is --feed its feed\?\)")]),
     "decisions": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, "no decisions yet: nobody has asked"),
         ("none of that time", "empty", ("--since", "1h"), 0, "no decision of that time is kept"),
         ("some", "fleet", (), 0, r"ID +TIME +POD +BY +ADVICE .*default/pod-{pod} +\S+ +{node} "),
-        ("no time", "fleet", ("--since", "soon"), 1, r"^wattle: argument since: is 'soon' \(a span of time, as in 90m, 24h, 7d\)"),
+        ("no time", "fleet", ("--since", "soon"), 2, r"^wattle: argument since: is 'soon' \(a span of time, as in 90m, 24h, 7d\)"),
         ("no number", "fleet", ("--limit", "0"), 2, r"--limit: Value 0 not in range")]),
     "report": Command(asks="reader", formats=("json", "yaml"), states=[
         ("nothing recorded", "empty", (), 0, r"nothing is recorded yet: no sample has come"),
         ("what was used", "fleet", (), 0, r"NAMESPACE +MEASURED +ESTIMATED .*\(all nodes\)"),
         ("by node", "fleet", ("--by", "node"), 0, r"NODE +MEASURED .*DRAWN.*\n{node} "),
-        ("by a label of no name", "fleet", ("--by", "label"), 1, r"^wattle: argument label: is missing \(name the label's key, as in label=team\)"),
+        ("by a label of no name", "fleet", ("--by", "label"), 2, r"^wattle: argument label: is missing \(name the label's key, as in label=team\)"),
+        ("of an unknown pod", "fleet", ("--pod", "nobody"), 1, r"^wattle: pod nobody: not found: "),
         ("by what is not there", "fleet", ("--by", "colour"), 2, r"--by: colour not in \{namespace,owner,node,label,container\}")]),
     "provision list": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("no API server", "fleet", (), 0, r"no API server is followed, so that nobody tells what pods request \(kubernetes\.watch\)")]),
     "provision suggest": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("no API server", "fleet", (), 0, r"no API server is followed")]),
     "provision why": Command(asks="reader", elsewhere="tests/e2e/provision_test.py", states=[
-        ("unknown", "fleet", ("nobody",), 1, r"^wattle: workload nobody: is not known, or has told nothing yet \(as NAMESPACE/KIND/NAME; `wattle provision list` has them\)")]),
+        ("unknown", "fleet", ("nobody",), 1, r"^wattle: workload nobody: not found: is not known, or has told nothing yet \(as NAMESPACE/KIND/NAME; `wattle provision list` has them\)")]),
     "provision replicas": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("not suggested", "fleet", (), 0, r"^numbers of replicas are not suggested \(provisioning\.replicas: suggest\)")]),
     "provision margins": Command(asks="reader", formats=("json", "yaml"), states=[
@@ -84,13 +85,15 @@ COMMANDS = {
     "explain": Command(asks="reader", formats=ALL, states=[
         ("a pod", "fleet", ("{pod}",), 0, r"^default/pod-{pod}: {node} was advised\. The pod adds [\d.]+ W there by the model.*\nDecision \d+ by "),
         ("what if", "fleet", ("{pod}", "--cpu", "1"), 0, r"What if default/pod-{pod} \(decision \d+\) were placed now, .*\nAs it is: .*\nThen: "),
-        ("what if, no amount", "fleet", ("{pod}", "--cpu", "much"), 1, r"^wattle: argument cpu: 'much' is no amount"),
+        ("what if, no amount", "fleet", ("{pod}", "--cpu", "much"), 2, r"^wattle: argument cpu: 'much' is no amount"),
         ("what if, no weight", "fleet", ("{pod}", "--weight", "energy"), 2, r"--weight energy: is not NAME=NUMBER \(--weight energy=2\)"),
-        ("what if, unknown node", "fleet", ("{pod}", "--without", "nobody"), 1, r"node nobody: "),
+        ("what if, unknown node", "fleet", ("{pod}", "--without", "nobody"), 1, r"^wattle: node nobody: not found: is no candidate of decision \d+"),
+        ("the advised node is marked, and the column that rows are sorted by is shown", "fleet", ("{pod}",), 0, r"\nADVISED +NODE +Q +SCORE .*\n\* +{node} .*\nSorted by Q\."),
         ("unknown", "fleet", ("nobody",), 1, NO_POD)]),
     "place": Command(asks="operator", formats=("json", "yaml"), states=[
         ("no node", "empty", ("batch", "--cpu", "1"), 1, r"nodes: no agent is connected \(`wattle nodes` and `wattle doctor` say more\)"),
         ("a node", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}"), 0, r"^{node}\nwhy: +wattle explain \S+\nwhen it runs: +wattle confirm \S+ {node}\n$"),
+        ("unknown nodes", "fleet", ("batch", "--cpu", "100m", "--nodes", "nobody,noone"), 1, r"^wattle: node nobody: not found: no agent has registered under that name \(list nodes with `wattle nodes`\)"),
         ("too big", "fleet", ("batch", "--cpu", "4000"), 1, r"^no node is advised for batch: no candidate is feasible: cpu does not fit"),
         ("no amount", "fleet", ("batch", "--cpu", "much"), 2, r"--cpu: 'much' is no amount \(write 250m, 1\.5, 64Mi or 2Gi\)"),
         ("no time", "fleet", ("batch", "--cpu", "1", "--latency-soft", "quick"), 2, r"--latency-soft: 'quick' is no time \(write 20ms or 1s\)"),
@@ -108,7 +111,8 @@ COMMANDS = {
         ("before installing, no file", "fleet", ("--pre", "--scheduler", "{dir}/none"), 2, r"/none: No such file or directory")]),
     "gaps": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, r"^no gaps: every sample that was told of is in the store\n$"),
-        ("of a node", "fleet", ("--node", "{node}"), 0, r"no gaps: every sample")]),
+        ("of a node", "fleet", ("--node", "{node}"), 0, r"no gaps: every sample"),
+        ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "status": Command(asks="reader", formats=ALL, states=[
         ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0, 0\.0/s"),
         ("a fleet", "fleet", (), 0, r"mode +live\n.*nodes +2 of 2 connected\n.*who serves +")]),
@@ -117,32 +121,33 @@ COMMANDS = {
     "policy set": Command(once=True, asks="operator", formats=ALL, states=[
         ("nothing", "fleet", (), 2, r"policy set: nothing is named that would change \(--mode, --policy, --reward or another: wattle policy set --help\)"),
         ("nothing but why", "fleet", ("--why", "so"), 2, r"nothing is named that would change"),
-        ("no mode", "fleet", ("--mode", "alive"), 1, r"^wattle: mode alive: is not known \(one of off, shadow, canary:P% .*, live\)"),
-        ("no policy", "fleet", ("--policy", "oracle-of-delphi"), 1, r"oracle-of-delphi"),
+        ("no mode", "fleet", ("--mode", "alive"), 2, r"^wattle: mode alive: is not known \(one of off, shadow, canary:P% .*, live\)"),
+        ("no policy", "fleet", ("--policy", "oracle-of-delphi"), 2, r"^wattle: policy oracle-of-delphi: is not known \(one of dqn, "),
         ("no weight", "fleet", ("--weight", "energy"), 2, r"--weight energy: is not NAME=NUMBER"),
-        ("force without why", "empty", ("--mode", "live", "--force"), 1, r"why"),
+        ("force without why", "empty", ("--mode", "live", "--force"), 2, r"why"),
+        ("a weight out of range", "fleet", ("--weight", "energy=1000"), 2, r"^wattle: weight\.energy: is 1000"),
         ("a closed gate", "empty", ("--mode", "live"), 1, r"^wattle: mode live: its gate is closed: .* \(wait, `wattle policy get` shows the gate; or go past it with --force --why TEXT\)"),
         ("a share of waiting", "fleet", ("--cpu-wait", "2%", "--why", "a test"), 0, r"waiting +at most 2\.0% of pods' time;.*a test"),
         ("a share of lateness", "fleet", ("--late", "3%", "--why", "a test"), 0, r"late +at most 3\.0% of pods' time; .* times\n.*a test"),
-        ("no share", "fleet", ("--late", "much"), 1, r"^wattle: late: 'much' is no number")]),
+        ("no share", "fleet", ("--late", "much"), 2, r"^wattle: late: 'much' is no number")]),
     "policy promote": Command(once=True, asks="operator", states=[
         ("one further", "empty", ("--why", "a test"), 0, r"^mode +shadow, .*promotion +to canary:10% is closed: 0 of 100 decisions.*mode off -> shadow +a test"),
         ("nothing beyond", "fleet", (), 1, r"live")]),
     "policy rollback": Command(once=True, asks="operator", states=[
-        ("no such change", "fleet", ("--to", "99"), 1, r"^wattle: change 99: holds nothing to go back to \(`wattle policy get` lists changes\)"),
-        ("no number", "fleet", ("--to", "then"), 1, r"^wattle: argument to: 'then' is no change's number"),
+        ("no such change", "fleet", ("--to", "99"), 1, r"^wattle: change 99: not found: holds nothing to go back to \(`wattle policy get` lists changes\)"),
+        ("no number", "fleet", ("--to", "then"), 2, r"^wattle: argument to: 'then' is no change's number"),
         ("back", "empty", (), 0, r"^mode +off, .*rolled back to change \d+: mode shadow -> off")]),
     "model list": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, r"^no network is kept yet: wattle model save NAME\n\nServing: "),
         ("some", "fleet", (), 0, r"NAME +STEP +SAVED .*\nkept .*Serving: ")]),
     "model save": Command(asks="operator", formats=("json", "yaml"), states=[
-        ("no name", "fleet", ("a b",), 1, r"^wattle: checkpoint 'a b': is no name \(a letter, then letters, digits, - and _, at most 64\)"),
+        ("no name", "fleet", ("a b",), 2, r"^wattle: checkpoint 'a b': is no name \(a letter, then letters, digits, - and _, at most 64\)"),
         ("kept", "fleet", ("kept",), 0, r"\nkept .* yes ")]),
     "model load": Command(once=True, asks="operator", states=[
-        ("unknown", "fleet", ("nobody",), 1, r"nobody"),
+        ("unknown", "fleet", ("nobody",), 1, r"^wattle: model nobody: not found: no network of that name is kept \(`wattle model list` has names\)"),
         ("loaded", "fleet", ("kept", "--why", "a test"), 0, r"Serving: \w+, loaded from kept")]),
     "model eval": Command(asks="operator", states=[
-        ("unknown", "fleet", ("nobody",), 1, r"nobody"),
+        ("unknown", "fleet", ("nobody",), 1, r"^wattle: model nobody: not found: no network of that name is kept \(`wattle model list` has names\)"),
         ("compared", "fleet", ("kept",), 0, r"decisions +\d+, .*same choice")]),
     "model record": Command(once=True, asks="reader", states=[
         ("no folder", "fleet", ("{dir}/none/record",), 1, r"/none/record: No such file or directory"),
@@ -168,7 +173,7 @@ COMMANDS = {
         ("no name", "empty", (*LIST, "{dir}/stranger.key.pub", "reader", "a b"), 2, r"a b: is no name \(use letters, digits"),
         ("another's", "empty", (*LIST, "{dir}/reader.key.pub", "shim", "x"), 1, r"is reader cli there \(revoke it first: wattle keys revoke cli\)")]),
     "keys revoke": Command(once=True, states=[
-        ("nobody", "empty", (*LIST, "nobody"), 1, r"has no key or name 'nobody', nor one of a file of that name \(see wattle keys list\)"),
+        ("nobody", "empty", (*LIST, "nobody"), 1, r"'nobody' not found: it has no such key or name, nor the key of a file of that name \(list keys with `wattle keys list`\)"),
         ("gone", "empty", (*LIST, "somebody"), 0, r"own-list: no longer allows \S+ reader somebody")]),
     "keys rotate": Command(once=True, states=[
         ("no pair", "empty", ("{dir}/none",), 1, r"/none: No such file or directory \(make a pair with 'wattle keys new'\)"),
@@ -181,13 +186,13 @@ COMMANDS = {
         ("some", "fleet", TOKENS, 0, r"worker-1"),
         ("none", "empty", ("--tokens", "{dir}/none"), 0, r"/none: no tokens")]),
     "keys token revoke": Command(once=True, states=[
-        ("nobody", "empty", (*TOKENS, "nobody"), 1, r"nobody"),
+        ("nobody", "empty", (*TOKENS, "nobody"), 1, r"'nobody' not found: it has no such token or node \(list tokens with `wattle keys token list`\)"),
         ("gone", "fleet", (*TOKENS, "worker-1"), 0, r"worker-1")]),
     "keys controller": Command(states=[
         ("all there", "fleet", CONFIG, 0, r"controller\.yaml: all that it names is there"),
         ("no file", "empty", ("--config", "{dir}/none"), 2, NO_FILE)]),
     "keys bootstrap": Command(elsewhere="tests/e2e/kube/rbac_test.py", states=[
-        ("no pod", "empty", (), 2, r"KUBERNETES_SERVICE_HOST: is not in the environment: this is no pod \(give --kubeconfig FILE\)"),
+        ("no pod", "empty", (), 2, r"KUBERNETES_SERVICE_HOST: is not in the environment: this is no pod \(give --kubeconfig FILE, or set KUBECONFIG\)"),
         ("no cluster", "empty", ("--kubeconfig", "{dir}/none"), None, NO_FILE)]),
     "keys unpack": Command(elsewhere="tests/unit/cli/cluster_test.cpp", states=[
         ("no folder", "empty", ("{dir}/none", "{dir}/unpacked"), 1, NO_FILE)]),

@@ -165,7 +165,7 @@ def asks(world, path, command):
     look_at(world, f"{name}, a key that is not allowed", [*world.options("stranger2"), *words], 1, r"does not allow our key \S+ .*wattle keys allow KEY ROLE NAME")
     if command.asks == "operator":
         look_at(world, f"{name}, a key that may not", [*world.options("reader"), *words], 1, r"reader/cli: may not .*\(allow the key with role (shim or )?operator\)")
-    away = world.options(command.asks, server=world.nowhere, feed=world.nowhere, timeout="500ms")
+    away = world.options(command.asks, server=world.nowhere, feed=world.nowhere, timeout="10m")
     look_at(world, f"{name}, nobody answers", [*away, *words], 1, rf"nobody answers at {re.escape(world.nowhere)} \(.*the controller run")
 
 

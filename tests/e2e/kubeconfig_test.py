@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A kubeconfig as Rancher, Teleport, EKS, GKE and AKS give it: the server's path stands before every request, and the token is that of the
-program which the kubeconfig names, which is asked again once the token has expired.
+"""Kubeconfigs as Rancher, Teleport, EKS, GKE and AKS give them, against a server in Python: paths in the server's address, programs that log in
+with tokens and with certificates, files of tokens, several kubeconfigs, proxies, the name of the server's certificate; and what cannot be
+followed, by its reason.
 
 Usage    kubeconfig_test.py FOLDER-OF-BINARIES"""
 import base64
@@ -8,6 +9,9 @@ import http.server
 import json
 import os
 import pathlib
+import select
+import socket
+import socketserver
 import ssl
 import subprocess
 import sys
@@ -18,6 +22,7 @@ from house import binaries_from
 from patience import LATE_S
 
 PREFIX = "/k8s/clusters/c-m-4x7k"
+NAME = "kube-teleport-proxy-alpn.teleport.example"
 failures = 0
 
 
@@ -27,17 +32,43 @@ def check(claim, truth, said=""):
     print(("ok      " if truth else "FAILED  ") + claim + ("" if truth else f"\n        {said}"), flush=True)
 
 
-class Server(http.server.ThreadingHTTPServer):
-    """An API server with no nodes; it lets in the tokens that the program gives, each for one request."""
+def openssl(*words):
+    subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
+
+
+class Authority:
+    """Signs the server's certificates and the clients'."""
+
     def __init__(self, folder):
+        self.folder = folder
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder / "ca.key", "-out", folder / "ca.pem", "-days", "2", "-subj", "/CN=kubernetes",
+                "-addext", "basicConstraints=critical,CA:TRUE")
+
+    def signed(self, name, common, alternative):
+        key, request, certificate = (self.folder / f"{name}.{end}" for end in ("key", "csr", "pem"))
+        (self.folder / "extensions").write_text(f"subjectAltName={alternative}\n")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", request, "-subj", f"/CN={common}")
+        openssl("x509", "-req", "-in", request, "-CA", self.folder / "ca.pem", "-CAkey", self.folder / "ca.key", "-CAcreateserial", "-out", certificate,
+                "-days", "2", "-extfile", self.folder / "extensions")
+        return certificate, key
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """An API server with no objects. `asked` has path, token and the client certificate's common name; `refused` tokens get a 401."""
+
+    def __init__(self, authority, certificate, key):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asked = []
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder / "k.pem", "-out", folder / "c.pem", "-days", "2", "-subj", "/CN=127.0.0.1",
-                        "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:TRUE"], check=True, capture_output=True)
+        self.asked, self.names, self.refused = [], [], set()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "c.pem", folder / "k.pem")
+        context.load_cert_chain(certificate, key)
+        context.load_verify_locations(authority.folder / "ca.pem")
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.sni_callback = lambda _, name, __: self.names.append(name)
         self.socket = context.wrap_socket(self.socket, server_side=True)
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        pass  # a client that does not believe the certificate
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -51,55 +82,263 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.asked.append((self.path, self.headers.get("Authorization")))
-        body = json.dumps({"kind": "List", "metadata": {}, "items": []} if self.path.startswith(PREFIX + "/") else {"message": "outside of the prefix"}).encode()
-        self.send_response(200 if self.path.startswith(PREFIX + "/") else 404)
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        shown = self.connection.getpeercert() if hasattr(self.connection, "getpeercert") else None
+        common = dict(pair[0] for pair in shown["subject"])["commonName"] if shown else ""
+        self.server.asked.append((self.path, token, common))
+        inside = self.path.startswith(PREFIX + "/")
+        status = 401 if token in self.server.refused else 200 if inside else 404
+        body = json.dumps({"kind": "List", "metadata": {}, "items": []} if status == 200 else {"message": "Unauthorized" if status == 401 else "outside of the prefix"}).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
 
-def plugin(folder):
-    """Each run gives another token, which has expired already."""
-    path = folder / "login"
+class Proxy(socketserver.ThreadingTCPServer):
+    """A proxy for tunnels: HTTP's CONNECT, or SOCKS 5 with names; `asked` has where they go."""
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, handler, to_port):
+        super().__init__(("127.0.0.1", 0), handler)
+        self.asked, self.to_port = [], to_port
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class ProxyHandler(socketserver.BaseRequestHandler):
+    def whole(self, count):
+        out = b""
+        while len(out) < count:
+            more = self.request.recv(count - len(out))
+            if not more:
+                raise ConnectionError
+            out += more
+        return out
+
+    def relay(self):
+        with socket.create_connection(("127.0.0.1", self.server.to_port)) as peer:
+            while True:
+                for ready in select.select([self.request, peer], [], [])[0]:
+                    data = ready.recv(65536)
+                    if not data:
+                        return
+                    (peer if ready is self.request else self.request).sendall(data)
+
+
+class Connect(ProxyHandler):
+    def handle(self):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += self.request.recv(1)
+        self.server.asked.append(head.decode())
+        if b"Proxy-Authorization: Basic " + base64.b64encode(b"ann:p@ss") not in head:
+            self.request.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
+            return
+        self.request.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        self.relay()
+
+
+class Socks(ProxyHandler):
+    def handle(self):
+        count = self.whole(2)[1]
+        self.whole(count)
+        self.request.sendall(b"\x05\x00")
+        kind = self.whole(4)[3]
+        host = socket.inet_ntoa(self.whole(4)) if kind == 1 else self.whole(self.whole(1)[0]).decode()
+        self.server.asked.append((kind, host, int.from_bytes(self.whole(2), "big")))
+        self.request.sendall(b"\x05\x00\x00\x01" + socket.inet_aton("127.0.0.1") + b"\x00\x00")
+        self.relay()
+
+
+def plugin(path, status, version="v1", before=""):
+    """A program that logs in; `status` is shell text with $n, the number of this run."""
     path.write_text(f"""#!/bin/sh
-echo run >>{folder}/runs
-n=$(wc -l <{folder}/runs)
+echo run >>{path}.runs
+n=$(wc -l <{path}.runs)
+{before}
 cat <<END
-{{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": {{"token": "token-$n-$1", "expirationTimestamp": "2020-01-01T00:00:00Z"}}}}
+{{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/{version}", "status": {status}}}
 END
 """)
     path.chmod(0o755)
 
 
-def kubeconfig(folder, server):
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps({
-        "apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-        "clusters": [{"name": "a", "cluster": {"server": f"https://127.0.0.1:{server.server_port}{PREFIX}/",
-                                               "certificate-authority-data": base64.b64encode((folder / "c.pem").read_bytes()).decode()}}],
-        "users": [{"name": "a", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./login", "args": ["shop"], "interactiveMode": "Never"}}}]}))
+def entry(kind, name, value):
+    return {kind + "s": [{"name": name, kind: value}]}
+
+
+def kubeconfig(path, cluster, user):
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "a"} | entry("context", "a", {"cluster": "a", "user": "a"}) |
+                               entry("cluster", "a", cluster) | entry("user", "a", user)))
     return path
+
+
+class Scene:
+    def __init__(self, folder, binaries):
+        self.folder, self.binaries = folder, binaries
+        self.authority = Authority(folder)
+        self.server = Server(self.authority, *self.authority.signed("server", "apiserver", "IP:127.0.0.1"))
+        self.ca = base64.b64encode((folder / "ca.pem").read_bytes()).decode()
+
+    def cluster(self, **more):
+        return {"server": f"https://127.0.0.1:{self.server.server_port}{PREFIX}/", "certificate-authority-data": self.ca} | more
+
+    def run(self, *words, server=None, **env):
+        """(exit code, what it says, what the server was asked)."""
+        server = server or self.server
+        del server.asked[:], server.names[:]
+        clean = {name: value for name, value in os.environ.items() if name.upper() not in ("KUBECONFIG", "HTTPS_PROXY", "NO_PROXY", "HTTP_PROXY")}
+        done = subprocess.run([str(pathlib.Path(self.binaries, "wattle")), "provision", "restore", "--namespace", "shop", *map(str, words)], capture_output=True, text=True,
+                              timeout=LATE_S, env=clean | {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)} | env, check=False, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout + done.stderr, list(server.asked)
+
+    def file(self, name, user, **more):
+        return kubeconfig(self.folder / name, self.cluster(**more), user)
+
+
+def exec_tokens(scene):
+    """EKS and Rancher: a token that expires. Each run gives another one, which has expired already."""
+    plugin(scene.folder / "login", '{"token": "token-$n-$1-$AWS_PROFILE", "expirationTimestamp": "2020-01-01T00:00:00Z"}')
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./login", "args": ["shop"], "env": [{"name": "AWS_PROFILE", "value": "eu"}], "interactiveMode": "Never"}}
+    code, said, asked = scene.run("--kubeconfig", scene.file("eks", user))
+    check("the command reaches the API server", code == 0, said)
+    check("every request is below the path", asked and all(path.startswith(f"{PREFIX}/api") for path, _, _ in asked), asked)
+    tokens = [token for _, token, _ in asked]
+    check("every request has the program's newest token", tokens and all(token == f"token-{i + 2}-shop-eu" for i, token in enumerate(tokens)), tokens)
+
+    plugin(scene.folder / "aks", '{"token": "kept-$n"}', "v1beta1")
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "./aks", "args": None, "env": None, "provideClusterInfo": False}}
+    scene.server.refused = {"kept-1"}
+    code, said, asked = scene.run("--kubeconfig", scene.file("aks.conf", user))
+    scene.server.refused = set()
+    tokens = [token for _, token, _ in asked]
+    check("a token without an end stands until the server answers 401; then the program runs once more", code == 0 and tokens[:2] == ["kept-1", "kept-2"] and
+          set(tokens[1:]) == {"kept-2"}, (said, tokens))
+    scene.server.refused = {f"kept-{n}" for n in range(10)}
+    code, said, _ = scene.run("--kubeconfig", scene.folder / "aks.conf")
+    scene.server.refused = set()
+    check("a login that is refused again is reported", code == 1 and "Unauthorized" in said, said)
+
+
+def exec_cluster_info(scene):
+    """GKE: the program is given the cluster."""
+    plugin(scene.folder / "gke", '{"token": "word"}', "v1beta1", before=f'printf %s "$KUBERNETES_EXEC_INFO" >{scene.folder}/info')
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "./gke", "installHint": "Install gke-gcloud-auth-plugin", "provideClusterInfo": True}}
+    extensions = [{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "abc"}}]
+    code, said, _ = scene.run("--kubeconfig", scene.file("gke.conf", user, extensions=extensions))
+    info = json.loads((scene.folder / "info").read_text())
+    check("a program that asks for the cluster is given it", code == 0 and info["apiVersion"] == "client.authentication.k8s.io/v1beta1" and info["spec"] == {
+        "interactive": False, "cluster": {"server": f"https://127.0.0.1:{scene.server.server_port}{PREFIX}/", "certificate-authority-data": scene.ca, "config": {"audience": "abc"}}}, (said, info))
+
+
+def exec_certificates(scene):
+    """Teleport: a certificate, by another name of the server; one that has expired is replaced before the next request."""
+    for number in (1, 2, 3, 4, 5):
+        scene.authority.signed(f"client-{number}", f"client-{number}", "DNS:client")
+    server = Server(scene.authority, *scene.authority.signed("named", "teleport", f"DNS:{NAME}"))
+    quoted = "$(sed 's/$/\\\\n/' {0} | tr -d '\\n')"
+    plugin(scene.folder / "tsh", '{"clientCertificateData": "%s", "clientKeyData": "%s", "expirationTimestamp": "2020-01-01T00:00:00Z"}' % (
+        quoted.format(f"{scene.folder}/client-$n.pem"), quoted.format(f"{scene.folder}/client-$n.key")), "v1beta1")
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "./tsh"}}
+    cluster = {"server": f"https://127.0.0.1:{server.server_port}{PREFIX}", "certificate-authority": "ca.pem"}
+    code, said, _ = scene.run("--kubeconfig", kubeconfig(scene.folder / "other-name", cluster, user), server=server)
+    check("a certificate of another name is not believed", code == 1 and "TLS: " in said, said)
+    (scene.folder / "tsh.runs").unlink()
+    code, said, asked = scene.run("--kubeconfig", kubeconfig(scene.folder / "teleport", cluster | {"tls-server-name": NAME}, user), server=server)
+    names = [common for _, _, common in asked]
+    check("tls-server-name is what the certificate must have, and what is sent", code == 0 and set(server.names) == {NAME}, (said, server.names))
+    check("each request shows the newest certificate", names and names == [f"client-{i + 2}" for i in range(len(names))], names)
+    server.shutdown()
+
+
+def files(scene):
+    """kubeadm's: a client certificate, inline and in files beside the kubeconfig; a token in a file goes before one beside it."""
+    below = scene.folder / "below"
+    below.mkdir()
+    inline = {f"client-{name}-data": base64.b64encode((scene.folder / f"client-1.{end}").read_bytes()).decode() for name, end in (("certificate", "pem"), ("key", "key"))}
+    code, said, asked = scene.run("--kubeconfig", kubeconfig(below / "inline", scene.cluster(), inline))
+    check("a client certificate that the kubeconfig holds", code == 0 and {common for _, _, common in asked} == {"client-1"}, (said, asked))
+    code, said, asked = scene.run("--kubeconfig", kubeconfig(below / "files", scene.cluster() | {"certificate-authority-data": None, "certificate-authority": "../ca.pem"},
+                                                             {"client-certificate": "../client-2.pem", "client-key": "../client-2.key"}))
+    check("and one that it names, beside itself", code == 0 and {common for _, _, common in asked} == {"client-2"}, (said, asked))
+    (below / "token").write_text("from-the-file\n")
+    code, said, asked = scene.run("--kubeconfig", kubeconfig(below / "tokens", scene.cluster(), {"tokenFile": "token", "token": "beside"}))
+    check("tokenFile goes before token", code == 0 and {token for _, token, _ in asked} == {"from-the-file"}, (said, asked))
+
+
+def several(scene):
+    """KUBECONFIG: the first that has a name has its entry; paths are of their own file; --kubeconfig is one alone."""
+    one, two = scene.folder / "one", scene.folder / "two"
+    one.mkdir(), two.mkdir()
+    (two / "token").write_text("of-two")
+    (one / "config").write_text(json.dumps(entry("cluster", "a", scene.cluster()) | {"users": None, "contexts": []}))
+    (two / "config").write_text(json.dumps({"current-context": "c"} | entry("user", "b", {"tokenFile": "token"}) | entry("context", "c", {"cluster": "a", "user": "b"}) |
+                                           entry("cluster", "a", {"server": "https://127.0.0.1:1"})))
+    listed = f"{scene.folder}/none:{one}/config::{two}/config"
+    code, said, asked = scene.run(KUBECONFIG=listed)
+    check("files of KUBECONFIG are one kubeconfig", code == 0 and {token for _, token, _ in asked} == {"of-two"}, (said, asked))
+    code, said, _ = scene.run("--context", "d", KUBECONFIG=listed)
+    check("a context that none has", code == 1 and "has no context 'd'" in said, said)
+    code, said, asked = scene.run("--kubeconfig", scene.file("alone", {"token": "alone"}), KUBECONFIG=listed)
+    check("--kubeconfig goes before KUBECONFIG", code == 0 and {token for _, token, _ in asked} == {"alone"}, (said, asked))
+    (scene.folder / ".kube").mkdir()
+    scene.file(".kube/config", {"token": "usual"})
+    code, said, asked = scene.run()
+    check("without either, the one of the home folder", code == 0 and {token for _, token, _ in asked} == {"usual"}, (said, asked))
+
+
+def proxies(scene):
+    """proxy-url, and HTTPS_PROXY with NO_PROXY for what has none; the proxy resolves the name."""
+    connect, socks = Proxy(Connect, scene.server.server_port), Proxy(Socks, scene.server.server_port)
+    by_name = {"server": f"https://api.cluster.invalid:6443{PREFIX}", "tls-server-name": "127.0.0.1"}
+    user = {"token": "word"}
+    code, said, asked = scene.run("--kubeconfig", scene.file("connect", user, **by_name, **{"proxy-url": f"http://ann:p%40ss@127.0.0.1:{connect.server_address[1]}"}))
+    check("proxy-url by CONNECT", code == 0 and asked and all(head.startswith("CONNECT api.cluster.invalid:6443 HTTP/1.1\r\n") for head in connect.asked), (said, connect.asked))
+    code, said, _ = scene.run("--kubeconfig", scene.file("wrong", user, **by_name, **{"proxy-url": f"http://127.0.0.1:{connect.server_address[1]}"}))
+    check("a proxy that wants a login is named", code == 1 and "answers 407 to CONNECT" in said and "USER:PASSWORD@" in said, said)
+    code, said, asked = scene.run("--kubeconfig", scene.file("socks", user, **by_name, **{"proxy-url": f"socks5://127.0.0.1:{socks.server_address[1]}"}))
+    check("proxy-url by SOCKS 5", code == 0 and asked and set(socks.asked) == {(3, "api.cluster.invalid", 6443)}, (said, socks.asked))
+    code, said, asked = scene.run("--kubeconfig", scene.file("environment", user, **by_name), HTTPS_PROXY=f"socks5://127.0.0.1:{socks.server_address[1]}")
+    check("HTTPS_PROXY, where the kubeconfig names none", code == 0 and asked, said)
+    del socks.asked[:]
+    code, said, asked = scene.run("--kubeconfig", scene.file("direct", user), HTTPS_PROXY=f"socks5://127.0.0.1:{socks.server_address[1]}")
+    check("which is not for this machine itself", code == 0 and asked and not socks.asked, said)
+    code, said, _ = scene.run("--kubeconfig", scene.folder / "environment", HTTPS_PROXY=f"socks5://127.0.0.1:{socks.server_address[1]}", NO_PROXY=".invalid")
+    check("nor for what NO_PROXY excepts", code == 1 and not socks.asked, said)
+    code, said, _ = scene.run("--kubeconfig", scene.file("gone", user, **{"proxy-url": "http://127.0.0.1:1"}))
+    check("a proxy that is away is named", code == 1 and "proxy 127.0.0.1:1" in said, said)
+    connect.shutdown(), socks.shutdown()
+
+
+def refusals(scene):
+    """What cannot be followed is refused with its reason."""
+    def refused(claim, user, *words, cluster=None):
+        code, said, asked = scene.run("--kubeconfig", kubeconfig(scene.folder / "refused", scene.cluster() | (cluster or {}), user))
+        check(f"{claim}: {words[0]}", code == 1 and not asked and all(word in said for word in words), said)
+    plugin_user = {"apiVersion": "client.authentication.k8s.io/v1", "command": "gke-gcloud-auth-plugin-of-nobody", "installHint": "Install it with:\n  apt install it"}
+    refused("a plugin that is not installed", {"exec": plugin_user}, "is not installed", "gke-gcloud-auth-plugin-of-nobody", "apt install it")
+    refused("without a hint", {"exec": plugin_user | {"installHint": ""}}, "is not installed", "PATH")
+    refused("a plugin that asks questions, without a terminal", {"exec": plugin_user | {"interactiveMode": "Always", "command": "true"}}, "interactiveMode: Always", "terminal")
+    refused("an old protocol", {"exec": plugin_user | {"apiVersion": "client.authentication.k8s.io/v1alpha1"}}, "v1alpha1", "update the plugin")
+    (scene.folder / "fails").write_text("#!/bin/sh\necho 'log in first' >&2\nexit 4\n")
+    (scene.folder / "fails").chmod(0o755)
+    refused("a plugin that fails", {"exec": plugin_user | {"command": "./fails"}}, "exit code 4", "log in first")
+    refused("a login of before", {"auth-provider": {"name": "gcp"}}, "auth-provider", "exec plugin")
+    refused("another user's name", {"token": "word", "as": "somebody"}, "impersonated by as")
+    refused("no check of the server", {"token": "word"}, "insecure-skip-tls-verify", "certificate-authority", cluster={"insecure-skip-tls-verify": True})
+    refused("a token in the clear", {"token": "word"}, "in the clear", "https://", cluster={"server": "http://192.0.2.1:8080"})
+    refused("a proxy over TLS", {"token": "word"}, "over TLS is not supported", cluster={"proxy-url": "https://proxy.example"})
 
 
 def main():
     binaries = binaries_from(sys.argv)
     with tempfile.TemporaryDirectory(prefix="wattle-kubeconfig-") as made:
-        folder = pathlib.Path(made)
-        server = Server(folder)
-        plugin(folder)
-        done = subprocess.run([str(pathlib.Path(binaries, "wattle")), "provision", "restore", "--namespace", "shop", "--kubeconfig", str(kubeconfig(folder, server))],
-                              capture_output=True, text=True, timeout=LATE_S, env=os.environ | {"PATH": "/usr/bin:/bin"}, check=False)
-        check("the command reaches the API server", done.returncode == 0, done.stderr)
-        check("every request is below the path", server.asked and all(path.startswith(f"{PREFIX}/api") for path, _ in server.asked), server.asked)
-        tokens = [token for _, token in server.asked]
-        check("every request has the program's newest token", tokens and all(token == f"Bearer token-{i + 2}-shop" for i, token in enumerate(tokens)), tokens)
-        (folder / "login").write_text("#!/bin/sh\necho 'log in first' >&2\nexit 4\n")
-        failed = subprocess.run([str(pathlib.Path(binaries, "wattle")), "provision", "restore", "--namespace", "shop", "--kubeconfig", str(folder / "kubeconfig")],
-                                capture_output=True, text=True, timeout=LATE_S, check=False)
-        check("a program that fails is named, and its words are shown", failed.returncode == 1 and "log in first" in failed.stderr and "exit code 4" in failed.stderr, failed.stderr)
-        server.shutdown()
+        scene = Scene(pathlib.Path(made), binaries)
+        for part in (exec_tokens, exec_cluster_info, exec_certificates, files, several, proxies, refusals):
+            part(scene)
+        scene.server.shutdown()
     return 1 if failures else 0
 
 

@@ -46,6 +46,17 @@ def main():
         check("a line a decision: pod, node, what it adds, who chose", f"-> {house.node}, adds " in line and " W est (" in line and "default/web-" in line, line)
         told = json.loads(house.log("json").splitlines()[0])
         check("as JSON with its id, to explain it by", house.query("explain", str(told["id"]))["decision"]["pod_uid"] == told["pod_uid"])
+        uid = told["pod_uid"]
+        house.cli("confirm", uid, house.node, key="operator")
+        wait_until("the placement is known", lambda: house.query("explain", uid)["decision"]["placed_on"] == house.node)
+        asked += 1
+        fetch(f"{house.shim()}/prioritize", extender_args(f"uid-{asked}", [house.node], name=f"web-{asked}"))
+        last = f"uid-{asked}"
+        wait_until("a later decision is printed", lambda: last in house.log("json") and f"web-{asked} " in house.log("decisions"))
+        uids = [json.loads(line)["pod_uid"] for line in house.log("json").splitlines()]
+        check("each decision is printed once, though the feed sends it again once it is placed", len(uids) == len(set(uids)), uids)
+        lines = house.log("decisions").splitlines()
+        check("so is each line", len(lines) == len(set(lines)), lines)
         wait_until("nodes are drawn again and again", lambda: house.log("nodes").count("NODE ") >= 3)
         check("with this machine", house.node in house.log("nodes"))
         code = house.processes["stranger"].wait(timeout=SOON_S)

@@ -218,7 +218,7 @@ check('the token is kept nowhere', (await inDialog('token').inputValue()) === ''
 await changeTo('', '40%', 'pods may wait', operators);
 await reads('in words: a limit', page, 'Pods may wait for a CPU at most 40% of their time.', 'dialog');
 await page.click('dialog button[type=submit]');
-await reads('a limit is changed', page, 'Changed: limits changed.');
+await reads('a limit is changed', page, 'Changed: cpu_wait default -> 40%.');
 check('and the command line says so', (await world('limit')) === 0.4);
 await page.click('#change');
 await changeTo('', 'default', 'as it was', operators);
@@ -348,7 +348,7 @@ check('two that are alike, and many reasons', said[0] === 'a was best for defaul
 check('what if: nothing changes', said[1] === 'Then a would be advised, as it is now: it is expected to add 1.0 W there.', said[1]);
 check('what if: another that is alike', said[2] === 'Then b would be advised: it is expected to add 1.0 W there; as it is it would be a.', said[2]);
 check('what if: another that costs more', said[3] === 'Then b would be advised: it is expected to add 3.0 W there, 2.0 W more than on a, which would be advised as it is.', said[3]);
-check('a pod that had better wait', said[4] === 'a was best for default/p: it is expected to add 1.0 W there. It had better wait, and be asked for again in 10 s.', said[4]);
+check('a pod that should wait', said[4] === 'a was best for default/p: it is expected to add 1.0 W there. It should wait, and be asked for again in 10 s.', said[4]);
 said.forEach(note);
 
 // Amounts of every size

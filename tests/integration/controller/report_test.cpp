@@ -114,7 +114,7 @@ TEST_CASE("what was used is told by socket, HTTP and command line, and goes on a
   CHECK(document.exit_code == 0);
   CHECK(row_of(json::parse(document.out), "n0") != nullptr);
   const Ran no_key = wattle_cli(world, "report --by label");
-  CHECK(no_key.exit_code == 1);
+  CHECK(no_key.exit_code == 2);
   CHECK(no_key.err.find("argument label: is missing (name the label's key") != std::string::npos);
   CHECK(wattle_cli(world, "report --since soon").err.find("argument since: is 'soon'") != std::string::npos);
   CHECK(wattle_cli(world, "report --by pod").exit_code == 2);

@@ -62,6 +62,136 @@ TEST_CASE("a kubeconfig that cannot be followed is refused by name") {
   broken["users"][0]["user"]["client-key-data"] = "!";
   CHECK(read_kubeconfig(broken, "it", "").error().code == Errc::malformed);
   CHECK_FALSE(read_kubeconfig(Json::array(), "it", ""));
+  Json user = kubeconfig();
+  user["users"][0]["user"]["as"] = "somebody";
+  CHECK(read_kubeconfig(user, "it", "").error().code == Errc::unsupported);
+  Json half = kubeconfig();
+  half["users"][0]["user"].erase("client-key-data");
+  CHECK(read_kubeconfig(half, "it", "").error().what == "the user's client-certificate has no client-key");
+}
+
+TEST_CASE("the cluster's proxy and the name of its certificate are followed") {
+  Json config = kubeconfig();
+  Json& cluster = config["clusters"][0]["cluster"];
+  cluster["tls-server-name"] = "kube.teleport.example.com";
+  cluster["proxy-url"] = "socks5://127.0.0.1:1080";
+  const auto one = read_kubeconfig(config, "it", "");
+  REQUIRE_MESSAGE(one, one.error().message());
+  CHECK(one->server_name == "kube.teleport.example.com");
+  REQUIRE(one->proxy);
+  CHECK(one->proxy->kind == http::Proxy::Kind::socks5);
+  CHECK(one->proxy->port == 1080);
+  cluster["proxy-url"] = "https://proxy.example:3128";
+  CHECK(read_kubeconfig(config, "it", "").error().code == Errc::unsupported);
+  cluster["proxy-url"] = "ftp://proxy.example";
+  CHECK(read_kubeconfig(config, "it", "").error().code == Errc::malformed);
+}
+
+TEST_CASE("a token goes before a program that logs in, and a server without a scheme is reached by https") {
+  Json config = kubeconfig();
+  config["users"][2]["user"]["exec"] = {{"apiVersion", "client.authentication.k8s.io/v1"}, {"command", "aws"}};
+  config["users"][2]["user"]["tokenFile"] = "/run/token";
+  config["clusters"][1]["cluster"]["server"] = "10.0.0.2:6443";
+  const auto three = read_kubeconfig(config, "it", "three");
+  REQUIRE_MESSAGE(three, three.error().message());
+  CHECK_FALSE(three->exec);
+  CHECK(three->token_file == "/run/token");
+  CHECK(three->server == "https://10.0.0.2:6443");
+}
+
+TEST_CASE(
+    "several kubeconfigs are one: the first that has a name has all of its entry, and paths are of their own file") {
+  const auto read = [](const std::string& text) { return parse_yaml(text, "it").value().at(0); };
+  const Json first = with_paths_from(read(R"(
+clusters: [{name: c1, cluster: {server: "https://one", certificate-authority: pki/ca.pem}}]
+users: [{name: u1, user: {client-certificate: own.pem, client-key: /abs/own.key, tokenFile: token}}]
+)"),
+                                     "/srv/kube/first");
+  const Json second = with_paths_from(read(R"(
+current-context: two
+clusters:
+  - {name: c1, cluster: {server: "https://elsewhere", tls-server-name: other}}
+  - {name: c2, cluster: {server: "https://two"}}
+users:
+  - {name: u2, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: ./bin/login}}}
+  - {name: u3, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: login}}}
+contexts:
+  - {name: one, context: {cluster: c1, user: u1}}
+  - {name: two, context: {cluster: c2, user: u2}}
+  - {name: three, context: {cluster: c2, user: u3}}
+)"),
+                                      "conf/second");
+  const Json third = read("current-context: one\nclusters: null\n");
+  const Json all = merged({first, second, third});
+  const auto two = read_kubeconfig(all, "it", "");
+  REQUIRE_MESSAGE(two, two.error().message());
+  CHECK(two->server == "https://two");
+  REQUIRE(two->exec);
+  CHECK(two->exec->words.front() == "conf/./bin/login");
+  CHECK(read_kubeconfig(all, "it", "three")->exec->words.front() == "login");
+  const auto one = read_kubeconfig(all, "it", "one");
+  REQUIRE_MESSAGE(one, one.error().message());
+  CHECK(one->server == "https://one");
+  CHECK(one->server_name.empty());
+  CHECK(one->ca_file == "/srv/kube/pki/ca.pem");
+  CHECK(one->certificate_file == "/srv/kube/own.pem");
+  CHECK(one->key_file == "/abs/own.key");
+  CHECK(one->token_file == "/srv/kube/token");
+}
+
+TEST_CASE("files of KUBECONFIG that are not there are left out, as long as one is") {
+  const cli::test::Folder folder;
+  REQUIRE(write_file_atomically(
+      folder / "there",
+      R"({"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+    "clusters": [{"name": "a", "cluster": {"server": "https://one"}}], "users": [{"name": "a", "user": {"token": "word"}}]})",
+      0600));
+  REQUIRE(write_file_atomically(folder / "list", "- 1\n", 0600));
+  const auto load = [&](const std::string& paths) { return load_kubeconfig(paths, ""); };
+  CHECK(load((folder / "absent") + ":" + (folder / "there") + ":")->server == "https://one");
+  CHECK(load((folder / "absent") + ":" + (folder / "neither")).error().code == Errc::not_found);
+  CHECK(load((folder / "there") + ":" + (folder / "list")).error().code == Errc::malformed);
+  CHECK(load(":").error().code == Errc::malformed);
+}
+
+TEST_CASE("the environment's proxy is for what it does not except, and never for this machine") {
+  const auto proxy = [](const std::string& host, const std::string& except,
+                        const std::string& url = "proxy.example:3128") {
+    const http::Origin origin{host, 6443, http::Trust{}};
+    const auto found = proxy_for(origin, [&](const char* name) -> std::optional<std::string> {
+      if (std::string_view(name) == "HTTPS_PROXY") return url;
+      if (std::string_view(name) == "no_proxy") return except;
+      return std::nullopt;
+    });
+    REQUIRE_MESSAGE(found, found.error().message());
+    return found->has_value();
+  };
+  CHECK(proxy("api.example.com", ""));
+  CHECK_FALSE(proxy("api.example.com", "", ""));
+  CHECK_FALSE(proxy("localhost", ""));
+  CHECK_FALSE(proxy("127.0.0.7", ""));
+  CHECK_FALSE(proxy("::1", ""));
+  for (const char* except :
+       {"*", "example.com", ".example.com", "*.example.com", "API.example.com", "other, api.example.com:6443"}) {
+    CAPTURE(except);
+    CHECK_FALSE(proxy("api.example.com", except));
+  }
+  for (const char* except : {"ample.com", "api.example.com:443", "api", "10.0.0.0/8"}) {
+    CAPTURE(except);
+    CHECK(proxy("api.example.com", except));
+  }
+  CHECK(proxy("example.com", ".example.com"));
+  for (const char* except : {"10.1.2.3", "10.0.0.0/8", "10.1.2.3:6443", "192.0.2.1,10.1.0.0/16"}) {
+    CAPTURE(except);
+    CHECK_FALSE(proxy("10.1.2.3", except));
+  }
+  for (const char* except : {"10.1.2.4", "10.1.2.0/31", "10.0.0.0/40", "10.1.2.3:1"}) {
+    CAPTURE(except);
+    CHECK(proxy("10.1.2.3", except));
+  }
+  CHECK_FALSE(proxy("2001:db8::7", "2001:db8::/32"));
+  CHECK_FALSE(proxy("2001:db8::7", "[2001:db8::7]:6443"));
+  CHECK_FALSE(proxy("2001:db8::7", "2001:db8::7"));
 }
 
 TEST_CASE("a program that logs in is read from the kubeconfig, and what it gives from its ExecCredential") {
@@ -77,6 +207,16 @@ TEST_CASE("a program that logs in is read from the kubeconfig, and what it gives
   CHECK(three->exec->words == std::vector<std::string>{"aws", "eks", "get-token"});
   CHECK(three->exec->environment.front() == std::pair<std::string, std::string>("AWS_PROFILE", "shop"));
   CHECK(three->exec->wants_cluster);
+  CHECK(three->exec->cluster.server == "https://10.0.0.2:6443");
+  CHECK(three->exec->interactive == ExecLogin::Interactive::if_available);
+  Json& exec = config["users"][2]["user"]["exec"];
+  for (const auto& [word, meant] : std::vector<std::pair<std::string, ExecLogin::Interactive>>{
+           {"Never", ExecLogin::Interactive::never}, {"Always", ExecLogin::Interactive::always}}) {
+    exec["interactiveMode"] = word;
+    CHECK(read_kubeconfig(config, "it", "three")->exec->interactive == meant);
+  }
+  exec["interactiveMode"] = "Sometimes";
+  CHECK(read_kubeconfig(config, "it", "three").error().code == Errc::malformed);
   const auto credential = [&](const std::string& status, const std::string& version = "v1beta1") {
     return parse_exec_credential(R"({"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/)" +
                                      version + R"(", "status": )" + status + "}",
@@ -94,22 +234,36 @@ TEST_CASE("a program that logs in is read from the kubeconfig, and what it gives
   CHECK(parse_exec_credential("{", *three->exec).error().code == Errc::malformed);
 }
 
-TEST_CASE("a login is the standard output of its program, which is told about the cluster") {
+TEST_CASE("a login is the standard output of its program, which is given the cluster where it asks for it") {
   ExecLogin login;
   login.api_version = "client.authentication.k8s.io/v1";
   login.wants_cluster = true;
+  login.cluster = {"https://one", "name.example", "http://proxy:1", "pem", Json{{"region", "eu"}}};
   login.environment = {{"WORD", "secret"}};
-  login.words = {"/bin/sh", "-c",
-                 R"(case "$KUBERNETES_EXEC_INFO" in *'"server":"https://one"'*) ;; *) exit 3 ;; esac; echo noise >&2
+  login.words = {
+      "/bin/sh", "-c",
+      R"(case "$KUBERNETES_EXEC_INFO" in *'"interactive":false'*'"server":"https://one","tls-server-name":"name.example","certificate-authority-data":"cGVt","proxy-url":"http://proxy:1","config":{"region":"eu"}'*) ;; *) exit 3 ;; esac; echo noise >&2
 echo "{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s.io/v1\", \"status\": {\"token\": \"$WORD\"}}")"};
-  const auto in = log_in(login, "https://one", "pem");
+  const auto in = log_in(login, false);
   REQUIRE_MESSAGE(in, in.error().message());
   CHECK(in->token == "secret");
-  CHECK(log_in(login, "https://two", "pem").error().code == Errc::denied);
+  login.cluster.server = "https://two";
+  CHECK(log_in(login, false).error().code == Errc::denied);
+  login.wants_cluster = false;
+  CHECK(log_in(login, false).error().code == Errc::denied);
+  login.interactive = ExecLogin::Interactive::always;
+  CHECK(log_in(login, false).error().what.find("interactiveMode: Always") != std::string::npos);
+  login.interactive = ExecLogin::Interactive::never;
   login.words = {"/no/such/plugin"};
   login.install_hint = "install it";
-  CHECK(log_in(login, "", "").error().code == Errc::not_found);
-  CHECK(log_in(login, "", "").error().mend == "install it");
+  CHECK(log_in(login, false).error().code == Errc::not_found);
+  CHECK(log_in(login, false).error().mend == "install it");
+  login.install_hint.clear();
+  CHECK(log_in(login, false).error().mend == "install it, or put its folder on PATH");
+  login.words = {"/etc"};
+  CHECK(log_in(login, false).error().code == Errc::denied);
+  login.words = {"/bin/sh", "-c", "exit 127"};  // it is there, and what it calls is not
+  CHECK(log_in(login, false).error().what == "ends with exit code 127");
 }
 
 TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {

@@ -137,7 +137,7 @@ TEST_CASE("keys revoke takes the file of a key, and a name before a file of that
   CHECK(text_of(list).find("# revoked " + transport::load_public_key(folder / "a.pub").value() + " agent worker-a\n") ==
         0);
   CHECK(outside.run({"keys", "revoke", folder / "a.pub", "--allow-list", list}) == 1);
-  CHECK(outside.complains_of("nor one of a file of that name"));
+  CHECK(outside.complains_of("not found: it has no such key or name, nor the key of a file of that name"));
   CHECK(outside.run({"keys", "revoke", folder / "b", "--allow-list", list}) ==
         1);  // the secret half is not read for it
   CHECK(transport::AllowList::load(list)->size() == 1);

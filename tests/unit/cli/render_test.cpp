@@ -225,6 +225,19 @@ TEST_CASE("a pod whose name nobody told is shown by its UID") {
   CHECK(has(render_pods(document, {}, {}).value(), "0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11"));
 }
 
+TEST_CASE("rewards of two presets are not figures of one column") {
+  Json document = example("decisions");
+  CHECK_FALSE(has(render_decisions(document, {}).value(), "weighted"));
+  CHECK(has(render_decisions(document, {.wide = true}).value(), "-0.310 weighted"));
+  Json other = document["decisions"][0];
+  other["outcome"]["preset"] = "ee";
+  other["outcome"]["reward"] = 8;
+  document["decisions"].push_back(other);
+  const std::string text = render_decisions(document, {}).value();
+  CHECK(has(text, "-0.310 weighted"));
+  CHECK(has(text, "8.000 ee"));
+}
+
 TEST_CASE("explain tells winner, runner-up, masks, features and what became of it") {
   Json document = explain_example();
   auto& candidates = document["decision"]["candidates"];
@@ -235,8 +248,14 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   CHECK(text.starts_with(
       "default/web-5d9-x2x: worker-1 was advised. The pod adds 4.2 W there by the model, 1.8 W less than worker-3, the "
       "next best.\nNot possible: worker-2: hard latency 20 ms, measured 35.0 ms.\nIt was placed on worker-1; reward "
-      "-0.310 on worker-1.\nDecision 17 by network (policy weighted, mode live) at 2024-11-21 05:20:31Z, in 140 us: "
+      "-0.310 (weighted) on worker-1.\nDecision 17 by network (policy weighted, mode live) at 2024-11-21 05:20:31Z, in "
+      "140 us: "
       "q.\n"));
+  // The column that rows are sorted by is shown, and the advised row is marked without colour, too.
+  CHECK(has(text, "\nADVISED  NODE           Q "));
+  CHECK(has(text, "\n*        worker-1  -0.210 "));
+  CHECK(has(text, "\n         worker-3  -0.400 "));
+  CHECK(has(text, "\nSorted by Q."));
   CHECK_FALSE(has(text, "cpu_used_ratio"));
   CHECK_FALSE(has(text, "PRIOR"));
   const std::string wide = render_explain(document, {.wide = true}).value();
@@ -289,8 +308,10 @@ TEST_CASE("what if: both answers are sentences and stand side by side, and only 
       "model.\n"));
   CHECK_FALSE(has(text, "Nothing would change"));
   CHECK(has(text, "THEN ADDS"));
-  CHECK_FALSE(has(text, "THEN Q"));
-  CHECK(has(render_what_if(document, {.wide = true}).value(), "THEN Q"));
+  CHECK(has(text, "\nADVISED  NODE "));
+  CHECK(has(text, "THEN Q"));
+  CHECK(has(text, "\nthen     worker-3 "));
+  CHECK(has(text, "\nnow      worker-1 "));
   asked["otherwise"]["advice"] = nullptr;
   asked["otherwise"]["reason"] = "no candidate is feasible: cpu does not fit";
   asked["otherwise"]["cpu_request_cores"] = 100.0;

@@ -51,6 +51,20 @@ TEST_CASE("an episode is over when a placement ends it, or after a hundred") {
   CHECK(values.at("episode/length") == 100);
 }
 
+TEST_CASE("an episode is of one reward") {
+  Curves curves("unused");
+  curves.add(reward(100));
+  curves.add(models::StepStats{0.5, -1, 2, 10, 1});
+  curves.begin_reward();
+  curves.add(reward(2, true));
+  const auto values = taken(curves);
+  CHECK(values.at("reward/mean") == 2);
+  CHECK(values.at("reward/energy") == 1);
+  CHECK(values.at("episode/return") == 2);
+  CHECK(values.at("episode/length") == 1);
+  CHECK(values.at("train/td_loss") == 0.5);
+}
+
 TEST_CASE("nothing came, nothing is written") {
   Curves curves("/proc/cannot/be/made");
   CHECK(curves.flush(1, {}, {{"train/epsilon", 0.1}}));

@@ -204,6 +204,22 @@ TEST_CASE("a canary gives scores in treated blocks alone, and says in the record
   CHECK(treated == 20);
 }
 
+TEST_CASE("the mean of rewards is of the reward in force: another preset, or other weights, begin it again") {
+  LiveRig rig;
+  CHECK_FALSE(rig.decider->ask(ask_for("p1", {"n1", "n2"})).neutral);
+  for (int i = 0; i < 6; ++i) rig.tick({"p1"});
+  REQUIRE(rig.decider->figures().mean_reward());
+  RolloutSpec spec = rig.decider->spec();
+  spec.mode = Mode::shadow;
+  rig.decider->take(spec);
+  CHECK(rig.decider->figures().mean_reward());  // the same reward
+  SUBCASE("preset") { spec.reward.preset = placement::Preset::lb; }
+  SUBCASE("weights") { spec.reward.weights.energy += 1; }
+  rig.decider->take(spec);
+  CHECK_FALSE(rig.decider->figures().mean_reward());
+  CHECK(rig.decider->log().newest("p1")->reward_preset == "weighted");  // as it was judged
+}
+
 TEST_CASE("outcomes are judged by the arm of their decision, and an answer that must not act is neutral at once") {
   class Mad final : public models::QNetwork {
    public:
@@ -231,6 +247,8 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
   REQUIRE(rewards.size() == 1);
   CHECK(rewards[0].first == Arm::live);
   CHECK(rewards[0].second == rig.decider->log().newest("p1")->decision.outcome->reward);
+  CHECK(rig.decider->figures().mean_reward() == rewards[0].second);
+  CHECK(rig.decider->log().newest("p1")->reward_preset == "weighted");
   rig.networks.set(std::make_shared<Mad>());
   const auto answer = rig.decider->ask(ask_for("p2", {"n1", "n2"}));
   CHECK(answer.neutral);

@@ -81,8 +81,22 @@ TEST_CASE("a spec is kept as text and read again, and what it may not be is refu
     RolloutSpec limited = spec;
     limited.limits = limits;
     CHECK(parse_spec(spec_text(limited), {})->limits == limits);
-    CHECK((described(spec, limited)) == "limits changed");
+    CHECK(parse_spec(spec_text(limited), {})->reward == spec.reward);
   }
+  RolloutSpec limited = spec;
+  limited.limits = {0.03, std::nullopt};
+  CHECK(described(spec, limited) == "cpu_wait default -> 3%");
+  CHECK(described(limited, spec) == "cpu_wait 3% -> default");
+  RolloutSpec judged = limited;
+  judged.limits.late = 0.0025;
+  judged.reward.reference_w = 12.5;
+  judged.reward.horizon_s = 600;
+  judged.reward.load = placement::LoadKind::memory;
+  judged.reward.weights.latency = 0.1;
+  CHECK(
+      described(limited, judged) ==
+      "load " + std::string(placement::to_string(spec.reward.load)) +
+          " -> memory, reference_w 20 -> 12.5, horizon_s 3600 -> 600, weight.latency 1 -> 0.1, late default -> 0.25%");
   CHECK_FALSE(parse_spec("{}", {}));
   CHECK_FALSE(parse_spec("not json", {}));
   for (const std::pair<std::string, std::string>& wrong :

@@ -357,11 +357,54 @@ TEST_CASE("a network is compared with the serving one on the placements that are
   CHECK(eval["decisions"] == 10);
   CHECK(eval["outcomes"] == 10);
   CHECK(eval["same_choice_ratio"] == 1.0);  // a value that all nodes share changes no choice
-  CHECK(eval["mean_abs_q_difference"].get<double>() == doctest::Approx(3));
-  CHECK(eval["serving"]["agreed"] == 5);
+  CHECK(eval["mean_abs_q_difference"].get<double>() == doctest::Approx(0));
+  CHECK(eval["differ"] == 0);
   CHECK(eval["model"]["max_abs_residual"].get<double>() == doctest::Approx(3));
-  CHECK(eval["serving"]["mean_abs_error"].get<double>() < eval["model"]["mean_abs_error"].get<double>());
+  CHECK(eval["reward_difference"].is_null());
   CHECK(rig.value() == 0.0F);  // comparing changes nothing
+}
+
+TEST_CASE("a network is compared with the one that decisions are made with, on the same decisions") {
+  // Not the one that learns: it would have every pod on the second node.
+  struct Second final : models::QNetwork {
+    void residual(const models::Observation&, std::span<float> out) const override {
+      std::fill(out.begin(), out.end(), 0.0F);
+      out[1] = 1;
+    }
+    std::uint64_t step() const override { return 77; }
+  };
+  OrdersRig rig;
+  rig.put("other", 3);
+  constexpr std::uint64_t kPlaced = 90;
+  for (std::uint64_t id = 1; id <= kPlaced; ++id) {
+    const bool first = id % 3 != 0;
+    rig.trainer->post(PlacedNews{id, two_nodes(), first ? 0U : 1U, rig.clock.mono()});
+    placement::RawOutcome outcome;
+    outcome.before = placement::summed(std::vector<placement::WorkerBefore>(2), 0);
+    outcome.failed = !first;
+    rig.trainer->post(SettledNews{id, outcome});
+  }
+  const auto answer =
+      rig.trainer->order({What::eval, "other", {}, false, {std::make_shared<Second>(), "shipped:weighted", "too dear"}})
+          .get();
+  if (!answer) FAIL(answer.error().message());
+  const json eval = json::parse(*answer)["eval"];
+  CHECK(eval["preset"] == "weighted");
+  CHECK(eval["decisions"] == kPlaced);
+  CHECK(eval["differ"] == kPlaced);
+  CHECK(eval["same_choice_ratio"] == 0.0);
+  CHECK(eval["mean_abs_q_difference"].get<double>() == doctest::Approx(0.5));  // 1 of one node, 0 of the other
+  const json serving = eval["serving"], model = eval["model"];
+  CHECK(serving["name"] == "shipped:weighted");
+  CHECK(serving["step"] == 77);
+  CHECK(serving["gated"] == "too dear");
+  CHECK(serving["taken"] == 30);
+  CHECK(model["name"] == "other");
+  CHECK(model["taken"] == 60);
+  const double gained = model["mean_reward"].get<double>() - serving["mean_reward"].get<double>();
+  CHECK(gained > 0);
+  CHECK(eval["reward_difference"]["mean"].get<double>() == doctest::Approx(gained));
+  CHECK(eval["reward_difference"]["low"].get<double>() <= gained);
 }
 
 TEST_CASE("the desk answers when the trainer has, audits what changed, and refuses what makes no sense") {

@@ -116,8 +116,10 @@ TEST_CASE("a change holds over a restart, until the configuration says something
   CHECK(document["changes"][0]["why"] == "the file names mode live: no gate was asked");
   CHECK(
       document["changes"][1]["what"] ==
-      "mode shadow -> canary:50%, policy dqn -> planner, reward changed, forced past: 0 of 100 decisions that a canary "
-      "asks for");
+      "mode shadow -> canary:50%, policy dqn -> planner, weight.energy 1 -> 3, forced past: 0 of 100 decisions that a "
+      "canary asks for");
+  CHECK(document["changes"][0]["what"] ==
+        "the configuration changed: mode canary:50% -> live, policy planner -> dqn, weight.energy 3 -> 1");
 }
 
 TEST_CASE("a canary measures what its treated blocks save, and a sure saving opens the way to live") {
@@ -331,12 +333,13 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
   const auto set = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energy + 2 * latency"}});
   if (!set) FAIL(set.error().message());
   CHECK((*set)["reward"]["expression"] == "energy + 2 * latency");
-  CHECK((*set)["changes"][0]["what"] == "reward changed");
+  CHECK((*set)["changes"][0]["what"] == "reward weighted -> expression, expression none -> \"energy + 2 * latency\"");
   rig.open(Mode::shadow, folder.file());
   CHECK(rig.rollout->spec().reward.preset == placement::Preset::expression);
   CHECK(rig.rollout->spec().reward.formula.text() == "energy + 2 * latency");
   CHECK_FALSE(rig.handle("policy-set", {{"expression", "energy + 2 * latency"}}).value()["changes"].empty());
-  CHECK(rig.handle("policy-set", {{"expression", "energy"}}).value()["changes"][0]["what"] == "reward changed");
+  CHECK(rig.handle("policy-set", {{"expression", "energy"}}).value()["changes"][0]["what"] ==
+        "expression \"energy + 2 * latency\" -> \"energy\"");
 }
 
 TEST_CASE(

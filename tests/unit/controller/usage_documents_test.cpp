@@ -51,6 +51,29 @@ TEST_CASE("nodes are in the order of what they drew, of which their workloads' p
   CHECK(told["rows"][1]["measured_j"] == 1);
 }
 
+TEST_CASE("a pod or a label that nothing recorded has is not found, and what has no figures yet is an answer") {
+  const CrashDisk disk;
+  StoreFile file = open(in_memory());
+  const auto by_label = [&](const std::string& key) {
+    return report_text(file, {{kNow_s, ReportBy::label, key, {}}, 10, kNow_s + 9});
+  };
+  const auto of_pod = [&](const std::string& pod) {
+    return report_text(file, {{kNow_s, ReportBy::container, {}, pod}, 10, kNow_s + 9});
+  };
+  CHECK(by_label("team"));
+  CHECK(of_pod("u"));
+  take(file, {whole("a", 1, {used("u", 1'000'000, 5), used("sshd", 10, 5, WorkloadKind::service)})}, kNow_s);
+  CHECK(by_label("team"));  // whether the pod has it is not known yet
+  const std::vector<PodFacts> pods{described("u", "shop", "Deployment/web", "team=red")};
+  REQUIRE(file.usage().put(pods, kNow_s));
+  CHECK(json::parse(by_label("team").value())["rows"][0]["key"] == "red");
+  CHECK(by_label("taem").error().code == Errc::not_found);
+  CHECK(by_label("taem").error().subject == "label taem");
+  CHECK(of_pod("u"));
+  CHECK(of_pod("shop/web").error().code == Errc::not_found);
+  CHECK(of_pod("shop/web").error().subject == "pod shop/web");
+}
+
 TEST_CASE("the writer keeps whose workloads are before it answers, and at its end") {
   const CrashDisk disk;
   const SystemClock clock;

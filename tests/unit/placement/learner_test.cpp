@@ -203,6 +203,42 @@ TEST_CASE("another reward relabels what was seen") {
   CHECK(from(trainer, 0)->discount == 0);  // and that ends
 }
 
+TEST_CASE("means of rewards and errors are of one reward: another one begins them with what is kept") {
+  KeepingTrainer trainer;
+  Learner learner(options(1), lb(), trainer);
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    learner.placed(id, marked(static_cast<float>(id)), 0, at(static_cast<double>(id)));
+    REQUIRE(learner.settled(id, outcome(0)).has_value());
+  }
+  REQUIRE(learner.step().has_value());
+  CHECK(learner.figures().mean_reward == 10);
+  CHECK(learner.figures().steps_judged == 1);
+  RewardConfig ee;
+  ee.preset = Preset::ee;
+  learner.set_reward(ee);
+  CHECK(learner.figures().mean_reward == 0);  // none chose a most loaded node
+  CHECK(learner.figures().steps_judged == 0);
+  CHECK(learner.figures().loss == 0);
+  CHECK(learner.figures().settled == 3);
+  SUBCASE("the same reward again begins nothing") {
+    REQUIRE(learner.step().has_value());
+    learner.set_reward(ee);
+    CHECK(learner.figures().steps_judged == 1);
+  }
+  SUBCASE("neither does a checkpoint bring figures of another reward") {
+    Learner before(options(1), lb(), trainer);
+    before.placed(1, marked(1), 0, at(1));
+    REQUIRE(before.settled(1, outcome(0)).has_value());
+    REQUIRE(learner.restore(before.save()).has_value());
+    CHECK(learner.figures().mean_reward == 0);
+    learner.placed(2, marked(2), 0, at(2));
+    REQUIRE(learner.settled(2, outcome(1)).has_value());
+    Learner same(options(1), lb(), trainer);
+    REQUIRE(same.restore(before.save()).has_value());
+    CHECK(same.figures().mean_reward == 10);
+  }
+}
+
 TEST_CASE("after a shift half of each batch is newer experience, and only for a while") {
   KeepingTrainer trainer;
   LearnerOptions few = options(1);

@@ -176,6 +176,18 @@ TEST_CASE("a controller that is away is told as such") {
   CHECK(ask.error().code == Errc::unavailable);
 }
 
+TEST_CASE("a query of a person at a terminal fails at once where the connection is refused") {
+  World world;
+  const std::string endpoint = deserted_endpoint(world);
+  auto client = AskClient::connect(world.context, world.client_options(endpoint, world.shim_key));
+  client->give_up_when_refused();
+  const auto query = client->query("nodes", {}, std::chrono::hours(1));
+  REQUIRE_FALSE(query);
+  CHECK(query.error().code == Errc::unavailable);
+  CHECK(query.error().what == "nobody answers at " + endpoint);
+  CHECK(query.error().mend.find("is the controller running") != std::string::npos);
+}
+
 TEST_CASE("a refused client is denied, and is served once its key is allowed") {
   World world;
   Responder responder(world, [](Server& server, const Incoming& from, const wire::Message& message) {

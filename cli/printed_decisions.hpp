@@ -1,0 +1,31 @@
+// printed_decisions: which decisions `wattle watch decisions` has printed. The feed sends a decision when it is made, and again when its
+// placement and its outcome become known; each is printed once.
+// Bounds   the newest kMost are remembered
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include "common/wire/messages.hpp"
+
+namespace wattle::cli {
+
+class PrintedDecisions {
+ public:
+  static constexpr std::size_t kMost = 4096;
+  // True for a decision that was not printed yet and is being made now. One that has its outcome was made before.
+  bool take(const wire::Decision& decision);
+
+ private:
+  using Key =
+      std::pair<std::uint64_t, std::int64_t>;  // a controller without a store numbers from 1 again after a restart
+  std::set<Key> printed_;
+  std::deque<Key> in_order_;
+};
+
+}  // namespace wattle::cli

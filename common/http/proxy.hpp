@@ -1,0 +1,29 @@
+// proxy: how a client reaches its origin through a proxy: the proxy's URL, and the exchange that opens a tunnel.
+// Source   URLs as kubeconfigs (proxy-url) and HTTPS_PROXY have them; RFC 9110 section 9.3.6 (CONNECT), RFC 1928 and RFC 1929 (SOCKS 5)
+// Errors   malformed (no such URL; the proxy answers something else), unsupported (https://), denied (it refuses us), unavailable (it cannot
+//          reach the origin; the connection breaks), timeout
+// Threads  parse_proxy() any; open_tunnel() the connection's owner
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "common/http/origin.hpp"
+#include "common/result.hpp"
+
+namespace wattle::http {
+
+// "http://USER:PASSWORD@HOST:PORT", "socks5://HOST:PORT"; ports 80 and 1080 where none is named.
+Result<Proxy> parse_proxy(const std::string& url);
+
+// A connection to the proxy. `read` gives at least one byte and says how many.
+struct ProxyStream {
+  std::function<boost::system::error_code(std::string_view bytes)> write;
+  std::function<boost::system::error_code(void* into, std::size_t room, std::size_t& count)> read;
+};
+// Afterwards what is written goes to host and port.
+Status open_tunnel(const Proxy& proxy, const std::string& host, std::uint16_t port, const ProxyStream& stream);
+
+}  // namespace wattle::http
