@@ -20,6 +20,13 @@
 
 namespace wattle::models {
 
+// The network that a learned one is held to, which the checkpoint holds beside it (models/frozen/prefixed).
+struct TrustedNetwork {
+  std::string name;  // the checkpoint that it was loaded from, or promoted as
+  bool on_prior = true;
+  std::string certificate;
+};
+
 struct Manifest {
   std::string schema;                     // hash of the feature layout that the weights were trained on
   std::uint64_t step = 0;                 // gradient steps
@@ -29,6 +36,7 @@ struct Manifest {
   std::string reward;                     // preset that it was learned for; empty: not told
   std::optional<bool> on_prior;           // as QNetwork has it; absent: not told
   std::string certificate;  // what speaks for it before it has served (models/frozen/pretrained); may be empty
+  std::optional<TrustedNetwork> trusted;
 };
 
 // What a manifest says, without a look at the weights.
