@@ -32,6 +32,7 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
   options.n_step = static_cast<std::size_t>(config.n_step);
   options.tau_s = config.tau_s;
   options.reward_scale = config.reward_scale;
+  if (config.tabular) options.reward_centre = placement::kTableCentre;
   options.settle_expiry_s = seconds(config.settle_expiry);
   return options;
 }
@@ -171,8 +172,8 @@ void Trainer::resume() {
   if (fits) {
     origin_ = {loaded->name, on_prior(loaded->manifest)};
     serving_from_ = loaded->name;
-  }
     trust_kept(*loaded);
+  }
   if (fits && loaded->manifest.reward.empty() && shut()) {
     log_.warn(
         "the network of the checkpoint was taught another reward preset and cannot learn this one: it begins anew",
@@ -345,10 +346,10 @@ models::Manifest Trainer::manifest() const {
   manifest.network = digest_of(*network_);
   manifest.reward = placement::to_string(reward_.preset);
   manifest.on_prior = origin_.on_prior;
-  return manifest;
   if (trusted_chosen_)
     manifest.trusted =
         models::TrustedNetwork{trusted_origin_.from, trusted_origin_.on_prior, trusted_origin_.certificate};
+  return manifest;
 }
 
 void Trainer::save() {

@@ -3,6 +3,7 @@
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
+#include "placement/tabular.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 struct SuiteArguments {
   suite::Options options;
-  std::string preset = "weighted", trace_dir, model_file, pretrained_dir, consolidation_model_file, html_file,
-              json_file;
+  std::string preset = "weighted", load = "pods", trace_dir, model_file, pretrained_dir, consolidation_model_file,
+              html_file, json_file;
   std::vector<std::string> weights, curve_files;
   std::optional<std::uint64_t> first_seed;
 };
@@ -44,10 +45,11 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
 
 // Networks and the policies that they decide by; the contestants borrow the networks.
 struct Learned {
-  std::vector<std::shared_ptr<const models::FrozenNetwork>> networks;
+  std::vector<std::shared_ptr<const models::QNetwork>> networks;
   std::vector<Contestant> contestants;
-  void add(std::string name, std::shared_ptr<const models::FrozenNetwork> network, placement::RewardConfig reward) {
-    contestants.push_back({std::move(name), Binding::advised, "dqn", network.get(), std::move(reward)});
+  void add(std::string name, std::shared_ptr<const models::QNetwork> network, placement::RewardConfig reward) {
+    contestants.push_back({std::move(name), Binding::advised, std::string(placement::policy_of(*network)),
+                           network.get(), std::move(reward)});
     networks.push_back(std::move(network));
   }
 };
@@ -112,14 +114,16 @@ void print_summary(const suite::SuiteResult& result) {
 
 Status run(SuiteArguments arguments) {
   suite::Options& options = arguments.options;
+  WATTLE_TRY(options.reward.load, placement::parse_load_kind(arguments.load));
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
   for (std::string& name : options.trials) name = present_scenario(name);
   if (arguments.first_seed) options.first_seed = *arguments.first_seed;
   Learned learned;
   if (!arguments.model_file.empty()) {
-    WATTLE_TRY(auto network, read_network(arguments.model_file));
-    learned.add("dqn", std::move(network), options.reward);
+    WATTLE_TRY(auto network, read_learned(arguments.model_file));
+    std::string name(placement::policy_of(*network));
+    learned.add(std::move(name), std::move(network), options.reward);
   }
   if (!arguments.pretrained_dir.empty())
     WATTLE_CHECK(add_pretrained(learned, arguments.pretrained_dir, options.reward));
@@ -161,12 +165,13 @@ int bench_suite(int argc, char** argv) {
   app.add_option("--scenarios", arguments.options.trials,
                  "names that wattle-sim scenarios lists, and consolidation; default: all")
       ->delimiter(',');
-  app.add_option("--model", arguments.model_file, "safetensors file: the policy dqn takes part");
+  app.add_option("--model", arguments.model_file, "safetensors file: its policy, dqn or tabular-q, takes part");
   app.add_option("--pretrained", arguments.pretrained_dir,
                  "folder with PRESET.safetensors: each takes part as dqn_PRESET, by its own reward");
   app.add_option("--consolidation-model," + std::string(kFormerConsolidationModel), arguments.consolidation_model_file,
                  "safetensors file of train consolidation: the policy dqn takes part there; " +
                      std::string(kFormerConsolidationModel) + ": the former name");
+  add_load_option(app, arguments.load);
   app.add_option("--reward", arguments.preset, "preset that the priors and the network go by")->capture_default_str();
   app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
   app.add_option("--curve", arguments.curve_files, "what train --curve wrote, for the report; may be repeated");

@@ -20,6 +20,8 @@ Status write_whole(const std::string& file, const std::string& text);
 Result<models::Safetensors> read_model(const std::string& file);
 // Refuses weights of another feature schema, where the file names one.
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
+// The network of dqn or the table of tabular-q (placement/tabular tells which).
+Result<std::shared_ptr<const models::QNetwork>> read_learned(const std::string& file);
 // Of all the files, in their order; conflict for labels of other features.
 Result<std::vector<consolidation::Label>> read_labels(const std::vector<std::string>& files);
 Status write_model(const std::string& file, const models::Safetensors& model);

@@ -178,7 +178,9 @@ namespace {
 class Bench {
  public:
   Bench(const Dataset& data, const BenchOptions& options) : data_(data), options_(options) {
-    if (options.network) network_ = std::make_shared<Scaled>(options.network, options.residual_times);
+    network_ = options.network;
+    if (network_ && options.residual_times != 1)
+      network_ = std::make_shared<Scaled>(options.network, options.residual_times);
   }
 
   Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {

@@ -41,8 +41,9 @@ struct EnvOptions {
   // The same cluster and applications in every episode, as a live controller has them; only the pods differ. Absent:
   // another cluster each episode.
   std::optional<std::uint64_t> cluster_seed;
-  placement::Limits limits;  // as an operator sets them
-  double waiting_times = 1;  // pods wait so many times as long as in the scenario
+  placement::Limits limits;    // as an operator sets them
+  double waiting_times = 1;    // pods wait so many times as long as in the scenario
+  std::size_t look_ahead = 0;  // next pods that a decision is given: those that wait, then those to come
 };
 
 struct EnvStep {
@@ -67,6 +68,8 @@ class Env {
   void expect(placement::PodSpec pod) { arrival_->pod.spec = std::move(pod); }
   std::uint64_t decision_id() const { return decision_id_; }
   placement::ClusterView view() const;
+  // At most options().look_ahead, in their order.
+  std::vector<placement::PodSpec> next_pods() const;
   const std::vector<std::string>& node_names() const { return names_; }
   // Binds the waiting pod, mask or no mask, as kube-scheduler would; goes to the next pod. It must fit.
   Status bind(std::size_t node, const placement::ClusterView& view);
@@ -83,6 +86,7 @@ class Env {
   EnvStep present();
   void go_on();
   void come(Arrivals::Arrival arrival);
+  void draw(std::size_t count);
   bool retry();                    // one that is pending has come
   bool advance_to(double when_s);  // or to where one that is pending may come: false
 
@@ -92,7 +96,8 @@ class Env {
   std::mt19937_64 unused_;              // it draws ties of an advice that nobody takes
   std::unique_ptr<World> world_;
   std::optional<Arrivals> arrivals_;
-  std::optional<Arrivals::Arrival> arrival_, next_;
+  std::optional<Arrivals::Arrival> arrival_;
+  std::deque<Arrivals::Arrival> next_;  // drawn already
   std::deque<SimPod> lost_;
   PendingPods pending_;
   std::optional<double> pending_since_s_;  // of the pod that is asked about

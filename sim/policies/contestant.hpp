@@ -40,8 +40,8 @@ struct Contestant {
 
 // By its name in tables and on command lines: a policy, which plays as it would serve (other people's schedulers alone);
 // "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy", and "true-budget", which
-// keeps pods' waiting within its limit; "pairs-oracle". `network` is that of dqn.
-// Errors: not_found, with the names; dqn without a network.
+// keeps pods' waiting within its limit; "pairs-oracle". `network` is that of dqn or tabular-q.
+// Errors: not_found, with the names; a policy that learns without a network; conflict: the network is of another policy.
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 
 // What is the environment's, not the contestant's.
