@@ -30,7 +30,7 @@ struct ModelledBlock {
 
 struct ModelledOptions {
   double block_s = 300;
-  std::size_t least_blocks = 4, most_blocks = 48;
+  std::size_t least_blocks = stats::kLeastSeeds, most_blocks = 48;
   double longest_gap_s = 10;  // beyond it nothing is known of the time between
 };
 

@@ -1,6 +1,6 @@
 // bootstrap: intervals of paired differences, paired ratios and inter-quartile means.
 // Source   percentile bootstrap (Efron and Tibshirani 1993), 10,000 resamples of a fixed seed; strata as Agarwal et al. 2021
-// Errors   none; two series have the same length, at least 1
+// Errors   none; two series have the same length, at least 1. Fewer than kLeastSeeds values give an estimate without a range
 // Threads  pure functions
 #pragma once
 

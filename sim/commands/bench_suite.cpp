@@ -75,11 +75,12 @@ Status add_pretrained(Learned& learned, const std::string& folder, const placeme
   return {};
 }
 
+constexpr stats::NumberForm kPercent{.decimals = 1, .scale = 100, .sign = true, .unit = "%"};
+
 void print_comparisons(const suite::Entry& entry) {
   for (const suite::Comparison& each : entry.comparisons)
-    std::printf("  %s/%s %+.1f%% [%+.1f, %+.1f]%s", each.column.c_str(), each.base.c_str(),
-                100 * each.against.ratio.mean, 100 * each.against.ratio.low, 100 * each.against.ratio.high,
-                each.against.holm_p < 0.05 ? "*" : "");
+    std::printf("  %s/%s %s%s", each.column.c_str(), each.base.c_str(),
+                interval_text(each.against.ratio, kPercent).c_str(), each.against.holm_p < 0.05 ? "*" : "");
 }
 
 void print_summary(const suite::SuiteResult& result) {
@@ -88,25 +89,23 @@ void print_summary(const suite::SuiteResult& result) {
     for (const suite::Entry& entry : trial.entries) {
       std::printf("  %-20s", entry.name.c_str());
       if (entry.energy)
-        std::printf(" energy %+6.1f%% [%+.1f, %+.1f]%s", 100 * entry.energy->ratio.mean, 100 * entry.energy->ratio.low,
-                    100 * entry.energy->ratio.high, entry.energy->holm_p < 0.05 ? "*" : " ");
+        std::printf(" energy %s%s", interval_text(entry.energy->ratio, kPercent).c_str(),
+                    entry.energy->holm_p < 0.05 ? "*" : " ");
       // Joules are never told without what was paid for them.
       for (const suite::Column& column : suite::columns())
         if (column.name == "waiting_pct" || column.name == trial.trial.merits[0] ||
             column.name == trial.trial.merits[1]) {
           const Interval figure = entry.of(column);
-          std::printf("  %s %.4g [%.4g, %.4g]", std::string(column.name).c_str(), figure.mean, figure.low, figure.high);
+          std::printf("  %s %s", std::string(column.name).c_str(), interval_text(figure, {.decimals = 3}).c_str());
         }
       print_comparisons(entry);
       if (entry.recovered_after)
-        std::printf("  recovered_after %.0f [%.0f, %.0f]", entry.recovered_after->mean, entry.recovered_after->low,
-                    entry.recovered_after->high);
-      if (entry.lost_to_burst)
-        std::printf("  lost_to_burst %+.1f%% [%+.1f, %+.1f]", 100 * entry.lost_to_burst->mean,
-                    100 * entry.lost_to_burst->low, 100 * entry.lost_to_burst->high);
+        std::printf("  recovered_after %s", interval_text(*entry.recovered_after, {.decimals = 0}).c_str());
+      if (entry.lost_to_burst) std::printf("  lost_to_burst %s", interval_text(*entry.lost_to_burst, kPercent).c_str());
       if (entry.worst_window) std::printf("  worst_window %+.1f%%", 100 * *entry.worst_window);
       std::printf("\n");
     }
+    std::printf("%s", seeds_note(trial.seeds.size(), "--seeds").c_str());
   }
   for (const suite::ConsolidationResult& each : result.consolidation)
     std::printf("\n%s: %s", each.name.c_str(), consolidation::to_table(each.bench).c_str());
@@ -114,8 +113,8 @@ void print_summary(const suite::SuiteResult& result) {
 
 Status run(SuiteArguments arguments) {
   suite::Options& options = arguments.options;
-  WATTLE_TRY(options.reward.load, placement::parse_load_kind(arguments.load));
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
+  WATTLE_TRY(options.reward.load, placement::parse_load_kind(arguments.load));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
   for (std::string& name : options.trials) name = present_scenario(name);
   if (arguments.first_seed) options.first_seed = *arguments.first_seed;
@@ -171,8 +170,8 @@ int bench_suite(int argc, char** argv) {
   app.add_option("--consolidation-model," + std::string(kFormerConsolidationModel), arguments.consolidation_model_file,
                  "safetensors file of train consolidation: the policy dqn takes part there; " +
                      std::string(kFormerConsolidationModel) + ": the former name");
-  add_load_option(app, arguments.load);
   app.add_option("--reward", arguments.preset, "preset that the priors and the network go by")->capture_default_str();
+  add_load_option(app, arguments.load);
   app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
   app.add_option("--curve", arguments.curve_files, "what train --curve wrote, for the report; may be repeated");
   app.add_option("--trace", arguments.trace_dir,

@@ -22,8 +22,12 @@ Result<models::Safetensors> read_model(const std::string& file);
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
 // The network of dqn or the table of tabular-q (placement/tabular tells which).
 Result<std::shared_ptr<const models::QNetwork>> read_learned(const std::string& file);
-// Of all the files, in their order; conflict for labels of other features.
-Result<std::vector<consolidation::Label>> read_labels(const std::vector<std::string>& files);
+// Of all the files, in their order, and of how many fleets they are; conflict for labels of other features.
+struct ReadLabels {
+  std::vector<consolidation::Label> labels;
+  std::size_t fleets = 0;
+};
+Result<ReadLabels> read_labels(const std::vector<std::string>& files);
 Status write_model(const std::string& file, const models::Safetensors& model);
 
 }  // namespace wattle::sim::commands

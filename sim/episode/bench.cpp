@@ -255,7 +255,6 @@ void Bench::compare(BenchTable& table) const {
   };
   const auto interval = [&](const std::vector<double>& seeds) {
     std::map<std::string, std::vector<double>> by_day;  // strata; a day of one seed says nothing of how seeds differ
-    if (seeds.size() < 2) return Interval{seeds.front(), std::nan(""), std::nan("")};
     for (std::size_t k = 0; k < seeds.size(); ++k) by_day[table.days[k]].push_back(seeds[k]);
     std::vector<std::vector<double>> strata;
     const bool alone = std::any_of(by_day.begin(), by_day.end(), [](const auto& day) { return day.second.size() < 2; });

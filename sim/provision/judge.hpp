@@ -21,7 +21,7 @@ struct JudgeOptions {
   std::vector<RateTrace> traces;
   std::vector<std::string> contestants;  // names; empty: all
   WorldOptions world;                    // trace, seed and clairvoyant are set here
-  std::size_t seeds = 3;
+  std::size_t seeds = stats::kLeastSeeds;
   std::uint64_t first_seed = 2'000'000;
   double minutes_over_ratio = 0.05;
   // Each seed is played once more with either kind. No setting is chosen by that. Nobody has learned on more than a node can
