@@ -33,6 +33,7 @@ import assets  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
 from house import wait_until  # noqa: E402
 from kube_house import KubeHouse  # noqa: E402
+from seeds import LEAST_SEEDS  # noqa: E402
 
 PATIENCE = 300
 RESAMPLES = 10_000
@@ -161,7 +162,13 @@ def interval(ratios, rng):
     """Geometric mean, and 2.5 and 97.5% of those of seeds drawn anew."""
     logs = [math.log(ratio) for ratio in ratios]
     drawn = sorted(sum(rng.choices(logs, k=len(logs))) / len(logs) for _ in range(RESAMPLES))
-    return [math.exp(value) for value in (sum(logs) / len(logs), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])]
+    return known(len(logs), [math.exp(value) for value in (sum(logs) / len(logs), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])])
+
+
+def known(seeds, figures):
+    """Estimate and range, rounded; too few seeds have no range."""
+    rounded = [round(value, 4) for value in figures]
+    return rounded if seeds >= LEAST_SEEDS else [rounded[0], None, None]
 
 
 def judged(trials):
@@ -174,10 +181,10 @@ def judged(trials):
         planner = next((j for j, one in enumerate(trials[0]["arms"]) if one["arm"] == "wattle:planner"), None)
         for name, other in [("default", 0), *([("planner", planner)] if planner is not None else [])]:
             for what in ("watts", "latency_ms"):
-                table[arm][f"{what}_to_{name}"] = [round(v, 4) for v in interval([t["arms"][i][what] / t["arms"][other][what] for t in trials], rng)]
+                table[arm][f"{what}_to_{name}"] = interval([t["arms"][i][what] / t["arms"][other][what] for t in trials], rng)
         waiting = [t["arms"][i]["waiting"] for t in trials]
         drawn = sorted(sum(rng.choices(waiting, k=len(waiting))) / len(waiting) for _ in range(RESAMPLES))
-        table[arm]["waiting"] = [round(v, 4) for v in (sum(waiting) / len(waiting), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])]
+        table[arm]["waiting"] = known(len(waiting), (sum(waiting) / len(waiting), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)]))
         table[arm]["decided_by"] = dict(sum((collections.Counter(t["arms"][i]["decided_by"]) for t in trials), collections.Counter()))
     return table
 

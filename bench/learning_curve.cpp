@@ -174,13 +174,14 @@ void summarise(const std::vector<Run>& runs) {
       continue;
     }
     const stats::Interval change = stats::paired_difference(last, first);
-    std::printf("%-10s %10.4f %10.4f  %+.4f [%+.4f, %+.4f] of %zu\n", column.name, stats::mean(first),
-                stats::mean(last), change.mean, change.low, change.high, first.size());
+    std::printf("%-10s %10.4f %10.4f  %s of %zu\n", column.name, stats::mean(first), stats::mean(last),
+                stats::interval_text(change, {.decimals = 4, .sign = true}).c_str(), first.size());
   }
   std::uint64_t drifts = 0;
   for (const Run& run : runs)
     for (const Fifth& fifth : run.fifths) drifts += fifth.drifts;
-  std::printf("drift alarms %llu\n", static_cast<unsigned long long>(drifts));
+  std::printf("drift alarms %llu\n%s", static_cast<unsigned long long>(drifts),
+              stats::seeds_note(runs.size(), "--seeds 1-").c_str());
 }
 
 // "1-10" or "3".

@@ -12,6 +12,8 @@ import json
 import random
 import subprocess
 
+from seeds import range_text
+
 DRAWS = 10_000
 NAMES = ("planner", "kube-default")
 
@@ -39,7 +41,7 @@ def row(scenario, times, figures):
     kept = sum(each <= 0 for each in over)
     energy = 100 * (sum(ours["energy_kj"]) / sum(default["energy_kj"]) - 1)
     return (f"| {scenario} | {times} | {mean(ours['later_pct']):.2f} | {mean(ours['wait_limit_pct']):.2f} | {kept} of {len(over)} | "
-            f"{mean(over):+.2f} [{low:+.2f}, {high:+.2f}] | {mean(default['later_pct']):.2f} | {energy:+.1f} |")
+            f"{mean(over):+.2f} {range_text(len(over), low, high)} | {mean(default['later_pct']):.2f} | {energy:+.1f} |")
 
 
 def main():

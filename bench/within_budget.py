@@ -11,6 +11,8 @@ import json
 import random
 import subprocess
 
+from seeds import range_text
+
 DRAWS = 10_000
 NAMES = ("planner", "kube-default", "true-budget")
 
@@ -41,7 +43,7 @@ def row(scenario, figures):
     waiting = [mean(figures[name]["pressure_pct"]) for name in NAMES]
     over = [100 * (sum(energy) / sum(default) - 1) for energy in (ours, bound)]
     return (f"| {scenario} | {over[0]:+.1f} | {waiting[0]:.2f} | {waiting[1]:.2f} | {over[1]:+.1f} | {waiting[2]:.2f} | "
-            f"{share_of(pairs):.2f} [{low:.2f}, {high:.2f}] |")
+            f"{share_of(pairs):.2f} {range_text(len(pairs), low, high, '.2f')} |")
 
 
 def main():

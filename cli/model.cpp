@@ -47,8 +47,8 @@ Result<std::string> render_eval(const View& eval, const Style& style) {
   const View serving = eval["serving"], model = eval["model"];
   const auto ratio = eval["same_choice_ratio"].number();
   std::vector<std::pair<std::string, Cell>> pairs{
-      {"decisions", count(eval["decisions"]) + ", " + count(eval["outcomes"]) +
-                        " with an outcome; the two differ in " + count(eval["differ"])},
+      {"decisions", count(eval["decisions"]) + ", " + count(eval["outcomes"]) + " with an outcome; the two differ in " +
+                        count(eval["differ"])},
       {"same choice", ratio ? number(100 * *ratio, 1) + "%" : std::string(kAbsent)},
       {"Q apart",
        number(eval["mean_abs_q_difference"].number(), 4) + " on average, of the node taken beside the others"},

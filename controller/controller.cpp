@@ -93,10 +93,9 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
 
 Status Controller::start_learning(const Clock& clock, const Log& log, std::string& reason) {
   if (config_.learn.enabled) {  // whichever policy decides: it may be another tomorrow
-    // A file that is named is for the reward preset that it was named beside.
     const BeginNetwork begin = [this](const placement::RewardConfig& reward) {
       LearnConfig learn = config_.learn;
-      if (reward.preset != config_.decide.reward.preset && learn.pretrained != "none") learn.pretrained = "auto";
+      if (reward.preset != configured_preset_ && learn.pretrained != "none") learn.pretrained = "auto";
       return begin_network(learn, reward, config_.models_dir);
     };
     auto network = begin(config_.decide.reward);
@@ -175,6 +174,7 @@ Status Controller::start_rollout(const Clock& clock, const Log& log) {
   }
   rollout_.emplace(std::move(*rollout));
   const RolloutSpec& spec = rollout_->spec();
+  configured_preset_ = config_.decide.reward.preset;
   config_.mode = spec.mode;
   config_.policy = spec.policy;
   config_.decide.reward = spec.reward;

@@ -54,8 +54,9 @@ class Controller {
   Status start_enrolment(const std::string& public_key, const Clock& clock, const Log& log);
 
   ControllerConfig config_;
-  std::optional<StateLock> lock_;  // the last to go
-  std::string ran_before_;         // by what is known that a controller ran here; empty: nothing
+  placement::Preset configured_preset_ = placement::Preset::weighted;  // learn.pretrained names a file for this one
+  std::optional<StateLock> lock_;                                      // the last to go
+  std::string ran_before_;  // by what is known that a controller ran here; empty: nothing
   Endpoints endpoints_;
   transport::AllowFile allow_;
   transport::Context context_;

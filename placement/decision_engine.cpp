@@ -45,12 +45,12 @@ DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel knowledge)
 
 Result<bool> DecisionEngine::take(const std::string& policy, const RewardConfig& reward) {
   WATTLE_TRY(auto made, make_policy(policy, options_.network));
-  const bool other = made->name() != policy_->name() || !(reward == options_.decide.reward);
+  if (made->name() == policy_->name() && reward == options_.decide.reward) return false;
   policy_ = std::move(made);
   policy_->plan_with(maker_);
   options_.decide.reward = reward;
-  if (other) begin_gate_anew("another policy or reward");
-  return other;
+  begin_gate_anew("another policy or reward");
+  return true;
 }
 
 void DecisionEngine::plan_with(PlanMaker* maker) {

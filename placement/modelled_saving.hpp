@@ -31,7 +31,7 @@ struct ModelledBlock {
 
 struct ModelledOptions {
   double block_s = 300;
-  std::size_t least_blocks = 4, most_blocks = 48;
+  std::size_t least_blocks = stats::kLeastSeeds, most_blocks = 48;
   double longest_gap_s = 10;  // a longer gap is unknown time
 };
 

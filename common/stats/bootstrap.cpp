@@ -23,6 +23,7 @@ Interval percentile_interval(double estimate, std::vector<double> resampled) {
 }
 
 Interval of_mean(const std::vector<double>& values) {
+  if (!enough_seeds(values.size())) return without_range(mean(values));
   Random random(kSeed);
   std::vector<double> means;
   means.reserve(kResamples);
@@ -73,6 +74,7 @@ double interquartile_mean(std::span<const double> values) {
 Interval iqm_interval(std::span<const std::vector<double>> strata) {
   std::vector<double> all, drawn;
   for (const auto& stratum : strata) all.insert(all.end(), stratum.begin(), stratum.end());
+  if (!enough_seeds(all.size())) return without_range(interquartile_mean(all));
   Random random(kSeed);
   std::vector<double> means;
   for (std::size_t i = 0; i < kResamples; ++i) {
@@ -88,6 +90,7 @@ std::optional<Interval> iqm_ratio(std::span<const double> a, std::span<const dou
   assert(a.size() == b.size() && !a.empty());
   const double base = interquartile_mean(b);
   if (base == 0) return std::nullopt;
+  if (!enough_seeds(a.size())) return without_range(interquartile_mean(a) / base - 1);
   Random random(kSeed);
   std::vector<double> mine(a.size()), theirs(a.size()), ratios;
   for (std::size_t i = 0; i < kResamples; ++i) {

@@ -17,6 +17,7 @@ double sign_flip_p(std::span<const double> differences) {
   constexpr std::uint64_t kSignSeed = 20240229;
   const std::size_t n = differences.size();
   assert(n > 0);
+  if (!enough_seeds(n)) return 1;
   const double observed = std::abs(mean(differences)) * static_cast<double>(n) * (1 - 1e-12);
   const auto as_far = [&](std::uint64_t signs) {
     double sum = 0;

@@ -30,11 +30,14 @@ void RankingComparison::offer(std::uint64_t id, const placement::PodSpec& spec,
 
 void RankingComparison::ranking_changed(bool anew) {
   waiting_.reset();
-  if (anew) off_policy_.begin_anew();
+  if (!anew) return;
+  off_policy_.begin_anew();
+  network_.reset();
+  gate_restored_ = false;
 }
 
 void RankingComparison::gate_restored(std::string network) {
-  network_ = std::move(network);
+  network_ = network.empty() ? std::nullopt : std::optional(std::move(network));
   gate_restored_ = true;
 }
 
@@ -77,8 +80,8 @@ void RankingComparison::look_at(placement::DecisionEngine& engine, const Serving
   // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
   const bool goes_on = std::exchange(gate_restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
   if (!from.empty() && from != network_ && !goes_on) {
-    // What is promoted is what served, and goes on being judged against the planner.
-    if (serving.trusted != nullptr && from == kPromotedModel)
+    // The evidence about a network that is promoted while it serves stays.
+    if (network_ && engine.network_gate().blocks() > 0 && serving.trusted != nullptr && from == kPromotedModel)
       engine.begin_learned_anew();
     else
       engine.begin_gate_anew("network " + from + " was loaded", version.certificate);

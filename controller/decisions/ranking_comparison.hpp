@@ -35,7 +35,7 @@ class RankingComparison {
   void offer(std::uint64_t id, const placement::PodSpec& spec, const std::vector<std::string>& candidates);
   // Once a second, of what may serve: another network to be held to begins its gates anew.
   void look_at(placement::DecisionEngine& engine, const ServingModel::Serving& serving);
-  // What waits is of another ranking; `anew`: so is what was compared.
+  // Drops the decision that waits. `anew`: another ranking is in force, so drops what was compared and which network was judged, too.
   void ranking_changed(bool anew);
   bool due(MonoTime now) const { return waiting_ && now >= after_; }
   // `network`: the one that serves and fits the policy, or null; `turn`: decisions so far. True: the gate's verdict changed.
@@ -45,8 +45,8 @@ class RankingComparison {
 
   const placement::OffPolicyComparison& off_policy() const { return off_policy_; }
   void restore(std::vector<placement::ComparedDecision> compared) { off_policy_.restore(std::move(compared)); }
-  // The file of the network that the gate is about; empty: it came from none.
-  const std::string& network() const { return network_; }
+  // The file of the network that the gate is about; empty: it came from none, or no network was judged yet.
+  std::string network() const { return network_.value_or(""); }
   // The gate was restored, and was about that one.
   void gate_restored(std::string network);
 
@@ -64,9 +64,9 @@ class RankingComparison {
   std::array<std::unique_ptr<placement::Policy>, placement::kReferencePolicies.size()> references_;
   std::optional<Made> waiting_;
   MonoTime after_{};
-  std::mt19937_64 random_;  // its draws change no decision
-  std::string network_;
-  bool gate_restored_ = false;  // and nothing was compared since
+  std::mt19937_64 random_;              // its draws change no decision
+  std::optional<std::string> network_;  // absent: the gate began with the ranking and has judged no network since
+  bool gate_restored_ = false;          // and nothing was compared since
 };
 
 }  // namespace wattle::controller

@@ -3,7 +3,7 @@
 //          Modelled, of the same canary: in control blocks advice is played forward on a copy of the cluster that begins with the
 //          block; the same washout is left out
 // Figure   measured over modelled saving, 0.8: a fifth less than modelled. Several canaries together by what each is sure of
-// Interval 95%, Fieller's of a ratio, Student's t. Nothing is said below four blocks an arm, nor where what is modelled may be nothing
+// Interval 95%, Fieller's of a ratio, Student's t. Nothing is said below five blocks an arm, nor where what is modelled may be nothing
 // Bounds   ratio and interval within kMostCalibration either way
 // Threads  values, pure functions
 #pragma once

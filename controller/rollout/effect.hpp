@@ -1,7 +1,7 @@
 // effect: what the treated blocks saved against the control blocks, with its interval.
 // Figure   joules per requested core-hour: energy of all nodes over a block's measured time / cores requested by bound pods
 //          over the same time. The saving is 1 - the ratio of the arms' geometric means
-// Interval 95%, of the difference of mean logarithms (Welch); nothing is said below four blocks an arm
+// Interval 95%, of the difference of mean logarithms (Welch); nothing is said below five blocks an arm
 // Left out blocks of which less than 95% of node time has measured watts, less than 90% of the time was seen, or in which
 //          less than a tenth of a core was requested on average
 // Errs to  less: pods that outlive a block go on in the next one, of the other arm
@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 
+#include "common/stats/interval.hpp"
 #include "controller/rollout/switchback.hpp"
 #include "placement/compared_energy.hpp"
 
@@ -60,7 +61,7 @@ struct EffectEstimate {
   std::optional<double> treated_j_per_core_h, control_j_per_core_h;
   std::optional<double> ratio, low, high;  // saved, 0.1 is a tenth less; 95%
 };
-inline constexpr std::size_t kLeastBlocks = 4;
+inline constexpr std::size_t kLeastBlocks = stats::kLeastSeeds;
 
 // `measured_s`: of one block, without its washout.
 EffectEstimate estimate_effect(std::span<const BlockResult> blocks, double measured_s);

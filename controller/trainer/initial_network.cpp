@@ -15,6 +15,7 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
                                     const std::string& models_dir) {
   InitialNetwork first;
   const std::string preset(placement::to_string(reward.preset));
+  first.on_prior = !learn.tabular;
   if (learn.tabular || learn.pretrained == "none") {
     first.none = learn.tabular ? "learn.network is tabular" : "learn.pretrained is none";
     return first;

@@ -31,10 +31,11 @@ struct InitialNetwork {
   std::string name;            // as `wattle model list` tells where the serving network is from: "shipped:weighted"
   std::optional<Error> fault;  // of a file that should have been there
   std::string none;            // why there is none, where nothing is wrong
+  bool on_prior = true;        // of what begins where there is none; a table has no prior
 
   std::optional<models::Weights> weights() const;
   NetworkOrigin origin() const {
-    return network ? NetworkOrigin{name, network->on_prior, network->certificate} : NetworkOrigin{};
+    return network ? NetworkOrigin{name, network->on_prior, network->certificate} : NetworkOrigin{{}, on_prior};
   }
 };
 

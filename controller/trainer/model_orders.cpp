@@ -20,6 +20,9 @@ using json = SortedJson;
 
 namespace {
 
+// Certificate of a network that was learned here: after a change of the preset and back it is tried again, not left out for ever.
+constexpr const char* kPromotedHere = "it was promoted on this cluster";
+
 std::string text_of(const json& object) { return object.dump(); }
 
 std::optional<std::size_t> best_row(const models::Observation& observation, const std::vector<float>& residual) {
@@ -113,8 +116,14 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   if (order.what == What::promoted && order.of_trusted && !trusted_.empty()) return keep_trusted();
   models::Weights network;
   models::add_prefixed(network, network_->checkpoint(), models::kNetworkPrefix);
-  WATTLE_TRY(const std::string file, checkpoints_.save_as(name, network, manifest()));
-  if (name == kPromotedModel) trust(network_->weights(), {name, origin_.on_prior});
+  models::Manifest saved = manifest();
+  saved.trusted.reset();  // the network alone
+  if (name == kPromotedModel) saved.certificate = kPromotedHere;
+  WATTLE_TRY(const std::string file, checkpoints_.save_as(name, network, saved));
+  if (name == kPromotedModel) {
+    trust(network_->weights(), {name, origin_.on_prior, kPromotedHere}, true);
+    unsaved_ = true;
+  }
   list_models();
   return "step " + std::to_string(network_->steps()) + " as " + name;
 }
@@ -129,6 +138,7 @@ Result<std::string> Trainer::keep_trusted() {
   kept.network = models::network_digest(trusted_);
   kept.on_prior = trusted_origin_.on_prior;
   kept.certificate = trusted_origin_.certificate;
+  kept.trusted.reset();
   WATTLE_CHECK(checkpoints_.save_as(kPromotedModel, all, kept));
   list_models();
   return trusted_origin_.from + " as " + kPromotedModel;
@@ -189,7 +199,7 @@ Status Trainer::load_network(const std::string& name) {
   serving_from_ = name;
   origin_ = {name, on_prior(loaded.manifest), loaded.manifest.certificate};
   if (learner_.reward().with_prior != origin_.on_prior) learner_.set_reward(learned_by());
-  trust(network_->weights(), origin_);
+  trust(network_->weights(), origin_, true);
   serve();
   list_models();
   return {};

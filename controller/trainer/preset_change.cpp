@@ -1,5 +1,6 @@
-// What a trainer does when another reward preset judges: each preset has a network of its own. The one that leaves is kept under a name,
-// so that a change back finds it; the one that comes is that which was kept, else what begins the preset (initial_network).
+// A trainer's change of the reward preset. Each preset has a network of its own, and one that it is held to. Those of the former preset are
+// kept under a name, so that a change back finds them; those of the new one are what was kept, else what begins the preset
+// (initial_network). A restart with the new preset ends in the same state.
 #include <algorithm>
 
 #include "controller/trainer/trainer.hpp"
@@ -34,7 +35,7 @@ bool Trainer::on_prior(const models::Manifest& manifest) const {
 void Trainer::judge_by(const placement::RewardConfig& reward) {
   const bool other = reward.preset != reward_.preset;
   if (!(reward == reward_)) curves_.begin_reward();
-  if (other) keep_for(text_of(reward_.preset), network_->checkpoint(), manifest());
+  if (other) keep_for(text_of(reward_.preset), networks(), manifest());
   reward_ = reward;
   if (other) begin_preset();
   learner_.set_reward(learned_by());
@@ -43,12 +44,10 @@ void Trainer::judge_by(const placement::RewardConfig& reward) {
   list_models();
 }
 
-// One that came from a file and was never taught is found there again.
-void Trainer::keep_for(const std::string& preset, const models::Weights& network, const models::Manifest& manifest) {
-  if (manifest.step == 0) return;
-  models::Weights all;
-  models::add_prefixed(all, network, models::kNetworkPrefix);
-  if (const auto kept = checkpoints_.save_as(std::string(kPresetModels) + preset, all, manifest); !kept) {
+// A network that began the preset and has learned nothing is found there again.
+void Trainer::keep_for(const std::string& preset, const models::Weights& networks, const models::Manifest& manifest) {
+  if (manifest.step == 0 && !manifest.trusted) return;
+  if (const auto kept = checkpoints_.save_as(std::string(kPresetModels) + preset, networks, manifest); !kept) {
     own_.problem = kept.error().message();
     log_.error("network of the former reward preset not kept", {{"preset", preset}, {"error", kept.error()}});
   }
@@ -57,6 +56,7 @@ void Trainer::keep_for(const std::string& preset, const models::Weights& network
 Status Trainer::begin_anew() {
   anchor_.release();
   trusted_.clear();
+  trusted_chosen_ = false;
   slot_.trust(nullptr, {});
   origin_ = {};
   if (!begin_) return network_->restore(untrained_);
@@ -64,7 +64,7 @@ Status Trainer::begin_anew() {
   if (begun.first.fault) log_.error("network of the reward preset not loaded", {{"error", *begun.first.fault}});
   WATTLE_CHECK(network_->restore(begun.trainer->checkpoint()));
   origin_ = begun.first.origin();
-  if (begun.first.network) trust(network_->weights(), origin_);
+  if (begun.first.network) trust(network_->weights(), origin_, false);
   return {};
 }
 
@@ -76,10 +76,12 @@ void Trainer::begin_preset() {
   }
   const auto kept = checkpoints_.load(name, placement::feature_schema_hash());
   if (kept) {
-    if (const Status taken = network_->restore(models::with_prefix(kept->tensors, models::kNetworkPrefix)); taken)
+    if (const Status taken = network_->restore(models::with_prefix(kept->tensors, models::kNetworkPrefix)); taken) {
       origin_ = {name, on_prior(kept->manifest)};
-    else
+      trust_kept(*kept);
+    } else {
       log_.error("kept network of the reward preset not usable", {{"model", name}, {"error", taken.error()}});
+    }
   } else if (kept.error().code != Errc::not_found) {
     log_.error("kept network of the reward preset not usable", {{"model", name}, {"error", kept.error()}});
   }
@@ -92,10 +94,43 @@ void Trainer::begin_preset() {
                                       {"step", network_->steps()}});
 }
 
+void Trainer::trust(const models::Weights& weights, const NetworkOrigin& origin, bool chosen) {
+  auto frozen = placement::network_of(weights, network_->steps(), "network " + origin.from, origin.on_prior);
+  if (const Status trusted = anchor_.trust(weights); !trusted || !frozen) {
+    log_.error("network is not held to",
+               {{"network", origin.from}, {"error", !trusted ? trusted.error() : frozen.error()}});
+    return;
+  }
+  trusted_ = weights;
+  trusted_origin_ = origin;
+  trusted_chosen_ = chosen;
+  slot_.trust(std::move(*frozen),
+              {models::network_digest(weights), origin.from, text_of(reward_.preset), origin.from, origin.certificate});
+}
+
+// What manifest() describes.
+models::Weights Trainer::networks() const {
+  models::Weights all;
+  models::add_prefixed(all, network_->checkpoint(), models::kNetworkPrefix);
+  if (trusted_chosen_) models::add_prefixed(all, trusted_, models::kTrustedPrefix);
+  return all;
+}
+
+// Trusts the network that the learned one of a checkpoint was held to, if an operator or a promotion chose it.
+void Trainer::trust_kept(const models::LoadedCheckpoint& kept) {
+  if (!kept.manifest.trusted) return;
+  const models::TrustedNetwork& trusted = *kept.manifest.trusted;
+  trust(models::with_prefix(kept.tensors, models::kTrustedPrefix),
+        {trusted.name, trusted.on_prior, trusted.certificate}, true);
+}
+
+// The promoted network is trusted where no later choice is.
 void Trainer::trust_promoted() {
+  if (trusted_chosen_) return;
   const auto kept = checkpoints_.load(kPromotedModel, placement::feature_schema_hash());
   if (!kept || !fits_preset(kept->manifest)) return;
-  trust(models::with_prefix(kept->tensors, models::kOnlinePrefix), {kPromotedModel, on_prior(kept->manifest)});
+  trust(models::with_prefix(kept->tensors, models::kOnlinePrefix),
+        {kPromotedModel, on_prior(kept->manifest), kept->manifest.certificate}, true);
 }
 
 bool Trainer::fits_preset(const models::Manifest& manifest) const {

@@ -32,6 +32,7 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
   options.n_step = static_cast<std::size_t>(config.n_step);
   options.tau_s = config.tau_s;
   options.reward_scale = config.reward_scale;
+  if (config.tabular) options.reward_centre = placement::kTableCentre;
   options.settle_expiry_s = seconds(config.settle_expiry);
   return options;
 }
@@ -85,7 +86,7 @@ Result<std::unique_ptr<Trainer>> Trainer::make(const LearnConfig& config, const 
   trainer->origin_ = origin;
   trainer->begin_ = std::move(begin);
   trainer->serving_from_ = origin.from;
-  if (!origin.from.empty()) trainer->trust(trainer->network_->weights(), origin);
+  if (!origin.from.empty()) trainer->trust(trainer->network_->weights(), origin, false);
   trainer->resume();
   trainer->trust_promoted();
   if (!trainer->origin_.on_prior) trainer->learner_.set_reward(trainer->learned_by());
@@ -159,7 +160,8 @@ void Trainer::resume() {
   const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
   const bool fits = fits_preset(loaded->manifest);
   if (!fits) {  // the preset was changed while nobody learned
-    keep_for(loaded->manifest.reward, network, loaded->manifest);
+    keep_for(loaded->manifest.reward, models::without_prefix(loaded->tensors, models::kLearnerPrefix),
+             loaded->manifest);
     begin_preset();
   } else if (const auto restored = network_->restore(network); !restored) {
     log_.error("checkpoint of another network, learning begins anew", {{"error", restored.error()}});
@@ -170,6 +172,7 @@ void Trainer::resume() {
   if (fits) {
     origin_ = {loaded->name, on_prior(loaded->manifest)};
     serving_from_ = loaded->name;
+    trust_kept(*loaded);
   }
   if (fits && loaded->manifest.reward.empty() && shut()) {
     log_.warn(
@@ -332,19 +335,6 @@ void Trainer::serve() {
             {serving_network_, serving_from_, std::string(placement::to_string(reward_.preset)), origin_.from});
 }
 
-void Trainer::trust(const models::Weights& weights, const NetworkOrigin& origin) {
-  auto frozen = placement::network_of(weights, network_->steps(), "network " + origin.from, origin.on_prior);
-  if (const Status trusted = anchor_.trust(weights); !trusted || !frozen) {
-    log_.error("network is not held to",
-               {{"network", origin.from}, {"error", !trusted ? trusted.error() : frozen.error()}});
-    return;
-  }
-  trusted_ = weights;
-  trusted_origin_ = origin;
-  slot_.trust(std::move(*frozen), {models::network_digest(weights), origin.from,
-                                   std::string(placement::to_string(reward_.preset)), origin.from, origin.certificate});
-}
-
 models::Manifest Trainer::manifest() const {
   models::Manifest manifest;
   manifest.schema = placement::feature_schema_hash();
@@ -356,13 +346,15 @@ models::Manifest Trainer::manifest() const {
   manifest.network = digest_of(*network_);
   manifest.reward = placement::to_string(reward_.preset);
   manifest.on_prior = origin_.on_prior;
+  if (trusted_chosen_)
+    manifest.trusted =
+        models::TrustedNetwork{trusted_origin_.from, trusted_origin_.on_prior, trusted_origin_.certificate};
   return manifest;
 }
 
 void Trainer::save() {
   next_save_ = clock_.mono() + config_.checkpoint_every;
-  models::Weights all;
-  models::add_prefixed(all, network_->checkpoint(), models::kNetworkPrefix);
+  models::Weights all = networks();
   models::add_prefixed(all, learner_.save(), models::kLearnerPrefix);
   if (const auto saved = checkpoints_.save(all, manifest()); !saved) {
     ++own_.failed_checkpoints;

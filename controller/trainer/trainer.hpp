@@ -87,7 +87,8 @@ class Trainer {
   void take(LearningNews news);
   void step();
   void serve();
-  void trust(const models::Weights& weights, const NetworkOrigin& origin);
+  void trust(const models::Weights& weights, const NetworkOrigin& origin, bool chosen);
+  void trust_kept(const models::LoadedCheckpoint& kept);
   void save();
   void tell();
   void obey(PendingOrder pending);
@@ -95,7 +96,7 @@ class Trainer {
   Status load_network(const std::string& name);
   // preset_change.cpp
   void judge_by(const placement::RewardConfig& reward);
-  void keep_for(const std::string& preset, const models::Weights& network, const models::Manifest& manifest);
+  void keep_for(const std::string& preset, const models::Weights& networks, const models::Manifest& manifest);
   Status begin_anew();
   void begin_preset();
   void trust_promoted();
@@ -109,6 +110,7 @@ class Trainer {
   Result<models::LoadedCheckpoint> load_named(const std::string& name) const;
   Result<std::string> evaluate_network(const std::string& name, const ServingNow& now) const;
   models::Manifest manifest() const;
+  models::Weights networks() const;
   void list_models();
   void draw_curves();
 
@@ -124,6 +126,7 @@ class Trainer {
   Anchor anchor_;
   models::Weights trusted_;  // of the network that is held to, and where it is from; empty: none is
   NetworkOrigin trusted_origin_;
+  bool trusted_chosen_ = false;  // by an operator or a promotion: checkpoints keep it. False: the preset begins with it
   ServingModel& slot_;
   const Clock& clock_;
   const Log& log_;

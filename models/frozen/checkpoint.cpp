@@ -83,6 +83,12 @@ Result<Vouched> parse_manifest(const std::string& text, const std::string& file)
     vouched.manifest.reward = json.value("reward", std::string());
     if (json.contains("prior")) vouched.manifest.on_prior = json.at("prior").get<std::string>() != "none";
     vouched.manifest.certificate = json.value("certificate", std::string());
+    if (json.contains("trusted")) {
+      const Json& trusted = json.at("trusted");
+      vouched.manifest.trusted =
+          TrustedNetwork{trusted.at("name").get<std::string>(), trusted.at("prior").get<std::string>() != "none",
+                         trusted.value("certificate", std::string())};
+    }
     vouched.bytes = json.value("bytes", std::uint64_t{0});
     return vouched;
   } catch (const Json::exception& error) {
@@ -158,6 +164,10 @@ Result<std::string> CheckpointDir::write(const std::string& stem, const Weights&
   if (!manifest.reward.empty()) json["reward"] = manifest.reward;
   if (manifest.on_prior) json["prior"] = *manifest.on_prior ? "preset" : "none";
   if (!manifest.certificate.empty()) json["certificate"] = manifest.certificate;
+  if (manifest.trusted)
+    json["trusted"] = {{"name", manifest.trusted->name},
+                       {"prior", manifest.trusted->on_prior ? "preset" : "none"},
+                       {"certificate", manifest.trusted->certificate}};
   WATTLE_CHECK(write_file_atomically(weights_path, bytes, 0600));
   WATTLE_CHECK(write_file_atomically(path_ + "/" + stem + kManifestEnd, text_of(json), 0600));
   examined_[stem] = {version_of(path_ + "/" + stem) + manifest.schema, {}};

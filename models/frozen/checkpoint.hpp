@@ -21,6 +21,13 @@
 
 namespace wattle::models {
 
+// The network that a learned one is held to, which the checkpoint holds beside it (models/frozen/prefixed).
+struct TrustedNetwork {
+  std::string name;  // the checkpoint that it was loaded from, or promoted as
+  bool on_prior = true;
+  std::string certificate;
+};
+
 struct Manifest {
   std::string schema;                     // hash of the feature layout that the weights were trained on
   std::uint64_t step = 0;                 // gradient steps
@@ -30,6 +37,7 @@ struct Manifest {
   std::string reward;                     // reward preset of the training; empty: unknown
   std::optional<bool> on_prior;           // see QNetwork; unset: unknown
   std::string certificate;  // evidence for it before it has served (models/frozen/pretrained); may be empty
+  std::optional<TrustedNetwork> trusted;
 };
 
 // What a manifest says, and whether it can be loaded.

@@ -13,6 +13,8 @@ namespace wattle::models {
 
 inline constexpr std::string_view kNetworkPrefix = "trainer/";
 inline constexpr std::string_view kLearnerPrefix = "learner/";
+// The network that the learned one is held to, where an operator or a promotion chose it (Manifest::trusted).
+inline constexpr std::string_view kTrustedPrefix = "trusted/";
 // Prefix of the network's tensors that serve.
 inline constexpr std::string_view kOnlinePrefix = "trainer/online.";
 
@@ -25,6 +27,11 @@ inline Weights with_prefix(const Weights& all, std::string_view prefix) {
   for (const auto& [name, tensor] : all)
     if (name.starts_with(prefix)) found.emplace(name.substr(prefix.size()), tensor);
   return found;
+}
+
+inline Weights without_prefix(Weights all, std::string_view prefix) {
+  std::erase_if(all, [&](const auto& each) { return each.first.starts_with(prefix); });
+  return all;
 }
 
 }  // namespace wattle::models

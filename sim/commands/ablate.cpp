@@ -30,14 +30,16 @@ void head(const char* figure, const char* other) {
 }
 
 void row(std::string_view name, double value, double least, double most, const Interval& whole, const Interval& other) {
-  std::printf("%-24.*s %8.4f %8.4f..%8.4f  %+8.4f [%+.4f, %+.4f]  %+8.4f [%+.4f, %+.4f]\n",
-              static_cast<int>(name.size()), name.data(), value, least, most, whole.mean, whole.low, whole.high,
-              other.mean, other.low, other.high);
+  constexpr stats::NumberForm kForm{.decimals = 4, .sign = true};
+  std::printf("%-24.*s %8.4f %8.4f..%8.4f  %26s  %26s\n", static_cast<int>(name.size()), name.data(), value, least,
+              most, interval_text(whole, kForm).c_str(), interval_text(other, kForm).c_str());
 }
 
 Status run_imitation(const AblateArguments& arguments) {
-  WATTLE_TRY(const auto labels, read_labels(arguments.label_files));
-  WATTLE_TRY(const auto held_out, read_labels(arguments.held_out_files));
+  WATTLE_TRY(const ReadLabels taught_labels, read_labels(arguments.label_files));
+  WATTLE_TRY(const ReadLabels held_out_labels, read_labels(arguments.held_out_files));
+  const auto& labels = taught_labels.labels;
+  const auto& held_out = held_out_labels.labels;
   const auto teach = [&](const consolidation::Variant& variant, std::span<const consolidation::Label> taught,
                          std::size_t most_nodes,
                          std::uint64_t seed) -> Result<std::shared_ptr<const models::QNetwork>> {
@@ -56,12 +58,19 @@ Status run_imitation(const AblateArguments& arguments) {
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(figures.weights, figures.steps));
     return std::shared_ptr<const models::QNetwork>(std::move(network));
   };
-  WATTLE_TRY(const auto rows, consolidation::ablate(labels, held_out, arguments.parts, teach, tell));
+  WATTLE_TRY(auto rows, consolidation::ablate(labels, held_out, arguments.parts, teach, tell));
+  if (!enough_seeds(held_out_labels.fleets))
+    for (auto& each : rows) {
+      each.over_whole = stats::without_range(each.over_whole.mean);
+      each.over_prior = stats::without_range(each.over_prior.mean);
+    }
   std::printf("%zu labels, %zu held out, %zu training seeds from %llu, %zu passes; regret in W0 a placement\n",
               labels.size(), held_out.size(), arguments.parts.seeds,
               static_cast<unsigned long long>(arguments.parts.first_seed), arguments.imitate.epochs);
   head("regret", "less the planner [95%]");
   for (const auto& each : rows) row(each.name, each.regret, each.least, each.most, each.over_whole, each.over_prior);
+  std::printf("%s", seeds_note(arguments.parts.seeds, "--seeds").c_str());
+  std::printf("%s", seeds_note(held_out_labels.fleets, "held-out labels: wattle-sim labels --episodes").c_str());
   return {};
 }
 
@@ -83,6 +92,7 @@ Status run_loop(AblateArguments arguments) {
               arguments.loop.judged_on);
   head("reward", "less untrained [95%]");
   for (const auto& each : rows) row(each.name, each.reward, each.least, each.most, each.over_whole, each.over_initial);
+  std::printf("%s", seeds_note(arguments.loop.seeds, "--seeds").c_str());
   return {};
 }
 

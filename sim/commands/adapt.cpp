@@ -41,15 +41,7 @@ void add_shift_options(CLI::App& app, consolidation::Shift& shift) {
 }
 
 std::string percent(const std::optional<Interval>& interval) {
-  if (!interval) return "-";
-  std::array<char, 80> text{};
-  if (std::isnan(interval->low)) {
-    std::snprintf(text.data(), text.size(), "%+.2f [one cluster]", 100 * interval->mean);
-    return text.data();
-  }
-  std::snprintf(text.data(), text.size(), "%+.2f [%+.2f, %+.2f]", 100 * interval->mean, 100 * interval->low,
-                100 * interval->high);
-  return text.data();
+  return interval ? interval_text(*interval, {.scale = 100, .sign = true}) : "-";
 }
 
 SortedJson gate_json(const consolidation::AdaptRow& row) {
@@ -109,6 +101,7 @@ Status run(AdaptArguments arguments) {
       std::printf("   planner, start, learned serve on %zu, %zu, %zu", row.serves[0], row.serves[1], row.serves[2]);
     std::printf("\n");
   }
+  std::printf("%s", seeds_note(result.clusters.size(), "--clusters").c_str());
   if (!arguments.json_file.empty())
     WATTLE_CHECK(write_file_atomically(arguments.json_file, to_json(result).dump() + "\n"));
   return {};

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "common/parse.hpp"
+#include "placement/look_ahead.hpp"
 #include "sim/commands/commands.hpp"
 
 namespace wattle::sim::commands {
@@ -41,12 +42,26 @@ Status set_weight(placement::RewardWeights& weights, const std::string& text) {
 void add_world_options(CLI::App& app, WorldArguments& arguments) {
   app.add_option("--scenario", arguments.scenario, "see wattle-sim scenarios")->capture_default_str();
   app.add_option("--reward", arguments.preset, "preset that rewards are told in")->capture_default_str();
+  add_load_option(app, arguments.load);
   app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
   app.add_option("--cluster-seed", arguments.cluster_seed, "one cluster for all episodes; default: another each");
   app.add_option("--nodes", arguments.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
   app.add_option("--placements", arguments.placements, "of an episode, instead of the scenario's")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--trace", arguments.trace_dir, "directory with server_power_curves.csv; default: synthetic");
+}
+
+void add_look_ahead_option(CLI::App& app, WorldArguments& arguments) {
+  app.add_option("--look-ahead", arguments.look_ahead,
+                 "next pods that a decision is given: those that wait, then those to come")
+      ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
+      ->capture_default_str();
+}
+
+void add_load_option(CLI::App& app, std::string& load) {
+  app.add_option("--load", load, "load that the presets ee and lb go by")
+      ->check(CLI::IsMember({"pods", "cpu", "memory", "disk"}))
+      ->capture_default_str();
 }
 
 void add_scheduler_options(CLI::App& app, SchedulerOptions& options) {
@@ -62,7 +77,9 @@ Result<EnvOptions> env_options(const WorldArguments& arguments) {
   WATTLE_TRY(options.scenario, find_scenario(arguments.scenario));
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
+  WATTLE_TRY(options.reward.load, placement::parse_load_kind(arguments.load));
   options.cluster_seed = arguments.cluster_seed;
+  options.look_ahead = arguments.look_ahead;
   options.scheduler = arguments.scheduler;
   if (arguments.nodes > 0) options.scenario.nodes = arguments.nodes;
   if (arguments.placements > 0) options.scenario.placements = arguments.placements;

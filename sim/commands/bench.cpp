@@ -46,7 +46,7 @@ Status run(const CLI::App& app, BenchArguments arguments) {
   if (bench.episode.crowded_ratio != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
     return fail(Errc::unsupported, "--crowded-from", "is of worlds alone", "say --knowledge production as well");
   if (!arguments.model_file.empty()) {
-    WATTLE_TRY(bench.network, read_network(arguments.model_file));
+    WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
   WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
   WATTLE_TRY(const consolidation::BenchResult result, consolidation::bench(data, bench));
@@ -120,7 +120,7 @@ int bench(int argc, char** argv) {
          "CPU alone")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn");
+  app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
   app.add_option("--margin", arguments.bench.learned.margin, "dqn: W0 by which another node must beat the planner's")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();

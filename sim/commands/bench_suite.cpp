@@ -3,6 +3,7 @@
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
+#include "placement/tabular.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
@@ -14,8 +15,8 @@ namespace {
 
 struct SuiteArguments {
   suite::Options options;
-  std::string preset = "weighted", trace_dir, model_file, pretrained_dir, consolidation_model_file, html_file,
-              json_file;
+  std::string preset = "weighted", load = "pods", trace_dir, model_file, pretrained_dir, consolidation_model_file,
+              html_file, json_file;
   std::vector<std::string> weights, curve_files;
   std::optional<std::uint64_t> first_seed;
 };
@@ -43,10 +44,11 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
 
 // Networks and their policies; the contestants reference the networks.
 struct Learned {
-  std::vector<std::shared_ptr<const models::FrozenNetwork>> networks;
+  std::vector<std::shared_ptr<const models::QNetwork>> networks;
   std::vector<Contestant> contestants;
-  void add(std::string name, std::shared_ptr<const models::FrozenNetwork> network, placement::RewardConfig reward) {
-    contestants.push_back({std::move(name), Binding::advised, "dqn", network.get(), std::move(reward)});
+  void add(std::string name, std::shared_ptr<const models::QNetwork> network, placement::RewardConfig reward) {
+    contestants.push_back({std::move(name), Binding::advised, std::string(placement::policy_of(*network)),
+                           network.get(), std::move(reward)});
     networks.push_back(std::move(network));
   }
 };
@@ -72,11 +74,12 @@ Status add_pretrained(Learned& learned, const std::string& folder, const placeme
   return {};
 }
 
+constexpr stats::NumberForm kPercent{.decimals = 1, .scale = 100, .sign = true, .unit = "%"};
+
 void print_comparisons(const suite::Entry& entry) {
   for (const suite::Comparison& each : entry.comparisons)
-    std::printf("  %s/%s %+.1f%% [%+.1f, %+.1f]%s", each.column.c_str(), each.base.c_str(),
-                100 * each.against.ratio.mean, 100 * each.against.ratio.low, 100 * each.against.ratio.high,
-                each.against.holm_p < 0.05 ? "*" : "");
+    std::printf("  %s/%s %s%s", each.column.c_str(), each.base.c_str(),
+                interval_text(each.against.ratio, kPercent).c_str(), each.against.holm_p < 0.05 ? "*" : "");
 }
 
 void print_summary(const suite::SuiteResult& result) {
@@ -85,25 +88,23 @@ void print_summary(const suite::SuiteResult& result) {
     for (const suite::Entry& entry : trial.entries) {
       std::printf("  %-20s", entry.name.c_str());
       if (entry.energy)
-        std::printf(" energy %+6.1f%% [%+.1f, %+.1f]%s", 100 * entry.energy->ratio.mean, 100 * entry.energy->ratio.low,
-                    100 * entry.energy->ratio.high, entry.energy->holm_p < 0.05 ? "*" : " ");
+        std::printf(" energy %s%s", interval_text(entry.energy->ratio, kPercent).c_str(),
+                    entry.energy->holm_p < 0.05 ? "*" : " ");
       // Joules are always printed with the cost that they caused.
       for (const suite::Column& column : suite::columns())
         if (column.name == "waiting_pct" || column.name == trial.trial.merits[0] ||
             column.name == trial.trial.merits[1]) {
           const Interval figure = entry.of(column);
-          std::printf("  %s %.4g [%.4g, %.4g]", std::string(column.name).c_str(), figure.mean, figure.low, figure.high);
+          std::printf("  %s %s", std::string(column.name).c_str(), interval_text(figure, {.decimals = 3}).c_str());
         }
       print_comparisons(entry);
       if (entry.recovered_after)
-        std::printf("  recovered_after %.0f [%.0f, %.0f]", entry.recovered_after->mean, entry.recovered_after->low,
-                    entry.recovered_after->high);
-      if (entry.lost_to_burst)
-        std::printf("  lost_to_burst %+.1f%% [%+.1f, %+.1f]", 100 * entry.lost_to_burst->mean,
-                    100 * entry.lost_to_burst->low, 100 * entry.lost_to_burst->high);
+        std::printf("  recovered_after %s", interval_text(*entry.recovered_after, {.decimals = 0}).c_str());
+      if (entry.lost_to_burst) std::printf("  lost_to_burst %s", interval_text(*entry.lost_to_burst, kPercent).c_str());
       if (entry.worst_window) std::printf("  worst_window %+.1f%%", 100 * *entry.worst_window);
       std::printf("\n");
     }
+    std::printf("%s", seeds_note(trial.seeds.size(), "--seeds").c_str());
   }
   for (const suite::ConsolidationResult& each : result.consolidation)
     std::printf("\n%s: %s", each.name.c_str(), consolidation::to_table(each.bench).c_str());
@@ -112,12 +113,14 @@ void print_summary(const suite::SuiteResult& result) {
 Status run(SuiteArguments arguments) {
   suite::Options& options = arguments.options;
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
+  WATTLE_TRY(options.reward.load, placement::parse_load_kind(arguments.load));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
   if (arguments.first_seed) options.first_seed = *arguments.first_seed;
   Learned learned;
   if (!arguments.model_file.empty()) {
-    WATTLE_TRY(auto network, read_network(arguments.model_file));
-    learned.add("dqn", std::move(network), options.reward);
+    WATTLE_TRY(auto network, read_learned(arguments.model_file));
+    std::string name(placement::policy_of(*network));
+    learned.add(std::move(name), std::move(network), options.reward);
   }
   if (!arguments.pretrained_dir.empty())
     WATTLE_CHECK(add_pretrained(learned, arguments.pretrained_dir, options.reward));
@@ -159,12 +162,13 @@ int bench_suite(int argc, char** argv) {
   app.add_option("--scenarios", arguments.options.trials,
                  "names that wattle-sim scenarios lists, and consolidation; default: all")
       ->delimiter(',');
-  app.add_option("--model", arguments.model_file, "safetensors file: the policy dqn takes part");
+  app.add_option("--model", arguments.model_file, "safetensors file: its policy, dqn or tabular-q, takes part");
   app.add_option("--pretrained", arguments.pretrained_dir,
                  "folder with PRESET.safetensors: each takes part as dqn_PRESET, by its own reward");
   app.add_option("--consolidation-model", arguments.consolidation_model_file,
                  "safetensors file of train consolidation: the policy dqn takes part there");
   app.add_option("--reward", arguments.preset, "preset that the priors and the network go by")->capture_default_str();
+  add_load_option(app, arguments.load);
   app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
   app.add_option("--curve", arguments.curve_files, "what train --curve wrote, for the report; may be repeated");
   app.add_option("--trace", arguments.trace_dir,

@@ -46,15 +46,20 @@ int train_imitate(int argc, char** argv);  // from labels
 // Options common to several commands, as typed.
 struct WorldArguments {
   std::string scenario = "churn_sleep";
-  std::string preset = "weighted";
+  std::string preset = "weighted", load = "pods";
   std::vector<std::string> weights;  // "energy=1", for the preset `weighted`
   std::string trace_dir;
   std::optional<std::uint64_t> cluster_seed;
   std::size_t nodes = 0;       // 0: as in the scenario
   std::size_t placements = 0;  // 0: as in the scenario
+  std::size_t look_ahead = 0;
   SchedulerOptions scheduler;
 };
 void add_world_options(CLI::App& app, WorldArguments& arguments);
+// --look-ahead
+void add_look_ahead_option(CLI::App& app, WorldArguments& arguments);
+// --load
+void add_load_option(CLI::App& app, std::string& load);
 // Adds --extender-weight and --topology-spread.
 void add_scheduler_options(CLI::App& app, SchedulerOptions& options);
 Result<EnvOptions> env_options(const WorldArguments& arguments);

@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "placement/tabular.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/episode/evaluate.hpp"
@@ -26,15 +26,19 @@ Status run(const EvalArguments& arguments) {
   WATTLE_TRY(EnvOptions options, env_options(arguments.world));
   options.waiting_times = arguments.waiting_times;
   options.limits.late = arguments.late;
-  // Both output layers start at 0, so that any seed's initial weights decide by the prior alone.
-  WATTLE_TRY(const auto initial, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial weights"));
   std::vector<Contestant> contestants;
-  std::shared_ptr<const models::FrozenNetwork> trained;
+  std::shared_ptr<const models::QNetwork> trained;
+  std::string policy = "dqn";
   if (!arguments.model_file.empty()) {
-    WATTLE_TRY(trained, read_network(arguments.model_file));
-    contestants.push_back({"trained", Binding::advised, "dqn", trained.get()});
+    WATTLE_TRY(trained, read_learned(arguments.model_file));
+    policy = placement::policy_of(*trained);
+    contestants.push_back({"trained", Binding::advised, policy, trained.get()});
   }
-  contestants.push_back({"initial", Binding::advised, "dqn", initial.get()});
+  // Both output layers of a network start at 0, so that any seed's initial weights decide by the prior alone. A new table is 0.
+  const models::Weights untaught =
+      policy == "tabular-q" ? placement::make_tabular_trainer()->weights() : models::initial_weights(1);
+  WATTLE_TRY(const auto initial, placement::network_of(untaught, 0, "initial weights"));
+  contestants.push_back({"initial", Binding::advised, policy, initial.get()});
   for (const std::string& name : arguments.policies) {
     WATTLE_TRY(Contestant contestant, contestant_named(name));
     contestants.push_back(std::move(contestant));
@@ -52,8 +56,10 @@ int eval(int argc, char** argv) {
   EvalArguments arguments;
   CLI::App app{"Greedy episodes on held-out seeds: a trained network, its initial weights and fixed rules, paired",
                "wattle-sim eval"};
-  app.add_option("--model", arguments.model_file, "safetensors file; without it only the rules are judged");
+  app.add_option("--model", arguments.model_file,
+                 "safetensors file of a network or a table; without it only the rules are judged");
   add_world_options(app, arguments.world);
+  add_look_ahead_option(app, arguments.world);
   add_scheduler_options(app, arguments.world.scheduler);
   app.add_option("--seeds", arguments.seeds, "how many episodes each")
       ->check(CLI::Range(1, 1000))
@@ -68,7 +74,7 @@ int eval(int argc, char** argv) {
   app.add_option("--late", arguments.late,
                  "share of their time that pods may be beyond their soft latency limit; 1: as much as they are")
       ->check(CLI::Range(0.0001, 1.0));
-  app.add_option("--policies", arguments.policies, "those beside the network (docs/reference/policies.md)")
+  app.add_option("--policies", arguments.policies, "those beside the trained one (docs/reference/policies.md)")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));

@@ -149,10 +149,7 @@ Result<std::vector<consolidation::LabelShard>> shards_in(const std::string& fold
 }
 
 std::string percent(const Interval& interval) {
-  std::array<char, 80> text{};
-  std::snprintf(text.data(), text.size(), "%+.2f%% [%+.2f, %+.2f]", 100 * interval.mean, 100 * interval.low,
-                100 * interval.high);
-  return text.data();
+  return interval_text(interval, {.scale = 100, .sign = true, .unit = "%"});
 }
 
 // Returns the evidence for a network that has not served yet.
@@ -201,6 +198,7 @@ Status learn(const ImproveArguments& arguments, const Asked& asked, std::span<co
   if (!arguments.json_file.empty())
     WATTLE_CHECK(write_file_atomically(arguments.json_file, verdict_json(asked, found).dump() + "\n"));
   if (!found.kept()) {
+    std::printf("%s", seeds_note(found.plays, "--plays").c_str());
     std::printf("no network is written: nothing that was learned is better for certain\n");
     return {};
   }

@@ -44,6 +44,7 @@ Status run(LabelArguments arguments) {
   const auto labels = consolidation::collect_labels(data, arguments.labels, network);
   models::Safetensors file{consolidation::to_tensors(labels), {}};
   file.metadata["feature_schema"] = placement::feature_schema_hash();
+  file.metadata["fleets"] = std::to_string(arguments.labels.episodes);
   WATTLE_CHECK(write_model(arguments.out_file, file));
   std::printf("%s: %zu labels of %zu episodes; mean regret of %s %.4f W0\n", arguments.out_file.c_str(), labels.size(),
               arguments.labels.episodes, network ? "the network" : "the planner",

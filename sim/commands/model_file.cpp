@@ -7,15 +7,26 @@
 #include <memory>
 
 #include "common/dir.hpp"
+#include "common/parse.hpp"
 #include "models/frozen/former_layout.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "placement/features.hpp"
+#include "placement/tabular.hpp"
 
 namespace wattle::sim::commands {
 
 namespace {
 constexpr std::size_t kMaxModelBytes = 64 << 20;
+
+Result<models::Safetensors> read_model_of_these_features(const std::string& file) {
+  WATTLE_TRY(auto model, read_model(file));
+  const auto schema = model.metadata.find("feature_schema");
+  if (schema != model.metadata.end() && !models::reads_schema(schema->second, placement::feature_schema_hash()))
+    return fail(Errc::conflict, file, "was trained on other features (schema " + schema->second + ")",
+                "train it again: wattle-sim train");
+  return model;
 }
+}  // namespace
 
 Result<std::string> read_whole(const std::string& file, std::size_t most_bytes) { return read_file(file, most_bytes); }
 
@@ -36,22 +47,28 @@ Result<models::Safetensors> read_model(const std::string& file) {
 }
 
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file) {
-  WATTLE_TRY(const auto model, read_model(file));
-  const auto schema = model.metadata.find("feature_schema");
-  if (schema != model.metadata.end() && !models::reads_schema(schema->second, placement::feature_schema_hash()))
-    return fail(Errc::conflict, file, "was trained on other features (schema " + schema->second + ")", "train it anew");
+  WATTLE_TRY(const auto model, read_model_of_these_features(file));
+  if (model.tensors.contains("table"))
+    return fail(Errc::conflict, file, "has a table of tabular-q, not a network", "train one: wattle-sim train");
   return models::FrozenNetwork::from_weights(model.tensors, 0, file, models::taught_on_prior(model.metadata));
 }
 
-Result<std::vector<consolidation::Label>> read_labels(const std::vector<std::string>& files) {
-  std::vector<consolidation::Label> all;
+Result<std::shared_ptr<const models::QNetwork>> read_learned(const std::string& file) {
+  WATTLE_TRY(const auto model, read_model_of_these_features(file));
+  return placement::network_of(model.tensors, 0, file, models::taught_on_prior(model.metadata));
+}
+
+Result<ReadLabels> read_labels(const std::vector<std::string>& files) {
+  ReadLabels all;
   for (const std::string& file : files) {
     WATTLE_TRY(const auto model, read_model(file));
     const auto schema = model.metadata.find("feature_schema");
     if (schema == model.metadata.end() || schema->second != placement::feature_schema_hash())
       return fail(Errc::conflict, file, "has labels of other features", "make them anew: wattle-sim labels");
     WATTLE_TRY(auto labels, consolidation::parse_labels(model.tensors, file));
-    std::move(labels.begin(), labels.end(), std::back_inserter(all));
+    std::move(labels.begin(), labels.end(), std::back_inserter(all.labels));
+    const auto fleets = model.metadata.find("fleets");  // files of before do not have it: one at least
+    all.fleets += fleets == model.metadata.end() ? 1 : parse::integer<std::size_t>(fleets->second).value_or(1);
   }
   return all;
 }

@@ -20,8 +20,14 @@ Status write_whole(const std::string& file, const std::string& text);
 Result<models::Safetensors> read_model(const std::string& file);
 // Rejects weights of another feature schema, if the file names one.
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
-// Reads the labels of all files, in their order; conflict for labels of other features.
-Result<std::vector<consolidation::Label>> read_labels(const std::vector<std::string>& files);
+// The network of dqn or the table of tabular-q (placement/tabular tells which).
+Result<std::shared_ptr<const models::QNetwork>> read_learned(const std::string& file);
+// Of all the files, in their order, and of how many fleets they are; conflict for labels of other features.
+struct ReadLabels {
+  std::vector<consolidation::Label> labels;
+  std::size_t fleets = 0;
+};
+Result<ReadLabels> read_labels(const std::vector<std::string>& files);
 Status write_model(const std::string& file, const models::Safetensors& model);
 
 }  // namespace wattle::sim::commands

@@ -16,7 +16,7 @@ struct ProvisionArguments {
   std::vector<std::string> contestants;
   std::string json_file;
   double over_percent = 5;
-  std::size_t seeds = 3, overload_minutes = 0;
+  std::size_t seeds = stats::kLeastSeeds, overload_minutes = 0;
   std::uint64_t first_seed = 2'000'000;
 };
 

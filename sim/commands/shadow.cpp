@@ -25,7 +25,7 @@ Status run(ShadowArguments arguments) {
     return fail(Errc::out_of_range, "shadow", "is a controller's, of pods that come and go",
                 "consolidation_churn --knowledge production");
   if (!arguments.model_file.empty()) {
-    WATTLE_TRY(bench.network, read_network(arguments.model_file));
+    WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
   WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
   WATTLE_TRY(const auto runs, consolidation::run_shadows(data, bench, arguments.policy));
@@ -50,7 +50,7 @@ int shadow(int argc, char** argv) {
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
   app.add_option("--policy", arguments.policy, "who advises, and decides live")->capture_default_str();
-  app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn");
+  app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 

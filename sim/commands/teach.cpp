@@ -21,7 +21,7 @@ struct TeachArguments {
   ProvisionWorldArguments world;
   provision::TeachOptions teach;
   models::TrainerOptions trainer;
-  std::size_t seeds = 3;
+  std::size_t seeds = stats::kLeastSeeds;
   std::uint64_t first_seed = 2'000'000;
   double over_percent = 5, memory_gib = 0.25, memory_mib_per_rps = 2;
   std::string out_file, student_file, teacher_file, json_file, labels = "teacher", reward = "waste", by = "reward",

@@ -12,6 +12,7 @@
 #include "models/frozen/pretrained.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "placement/features.hpp"
+#include "placement/tabular.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"
@@ -29,14 +30,15 @@ struct TrainArguments {
   double epsilon = 0.2;
   models::TrainerOptions trainer;
   double reward_scale = 1;
-  std::size_t n_step = 10;
-  double horizon_decisions = 100;
+  std::optional<std::size_t> n_step;
+  std::optional<double> horizon_decisions;
   std::size_t restarts = 1;
   std::string curve_file;
   std::string kept_in, name = "trained";  // CheckpointDir
   bool resume = false;
-  std::string prior = "preset";
-  bool on_prior() const { return prior != "none"; }
+  std::string prior = "preset", network = "deepsets";
+  bool tabular() const { return network == "tabular"; }
+  bool on_prior() const { return prior != "none" && !tabular(); }
 };
 
 constexpr std::size_t kValidationEpisodes = 10;
@@ -111,6 +113,30 @@ Result<TrainState> kept(const models::CheckpointDir& dir, const TrainArguments& 
                     clock_s};
 }
 
+// A table holds a mean for each cell, which one step and a short horizon leave least noise in.
+struct Defaults {
+  std::size_t n_step;
+  double horizon_decisions;
+};
+Defaults defaults_of(const TrainArguments& arguments) {
+  return arguments.tabular() ? Defaults{1, 1} : Defaults{10, 100};
+}
+
+Result<std::unique_ptr<models::QTrainer>> make_trainer(const TrainArguments& arguments,
+                                                       const models::TrainerOptions& options) {
+  if (arguments.tabular()) return placement::make_tabular_trainer();
+  return models::make_torch_trainer(options);
+}
+
+Status check_train(const CLI::App& app, const TrainArguments& arguments) {
+  if (!arguments.tabular()) return {};
+  for (const char* option : {"--prior", "--learning-rate", "--huber-delta"})
+    if (app.count(option) > 0)
+      return fail(Errc::conflict, option, "is of --network deepsets: a table has no prior and no gradient",
+                  "leave it out");
+  return {};
+}
+
 Status run(const TrainArguments& arguments) {
   if (arguments.resume && (arguments.kept_in.empty() || arguments.restarts > 1))
     return fail(Errc::conflict, "--resume", "goes on from one training that was kept", "--keep DIR, and no --restarts");
@@ -121,9 +147,10 @@ Status run(const TrainArguments& arguments) {
   options.decisions = arguments.steps;
   options.epsilon_first = arguments.epsilon;
   options.epsilon_last = arguments.epsilon / 10;
-  options.learner = working_learner_options(options.env, arguments.horizon_decisions);
+  options.learner = working_learner_options(
+      options.env, arguments.horizon_decisions.value_or(defaults_of(arguments).horizon_decisions));
   options.learner.reward_scale = arguments.reward_scale;
-  options.learner.n_step = arguments.n_step;
+  options.learner.n_step = arguments.n_step.value_or(defaults_of(arguments).n_step);
   std::optional<models::CheckpointDir> dir;
   if (!arguments.kept_in.empty()) {
     WATTLE_TRY(dir, models::CheckpointDir::open_(arguments.kept_in));
@@ -136,7 +163,7 @@ Status run(const TrainArguments& arguments) {
   std::vector<models::QTrainer*> borrowed;
   models::TrainerOptions trainer_options = arguments.trainer;
   for (std::size_t i = 0; i < arguments.restarts; ++i) {
-    WATTLE_TRY(auto trainer, models::make_torch_trainer(trainer_options));
+    WATTLE_TRY(auto trainer, make_trainer(arguments, trainer_options));
     borrowed.push_back(trainer.get());
     trainers.push_back(std::move(trainer));
     trainer_options.seed += kSeedsPerRestart;
@@ -157,7 +184,8 @@ Status run(const TrainArguments& arguments) {
   model.metadata["network_sha256"] = models::network_digest(model.tensors);
   model.metadata["scenario"] = arguments.world.scenario;
   model.metadata["reward"] = arguments.world.preset;
-  model.metadata["prior"] = arguments.prior;
+  model.metadata["network"] = arguments.network;
+  model.metadata["prior"] = arguments.on_prior() ? "preset" : "none";
   model.metadata["seed"] = std::to_string(result.seed);
   model.metadata["decisions"] = std::to_string(result.last.decisions);
   model.metadata["gradient_steps"] = std::to_string(result.last.learner.steps);
@@ -181,6 +209,9 @@ int train(int argc, char** argv) {
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  app.add_option("--network", arguments.network, "deepsets, or tabular: the table of the policy tabular-q")
+      ->check(CLI::IsMember({"deepsets", "tabular"}))
+      ->capture_default_str();
   app.add_option("--prior", arguments.prior,
                  "that the network adds to: preset, that of the reward; none, 0, so that it is heard alone")
       ->check(CLI::IsMember({"preset", "none"}))
@@ -191,6 +222,7 @@ int train(int argc, char** argv) {
   app.add_flag("--resume", arguments.resume, "goes on from what --keep kept under that name, until --steps in all");
   app.add_option("--curve", arguments.curve_file, "writes the learning curve to this file, for bench --curve");
   add_world_options(app, arguments.world);
+  add_look_ahead_option(app, arguments.world);
   app.add_option("--steps", arguments.steps, "decisions to learn from")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -210,10 +242,13 @@ int train(int argc, char** argv) {
   app.add_option("--epsilon", arguments.epsilon, "exploration at the start; a tenth of it from half-way on")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping")->check(CLI::Range(1, 200));
-  app.add_option("--horizon", arguments.horizon_decisions, "decisions until a reward counts 1/e")
+  app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping; default: 10, tabular 1")
+      ->check(CLI::Range(1, 200));
+  app.add_option("--horizon", arguments.horizon_decisions,
+                 "decisions until a reward counts 1/e; default: 100, tabular 1")
       ->check(CLI::Range(1.0, 1e5));
   return run_command(app, argc, argv, [&]() -> Status {
+    WATTLE_CHECK(check_train(app, arguments));
     arguments.trainer.seed = arguments.seed;
     return run(arguments);
   });

@@ -67,8 +67,15 @@ struct Curve {
 };
 
 Status run(ImitateArguments arguments) {
-  WATTLE_TRY(auto labels, read_labels(arguments.label_files));
-  WATTLE_TRY(auto held_out, read_labels(arguments.held_out_files));
+  WATTLE_TRY(ReadLabels taught_labels, read_labels(arguments.label_files));
+  WATTLE_TRY(ReadLabels held_out_labels, read_labels(arguments.held_out_files));
+  if (!enough_seeds(held_out_labels.fleets))
+    return fail(Errc::out_of_range, "--held-out",
+                "has labels of " + std::to_string(held_out_labels.fleets) +
+                    " fleets, and what is better is decided by at least " + std::to_string(stats::kLeastSeeds),
+                "wattle-sim labels --episodes " + std::to_string(stats::kLeastSeeds));
+  auto& labels = taught_labels.labels;
+  auto& held_out = held_out_labels.labels;
   cap_regrets(labels, arguments.most_regret);
   cap_regrets(held_out, arguments.most_regret);
   for (const consolidation::Variant& each : consolidation::variants()) {
@@ -122,8 +129,8 @@ Status run(ImitateArguments arguments) {
   const consolidation::Promotion promotion =
       consolidation::promote(held_out, arguments.imitate.anchor.get(), candidates);
   const char* present = initial ? "the start" : "the planner";
-  std::printf("best on held-out labels less %s: %.4f [%.4f, %.4f] W0 a placement\n", present,
-              promotion.against_present.mean, promotion.against_present.low, promotion.against_present.high);
+  std::printf("best on held-out labels less %s: %s W0 a placement\n", present,
+              interval_text(promotion.against_present, {.decimals = 4}).c_str());
   if (!promotion.candidate)
     return fail(Errc::conflict, arguments.out_file,
                 std::string("not written: no better than ") + present + " for certain",

@@ -178,7 +178,9 @@ namespace {
 class Bench {
  public:
   Bench(const Dataset& data, const BenchOptions& options) : data_(data), options_(options) {
-    if (options.network) network_ = std::make_shared<Scaled>(options.network, options.residual_times);
+    network_ = options.network;
+    if (network_ && options.residual_times != 1)
+      network_ = std::make_shared<Scaled>(options.network, options.residual_times);
   }
 
   Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {
@@ -252,7 +254,6 @@ void Bench::compare(BenchTable& table) const {
   };
   const auto interval = [&](const std::vector<double>& seeds) {
     std::map<std::string, std::vector<double>> by_day;  // strata; an interval over seeds needs several seeds
-    if (seeds.size() < 2) return Interval{seeds.front(), std::nan(""), std::nan("")};
     for (std::size_t k = 0; k < seeds.size(); ++k) by_day[table.days[k]].push_back(seeds[k]);
     std::vector<std::vector<double>> strata;
     const bool alone = std::any_of(by_day.begin(), by_day.end(), [](const auto& day) { return day.second.size() < 2; });

@@ -67,7 +67,7 @@ struct BenchOptions {
   std::size_t seeds = 10;
   std::vector<std::string> rules;
   std::size_t moves_per_pod = 4000;                 // of the annealed reference; 0: none
-  std::shared_ptr<const models::QNetwork> network;  // for the policy dqn
+  std::shared_ptr<const models::QNetwork> network;  // of the policy dqn or tabular-q
   placement::NetworkOptions learned;                // for the policy dqn
   SchedulerOptions scheduler;                       // with production knowledge
   double defer_s = 0;                               // production: longest deferral of a pod

@@ -11,15 +11,7 @@ namespace wattle::sim::consolidation {
 namespace {
 
 std::string percent(const std::optional<Interval>& interval) {
-  if (!interval) return "-";
-  std::array<char, 80> text{};
-  if (std::isnan(interval->low)) {
-    std::snprintf(text.data(), text.size(), "%.2f [one seed]", 100 * interval->mean);
-    return text.data();
-  }
-  std::snprintf(text.data(), text.size(), "%.2f [%.2f, %.2f]", 100 * interval->mean, 100 * interval->low,
-                100 * interval->high);
-  return text.data();
+  return interval ? interval_text(*interval, {.scale = 100}) : "-";
 }
 
 std::string padded(const std::string& text, std::size_t width) {
@@ -198,6 +190,7 @@ std::string to_table(const BenchResult& result) {
     }
     out += waiting_table(table);
     out += decision_table(table, result.options.decision_window);
+    out += seeds_note(table.seeds.size(), "--seeds");
   }
   return out;
 }

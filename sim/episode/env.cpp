@@ -23,7 +23,7 @@ void Env::begin(std::uint64_t seed, WorldObserver* observer) {
   for (const NodeSpec& node : world.nodes) names_.push_back(node.server.name);
   decision_id_ = placed_ = 0;
   pending_s_ = 0;
-  next_.reset();
+  next_.clear();
   lost_.clear();
   pending_.clear();
   pending_since_s_.reset();
@@ -33,6 +33,28 @@ void Env::begin(std::uint64_t seed, WorldObserver* observer) {
 }
 
 placement::ClusterView Env::view() const { return world_->view(arrival_->pod.spec, pending_.size()); }
+
+std::vector<placement::PodSpec> Env::next_pods() const {
+  std::vector<placement::PodSpec> next;
+  for (const PendingPods::Pod& each : pending_.pods()) {
+    if (next.size() == options_.look_ahead) return next;
+    next.push_back(each.pod.spec);
+  }
+  for (const Arrivals::Arrival& each : next_) {
+    if (next.size() == options_.look_ahead) return next;
+    next.push_back(each.pod.spec);
+  }
+  return next;
+}
+
+// Arrivals depend on nothing that happens, so that they are the same however early they are drawn.
+void Env::draw(std::size_t count) {
+  while (next_.size() < count) {
+    auto arrival = arrivals_->next();
+    if (!arrival) return;
+    next_.push_back(std::move(*arrival));
+  }
+}
 
 void Env::come(Arrivals::Arrival arrival) {
   arrival_ = std::move(arrival);
@@ -57,9 +79,9 @@ void Env::go_on() {
   arrival_.reset();
   pending_since_s_.reset();
   for (;;) {
-    if (!next_) next_ = arrivals_->next();
+    draw(1);
     // The first telemetry arrives before the first pod.
-    const double at_s = next_ ? next_->at_s + 2 * WorldOptions{}.telemetry_period_s : ends_s_;
+    const double at_s = !next_.empty() ? next_.front().at_s + 2 * WorldOptions{}.telemetry_period_s : ends_s_;
     // Pods that were lost with their machine are recreated before the next one comes.
     bool there = false;
     if (lost_.empty()) {
@@ -67,7 +89,7 @@ void Env::go_on() {
       there = advance_to(at_s);
     }
     for (SimPod& pod : world_->take_lost()) lost_.push_back(std::move(pod));
-    if (!next_) lost_.clear();
+    if (next_.empty()) lost_.clear();
     if (!lost_.empty()) {
       come({world_->now_s(), std::move(lost_.front()), 0});
       lost_.pop_front();
@@ -75,11 +97,13 @@ void Env::go_on() {
     }
     if (there) break;
   }
-  if (!next_) {
+  if (next_.empty()) {
     pending_s_ += pending_.waited_s(world_->now_s());
     return;
   }
-  come(*std::exchange(next_, std::nullopt));
+  come(std::move(next_.front()));
+  next_.pop_front();
+  draw(options_.look_ahead);
   const std::vector<std::string> running = world_->running();
   for (std::size_t i = 0; i < arrival_->remove_oldest && i < running.size(); ++i) {
     const Status removed = world_->remove(running[i]);

@@ -43,8 +43,9 @@ struct EnvOptions {
   // Fixes cluster and applications over all episodes, as for a live controller; only the pods differ. Unset: another
   // cluster per episode.
   std::optional<std::uint64_t> cluster_seed;
-  placement::Limits limits;  // as set by an operator
-  double waiting_times = 1;  // factor on the scenario's waiting
+  placement::Limits limits;    // as an operator sets them
+  double waiting_times = 1;    // pods wait so many times as long as in the scenario
+  std::size_t look_ahead = 0;  // next pods that a decision is given: those that wait, then those to come
 };
 
 struct EnvStep {
@@ -69,6 +70,8 @@ class Env {
   void expect(placement::PodSpec pod) { arrival_->pod.spec = std::move(pod); }
   std::uint64_t decision_id() const { return decision_id_; }
   placement::ClusterView view() const;
+  // At most options().look_ahead, in their order.
+  std::vector<placement::PodSpec> next_pods() const;
   const std::vector<std::string>& node_names() const { return names_; }
   // Binds the waiting pod like kube-scheduler, without regard to masks, and advances to the next pod. The pod must fit.
   Status bind(std::size_t node, const placement::ClusterView& view);
@@ -85,6 +88,7 @@ class Env {
   EnvStep present();
   void go_on();
   void come(Arrivals::Arrival arrival);
+  void draw(std::size_t count);
   bool retry();                    // takes a pending pod that is due
   bool advance_to(double when_s);  // advances to when_s, or stops earlier at a due pending pod and returns false
 
@@ -94,7 +98,8 @@ class Env {
   std::mt19937_64 unused_;              // for ties of unused advice
   std::unique_ptr<World> world_;
   std::optional<Arrivals> arrivals_;
-  std::optional<Arrivals::Arrival> arrival_, next_;
+  std::optional<Arrivals::Arrival> arrival_;
+  std::deque<Arrivals::Arrival> next_;  // drawn already
   std::deque<SimPod> lost_;
   PendingPods pending_;
   std::optional<double> pending_since_s_;  // of the current pod

@@ -148,7 +148,8 @@ Result<EpisodeFigures> run_once(Env& env, const Contestant& contestant, std::uin
     collect();
     env.expect(chooser.expected(env.waiting().spec));
     const placement::ClusterView view = env.view();
-    const auto target = chooser.choose(env.world(), view, env.waiting());
+    const std::vector<placement::PodSpec> next = env.next_pods();
+    const auto target = chooser.choose(env.world(), view, env.waiting(), {next});
     last_s = env.world().now_s();
     last_j = env.world().figures().energy_j;
     if (!first_hour && last_s >= kFirstHour_s) first_hour = env.world().figures();

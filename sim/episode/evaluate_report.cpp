@@ -67,15 +67,15 @@ std::string to_table(const Evaluation& evaluation) {
     for (std::size_t c = 0; c < 5; ++c) {
       const Column& column = kColumns[c];
       const Interval gap = paired_difference(scaled(first, column), scaled(other, column));
-      out += padded(column.name, 16) + padded(fixed(gap.mean, column.decimals), 12) + " [" +
-             fixed(gap.low, column.decimals) + ", " + fixed(gap.high, column.decimals) + "]\n";
+      out += padded(column.name, 16) + padded(fixed(gap.mean, column.decimals), 12) + " " +
+             range_text(gap, {.decimals = column.decimals}) + "\n";
     }
     const Interval energy =
         paired_ratio(first.column(&EpisodeFigures::energy_j), other.column(&EpisodeFigures::energy_j));
-    out += padded("energy_pct", 16) + padded(fixed(100 * energy.mean, 2), 12) + " [" + fixed(100 * energy.low, 2) +
-           ", " + fixed(100 * energy.high, 2) + "]\n";
+    out += padded("energy_pct", 16) + padded(fixed(100 * energy.mean, 2), 12) + " " +
+           range_text(energy, {.scale = 100}) + "\n";
   }
-  return out;
+  return out + seeds_note(evaluation.seeds.size(), "--seeds");
 }
 
 std::string to_json(const Evaluation& evaluation) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "sim/episode/statistics.hpp"
 #include "sim/world/kube_scoring.hpp"
 #include "sim/world/random.hpp"
 
@@ -128,7 +129,7 @@ std::string shadow_table(const std::vector<ShadowRun>& runs) {
     text += line;
   }
   std::snprintf(line, sizeof line, "the interval holds what live did in %zu of %zu fleets\n", held, runs.size());
-  return text + line;
+  return text + line + seeds_note(runs.size(), "--seeds");
 }
 
 }  // namespace wattle::sim::consolidation

@@ -221,8 +221,6 @@ Result<AdaptResult> adapt(const Dataset& data, const AdaptOptions& options, cons
   for (AdaptRow& row : result.rows) {
     const auto over = [&](const AdaptRow& base) {
       std::vector<double> ratios;
-      if (row.energy_j.size() < 2)  // one cluster has no interval
-        return Interval{row.energy_j.front() / base.energy_j.front() - 1, std::nan(""), std::nan("")};
       for (std::size_t c = 0; c < row.energy_j.size(); ++c) ratios.push_back(row.energy_j[c] / base.energy_j[c] - 1);
       return iqm_interval(std::vector<std::vector<double>>{std::move(ratios)});
     };

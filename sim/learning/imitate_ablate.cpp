@@ -93,9 +93,13 @@ Result<std::vector<AblationRow>> ablate(std::span<const Label> labels, std::span
       for (std::size_t b = 0; b < sum.size(); ++b) sum[b] += blocks[b] / static_cast<double>(options.seeds);
     }
     if (rows.empty()) whole = sum;
+    // Blocks of labels are resampled, but a variant is as good as its training seeds show it to be.
+    const auto less = [&](const std::vector<double>& other) {
+      const Interval interval = paired_difference(sum, other);
+      return enough_seeds(options.seeds) ? interval : stats::without_range(interval.mean);
+    };
     rows.push_back({variant.name, variant.what, mean(of_seed), *std::min_element(of_seed.begin(), of_seed.end()),
-                    *std::max_element(of_seed.begin(), of_seed.end()), paired_difference(sum, whole),
-                    paired_difference(sum, prior)});
+                    *std::max_element(of_seed.begin(), of_seed.end()), less(whole), less(prior)});
     if (on_done) on_done(variant.name);
   }
   return rows;

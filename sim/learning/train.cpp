@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "models/frozen/frozen_network.hpp"
+#include "placement/tabular.hpp"
 #include "sim/policies/live_engine.hpp"
 
 namespace wattle::sim {
@@ -12,6 +12,11 @@ namespace wattle::sim {
 namespace {
 // Time between the episodes of one chain, so long that exp(-dt/tau) is 0, and no value is bootstrapped across.
 constexpr double kBetweenEpisodes_s = 1e7;
+
+// What the trainer has learned, as it serves.
+Result<std::shared_ptr<const models::QNetwork>> frozen(const models::QTrainer& trainer) {
+  return placement::network_of(trainer.weights(), trainer.steps(), "trained network");
+}
 }  // namespace
 
 placement::LearnerOptions working_learner_options(const EnvOptions& env_options, double horizon_decisions) {
@@ -35,19 +40,23 @@ placement::LearnerOptions working_learner_options(const EnvOptions& env_options,
 
 Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer,
                           const std::function<void(const TrainProgress&)>& on_episode) {
+  WATTLE_TRY(auto network, frozen(trainer));
+  const std::string policy(placement::policy_of(*network));
   placement::LearnerOptions learner_options = options.learner;
   learner_options.seed = options.seed;
-  placement::Learner learner(learner_options, options.env.reward, trainer);
+  if (policy == "tabular-q") learner_options.reward_centre = placement::kTableCentre;
   placement::DecideOptions decide;
   decide.reward = options.env.reward;
+  decide.reward.with_prior = decide.reward.with_prior && network->on_prior();
+  placement::Learner learner(learner_options, decide.reward, trainer);
   decide.mask = options.env.mask;
   decide.safe_margin = options.safe_margin;
 
   if (options.resume) {
     WATTLE_CHECK(trainer.restore(options.resume->trainer));
     WATTLE_CHECK(learner.restore(options.resume->learner));
+    WATTLE_TRY(network, frozen(trainer));
   }
-  WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
   Env env(options.env);
   const TrainState from = options.resume.value_or(TrainState{});
   Random random(mix(options.seed + from.episodes, 0x747261696eULL));
@@ -62,7 +71,7 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
     if (seed >= kFirstValidationSeed)
       return fail(Errc::out_of_range, "seed " + std::to_string(seed), "is kept for validation and evaluation",
                   "train on seeds below " + std::to_string(kFirstValidationSeed));
-    WATTLE_TRY(const auto engine, LiveEngine::make({"dqn", {decide}}));
+    WATTLE_TRY(const auto engine, LiveEngine::make({policy, {decide}}));
     env.begin(seed, engine.get());
     double reward_sum = 0, rewards = 0;
     const auto learn_outcomes = [&]() -> Status {
@@ -86,8 +95,9 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
       progress.epsilon = options.epsilon_first + part * (options.epsilon_last - options.epsilon_first);
       env.expect(engine->expected(env.waiting().spec));
       const placement::ClusterView view = env.view();
+      const std::vector<placement::PodSpec> next = env.next_pods();
       placement::PlacementDecision advice =
-          engine->decide(view, env.waiting().spec, network.get(), progress.epsilon, random);
+          engine->decide(view, env.waiting().spec, network.get(), progress.epsilon, random, {next});
       const auto target = bind_target(env, advice.scores, random);
       if (!target) {
         env.turn_away();
@@ -105,7 +115,7 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
         if (!stepped) return forward_error(stepped);
       }
       if (progress.decisions % options.refresh_every == 0) {
-        WATTLE_TRY(network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+        WATTLE_TRY(network, frozen(trainer));
       }
     }
     WATTLE_CHECK(learn_outcomes());
@@ -127,8 +137,9 @@ Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer*
   std::optional<TrainResult> best;
   for (models::QTrainer* trainer : trainers) {
     WATTLE_TRY(TrainResult result, train(options, *trainer, on_episode));
-    WATTLE_TRY(const auto network, models::FrozenNetwork::from_weights(result.weights, trainer->steps()));
-    const Contestant contestant{"restart", Binding::advised, "dqn", network.get()};
+    WATTLE_TRY(const auto network, frozen(*trainer));
+    const Contestant contestant{"restart", Binding::advised, std::string(placement::policy_of(*network)),
+                                network.get()};
     WATTLE_TRY(const Evaluation evaluation, evaluate(options.env, {contestant}, validation_seeds(validation_episodes)));
     const auto rewards = evaluation.of("restart").column(&EpisodeFigures::mean_reward);
     result.validation_reward =

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "placement/policies/registry.hpp"
+#include "placement/tabular.hpp"
 #include "sim/policies/pairs_oracle.hpp"
 #include "sim/policies/true_greedy.hpp"
 
@@ -116,6 +117,10 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
     policy.error().mend += "; or dqn-gated, true-greedy, true-budget, pairs-oracle";
     return forward_error(policy);
   }
+  if (policy->learns && network != nullptr && placement::policy_of(*network) != policy->name)
+    return fail(Errc::conflict, "policy " + present,
+                "the file of --model is for policy " + std::string(placement::policy_of(*network)),
+                "name that policy, or give another file");
   if (policy->learns && network == nullptr)
     return fail(Errc::not_found, "policy " + name, "has no network", "give --model FILE");
   // These have no extender: each is alone in its profile.

@@ -22,7 +22,7 @@ struct JudgeOptions {
   std::vector<RateTrace> traces;
   std::vector<std::string> contestants;  // names; empty: all
   WorldOptions world;                    // trace, seed and clairvoyant are set here
-  std::size_t seeds = 3;
+  std::size_t seeds = stats::kLeastSeeds;
   std::uint64_t first_seed = 2'000'000;
   double minutes_over_ratio = 0.05;
   // Plays each seed once more with either kind of overload, without an effect on the choice of settings. No contestant

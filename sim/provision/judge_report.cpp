@@ -73,8 +73,8 @@ std::string judgement_text(const JudgeOptions& options, const Judgement& judgeme
     text += line("  %-18s %8g %8.3f %7.1f%% %7.1f%% %10.1f", entry.contestant.c_str(), best.setting,
                  stats::mean(best.granted_cores), 100 * best.minutes_over_ratio, 100 * best.worst_seed_ratio,
                  best.writes_per_minute);
-    if (const auto& ratio = entry.of_wattle)
-      text += line("  %+.1f%% (%+.1f to %+.1f)", 100 * ratio->mean, 100 * ratio->low, 100 * ratio->high);
+    if (entry.of_wattle)
+      text += "  " + stats::interval_text(*entry.of_wattle, {.decimals = 1, .scale = 100, .sign = true, .unit = "%"});
     text += "\n";
   }
   text += "\ngeometric mean over traces\n";
@@ -85,7 +85,7 @@ std::string judgement_text(const JudgeOptions& options, const Judgement& judgeme
     text += "\n";
   }
   if (options.overload) text += overload_text(options, judgement);
-  return text;
+  return text + stats::seeds_note(options.seeds, "--seeds");
 }
 
 std::string judgement_json(const JudgeOptions& options, const Judgement& judgement) {

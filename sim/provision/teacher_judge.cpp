@@ -202,7 +202,8 @@ stats::Interval against(const TeacherEntry& entry, std::string_view arm, std::st
   return stats::paired_ratio(entry.arm(arm).cost, entry.arm(other).cost);
 }
 
-bool better_than_rule(const TeacherJudgeOptions& options, const TeacherJudgement& judgement) {
+std::optional<bool> better_than_rule(const TeacherJudgeOptions& options, const TeacherJudgement& judgement) {
+  if (!stats::enough_seeds(options.seeds)) return std::nullopt;
   return std::all_of(judgement.entries.begin(), judgement.entries.end(), [&](const TeacherEntry& entry) {
     return against(entry, kTeacherArm, kRuleArm).below_zero() &&
            entry.arm(kTeacherArm).minutes_over_ratio <= options.minutes_over_ratio;

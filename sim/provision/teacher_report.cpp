@@ -21,8 +21,8 @@ json interval_json(const stats::Interval& interval) {
   return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
 }
 
-std::string interval_text(const stats::Interval& interval) {
-  return row_of("%+.1f%% (%+.1f to %+.1f)", 100 * interval.mean, 100 * interval.low, 100 * interval.high);
+std::string percent(const stats::Interval& interval) {
+  return stats::interval_text(interval, {.decimals = 1, .scale = 100, .sign = true, .unit = "%"});
 }
 
 bool has(const TeacherEntry& entry, std::string_view name) {
@@ -47,7 +47,7 @@ std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgem
       text += row_of("  %-20s %7.3f %7.3f %8.3f %7.3f %6.1f%% %6.2f%% %9.1f", arm.name.c_str(), stats::mean(arm.cost),
                      stats::mean(arm.power_ratio), arm.granted_cores, arm.memory_gib, 100 * arm.minutes_over_ratio,
                      100 * arm.requests_over_ratio, arm.writes_per_minute);
-      if (arm.name != kRuleArm) text += "  " + interval_text(against(entry, arm.name, kRuleArm));
+      if (arm.name != kRuleArm) text += "  " + percent(against(entry, arm.name, kRuleArm));
       text += "\n";
     }
     const placement::ForecastScore& forecast = entry.forecast;
@@ -63,15 +63,16 @@ std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgem
           entry.gate.heard_h ? row_of(", from hour %.1f on\n", *entry.gate.heard_h) : std::string(": it is not live\n");
     }
     if (has(entry, kStudentArm) && has(entry, kTeacherArm))
-      text += "  student against the teacher: " + interval_text(against(entry, kStudentArm, kTeacherArm)) + "\n";
+      text += "  student against the teacher: " + percent(against(entry, kStudentArm, kTeacherArm)) + "\n";
   }
   if (!judgement.entries.empty() && has(judgement.entries.front(), kTeacherArm))
-    text +=
-        better_than_rule(options, judgement)
-            ? "\nthe teacher is better than the rule on every trace, with 95% confidence, within the minutes that may "
-              "be over\n"
-            : "\nthe teacher is not shown better than the rule on every trace within the minutes that may be over\n";
-  return text;
+    if (const auto better = better_than_rule(options, judgement))
+      text += *better ? "\nthe teacher is better than the rule on every trace, with 95% confidence, within the minutes "
+                        "that may be over\n"
+                      : "\nthe teacher is not shown better than the rule on every trace within the minutes that may be "
+                        "over\n";
+  const std::string note = stats::seeds_note(options.seeds, "--seeds");
+  return note.empty() ? text : text + "\n" + note;
 }
 
 std::string teacher_json(const TeacherJudgeOptions& options, const TeacherJudgement& judgement) {
@@ -121,7 +122,7 @@ std::string teacher_json(const TeacherJudgeOptions& options, const TeacherJudgem
     out["entries"].push_back(std::move(row));
   }
   if (!judgement.entries.empty() && has(judgement.entries.front(), kTeacherArm))
-    out["better_than_rule"] = better_than_rule(options, judgement);
+    if (const auto better = better_than_rule(options, judgement)) out["better_than_rule"] = *better;
   return out.dump(2) + "\n";
 }
 

@@ -16,8 +16,8 @@ const Entry* find(const TrialResult& result, std::string_view name, std::size_t&
 
 // The guardrail: the upper bound over seeds of each 200 decisions' joules relative to the default's; returns the worst.
 std::optional<double> worst_window(const std::vector<EpisodeTrace>& mine, const std::vector<EpisodeTrace>& base) {
-  constexpr std::size_t kWindow = 200, kStep = 50, kFewest = 5;
-  if (mine.size() < kFewest) return std::nullopt;
+  constexpr std::size_t kWindow = 200, kStep = 50;
+  if (!enough_seeds(mine.size())) return std::nullopt;
   std::size_t shortest = mine.front().energy_j.size();
   for (std::size_t s = 0; s < mine.size(); ++s)
     shortest = std::min({shortest, mine[s].energy_j.size(), base[s].energy_j.size()});

@@ -23,7 +23,8 @@ double rounded(double value) {
 }
 
 json interval_json(const Interval& interval) {
-  return {{"iqm", rounded(interval.mean)}, {"low", rounded(interval.low)}, {"high", rounded(interval.high)}};
+  const auto end = [&](double value) { return interval.known() ? json(rounded(value)) : json(nullptr); };
+  return {{"iqm", rounded(interval.mean)}, {"low", end(interval.low)}, {"high", end(interval.high)}};
 }
 
 json trace_json(const EpisodeTrace& trace) {

@@ -145,9 +145,9 @@ std::string results_text(const JudgeOptions& options, const std::vector<DayResul
          {std::pair{"wattle", &each.wattle}, std::pair{"vpa", &each.vpa}, std::pair{"constant", &each.constant}})
       add("  %-8s %10.3f %8.3f %7.2f%% %8.4f %12.1f\n", name, figures->requested_cores, figures->slack_cores,
           100 * figures->under_ratio, figures->short_cores, figures->changes_per_day);
-    add("  slack against vpa %+.1f%%: %+.4f cores (%+.4f to %+.4f)\n",
-        100 * (each.wattle.slack_cores / each.vpa.slack_cores - 1), each.slack_against_vpa.mean,
-        each.slack_against_vpa.low, each.slack_against_vpa.high);
+    add("  slack against vpa %+.1f%%: %s\n", 100 * (each.wattle.slack_cores / each.vpa.slack_cores - 1),
+        stats::interval_text(each.slack_against_vpa, {.decimals = 4, .sign = true, .unit = " cores"}).c_str());
+    text += stats::seeds_note(each.machines, "--machines");
   }
   return text;
 }

@@ -86,6 +86,38 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "another preset and back, by orders to a whole controller: the shipped network is tried again as after a start") {
+  if (cannot_learn()) return;
+  World world(2);
+  world.config.mode = Mode::shadow;
+  world.config.models_dir = kShipped;
+  world.config.require_evidence = true;
+  world.start();
+  Agents agents = connect_agents(world, 2);
+  auto client = world.ask_client(world.operator_key);
+  const auto serves = [&] {
+    const json text = answer(client, "status")["network_serves"];
+    return text.is_string() ? text.get<std::string>() : std::string();
+  };
+  const std::string on_trial = "is heard once thirty compared decisions";
+  REQUIRE(run_until(world, agents, [&] { return serves().find(on_trial) != std::string::npos; }));
+  const std::string before = serves();
+  for (const Pairs& away : {Pairs{{"reward", "ee"}}, Pairs{{"reward", "power"}}, Pairs{{"policy", "amortised"}},
+                            Pairs{{"reward", "weighted"}, {"weight.energy", "2"}}}) {
+    CAPTURE(away.begin()->second);
+    Pairs change = away;
+    change["why"] = "a test";
+    answer(client, "policy-set", change);
+    answer(client, "policy-set", {{"policy", "dqn"}, {"reward", "weighted"}, {"weight.energy", "1"}, {"why", "back"}});
+    CHECK(run_until(world, agents, [&] { return serves() == before; }));
+  }
+  world.controller.reset();
+  world.start();
+  auto again = world.ask_client(world.operator_key);
+  CHECK(answer(again, "policy")["policy"] == "dqn");
+}
+
+TEST_CASE(
     "a network that says 0 of every node learns to tell them apart, and the node that is paid best wins, under every "
     "preset") {
   if (cannot_learn()) return;

@@ -118,12 +118,12 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   REQUIRE(rig.decider->saving() != nullptr);
   CHECK_FALSE(rig.decider->saving()->figure());
   CHECK(modelled_json(rig.decider->saving(), {})["saving_ratio"].is_null());
-  CHECK(modelled_json(rig.decider->saving(), {})["first_in_s"] == 2100);
+  CHECK(modelled_json(rig.decider->saving(), {})["first_in_s"] == 2700);
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
     rig.decider->placed(uid, to == "n1" ? "n2" : "n1", false);
   }
-  rig.tell(2200);
+  rig.tell(2800);
   const auto figure = rig.decider->saving()->figure();
   REQUIRE(figure);
   CHECK(figure->now_w > 0);
@@ -188,7 +188,7 @@ TEST_CASE("where every pod goes where it was advised nothing would be saved") {
     const std::string uid = "p" + std::to_string(pod);
     rig.decider->placed(uid, rig.ask(uid), false);
   }
-  rig.tell(2200);
+  rig.tell(2800);
   const auto figure = rig.decider->saving()->figure();
   REQUIRE(figure);
   CHECK(figure->change.low == 0);

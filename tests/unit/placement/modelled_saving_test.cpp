@@ -25,11 +25,11 @@ void pass(ModelledSaving& saving, const ComparedLoad& load, int times) {
 
 TEST_CASE("the figure is watts of both, their change and the waiting, once there are blocks enough") {
   ModelledSaving saving;
-  CHECK(saving.first_in_s() == 7 * 300);
+  CHECK(saving.first_in_s() == 9 * 300);
   CHECK_FALSE(saving.figure());
   pass(saving, load_of(389, 322), 1000);
-  CHECK(saving.first_in_s() == 1100);
-  pass(saving, load_of(389, 322), 1099);
+  CHECK(saving.first_in_s() == 1700);
+  pass(saving, load_of(389, 322), 1699);
   CHECK(saving.first_in_s() == 1);
   CHECK_FALSE(saving.figure());
   pass(saving, load_of(389, 322), 1);
@@ -43,13 +43,13 @@ TEST_CASE("the figure is watts of both, their change and the waiting, once there
   CHECK(figure->now_wait_ratio == doctest::Approx(0.002));
   CHECK(figure->advised_wait_ratio == doctest::Approx(0.003));
   CHECK(figure->advised_ratio == doctest::Approx(0.5));
-  CHECK(figure->seconds == doctest::Approx(1200));
+  CHECK(figure->seconds == doctest::Approx(1500));
 }
 
 TEST_CASE("where advice is what happened the change is nothing, with an interval of no width") {
   ModelledSaving saving;
   std::mt19937_64 random(3);
-  for (int i = 0; i < 7 * 300; ++i) {
+  for (int i = 0; i < 9 * 300; ++i) {
     const double watts = 300 + static_cast<double>(random() % 100);
     saving.add(load_of(watts, watts), 1);
   }
@@ -64,18 +64,18 @@ TEST_CASE("time without a pod that was advised, of which nothing was told, or in
   ComparedLoad load = load_of(100, 90);
   load.advised_pods = 0;
   pass(saving, load, 10'000);
-  CHECK(saving.first_in_s() == 2100);
+  CHECK(saving.first_in_s() == 2700);
   saving.add(load_of(100, 90), 500);
-  CHECK(saving.first_in_s() == 2090);
+  CHECK(saving.first_in_s() == 2690);
   saving.add(load_of(std::nan(""), 90), 1);
   saving.add(load_of(100, std::numeric_limits<double>::infinity()), 1);
-  CHECK(saving.first_in_s() == 2090);
+  CHECK(saving.first_in_s() == 2690);
 }
 
 TEST_CASE("the first half is left out: the copy begins as the cluster is") {
   ModelledSaving saving;
-  pass(saving, load_of(100, 100), 4 * 300);
-  pass(saving, load_of(100, 80), 4 * 300);
+  pass(saving, load_of(100, 100), 5 * 300);
+  pass(saving, load_of(100, 80), 5 * 300);
   REQUIRE(saving.figure());
   CHECK(saving.figure()->change.mean == doctest::Approx(-0.2));
 }
@@ -111,7 +111,7 @@ TEST_CASE("the interval holds the truth about as often as it says, also where wh
 
 TEST_CASE("over a restart it goes on; what it can not have been in is refused") {
   ModelledSaving saving, other;
-  pass(saving, load_of(389, 322), 2500);
+  pass(saving, load_of(389, 322), 3100);
   REQUIRE(other.restore(saving.state()));
   CHECK(other.figure()->advised_w == saving.figure()->advised_w);
   pass(saving, load_of(389, 300), 300);

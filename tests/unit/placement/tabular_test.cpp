@@ -40,19 +40,28 @@ models::Transition bandit(const models::Observation& state, std::uint32_t action
 
 }  // namespace
 
-TEST_CASE("every observation has a cell, and the pod's request moves it") {
+TEST_CASE(
+    "every observation has cells, nodes that any load tells apart have cells of their own, and the pod's request moves "
+    "them") {
   CHECK(rc::check([](std::uint64_t seed) {
     const models::Observation observation = seen(testing::random_view(seed, 6));
-    for (std::size_t row = 0; row < observation.nodes; ++row) RC_ASSERT(table_cell(observation, row) < kTableCells);
+    for (const std::size_t cell : table_cells(observation)) RC_ASSERT(cell < kTableCells);
   }));
   const models::Observation observation = seen(two_nodes());
-  CHECK(table_cell(observation, 0) != table_cell(observation, 1));
+  CHECK(table_cells(observation)[0] != table_cells(observation)[1]);
+  // Bins of the load itself held both in one cell: what a node is to the others is what tells them apart.
+  ClusterView alike = two_nodes();
+  alike.nodes[0] = alike.nodes[1];
+  alike.nodes[0].name = "other";
+  CHECK(table_cells(seen(alike))[0] == table_cells(seen(alike))[1]);
+  ++alike.nodes[1].pods;
+  CHECK(table_cells(seen(alike))[0] != table_cells(seen(alike))[1]);
   models::Observation heavy = observation;
   PodSpec large = testing::small_pod();
   large.request.cpu_cores = 8;
   const ClusterView view = two_nodes();
   heavy = observe(view, large, std::vector<std::string_view>(2), RewardConfig{});
-  CHECK(table_cell(heavy, 0) != table_cell(observation, 0));
+  CHECK(table_cells(heavy)[0] != table_cells(observation)[0]);
 }
 
 TEST_CASE("an untrained table says 0 of every node, whatever the prior") {
@@ -76,6 +85,20 @@ TEST_CASE("it learns which situation is rewarded, with the opposite reward the o
     CHECK(q[1] == doctest::Approx(static_cast<double>(sign)).epsilon(0.01));
     CHECK(q[0] == doctest::Approx(static_cast<double>(-sign)).epsilon(0.01));
   }
+}
+
+TEST_CASE("a cell without a visit is worth the mean of the others, over a checkpoint too") {
+  const models::Observation state = seen(two_nodes());
+  const auto trainer = make_tabular_trainer();
+  const models::Transition bad = bandit(state, 0, -4);
+  const std::vector<const models::Transition*> batch{&bad};
+  REQUIRE(trainer->step(batch));
+  const auto again = make_tabular_trainer();
+  REQUIRE(again->restore(trainer->checkpoint()));
+  for (const auto& each : {trainer->weights(), again->weights()})
+    for (const float q : q_of(**network_of(each, 1, "test"), state)) CHECK(q == doctest::Approx(-4));
+  CHECK(policy_of(**network_of(trainer->weights(), 1, "test")) == "tabular-q");
+  CHECK_FALSE((*network_of(trainer->weights(), 1, "test"))->on_prior());
 }
 
 TEST_CASE("what comes next counts by its best valid node") {

@@ -90,7 +90,7 @@ TeacherJudgeOptions one_trace(double rate_rps) {
   TeacherJudgeOptions options;
   options.traces = {{"flat", std::vector<double>(1800, rate_rps)}};
   options.world.warm_s = 600;
-  options.seeds = 4;
+  options.seeds = 5;
   return options;
 }
 
@@ -213,15 +213,32 @@ TEST_CASE("a teacher who costs more is never heard, and is not said to be better
   const auto judgement = judge_teacher(options, wasteful, nullptr, [](double, const std::string&) {});
   REQUIRE(judgement);
   const TeacherEntry& entry = judgement->entries.at(0);
-  CHECK(entry.gate.blocks == 8);
+  CHECK(entry.gate.blocks == 10);
   CHECK_FALSE(entry.gate.heard_h);
   CHECK(entry.gate.heard_ratio == 0);
   CHECK(entry.gate.mean_difference > 0);
   CHECK(entry.arm(kServedArm).cost == entry.arm(kRuleArm).cost);
   CHECK(against(entry, kTeacherArm, kRuleArm).above_zero());
-  CHECK_FALSE(better_than_rule(options, *judgement));
+  CHECK(better_than_rule(options, *judgement) == std::optional<bool>(false));
   CHECK(teacher_text(options, *judgement).find("it is not live") != std::string::npos);
   CHECK(teacher_text(options, *judgement).find("is not shown better") != std::string::npos);
+}
+
+TEST_CASE("fewer than five seeds give no verdict on a teacher and no interval, and the text says how many are needed") {
+  TeacherJudgeOptions options = one_trace(100);
+  options.seeds = 1;
+  const auto thrifty = std::make_shared<Insists>(choice::action_of(choice::Lever::cpu, -1));
+  const auto judgement = judge_teacher(options, thrifty, nullptr, [](double, const std::string&) {});
+  REQUIRE(judgement);
+  CHECK_FALSE(better_than_rule(options, *judgement).has_value());
+  const std::string text = teacher_text(options, *judgement);
+  CHECK(text.find("confidence") == std::string::npos);
+  CHECK(text.find("not shown better") == std::string::npos);
+  CHECK(text.find("no interval and no verdict: 1 seed") != std::string::npos);
+  const auto json = wattle::SortedJson::parse(teacher_json(options, *judgement));
+  CHECK_FALSE(json.contains("better_than_rule"));
+  for (const auto& arm : json.at("entries").at(0).at("arms"))
+    if (arm.contains("against_rule")) CHECK(arm.at("against_rule").at("low").is_null());
 }
 
 TEST_CASE("a teacher who costs less is heard after some blocks, and what is served costs less from then on") {
@@ -240,5 +257,5 @@ TEST_CASE("a teacher who costs less is heard after some blocks, and what is serv
   const auto json = wattle::SortedJson::parse(teacher_json(options, *judgement));
   CHECK(json.at("simulated") == true);
   CHECK(json.at("entries").at(0).at("gate").at("changes") == 1);
-  CHECK(json.at("better_than_rule") == better_than_rule(options, *judgement));
+  CHECK(json.at("better_than_rule") == better_than_rule(options, *judgement).value());
 }

@@ -9,7 +9,7 @@
 using namespace wattle::stats;
 
 TEST_CASE("the interval of a paired difference holds its mean and shrinks to it for a constant difference") {
-  const std::vector<double> a{5, 7, 9, 4}, b{3, 5, 7, 2};
+  const std::vector<double> a{5, 7, 9, 4, 6}, b{3, 5, 7, 2, 4};
   const Interval same = paired_difference(a, b);
   CHECK(same.mean == doctest::Approx(2));
   CHECK(same.low == doctest::Approx(2));

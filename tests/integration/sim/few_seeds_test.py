@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""few_seeds: no command of wattle-sim states an interval or a verdict from fewer than five independent seeds.
+
+Usage    few_seeds_test.py BIN_DIR
+Checks   each command that compares, with too few seeds: it says how many are needed, and prints and writes no range and no verdict. With five
+         it has a range again. A command that has an option by which seeds are counted and is in no list here fails the test
+Errors   exits with 1 and the output
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SIM = str(pathlib.Path(sys.argv[1]) / "wattle-sim")
+RANGE = re.compile(r"\[\s*[-+]?\d+(\.\d+)?,\s*[-+]?\d+(\.\d+)?\]")
+NOTE = "at least 5 independent ones are needed"
+COUNTS = ("--seeds", "--clusters", "--machines", "--plays")
+
+# Command, what it is given to be quick, the option that counts seeds, where it writes JSON.
+SMALL_CHURN = ["consolidation_churn", "--nodes", "2", "--policies", "kube-default,planner"]
+COMPARES = [
+    ("eval", ["--scenario", "memory_only", "--placements", "20", "--policies", "random"], "--seeds", "-o json"),
+    ("bench", ["--scenarios", "memory_only"], "--seeds", "--json"),
+    ("bench", SMALL_CHURN + ["--moves", "0"], "--seeds", "--json"),
+    ("provision", ["--minutes", "5", "--contestants", "wattle,k8s-cpu-fast"], "--seeds", "--json"),
+    ("requests", [], "--machines", "--json"),
+    ("teach", ["--hours", "1", "--rounds", "0", "--minutes", "5"], "--seeds", "--json"),
+    ("adapt", ["consolidation_churn", "--nodes", "2", "--days", "1", "--judged-days", "1", "--contestants", "planner,start"],
+     "--clusters", "--json"),
+    ("ablate", ["--steps", "600", "--judged-on", "1"], "--seeds", None),
+]
+# These count plays of the days of one cluster's record, and are covered by unit_sim (improve_test); shadow's intervals are of blocks of hours.
+ELSEWHERE = {"improve", "shadow"}
+
+
+def run(*words):
+    done = subprocess.run([SIM, *words], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def fail(what, text=""):
+    sys.exit(f"few_seeds: {what}\n{text}")
+
+
+def ranges_in(value, path=""):
+    """Paths of JSON at which a range has a number."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key in ("low", "high") and each is not None:
+                yield f"{path}/{key}"
+            yield from ranges_in(each, f"{path}/{key}")
+    elif isinstance(value, list):
+        for at, each in enumerate(value):
+            yield from ranges_in(each, f"{path}/{at}")
+
+
+def play(folder, command, words, option, into, seeds):
+    given = [command, *words, option, str(seeds)]
+    file = folder / "out.json"
+    if into == "--json":
+        given += ["--json", str(file)]
+    code, out, err = run(*given)
+    if code != 0:
+        fail(f"{' '.join(given)} ended with {code}", out + err)
+    told = json.loads(file.read_text()) if into == "--json" else None
+    if into == "-o json":
+        told = json.loads(run(*given, "-o", "json")[1])
+    return " ".join(given), out, told
+
+
+def main():
+    commands = re.findall(r"^  ([a-z][a-z-]*)\s", run("--help")[1], re.M)
+    if "bench" not in commands:
+        fail("no commands found", run("--help")[1])
+    there = [each for each in COMPARES if each[0] in commands]
+    for command in commands:
+        counts = [option for option in COUNTS if re.search(rf"{option}\b", run(command, "--help")[1])]
+        if counts and command not in {each[0] for each in COMPARES} | ELSEWHERE:
+            fail(f"{command} has {counts[0]}: say here that it states no interval, or test it")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for command, words, option, into in there:
+            typed, out, told = play(folder, command, words, option, into, 1)
+            if NOTE not in out:
+                fail(f"{typed} does not say how many seeds are needed", out)
+            if RANGE.search(out) or "confidence" in out:
+                fail(f"{typed} states an interval or a verdict", out)
+            if told is not None and list(ranges_in(told)):
+                fail(f"{typed} writes ranges: {list(ranges_in(told))[:3]}")
+            if told is not None and "better_than_rule" in told:
+                fail(f"{typed} writes a verdict")
+        for command, words, option, into in there[:5]:
+            typed, out, told = play(folder, command, words, option, into, 5)
+            if NOTE in out or not RANGE.search(out) or not list(ranges_in(told)):
+                fail(f"{typed} has no range", out)
+        code, out, err = run("labels", "consolidation_churn", "--episodes", "1", "--per-episode", "2", "--min-nodes", "2",
+                             "--max-nodes", "3", "--out", str(folder / "labels"))
+        if code != 0:
+            fail(f"labels ended with {code}", out + err)
+        if "train" in commands:
+            code, out, err = run("train", "consolidation", "--labels", str(folder / "labels"), "--held-out",
+                                 str(folder / "labels"), "--epochs", "1", "--restarts", "1", "--out", str(folder / "x"))
+            if code != 1 or "at least 5" not in err or RANGE.search(out):
+                fail(f"train consolidation on held-out labels of one fleet ended with {code}", out + err)
+    print(f"few_seeds: {len(there)} commands")
+
+
+if __name__ == "__main__":
+    main()
