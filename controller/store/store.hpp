@@ -74,6 +74,8 @@ class Store final : public RecordStore {
   const std::vector<DecisionRow>& decisions_found() const { return decisions_found_; }
   std::uint64_t last_decision_id() const { return last_decision_id_; }
   const std::vector<RequestRow>& requests_found() const { return requests_found_; }
+  // Pods that ran when the file was left, as far as it says.
+  const std::vector<PodFacts>& running_found() const { return running_found_; }
   bool full() const override;
   bool half_full() const;
   void add(StoreItem item) override;
@@ -144,6 +146,7 @@ class Store final : public RecordStore {
   std::vector<DecisionRow> decisions_found_;
   std::uint64_t last_decision_id_ = 0;
   std::vector<RequestRow> requests_found_;
+  std::vector<PodFacts> running_found_;
 
   std::optional<StoreFile> file_;  // the writer's, as are the next four
   StoreMarks known_;               // committed, for a file that is begun anew
