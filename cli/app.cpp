@@ -15,8 +15,11 @@
 namespace wattle::cli {
 
 namespace {
-const std::map<std::string, Output> kOutputs{
-    {"table", Output::table}, {"wide", Output::wide}, {"json", Output::json}, {"yaml", Output::yaml}};
+const std::map<std::string, Output> kOutputs{{"table", Output::table},
+                                             {"wide", Output::wide},
+                                             {"json", Output::json},
+                                             {"yaml", Output::yaml},
+                                             {"name", Output::name}};
 
 void declare_common(CLI::App& app, Arguments& arguments) {
   app.add_option("--server", arguments.server, "The controller's ask socket, tcp://HOST:PORT");
@@ -26,8 +29,8 @@ void declare_common(CLI::App& app, Arguments& arguments) {
   app.add_option("--timeout", arguments.timeout, "How long to wait for an answer, as in 250ms or 5s (default 5s)");
   app.add_option_function<std::string>(
          "-o,--output", [&arguments](const std::string& name) { arguments.output = kOutputs.at(name); },
-         "table, wide, json or yaml")
-      ->check(CLI::IsMember({"table", "wide", "json", "yaml"}));
+         "table, wide, json or yaml; `place` also name: the node alone")
+      ->check(CLI::IsMember({"table", "wide", "json", "yaml", "name"}));
 }
 
 constexpr const char* kAbout = "Shows what Wattle's controller knows and why it decides as it does";
@@ -40,7 +43,7 @@ void declare(CLI::App& app, Arguments& arguments, const Command*& chosen) {
       "Defaults are read from the file in WATTLE_CONFIG, else from ~/.config/wattle/cli.yaml, else\n"
       "/etc/wattle/cli.yaml (keys: server, feed, key, server_key, timeout, allow_list). Exit codes: 0 well, 1 a "
       "problem\n"
-      "was found or nobody answers, 2 usage or configuration, 3 what is to be placed had better wait (place).");
+      "was found or nobody answers, 2 usage or configuration, 3 what is to be placed should wait (place).");
   declare_common(app, arguments);
   for (const Command& command : commands()) {
     auto* sub = app.add_subcommand(std::string(command.name), std::string(command.help));
@@ -95,6 +98,10 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error, around.out, around.err) == 0 ? kOk : kUsage;
   }
+  if (arguments.output == Output::name && chosen->name != "place")
+    return complain(
+        {arguments, around},
+        {Errc::malformed, std::string(chosen->name), "has no output `name`", "use table, wide, json or yaml"}, kUsage);
   return chosen->run({arguments, around});
 }
 

@@ -19,7 +19,7 @@ class App;
 
 namespace wattle::cli {
 
-enum class Output { table, wide, json, yaml };
+enum class Output { table, wide, json, yaml, name };  // name: `place` alone, the node and nothing else
 
 // The process's outside, injected so that tests can look at it.
 struct Surroundings {
@@ -37,6 +37,12 @@ struct PlaceArguments {
   std::string defer, next_file;
   bool wait = false;
   std::vector<std::string> nodes, next;
+};
+
+// Of `confirm` and `done`.
+struct ConfirmArguments {
+  std::string unit, time_limit;
+  bool failed = false;
 };
 
 // What the command line said; each command reads its own part.
@@ -79,6 +85,7 @@ struct Arguments {
   bool force = false;
   bool hash_names = false;  // of `model record`
   PlaceArguments place;
+  ConfirmArguments confirm;
 };
 
 struct Invocation {
@@ -96,7 +103,7 @@ struct Command {
 inline constexpr int kOk = 0;
 inline constexpr int kProblem = 1;
 inline constexpr int kUsage = 2;
-inline constexpr int kWait = 3;  // `place`: it had better wait, and should be asked for again
+inline constexpr int kWait = 3;  // `place`: it should wait, and be asked for again
 
 std::span<const Command> commands();
 

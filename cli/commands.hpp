@@ -33,6 +33,7 @@ int run_explain(const Invocation& invocation);
 int run_watch(const Invocation& invocation);
 int run_place(const Invocation& invocation);
 int run_confirm(const Invocation& invocation);
+int run_done(const Invocation& invocation);
 int run_doctor(const Invocation& invocation);
 int run_pre(const Invocation& invocation);  // `doctor --pre`
 int run_gaps(const Invocation& invocation);
@@ -59,6 +60,7 @@ void declare_explain(CLI::App& command, Arguments& arguments);
 void declare_watch(CLI::App& command, Arguments& arguments);
 void declare_place(CLI::App& command, Arguments& arguments);
 void declare_confirm(CLI::App& command, Arguments& arguments);
+void declare_done(CLI::App& command, Arguments& arguments);
 void declare_doctor(CLI::App& command, Arguments& arguments);
 void declare_gaps(CLI::App& command, Arguments& arguments);
 void declare_policy(CLI::App& command, Arguments& arguments);
@@ -87,6 +89,9 @@ Result<std::string> render_explain(const Json& document, const Style& style);
 Result<std::string> render_what_if(const Json& document, const Style& style);
 // Of what `place -o json` prints.
 Result<std::string> render_placed(const Json& document, const Style& style);
+// Of the answers to `confirm` and `done`; docs/reference/api.md has them.
+Result<std::string> render_confirmed(const Json& document, const Style& style);
+Result<std::string> render_done(const Json& document, const Style& style);
 Result<std::string> render_doctor(const Json& document, const Style& style);
 Result<std::string> render_pre(const Json& document, const Style& style);
 Result<std::string> render_gaps(const Json& document, const Style& style);

@@ -1,5 +1,5 @@
-// `wattle place NAME` and `wattle confirm POD NODE`: placement without Kubernetes. Who starts the workload asks where, starts it there and says so.
-// Who may let it wait is told so, with exit code 3; who knows what will be placed next says it, and room is left for that.
+// `wattle place NAME`: asks where to start a workload that no Kubernetes schedules. The exit code says whether a node is advised (0), none is (1),
+// or the workload should wait (3); `-q` prints the node alone, so that a script keeps that code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -158,7 +158,18 @@ Json placed_document(const wire::Ask& ask, const wire::Suggestion& told) {
           {"reason", told.reason},
           {"again_s", told.again_ms > 0 ? Json(told.again_ms / 1e3) : Json(nullptr)},
           {"defer_left_s", told.again_ms > 0 ? Json(told.defer_left_ms / 1e3) : Json(nullptr)},
+          {"would_advise", nullptr},
           {"scores", std::move(scores)}};
+}
+// A decision that is not acted upon is made all the same: which node it has, and why.
+Status add_unadvised(Controller& controller, Json& placed) {
+  if (!placed["node"].is_null() || !placed["again_s"].is_null() || placed["decision_id"].is_null()) return {};
+  const std::string id = std::to_string(placed["decision_id"].get<std::uint64_t>());
+  WATTLE_TRY(const Json document, controller.ask("explain", {{"pod", id}}));
+  const View decision = View(document)["decision"];
+  if (const auto node = decision["advice"].text())
+    placed["would_advise"] = {{"node", *node}, {"reason", decision["reason"].text_or()}};
+  return {};
 }
 }  // namespace
 
@@ -173,7 +184,13 @@ Result<std::string> render_placed(const Json& document, const Style& style) {
                            placed["uid"].text_or() + " (or let --wait ask)\nlast answer:   in " +
                            number(std::ceil(placed["defer_left_s"].number().value_or(0)), 0) +
                            " s at the latest: a node if one can take it then, else why none can\n");
-  if (!node) return printable_lines("no node is advised for " + name + ": " + placed["reason"].text_or() + "\n");
+  if (!node) {
+    const View would = placed["would_advise"];
+    std::string text = "no node is advised for " + name + ": " + placed["reason"].text_or() + "\n";
+    if (const auto other = would["node"].text())
+      text += "would advise:  " + *other + " (" + would["reason"].text_or() + ")\n";
+    return printable_lines(text);
+  }
   const std::string uid = placed["uid"].text_or();
   return toned(printable(*node), Tone::good, style.colour) +
          printable_lines("\nwhy:           wattle explain " + uid + "\nwhen it runs:  wattle confirm " + uid + " " +
@@ -213,6 +230,9 @@ void declare_place(CLI::App& command, Arguments& arguments) {
       ->allow_extra_args(false);
   command.add_option("--next-file", place.next_file, "The same, one a line");
   command.add_option("--uid", place.uid, "Its UID, where who starts it has one (default: a new one)");
+  command.add_flag_callback(
+      "-q,--quiet", [&arguments] { arguments.output = Output::name; },
+      "Print the node alone, as -o name does; without one nothing, and the reason on standard error");
 }
 
 int run_place(const Invocation& invocation) {
@@ -226,26 +246,19 @@ int run_place(const Invocation& invocation) {
       WATTLE_CHECK(report_unknown(invocation, controller, ask.candidates));
     }
     WATTLE_TRY(const wire::Suggestion told, final_answer(controller, ask, invocation.arguments.place.wait));
-    const Json document = placed_document(ask, told);
-    WATTLE_CHECK(print(invocation, document, render_placed));
-    if (!document["again_s"].is_null()) return kWait;
-    return document["node"].is_null() ? kProblem : kOk;
-  });
-}
-
-void declare_confirm(CLI::App& command, Arguments& arguments) {
-  command.add_option("POD", arguments.pod, "UID, or name, of what was placed")->required();
-  command.add_option("NODE", arguments.node, "Where it runs")->required();
-}
-
-int run_confirm(const Invocation& invocation) {
-  const Arguments& said = invocation.arguments;
-  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
-    WATTLE_TRY(const Json document, controller.ask("confirm", {{"pod", said.pod}, {"node", said.node}}));
-    WATTLE_CHECK(print(invocation, document, [&](const Json&, const Style&) -> Result<std::string> {
-      return printable_lines(said.pod + " runs on " + said.node + "; its outcome will be learned from\n");
-    }));
-    return kOk;
+    Json document = placed_document(ask, told);
+    WATTLE_CHECK(add_unadvised(controller, document));
+    const int code = !document["again_s"].is_null() ? kWait : document["node"].is_null() ? kProblem : kOk;
+    if (invocation.arguments.output != Output::name) {
+      WATTLE_CHECK(print(invocation, document, render_placed));
+    } else if (code == kOk) {
+      invocation.around.out << printable(document["node"].get<std::string>()) << "\n";
+      if (!invocation.around.out.flush()) return fail(Errc::io, "stdout", "cannot be written");
+    } else {
+      WATTLE_TRY(const std::string why, render_placed(document, {}));
+      invocation.around.err << why;
+    }
+    return code;
   });
 }
 

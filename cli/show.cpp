@@ -39,6 +39,7 @@ Status print(const Invocation& invocation, const Json& document, const Render& r
     case Output::yaml:
       out << to_yaml(document);
       break;
+    case Output::name:
     case Output::table:
     case Output::wide: {
       WATTLE_TRY(const std::string text, render(document, style_of(invocation)));

@@ -2,14 +2,22 @@
 
 #include <utility>
 
+#include "common/cgroup_path.hpp"
+#include "common/json/value.hpp"
+#include "common/parse.hpp"
 #include "common/wire/codec.hpp"
 #include "controller/limits.hpp"
+#include "controller/web/cluster_json.hpp"
 #include "controller/web/store_documents.hpp"
 #include "controller/web/what_if.hpp"
 
 namespace wattle::controller {
 
 using transport::Channel;
+
+namespace {
+constexpr double kLongestLimit_s = 366 * 86'400;
+}  // namespace
 
 Answers::Answers(AnswersParts parts)
     : parts_(std::move(parts)),
@@ -72,11 +80,23 @@ std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming
     store_queries_.take(incoming.route, who.role, query->request_id, std::move(*asked));
     return std::nullopt;
   }
+  if (query->what == "confirm" || query->what == "done") return answer_kept(*query, incoming);
   if (query->what == "backup") {
     auto now = backups_.take(*query, who.user_id(), incoming.route);
     return now ? std::optional<wire::Message>(std::move(*now)) : std::nullopt;
   }
   return answer_query(*query, who.user_id());
+}
+
+std::optional<wire::Message> Answers::answer_kept(const wire::Query& query, const transport::Incoming& incoming) {
+  wire::Message now = answer_query(query, incoming.identity.user_id());
+  const auto* reply = std::get_if<wire::Reply>(&now);
+  if (parts_.store == nullptr || reply == nullptr || !reply->ok) return now;
+  parts_.keeper.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
+  // The store's thread reads when it has written what was there to write.
+  store_queries_.take(incoming.route, incoming.identity.role, query.request_id,
+                      parts_.store->read([body = reply->body](StoreFile&) -> Result<std::string> { return body; }));
+  return std::nullopt;
 }
 
 std::optional<wire::Message> Answers::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
@@ -100,6 +120,7 @@ wire::Message Answers::answer_query(const wire::Query& query, const std::string&
   wire::Reply reply;
   reply.request_id = query.request_id;
   auto body = query.what == "confirm"             ? confirm(query.arguments)
+              : query.what == "done"              ? done(query.arguments)
               : query.what == "shim"              ? beat(query.arguments, who)
               : query.what.starts_with("policy-") ? change(query.what, query.arguments, who)
                                                   : document(query.what, query.arguments);
@@ -135,23 +156,40 @@ Result<std::string> Answers::beat(const Arguments& facts, const std::string& who
 }
 
 Result<std::string> Answers::confirm(const Arguments& arguments) {
-  const auto pod = arguments.find("pod"), node = arguments.find("node");
-  if (pod == arguments.end() || node == arguments.end())
+  const auto given = [&](const char* name) {
+    const auto found = arguments.find(name);
+    return found == arguments.end() ? std::string() : found->second;
+  };
+  if (given("pod").empty() || given("node").empty())
     return fail(Errc::malformed, "confirm", "needs pod and node", "wattle confirm POD NODE");
-  if (parts_.state.node(node->second) == nullptr)
-    return fail(Errc::not_found, "node " + node->second, "no agent of that name has said Hello",
-                "`wattle nodes` lists them");
-  std::string uid = pod->second;
-  if (parts_.state.pod(uid) == nullptr) {
-    const LoggedDecision* entry = parts_.decider.log().newest(pod->second);
-    if (entry == nullptr)
-      return fail(Errc::not_found, "pod " + pod->second, "nobody asked for it", "ask first, or give the pod's UID");
-    uid = entry->decision.pod_uid;
+  const std::string unit = given("unit");
+  if (!unit.empty() && (!normal_cgroup_path(unit) || unit_names(unit).empty()))
+    return fail(Errc::malformed, "argument unit", "'" + unit + "' is no unit and no cgroup",
+                "a unit, a container ID, a VM, or the path of a cgroup");
+  std::optional<Duration> limit;
+  if (const std::string text = given("limit_s"); !text.empty()) {
+    const auto limit_s = parse::real(text);
+    if (!limit_s || !(*limit_s > 0) || *limit_s > kLongestLimit_s)
+      return fail(Errc::malformed, "argument limit_s", "'" + text + "' is no time limit", "seconds, up to a year");
+    limit = from_seconds(*limit_s);
   }
-  if (uid.empty())
-    return fail(Errc::malformed, "confirm", "the pod has no UID", "ask with a UID: placements are told apart by it");
-  parts_.decider.placed(uid, node->second, true);
-  return std::string(R"({"confirmed": true})");
+  WATTLE_TRY(const Confirmation told, parts_.confirmed.confirm(given("pod"), given("node"), unit, limit));
+  SortedJson body{{"confirmed", true}, {"uid", told.uid}, {"node", told.node}, {"ended", told.ended}};
+  body["unit"] = text_or_null(told.unit);
+  body["limit_s"] = told.limit_s > 0 ? SortedJson(told.limit_s) : SortedJson(nullptr);
+  return body.dump();
+}
+
+Result<std::string> Answers::done(const Arguments& arguments) {
+  const auto pod = arguments.find("pod"), failed = arguments.find("failed");
+  if (pod == arguments.end() || pod->second.empty())
+    return fail(Errc::malformed, "done", "needs a pod", "wattle done POD");
+  if (failed != arguments.end() && failed->second != "yes")
+    return fail(Errc::malformed, "argument failed", "is '" + failed->second + "'", "yes, or leave it out");
+  WATTLE_TRY(const Ending told, parts_.confirmed.done(pod->second, failed != arguments.end()));
+  SortedJson body{{"done", true}, {"uid", told.uid}, {"ended", told.ended}};
+  body["node"] = text_or_null(told.node);
+  return body.dump();
 }
 
 }  // namespace wattle::controller

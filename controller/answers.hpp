@@ -14,6 +14,7 @@
 #include "common/log_throttle.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
+#include "controller/decisions/confirmed_workloads.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/decisions/decision_keeper.hpp"
 #include "controller/publish/feed.hpp"
@@ -43,6 +44,7 @@ struct AnswersParts {
   Shims& shims;
   const Feed& feed;
   DecisionKeeper& keeper;
+  ConfirmedWorkloads& confirmed;
   RoleFigures& roles;
   std::function<Sources()> sources;
   std::function<void()> breathe;  // for what takes long, between its parts
@@ -77,9 +79,12 @@ class Answers {
  private:
   std::optional<wire::Message> answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);
   wire::Message answer_query(const wire::Query& query, const std::string& who);
+  // The answer to what must outlive the process, once it is on disk.
+  std::optional<wire::Message> answer_kept(const wire::Query& query, const transport::Incoming& incoming);
   wire::Snapshot snapshot(std::uint64_t request_id);
   Result<std::string> beat(const Arguments& facts, const std::string& who);
   Result<std::string> confirm(const Arguments& arguments);
+  Result<std::string> done(const Arguments& arguments);
 
   AnswersParts parts_;
   ModelService models_;

@@ -71,13 +71,14 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       join_(state_, decider_, shims_, parts_.clock),
       keeper_(parts_.store, parts_.log),
       owners_(parts_.store, parts_.clock),
+      confirmed_(state_, decider_, parts_.store, parts_.clock, parts_.log),
       margins_(parts_.config.teacher, static_cast<std::uint64_t>(parts_.config.seed), parts_.margin_learner,
                parts_.clock, parts_.config.teacher_reward),
       allow_(parts_.allow, parts_.context, parts_.log, parts_.config.descriptor_limit),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       live_(parts_.live),
       answers_({parts_.config, parts_.context, parts_.networks, parts_.trainer, parts_.store, parts_.rollout,
-                parts_.clock, parts_.log, state_, decider_, shims_, feed_, keeper_, roles_,
+                parts_.clock, parts_.log, state_, decider_, shims_, feed_, keeper_, confirmed_, roles_,
                 [this] { return sources(); }, breathe_}),
       turns_({parts_.clock, telemetry_socket_, ask_socket_, telemetry_, answers_, parts_.tasks, roles_}),
       started_(parts_.clock.mono()),
@@ -98,7 +99,10 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     keep_monitors();
   });
   decider_.on_placed([this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
-  decider_.on_left([this](const placement::PodSpec& pod) { owners_.left(pod); });
+  decider_.on_left([this](const placement::PodSpec& pod) {
+    owners_.left(pod);
+    confirmed_.left(pod);
+  });
   follow_requests();
   if (parts_.store != nullptr)
     for (const auto& [uid, pod_namespace] : parts_.store->pod_namespaces_found()) join_.recall(uid, pod_namespace);
@@ -117,6 +121,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
   });
   restore_monitors();
   keeper_.recall(decider_);
+  recall_running();
   parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });
   parts_.rollout.on_network([this](bool promoted) {
     const Decider::Heard heard = decider_.heard();
@@ -250,6 +255,14 @@ void Loop::restore_monitors() {
   for (const Error& error : unreadable) parts_.rollout.unreadable(error);
 }
 
+void Loop::recall_running() {
+  if (parts_.store == nullptr) return;
+  for (const PodFacts& pod : parts_.store->running_found()) {
+    decider_.recall(pod);
+    confirmed_.recall(pod);
+  }
+}
+
 void Loop::tell_decisions() {
   const std::set<std::uint64_t> changed = decider_.take_changed();
   feed_.decisions(decider_.log(), changed);
@@ -297,6 +310,7 @@ void Loop::on_hello(const wire::Hello& hello) {
   state_.greet(hello);
   decider_.greeted(hello);
   join_.greeted(hello.node);
+  confirmed_.greeted(hello.node);
   feed_.changed();
 }
 
@@ -360,7 +374,10 @@ void Loop::tick() {
   shims_.expire(ticked_);
   turns_.expire(ticked_);
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
-  if (ticked_ - watched_ >= kWatchEvery) watch_energy();
+  if (ticked_ - watched_ >= kWatchEvery) {
+    confirmed_.tick();
+    watch_energy();
+  }
   if (requests_) requests_->tick(state_, breathe_);
   if (replicas_) replicas_->tick(requests_->workloads(), breathe_);
   series_.sample(sources());

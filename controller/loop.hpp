@@ -20,6 +20,7 @@
 #include "common/transport/sockets.hpp"
 #include "controller/answers.hpp"
 #include "controller/config.hpp"
+#include "controller/decisions/confirmed_workloads.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/decisions/decision_keeper.hpp"
 #include "controller/decisions/owner_keeper.hpp"
@@ -100,6 +101,7 @@ class Loop final : private TelemetrySink {
  private:
   Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
   void on_hello(const wire::Hello& hello) override;
+  bool name(const std::string& node, Record& record) override { return confirmed_.name(node, record); }
   std::size_t fold(const std::string& node, Record& record) override;
   bool enough() override { return turns_.enough(); }
   void on_record(const std::string& node, const Record& record) override;
@@ -120,6 +122,7 @@ class Loop final : private TelemetrySink {
   // What gates and monitors have seen, into the control file and back.
   void keep_monitors();
   void restore_monitors();
+  void recall_running();
   // Decisions that are new or know more.
   void tell_decisions();
   void watch_energy();
@@ -137,6 +140,7 @@ class Loop final : private TelemetrySink {
   PodReconciler join_;
   DecisionKeeper keeper_;
   OwnerKeeper owners_;
+  ConfirmedWorkloads confirmed_;
   PodLevels levels_;
   MarginTeacher margins_;
   std::optional<RequestBook> requests_;  // empty: provisioning.level is off

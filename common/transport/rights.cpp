@@ -27,6 +27,7 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "latency", kListeners},
     Right{Channel::ask, Kind::query, "shim", kAskers},
     Right{Channel::ask, Kind::query, "confirm", kOperator},
+    Right{Channel::ask, Kind::query, "done", kOperator},
     Right{Channel::ask, Kind::query, "policy-set", kOperator},
     Right{Channel::ask, Kind::query, "policy-promote", kOperator},
     Right{Channel::ask, Kind::query, "policy-rollback", kOperator},

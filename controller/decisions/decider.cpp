@@ -250,13 +250,18 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
   return place(pod_uid, node, by_operator ? PlacementSource::by_operator : PlacementSource::by_agent);
 }
 
+bool Decider::resumed(const std::string& pod_uid, const std::string& node) {
+  return place(pod_uid, node, PlacementSource::by_store);
+}
+
 bool Decider::place(const std::string& pod_uid, const std::string& node, PlacementSource told) {
   const MonoTime now = clock_.mono();
   const Node* known = state_.node(node);
   if (known == nullptr || pod_uid.empty() || state_.buried(pod_uid)) return false;
   const std::size_t row = known->row;
+  const bool recalled = recall_pod(pod_uid, node);
   const Pod* before = state_.pod(pod_uid);
-  const bool by_operator = told == PlacementSource::by_operator;
+  const bool by_operator = told == PlacementSource::by_operator || told == PlacementSource::by_store;
   if (before != nullptr && before->node == node) {
     state_.bind(pod_uid, node, by_operator, now);
     return false;
@@ -269,8 +274,8 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
   if (settled && (told == PlacementSource::by_agent || told == PlacementSource::by_operator)) return false;
   // What a list shows may run for long, and so may what a node tells first.
   const bool expected = before != nullptr && !before->in_flight_to.empty();
-  const bool starts =
-      expected || (told != PlacementSource::by_list && (told != PlacementSource::by_agent || known->samples > 1));
+  const bool ran_before = recalled || told == PlacementSource::by_list || told == PlacementSource::by_store;
+  const bool starts = expected || (!ran_before && (told != PlacementSource::by_agent || known->samples > 1));
   // The state "before" the placement: the pod is neither expected nor there.
   state_.land(pod_uid);
   const bool waited = before != nullptr && before->node.empty();
@@ -290,7 +295,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
   if (starts && placed_) placed_(state_.pod(pod_uid)->spec, node);
   engine_.came(spec, node, row, now);
   ++figures_.placements;
-  figures_.placements_unasked += unasked ? 1 : 0;
+  figures_.placements_unasked += unasked && !recalled ? 1 : 0;
   if (!asked) return true;
   LoggedDecision* entry = log_.find(id);
   if (entry != nullptr) {

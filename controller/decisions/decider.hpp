@@ -39,6 +39,7 @@
 #include "controller/decisions/news.hpp"
 #include "controller/decisions/open_decisions.hpp"
 #include "controller/decisions/outcome_windows.hpp"
+#include "controller/decisions/recalled_pods.hpp"
 #include "controller/decisions/repeats.hpp"
 #include "controller/rollout/rollout_spec.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -81,6 +82,8 @@ class Decider {
   wire::Suggestion ask(wire::Ask ask);
   // An agent saw the pod's cgroup, or an operator confirmed. False: that is no news, or the node is unknown.
   bool placed(const std::string& pod_uid, const std::string& node, bool by_operator);
+  // A confirmed workload that ran there before the controller was restarted.
+  bool resumed(const std::string& pod_uid, const std::string& node);
   void gone(const std::string& pod_uid, const std::string& node);
 
   // The API server has the pod, bound or not. `unschedulable`: its scheduler found no node for it. `nominated`: the node that it is expected
@@ -112,6 +115,8 @@ class Decider {
   const DecisionLog& log() const { return log_; }
   // One of before a restart, in the order of their ids, before anything is decided.
   void recall(LoggedDecision entry);
+  // A pod that ran then: it is known again when it is seen.
+  void recall(const PodFacts& pod) { recalled_pods_.add(pod); }
   const DeciderFigures& figures() const { return figures_; }
   const std::string& policy() const { return spec_.policy; }
   const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
@@ -180,11 +185,13 @@ class Decider {
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
 
  private:
-  enum class PlacementSource { by_agent, by_operator, by_binding, by_list };
+  enum class PlacementSource { by_agent, by_operator, by_binding, by_list, by_store };
 
   void follow_block();
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
   bool place(const std::string& pod_uid, const std::string& node, PlacementSource told);
+  // True: the pod was not known, and a restart brought it.
+  bool recall_pod(const std::string& pod_uid, const std::string& node);
   // In shadow, where the copy of what was advised is another than the cluster: `advice` becomes the one to give; what to learn from.
   std::optional<OpenDecision> go_by_copy(placement::PlacementDecision& advice, const placement::ClusterView& view,
                                          const placement::PodSpec& spec, const models::QNetwork* network,
@@ -231,6 +238,7 @@ class Decider {
   OpenDecisions open_;
   OutcomeWindows windows_;
   std::set<std::uint64_t> changed_;
+  RecalledPods recalled_pods_;
   std::map<std::string, std::string>
       recalled_;  // pod UID -> where shadow advised it before a restart; as many as the log has
 };

@@ -35,7 +35,17 @@ void Decider::recall(LoggedDecision entry) {
     deferrals_.recall(decision.pod_uid, clock_.mono() + std::clamp(left, -Deferrals::kRemember, Deferrals::kLongest));
   }
   if (decision.outcome && entry.judged_by == reward_id(spec_.reward)) figures_.rewarded(decision.outcome->reward);
+  recalled_pods_.add(entry);
   log_.add(std::move(entry));
+}
+
+bool Decider::recall_pod(const std::string& pod_uid, const std::string& node) {
+  if (state_.pod(pod_uid) != nullptr) return false;
+  const auto found = recalled_pods_.take(pod_uid, node);
+  if (!found) return false;
+  state_.recall(engine_.expected(found->spec), found->decision_id);
+  state_.name_containers(pod_uid, found->container_ids);
+  return true;
 }
 
 void Decider::follow_recalled(MonoTime now) {

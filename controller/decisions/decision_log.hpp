@@ -43,9 +43,9 @@ struct LoggedDecision {
   std::optional<Contributions> winner_terms, runner_up_terms;
   // Reward that was expected of the node where it went; absent: as the record's candidate has it.
   std::optional<double> expected;
-  std::string judged_by;    // the reward that its outcome was judged by (rollout_spec's reward_id); empty: not known
-  double demand_cores = 0;  // that the pod was reckoned with
-  std::optional<placement::PodSpec> asked;  // as it was asked for; absent: of before a restart
+  double demand_cores = 0;                     // that the pod was reckoned with
+  std::optional<placement::PodSpec> asked;     // as it was asked for; absent: of before a restart
+  std::optional<placement::PodSpec> recalled;  // as far as a restart keeps it; absent: of after the restart, or of 0.1
   std::vector<float>
       predicted;  // reward by models alone, one for each of the record's candidates; empty: of before a restart
   std::size_t candidates = 0,

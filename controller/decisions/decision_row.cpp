@@ -8,6 +8,7 @@
 
 #include "common/json/value.hpp"
 #include "common/wire/codec.hpp"
+#include "controller/decisions/decider.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -65,6 +66,53 @@ bool read_terms(const json& row, std::optional<Contributions>& terms) {
   return true;
 }
 
+// Enough to count the pod where it runs, and to learn from it.
+json pod_row(const LoggedDecision& entry) {
+  const auto& pod = entry.asked ? entry.asked : entry.recalled;
+  if (!pod) return nullptr;
+  const auto or_null = [](const std::optional<double>& value) { return value ? json(*value) : json(nullptr); };
+  return {{"app", pod->app},
+          {"owner", pod->owner},
+          {"cpu_cores", pod->request.cpu_cores},
+          {"memory_bytes", pod->request.memory_bytes},
+          {"daemonset", pod->daemonset},
+          {"latency_soft_ms", or_null(pod->latency_soft_ms)},
+          {"latency_hard_ms", or_null(pod->latency_hard_ms)},
+          {"latency_target", pod->latency_target}};
+}
+
+// Rows of 0.1 have none.
+bool read_pod(const json& rest, const wire::Decision& decision, std::optional<placement::PodSpec>& pod) {
+  const auto row = rest.find("pod");
+  if (row == rest.end() || row->is_null()) return true;
+  if (!row->is_object()) return false;
+  const auto text = [&](const char* key) {
+    const auto found = row->find(key);
+    return found == row->end() ? json() : json(*found);
+  };
+  for (const char* key : {"app", "owner", "latency_target"})
+    if (!text(key).is_string()) return false;
+  for (const char* key : {"cpu_cores", "memory_bytes"})
+    if (!text(key).is_number()) return false;
+  if (!text("daemonset").is_boolean()) return false;
+  const auto limit = [&](const char* key) {
+    const json value = text(key);
+    return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;
+  };
+  pod.emplace();
+  pod->uid = decision.pod_uid;
+  pod->name = decision.pod_name;
+  pod->pod_namespace = decision.pod_namespace;
+  pod->app = text("app").get<std::string>();
+  pod->owner = text("owner").get<std::string>();
+  pod->request = sane_request(text("cpu_cores").get<double>(), text("memory_bytes").get<double>());
+  pod->daemonset = text("daemonset").get<bool>();
+  pod->latency_soft_ms = limit("latency_soft_ms");
+  pod->latency_hard_ms = limit("latency_hard_ms");
+  pod->latency_target = text("latency_target").get<std::string>();
+  return true;
+}
+
 }  // namespace
 
 DecisionRow decision_row(const LoggedDecision& entry) {
@@ -98,6 +146,7 @@ DecisionRow decision_row(const LoggedDecision& entry) {
                      {"winner_terms", terms_row(entry.winner_terms)},
                      {"runner_up_terms", terms_row(entry.runner_up_terms)},
                      {"demand_cores", entry.demand_cores},
+                     {"pod", pod_row(entry)},
                      {"network_sha256", entry.model.sha256},
                      {"loaded_from", entry.model.loaded_from},
                      {"judged_by", entry.judged_by},
@@ -128,6 +177,7 @@ Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   if (rest.contains("judged_by")) take("judged_by", entry.judged_by, &json::is_string);  // rows of 0.1 have none
   sane = sane && rest.contains("winner_terms") && read_terms(rest["winner_terms"], entry.winner_terms);
   sane = sane && rest.contains("runner_up_terms") && read_terms(rest["runner_up_terms"], entry.runner_up_terms);
+  sane = sane && read_pod(rest, *decision, entry.recalled);
   if (!sane || entry.candidates > kMostCounted || entry.masked > entry.candidates ||
       decision->candidates.size() > entry.candidates)
     return unreadable(row, "what is kept beside its record lacks a field, or has one of another kind");

@@ -24,6 +24,7 @@ PodFacts facts_of(const placement::PodSpec& pod) {
   facts.name = pod.name;
   facts.name_space = pod.pod_namespace;
   facts.owner = owner_of_app(pod.app);
+  facts.replica_of = pod.owner;
   if (!pod.daemonset) add_ask(pod.app, pod.request, facts);
   return facts;
 }
@@ -54,6 +55,7 @@ void OwnerKeeper::described(const kube::Pod& pod) {
   facts.owner = pod.owner;
   facts.labels = pod.labels;
   facts.container_ids = pod.container_ids;
+  facts.replica_of = pod.replica_of;
   facts.described = true;
   if (!pod.daemonset) add_ask(pod.app, sane_request(pod.cpu_request_cores, pod.memory_request_bytes), facts);
   store_->note(std::move(facts));

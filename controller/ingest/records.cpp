@@ -70,10 +70,11 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   // Too many incarnations: this one's mark was not kept.
   if (const auto seqs = history.marks.find(mark.incarnation); valid && seqs != history.marks.end())
     valid = seqs->second.measured.add(record);
-  bool folded = false;
+  bool changed = false;
   if (valid) {
     ++figures_.records;
-    folded = fold(node, history, record);
+    changed = sink_.name(node, record);
+    changed = fold(node, history, record) || changed;
     sink_.on_record(node, record);
   } else {
     ++figures_.refused;
@@ -82,7 +83,7 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   }
   if (store_ == nullptr) return Taken::yes;
   item.refused = !valid;
-  item.bytes = folded ? wire::encode_record(record) : std::string(bytes);  // the ledger may be made from it anew
+  item.bytes = changed ? wire::encode_record(record) : std::string(bytes);  // the ledger may be made from it anew
   item.record = std::move(record);
   store_->add(std::move(item));
   ++history.pending;
@@ -161,6 +162,7 @@ std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, S
     if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) continue;
     if (!validate(record)) continue;  // it is counted and told when it comes in its turn
     ++figures_.live;
+    sink_.name(node, record);
     sink_.fold(node, record);  // it is counted and told when it comes in its turn
     sink_.on_live(node, record);
   }

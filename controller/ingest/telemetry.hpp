@@ -35,6 +35,8 @@ class TelemetrySink {
  public:
   virtual ~TelemetrySink() = default;
   virtual void on_hello(const wire::Hello& hello) = 0;
+  // Before a record is folded, shown and kept: units that are confirmed workloads go by their UIDs. True: it was changed.
+  virtual bool name(const std::string&, Record&) { return false; }
   // Before a record is shown and kept: workloads beyond a node's share become one. How many they were.
   virtual std::size_t fold(const std::string&, Record&) { return 0; }
   // Between two records of a message: the others may wait (Telemetry::take_rest).

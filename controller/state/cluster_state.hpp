@@ -112,6 +112,7 @@ struct Pod {
   bool unschedulable = false;  // its scheduler found no node for it
   bool watched = false;        // an API server has it: where it is, and that it goes, is for that to say
   std::string container_ids;   // as it names them (common/kube/pod.hpp)
+  std::string unit;            // of its node, that a confirmed workload is; empty: none is known
 };
 
 // Whether a record comes in its turn, ahead of older ones that wait with its agent, or when a newer one is shown already.
@@ -171,6 +172,14 @@ class ClusterState {
   // The API server has deleted the pod: its cgroup may be seen for a while yet, and is no placement.
   void bury(const std::string& uid, MonoTime now) { buried_[uid] = now; }
   bool buried(const std::string& uid) const { return buried_.contains(uid); }
+
+  // A pod that ran before the controller was restarted, and that is nowhere yet, as the store has it. One that is known stays as it is.
+  void recall(const placement::PodSpec& spec, std::uint64_t decision_id);
+  // The node's workload of the one name goes by the other, and is of this kind, from now on.
+  void rename(const std::string& node, const std::string& from, const std::string& to, WorkloadKind kind);
+  void call_unit(const std::string& uid, const std::string& unit);
+  // The newest record that the node has shown; ahead of its turn or not.
+  RecordMark newest(const std::string& node) const;
 
   // Expires what is in flight, and forgets asks that led to nothing and nodes that are deleted and silent.
   void expire(MonoTime now);

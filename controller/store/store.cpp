@@ -20,7 +20,8 @@ constexpr std::int64_t kClockStep_s =
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
 
-constexpr std::size_t kMaxReads = 64;  // that wait
+constexpr std::size_t kMaxReads = 64;         // that wait
+constexpr std::size_t kMostRunning = 50'000;  // pods that are read back at the start
 
 std::size_t cost(const StoreItem& item) { return item.bytes.size() * (1 + kDecodedTimes) + kItemOverhead; }
 
@@ -44,6 +45,7 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
   if (const std::size_t most = store->options_.pod_namespaces_found; most > 0) {
     WATTLE_TRY(store->pod_namespaces_found_, store->file_->usage().pod_namespaces(most));
   }
+  WATTLE_TRY(store->running_found_, store->file_->usage().running(kMostRunning));
   store->figures_.decisions = decisions.rows();
   store->figures_.decisions_bytes = decisions.bytes();
   store->figures_.file_bytes = store->file_->file_bytes();

@@ -76,8 +76,10 @@ class Store final : public RecordStore {
   const std::vector<DecisionRow>& decisions_found() const { return decisions_found_; }
   std::uint64_t last_decision_id() const { return last_decision_id_; }
   const std::vector<RequestRow>& requests_found() const { return requests_found_; }
-  // UID and namespace, those used last first.
+  // UID and namespace, the most recently used first.
   const std::vector<std::pair<std::string, std::string>>& pod_namespaces_found() const { return pod_namespaces_found_; }
+  // Pods that ran when the file was last written.
+  const std::vector<PodFacts>& running_found() const { return running_found_; }
   bool full() const override;
   bool half_full() const;
   void add(StoreItem item) override;
@@ -149,6 +151,7 @@ class Store final : public RecordStore {
   std::uint64_t last_decision_id_ = 0;
   std::vector<RequestRow> requests_found_;
   std::vector<std::pair<std::string, std::string>> pod_namespaces_found_;
+  std::vector<PodFacts> running_found_;
 
   std::optional<StoreFile> file_;  // the writer's, as are the next four
   StoreMarks known_;               // committed, for a file that is begun anew

@@ -41,7 +41,7 @@ bool Store::lose_beyond_bound() {
 }
 
 void Store::note(PodFacts pod) {
-  if (options_.file.usage.max_bytes == 0 || pod.uid.empty()) return;
+  if (pod.uid.empty()) return;
   bool news = false;
   {
     const std::lock_guard lock(mutex_);
@@ -50,7 +50,7 @@ void Store::note(PodFacts pod) {
       pods_bytes_ -= cost(found->second);
       found->second.merge(std::move(pod));
       pods_bytes_ += cost(found->second);
-    } else if (pods_bytes_ + cost(pod) <= options_.pods_queue_bytes) {
+    } else if (pod.confirmed || pods_bytes_ + cost(pod) <= options_.pods_queue_bytes) {
       pods_bytes_ += cost(pod);
       pods_.emplace(std::string(pod.uid), std::move(pod));
     } else {

@@ -6,7 +6,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 7> kStoreSteps{
+constexpr std::array<const char*, 8> kStoreSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0,"
     " refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT 0,"
     " estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0,"
@@ -58,7 +58,13 @@ constexpr std::array<const char*, 7> kStoreSteps{
     "ALTER TABLE pod ADD COLUMN ended_s INTEGER NOT NULL DEFAULT 0",
     // 7: containers of pods, as rows of kind 4 of ledger and usage, and what they and their pods are called.
     "ALTER TABLE pod ADD COLUMN name TEXT NOT NULL DEFAULT '';"
-    "ALTER TABLE pod ADD COLUMN container_ids TEXT NOT NULL DEFAULT ''"};
+    "ALTER TABLE pod ADD COLUMN container_ids TEXT NOT NULL DEFAULT ''",
+    // 8: what a restart needs of pods that run: the owner whose replicas are kept apart, and of workloads that an operator confirmed
+    // the unit that each is on its node, and when its time limit ends it.
+    "ALTER TABLE pod ADD COLUMN replica_of TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE pod ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pod ADD COLUMN unit TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE pod ADD COLUMN limit_s INTEGER NOT NULL DEFAULT 0"};
 
 }  // namespace
 

@@ -13,12 +13,14 @@ const std::string kSums = "energy_uj, estimated_uj, cpu_us, wait_us, pressure_us
 const std::string kSlotSums = "slot_energy_uj, slot_estimated_uj, slot_cpu_us, slot_wait_us, slot_pressure_us";
 const std::string kPodLengths =
     "length(uid) + length(namespace) + length(owner) + length(labels) + length(node) + length(app) + length(name)"
-    " + length(container_ids)";
+    " + length(container_ids) + length(replica_of) + length(unit)";
+const std::string kRunsConfirmed = "confirmed = 1 AND ended_s = 0";
 
 // What an API server has said stands against what anybody else says.
 constexpr const char* kPutPod =
     "INSERT INTO pod(uid, namespace, owner, labels, described, node, placed_s, last_s, app, cpu_millicores,"
-    " memory_bytes, ended_s, name, container_ids) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"
+    " memory_bytes, ended_s, name, container_ids, replica_of, confirmed, unit, limit_s)"
+    " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)"
     " ON CONFLICT(uid) DO UPDATE SET"
     " namespace=CASE WHEN excluded.described >= described AND excluded.namespace <> '' THEN excluded.namespace"
     " ELSE namespace END,"
@@ -33,7 +35,11 @@ constexpr const char* kPutPod =
     " cpu_millicores=CASE WHEN excluded.app <> '' THEN excluded.cpu_millicores ELSE cpu_millicores END,"
     " memory_bytes=CASE WHEN excluded.app <> '' THEN excluded.memory_bytes ELSE memory_bytes END,"
     " ended_s=CASE WHEN excluded.ended_s > 0 THEN excluded.ended_s WHEN excluded.placed_s > 0 THEN 0 ELSE ended_s END,"
-    " name=CASE WHEN excluded.name <> '' THEN excluded.name ELSE name END, container_ids=excluded.container_ids";
+    " name=CASE WHEN excluded.name <> '' THEN excluded.name ELSE name END, container_ids=excluded.container_ids,"
+    " replica_of=CASE WHEN excluded.replica_of <> '' THEN excluded.replica_of ELSE replica_of END,"
+    " unit=CASE WHEN excluded.confirmed = 1 THEN excluded.unit ELSE unit END,"
+    " limit_s=CASE WHEN excluded.confirmed = 1 THEN excluded.limit_s ELSE limit_s END,"
+    " confirmed=max(confirmed, excluded.confirmed)";
 
 std::string empty_slots(const std::string& which) {
   return "UPDATE ledger SET slot_s = -1, slot_energy_uj = 0, slot_estimated_uj = 0, slot_cpu_us = 0, slot_wait_us = 0,"
@@ -60,6 +66,12 @@ void PodFacts::merge(PodFacts later) {
     described = later.described;
   }
   if (!later.name.empty()) name = std::move(later.name);
+  if (!later.replica_of.empty()) replica_of = std::move(later.replica_of);
+  if (later.confirmed) {
+    confirmed = true;
+    unit = std::move(later.unit);
+    limit_s = later.limit_s;
+  }
   container_ids = kube::merge_container_ids(container_ids, later.container_ids);
   if (!later.app.empty()) {
     app = std::move(later.app);
@@ -96,10 +108,8 @@ Status UsageTable::prepare() {
 Status UsageTable::load() {
   // What was kept before says nothing of the time in which nothing is.
   if (!kept())
-    return database_->run(
-        "DELETE FROM usage; DELETE FROM usage_node; DELETE FROM pod;"
-        " UPDATE progress SET usage_from_s = 0; " +
-        empty_slots("1"));
+    return database_->run("DELETE FROM usage; DELETE FROM usage_node; DELETE FROM pod WHERE NOT (" + kRunsConfirmed +
+                          "); UPDATE progress SET usage_from_s = 0; " + empty_slots("1"));
   WATTLE_TRY(auto statement,
              database_->prepare("SELECT node, max(slot_s) FROM ledger WHERE slot_s >= 0 GROUP BY node"));
   for (;;) {
@@ -190,7 +200,7 @@ Status UsageTable::drop_before(std::int64_t slot_s) {
   };
   WATTLE_CHECK(drop("usage", "length(name)", "slot_s" + older));
   WATTLE_CHECK(drop("usage_node", "0", "slot_s" + older));
-  WATTLE_CHECK(drop("pod", kPodLengths, "last_s" + older));
+  WATTLE_CHECK(drop("pod", kPodLengths, "last_s" + older + " AND NOT (" + kRunsConfirmed + ")"));
   return keep_from(std::max(from_s_, slot_s));
 }
 
@@ -201,7 +211,6 @@ Status UsageTable::keep_from(std::int64_t at_s) {
 }
 
 Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
-  if (!kept()) return {};
   const auto all = [&]() -> Status {
     WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
     for (const PodFacts& pod : pods) {
@@ -211,7 +220,8 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
       const std::string container_ids =
           there ? kube::merge_container_ids(size_of_->blob(1), pod.container_ids) : pod.container_ids;
       size_of_->reset();
-      if (!there && bytes_ > bounds_.max_bytes + bounds_.max_bytes / 2) continue;
+      const bool surplus = !kept() || bytes_ > bounds_.max_bytes + bounds_.max_bytes / 2;
+      if (!there && surplus && !pod.runs_confirmed()) continue;
       bytes_ += pod.bytes() + kUsageRowOverhead - std::min<std::uint64_t>(before, pod.bytes() + kUsageRowOverhead);
       int at = 0;
       for (const std::string* text : {&pod.uid, &pod.name_space, &pod.owner, &pod.labels}) put_->bind_text(++at, *text);
@@ -225,6 +235,10 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
       put_->bind(12, pod.ended_s);
       put_->bind_text(13, pod.name);
       put_->bind_text(14, container_ids);
+      put_->bind_text(15, pod.replica_of);
+      put_->bind(16, pod.confirmed ? 1 : 0);
+      put_->bind_text(17, pod.unit);
+      put_->bind(18, pod.limit_s);
       WATTLE_CHECK(put_->run());
     }
     return transaction.commit();
@@ -250,6 +264,33 @@ Status UsageTable::each_pod(const std::function<void(const PodFacts&)>& take) {
     pod.name = statement.blob(7);
     pod.container_ids = statement.blob(8);
     take(pod);
+  }
+}
+
+Result<std::vector<PodFacts>> UsageTable::running(std::size_t most) {
+  WATTLE_TRY(auto statement,
+             database_->prepare(
+                 "SELECT uid, namespace, owner, labels, node, app, name, container_ids, replica_of, unit, described,"
+                 " placed_s, cpu_millicores, memory_bytes, confirmed, limit_s FROM pod WHERE ended_s = 0"
+                 " ORDER BY confirmed DESC, last_s DESC"));
+  std::vector<PodFacts> pods;
+  std::size_t others = 0;
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return pods;
+    PodFacts pod;
+    int at = 0;
+    for (std::string* text : {&pod.uid, &pod.name_space, &pod.owner, &pod.labels, &pod.node, &pod.app, &pod.name,
+                              &pod.container_ids, &pod.replica_of, &pod.unit})
+      *text = statement.blob(at++);
+    pod.described = statement.integer(10) != 0;
+    pod.placed_s = statement.integer(11);
+    pod.cpu_millicores = statement.integer(12);
+    pod.memory_bytes = statement.integer(13);
+    pod.confirmed = statement.integer(14) != 0;
+    pod.limit_s = statement.integer(15);
+    if (!pod.confirmed && ++others > most) return pods;
+    pods.push_back(std::move(pod));
   }
 }
 

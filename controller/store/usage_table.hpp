@@ -3,8 +3,9 @@
 //          hour is added up they become rows here. What nodes drew is added here at once. Both within the ledger's transactions, so
 //          that each record is in them once, whoever is killed when
 // Pods     by UID: namespace, owner, labels, what was asked for, when it was last placed, and when it ended
+//          (confirmed workloads: also the unit, and the time limit); running() gives back those that run
 // Bounds   as old as `keep_s` by the wall clock, and `max_bytes` of rows together: the oldest hours go, and pods of which nothing younger
-//          is kept. Beyond one and a half of `max_bytes` no pods are added
+//          is kept. Beyond one and a half of `max_bytes` no pods are added. Confirmed workloads that run are outside these bounds
 // Units    energy in microjoules, times in microseconds; hours are Unix seconds at which they begin, of the controller's clock when it
 //          received a record
 // Format   docs/reference/store.md
@@ -48,12 +49,17 @@ struct PodFacts {
   std::int64_t ended_s = 0;                           // 0: it runs, or nothing is said of that
   std::string name;                                   // empty: unknown, as is the next
   std::string container_ids;                          // which of its containers has which name (common/kube/pod.hpp)
+  std::string replica_of;                             // "shop/ReplicaSet/web-5d9"; empty: unknown, or a pod of its own
+  bool confirmed = false;                             // by an operator; told with the next two
+  std::string unit;                                   // of its node, that it is; empty: none is known
+  std::int64_t limit_s = 0;                           // when its time limit ends it; 0: never
   // What both say; the later one where they differ.
   void merge(PodFacts later);
   std::size_t bytes() const {
     return uid.size() + name_space.size() + owner.size() + labels.size() + node.size() + app.size() + name.size() +
-           container_ids.size();
+           container_ids.size() + replica_of.size() + unit.size();
   }
+  bool runs_confirmed() const { return confirmed && ended_s == 0; }
   bool operator==(const PodFacts&) const = default;
 };
 
@@ -94,6 +100,8 @@ class UsageTable {
   std::int64_t from_s() const { return from_s_; }
   // All of hours that begin at `slot_s` or later; what waits to be written is not in them.
   Status each_pod(const std::function<void(const PodFacts&)>& take);
+  // Pods that have not ended, as far as is known: all confirmed ones, and of the others the `most` that were told of last.
+  Result<std::vector<PodFacts>> running(std::size_t most);
   using TakeSums = std::function<void(std::int64_t node, std::int64_t kind, std::string_view name, const LedgerSums&)>;
   Status each_workload(std::int64_t slot_s, const TakeSums& take);
   Status each_node(std::int64_t slot_s, const std::function<void(std::int64_t node, const NodeUse&)>& take);

@@ -114,6 +114,7 @@ json workload_json(const Sources& from, const std::string& node, const std::stri
           {"name", pod != nullptr ? text_or_null(pod->spec.name) : json(nullptr)},
           {"namespace", pod != nullptr ? text_or_null(pod->spec.pod_namespace) : json(nullptr)},
           {"kind", std::string(to_string(workload.values.kind))},
+          {"unit", pod != nullptr ? text_or_null(pod->unit) : json(nullptr)},
           {"node", node},
           {"cgroup_id", workload.values.cgroup_id},
           {"cpu_cores", or_null(workload.cpu_cores)},

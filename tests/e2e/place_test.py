@@ -4,6 +4,7 @@ not, and what makes no sense, is told so."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -44,8 +45,10 @@ def walk_page(house):
 
     walk = Walk(PAGE, run, None, instead={"ssh ": ('test -n "$NODE"', "the machines are simulated")})
     said = walk("Place without Kubernetes")
-    check("every command of the page was run", walk.finish() == 4)
+    check("every command of the page was run", walk.finish() == 5)
     check("the page's workload is explained, and runs", "nightly-report: " in said[1] and "It was placed on" in said[1], said[1])
+    check("a workload whose unit no agent sees is told so, and ends when its end is reported",
+          "name it with --unit" in said[0] and "its place is free" in said[2], said[0] + said[2])
 
 
 def waits_and_leaves_room(house):
@@ -132,13 +135,24 @@ def main():
         refused(house, "a reader may not confirm", "confirm", placed["uid"], placed["node"], key="reader", says=("operator",))
         refused(house, "an amount that is none", "place", "x", "--cpu", "lots", says=("--cpu", "lots", "250m"), code=2)
         refused(house, "a limit that is no time", "place", "x", "--cpu", "1", "--latency-hard", "20", says=("--latency-hard", "20ms"), code=2)
-        refused(house, "confirm of what nobody asked for", "confirm", "nobody", nodes[0], says=("nobody", "ask first"))
+        refused(house, "confirm of what nobody asked for", "confirm", "nobody", nodes[0], says=("nobody", "wattle place"))
+        refused(house, "a reader may not report an end", "done", placed["uid"], key="reader", says=("operator",))
+        refused(house, "the end of what nobody asked for", "done", "nobody", says=("nobody", "wattle place"))
+        refused(house, "a time limit that is none", "confirm", placed["uid"], placed["node"], "--time-limit", "soon", says=("--time-limit", "soon", "8h"), code=2)
+        refused(house, "a unit that is none", "confirm", placed["uid"], placed["node"], "--unit", "/a/../b", says=("unit", "/a/../b"))
         refused(house, "confirm on a node that there is not", "confirm", placed["uid"], "nowhere", says=("nowhere",))
         none = house.cli("place", "huge", "--cpu", "100000", key="operator", check=False)
         check("what fits nowhere is told, with exit 1", none.returncode == 1 and "cpu does not fit" in none.stdout, none.stdout + none.stderr)
         house.cli("policy", "set", "--mode", "shadow", "--why", "test", key="operator")
         none = house.cli("place", "shy", "--cpu", "1", key="operator", check=False)
         check("in shadow nothing is advised, and it says so", none.returncode == 1 and "shadow" in none.stdout, none.stdout + none.stderr)
+        would = re.search(r"^would advise:  (\S+) \((.+)\)$", none.stdout, re.MULTILINE)
+        check("and which node it would advise, and why", would and would[1] in nodes, none.stdout)
+        shy = json.loads(house.cli("place", "shy", "--cpu", "1", "-o", "json", key="operator", check=False).stdout)
+        decision = house.query("explain", shy["uid"])["decision"]
+        check("as its decision has it", shy["node"] is None and shy["would_advise"] == {"node": decision["advice"], "reason": decision["reason"]}, shy)
+        quiet = house.cli("place", "shy", "--cpu", "1", "-q", key="operator", check=False)
+        check("a script gets no node, and the reason beside it", quiet.returncode == 1 and quiet.stdout == "" and "would advise:" in quiet.stderr, quiet)
     return 1 if failures else 0
 
 

@@ -341,6 +341,28 @@ TEST_CASE("place tells the node alone on its first line, and what to type next; 
   document["node"] = nullptr;
   document["reason"] = "mode is shadow";
   CHECK(render_placed(document, {}).value() == "no node is advised for batch: mode is shadow\n");
+  document["would_advise"] = {{"node", "worker-2"}, {"reason", "the plan's choice"}};
+  CHECK(render_placed(document, {}).value() ==
+        "no node is advised for batch: mode is shadow\nwould advise:  worker-2 (the plan's choice)\n");
+}
+
+TEST_CASE("confirm reports the unit and what ends the workload; done reports whose place is free") {
+  Json document = Json::parse(
+      R"({"confirmed":true,"uid":"u-1","node":"worker-1","unit":"batch.service","limit_s":null,"ended":false})");
+  CHECK(render_confirmed(document, {}).value() == "u-1 runs on worker-1 as batch.service\nends:  with batch.service\n");
+  document["unit"] = nullptr;
+  document["limit_s"] = 1'700'000'000;
+  CHECK(render_confirmed(document, {}).value() ==
+        "u-1 runs on worker-1\nends:  when you run wattle done u-1, at 2023-11-14 22:13 UTC at the latest\n"
+        "unit:  none of its name is on worker-1 yet; name it with --unit\n");
+  document["ended"] = true;
+  CHECK(has(render_confirmed(document, {}).value(), "has ended already"));
+  Json done = Json::parse(R"({"done":true,"uid":"u-1","node":"worker-1","ended":false})");
+  CHECK(render_done(done, {}).value() == "u-1 has ended on worker-1; its place is free\n");
+  done["ended"] = true;
+  CHECK(render_done(done, {}).value() == "u-1 had ended on worker-1; its place is free\n");
+  done["node"] = nullptr;
+  CHECK(render_done(done, {}).value() == "u-1 was not started; its place is free\n");
 }
 
 TEST_CASE("what acting would save is a sentence that says modelled, or how long until there is one") {

@@ -205,6 +205,7 @@ TEST_CASE("files of every schema are read") {
   SUBCASE("5") { schema = "5"; }
   SUBCASE("6") { schema = "6"; }
   SUBCASE("7") { schema = "7"; }
+  SUBCASE("8") { schema = "8"; }
   CAPTURE(schema);
   wattle::test::TempDir dir;
   StoreFileOptions options;
@@ -228,6 +229,13 @@ TEST_CASE("files of every schema are read") {
   CHECK(file.gaps(10).value() == std::vector<StoreGap>{{"worker-1", 1700000000, 2, 4, "never came", 1700000010}});
   REQUIRE(file.raw().value().size() == 1);
   CHECK(file.raw().value().front().mark == RecordMark{1700000100, 2});
+  const std::vector<PodFacts> running = file.usage().running(10).value();
+  if (schema >= "8") {
+    REQUIRE(running.size() == 1);
+    CHECK(running.front().runs_confirmed());
+    CHECK(running.front().unit == "nightly-report.service");
+    CHECK(running.front().limit_s == 1700086450);
+  }
   REQUIRE(file.apply(std::vector<StoreItem>{item("worker-1", 3, {}, 1700000100)}, 5));
   CHECK(file.raw_records() == 2);
   const std::vector<DecisionRow> kept = file.decisions().newest(0, 10).value().rows;

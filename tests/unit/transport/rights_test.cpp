@@ -48,13 +48,14 @@ TEST_CASE("each role may send each kind to each channel exactly as meant, and no
   CHECK(may(Channel::feed, std::nullopt) == std::set<Role>{Role::shim, Role::reader, Role::operator_});
   CHECK(may(Channel::ask, Kind::query, "snapshot") == std::set<Role>{Role::shim, Role::reader, Role::operator_});
   CHECK(may(Channel::ask, Kind::query, "confirm") == std::set<Role>{Role::operator_});
+  CHECK(may(Channel::ask, Kind::query, "done") == std::set<Role>{Role::operator_});
   CHECK(may(Channel::telemetry, std::nullopt) == kNobody);
 }
 
 TEST_CASE("no reader and no shim may change anything, and an agent may do nothing but send telemetry") {
   for (const Right& right : rights()) {
     const bool writes = right.kind == Kind::samples || right.kind == Kind::live || right.kind == Kind::placement ||
-                        right.query == "confirm";
+                        right.query == "confirm" || right.query == "done";
     if (writes) CHECK_FALSE(right.roles.has(Role::reader));
     if (writes) CHECK_FALSE(right.roles.has(Role::shim));
     CHECK(right.roles.has(Role::agent) == (right.channel == Channel::telemetry));

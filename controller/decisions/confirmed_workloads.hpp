@@ -1,0 +1,112 @@
+// confirmed_workloads: workloads without Kubernetes, from `wattle confirm` to their end: what each one is on its node, and when it ends.
+// Begin    on `wattle confirm`; earlier where a unit of the workload's name appears on the node that it was advised to
+// Unit     the one that was named, else the one of the workload's name; looked for until it appears. A tied unit is the workload (state/unit_ties)
+// End      when the unit is gone, on `wattle done`, at the time limit, or when the unit becomes another workload. One whose unit was named and
+//          does not appear within kAppears ends; one without a unit ends after kLongestUntied where no limit was given
+// Again    a unit that comes back within kComesBack of its end is the same workload: a service that is restarted, or a node
+// Restart  the store has what runs; it is requested again when its node's agent says Hello
+// Units    in names; limits are Unix seconds of the wall clock
+// Errors   not_found, conflict: the pod is the API server's, or its name is several
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/result.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/state/unit_ties.hpp"
+#include "controller/store/store.hpp"
+
+namespace wattle::controller {
+
+struct Confirmation {
+  std::string uid, node;
+  std::string unit;          // as the node's agent names it; empty: none is known
+  bool ended = false;        // it has ended already, and holds nothing
+  std::int64_t limit_s = 0;  // 0: no time limit
+};
+struct Ending {
+  std::string uid, node;  // no node: it had not been started
+  bool ended = false;     // before
+};
+
+class ConfirmedWorkloads {
+ public:
+  static constexpr Duration kAppears = std::chrono::minutes(1);
+  static constexpr Duration kLongestUntied = std::chrono::hours(24);
+  static constexpr Duration kComesBack = std::chrono::minutes(10);
+
+  // `store` null: what runs is forgotten at a restart.
+  ConfirmedWorkloads(ClusterState& state, Decider& decider, Store* store, const Clock& clock, const Log& log)
+      : state_(state), decider_(decider), store_(store), clock_(clock), log_(log) {}
+
+  // `pod`: a UID, a name or NAMESPACE/NAME. `unit` empty: the one of its name.
+  Result<Confirmation> confirm(const std::string& pod, const std::string& node, const std::string& unit,
+                               std::optional<Duration> limit);
+  Result<Ending> done(const std::string& pod, bool failed);
+
+  // Before the record goes into state and store: units go by their workloads' UIDs from here on. True: it was changed.
+  bool name(const std::string& node, Record& record);
+  // The pod leaves the node that it is on.
+  void left(const placement::PodSpec& pod);
+  // It ran when the file was left.
+  void recall(const PodFacts& pod);
+  void greeted(const std::string& node);
+  void tick();
+  std::size_t size() const { return workloads_.size(); }
+
+ private:
+  struct Workload {
+    std::string node;
+    std::vector<std::string> names;  // that its unit may go by
+    bool named = false;              // by the operator
+    WorkloadKind kind = WorkloadKind::other;
+    MonoTime seen_at{};  // in a record; before the first one, when it began
+    std::int64_t limit_s = 0;
+    bool limited = false;  // by the operator
+  };
+  // One that ended with its unit.
+  struct Former {
+    placement::PodSpec spec;
+    std::uint64_t decision_id = 0;
+    Workload workload;
+    std::string unit;
+    MonoTime at{};
+  };
+
+  Result<std::string> uid_of(const std::string& pod) const;
+  // The names that it is confirmed with, and its spec in the state where it had been forgotten.
+  void know(const std::string& uid, const LoggedDecision* decision);
+  std::string find_unit(const std::string& node, const std::vector<std::string>& names) const;
+  void adopt(const Node& node, const Record& record);
+  // The UID of the workload that a unit, which was none so far, is; empty: none.
+  std::string claimed(const Node& node, const WorkloadValues& unit);
+  void tie(const std::string& uid, Workload& workload, const std::string& unit);
+  void untie(const std::string& uid, const Workload& workload);
+  void end(const std::string& uid, const char* why);
+  void keep(const std::string& uid, const Workload& workload) const;
+  std::int64_t now_s() const { return to_ns(clock_.wall()) / 1'000'000'000; }
+
+  ClusterState& state_;
+  Decider& decider_;
+  Store* store_;
+  const Clock& clock_;
+  const Log& log_;
+  UnitTies ties_;
+  std::unordered_map<std::string, Workload> workloads_;    // by UID
+  std::map<std::string, std::set<std::string>> waiting_;   // by node: UIDs whose unit is looked for
+  std::map<std::string, std::vector<PodFacts>> recalled_;  // by node, until its agent says Hello
+  std::map<std::string, std::vector<Former>> former_;      // by node; those that may come back
+  bool ending_ = false;                                    // by our own word: it does not come back
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,46 @@
+// recalled_pods: pods that ran when the controller stopped, as its store has them: what they are called and request, whose they are and which
+//                decision placed them. An agent that shows one of them brings only its UID; without an API server nothing else says more.
+// Bounds   as many as the store gives back; each is given once
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "controller/decisions/decision_log.hpp"
+#include "controller/store/usage_table.hpp"
+#include "placement/cluster_view.hpp"
+
+namespace wattle::controller {
+
+struct RecalledPod {
+  placement::PodSpec spec;
+  std::uint64_t decision_id = 0;  // that its placement joined; 0: none that is kept
+  std::string container_ids;
+};
+
+class RecalledPods {
+ public:
+  void add(const PodFacts& pod);
+  // In the order of their ids.
+  void add(const LoggedDecision& decision);
+  // The pod is on the node. Absent: nothing is known of it.
+  std::optional<RecalledPod> take(const std::string& uid, const std::string& node);
+  std::size_t size() const { return pods_.size(); }
+
+ private:
+  struct Placed {
+    std::string node;
+    std::uint64_t id = 0;
+    placement::PodSpec spec;
+    bool whole = false;  // false: a row of 0.1, which has its names alone
+  };
+  std::unordered_map<std::string, RecalledPod> pods_;
+  std::unordered_map<std::string, Placed> placed_;  // by pod UID: the newest decision whose placement was seen
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,59 @@
+// unit_ties: which units, containers and VMs of the nodes are confirmed workloads. An agent names the unit; behind ingest() the workload goes by
+//            its UID and counts as a pod, so that its use, its waiting, its energy and its end are those of the workload.
+// Rules    a unit of a node is one workload at a time: another one that is tied to it takes its place. Records of before the end of a tie are
+//          the former workload's, in whatever order they come
+// Bounds   kMostFormer ties that are over: the oldest go
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/outbox.hpp"
+#include "common/sample.hpp"
+
+namespace wattle::controller {
+
+// The names by which an agent may tell of what an operator calls so: a unit ("nightly-report" and "nightly-report.service" are one), a
+// container's id, a VM, or the path of a cgroup. The likeliest first.
+std::vector<std::string> unit_names(std::string_view text);
+// True: `workload` is what unit_names() gave `name` for; a container goes by 12 or more digits of its id.
+bool is_unit(std::string_view name, std::string_view workload);
+
+struct TiedUnit {
+  std::string node, unit;
+};
+
+class UnitTies {
+ public:
+  static constexpr std::size_t kMostFormer = 4096;
+
+  void tie(const std::string& uid, const std::string& node, const std::string& unit);
+  // The workload is that unit no more; `last` is the newest record that is its own. Gives what it was tied to.
+  std::optional<TiedUnit> untie(const std::string& uid, const RecordMark& last);
+  const TiedUnit* unit_of(const std::string& uid) const;
+  // The UID that the unit goes by now; empty: its own name.
+  std::string uid_of(const std::string& node, const std::string& unit) const;
+  // Names the record's workloads by their UIDs. True: some are named so.
+  bool name(const std::string& node, Record& record) const;
+  std::size_t size() const { return of_.size(); }
+
+ private:
+  struct Tie {
+    std::string uid;
+    std::optional<RecordMark> last;  // absent: it holds
+  };
+  std::map<std::string, std::map<std::string, std::deque<Tie>>> units_;  // by node, by unit; the former first
+  std::unordered_map<std::string, TiedUnit> of_;                         // by UID, those that hold
+  std::deque<TiedUnit> former_;                                          // in the order of their ends
+};
+
+}  // namespace wattle::controller

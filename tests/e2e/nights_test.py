@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Three nights of the example of docs/how-to/place-without-kubernetes.md, as the page has it, on this machine's own agent: the workload takes room
+while its unit runs and gives it back, its joules are its owner's, and a controller that is killed meanwhile forgets none of it.
+
+`ssh` and `systemd-run` are stand-ins on the PATH: the first runs the command here, the second runs it in a cgroup of the unit's name, which goes
+when the process has ended, as a transient unit's does. Cgroups, processes, agent and controller are real.
+
+Needs root and a cgroup2 mount; skips (77) with the reason otherwise."""
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent / "docs"))
+from documented import blocks_below  # noqa: E402
+from house import SKIPPED, House, binaries_from, wait_until  # noqa: E402
+from live_state_test import cgroup2_mount  # noqa: E402
+from patience import LATE_S, SOON_S  # noqa: E402
+
+PAGE = "docs/how-to/place-without-kubernetes.md"
+failures = 0
+
+SSH = """#!/bin/sh
+shift
+exec "$@"
+"""
+# The program of the page is a loop that ends when the night is over.
+SYSTEMD_RUN = """#!PYTHON
+import pathlib, subprocess, sys
+assert sys.argv[1] == "--unit"
+at = pathlib.Path("SLICE") / (sys.argv[2] + ".service")
+at.mkdir()
+subprocess.Popen(["sh", "-c", 'echo $$ >$0/cgroup.procs; while [ -e HOUSE/night ]; do i=$((i+1)); done; exec REAP $0', str(at)],
+                 start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+while not (at / "cgroup.procs").read_text(): pass
+"""
+# Out of the cgroup first, which can go then.
+REAP = """#!/bin/sh
+echo $$ >"$1/../../cgroup.procs"
+exec rmdir "$1"
+"""
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"), flush=True)
+    failures += 0 if truth else 1
+
+
+class Fleet:
+    """One machine: this one."""
+
+    def __init__(self, house, mount):
+        self.house = house
+        self.slice = mount / f"wattle-nights-{os.getpid()}.slice"
+        self.night = house.dir / "night"
+        self.slice.mkdir()
+        (house.dir / "bin").mkdir()
+        for name, text in (("ssh", SSH), ("systemd-run", SYSTEMD_RUN), ("reap", REAP)):
+            path = house.dir / "bin" / name
+            for word, means in (("PYTHON", sys.executable), ("SLICE", self.slice), ("HOUSE", house.dir), ("REAP", house.dir / "bin" / "reap")):
+                text = text.replace(word, str(means))
+            path.write_text(text)
+            path.chmod(0o755)
+        self.config = house.write("cli.yaml", f"""
+            server: "tcp://127.0.0.1:{house.ask}"
+            key: {house.dir}/operator.key
+            server_key: {house.dir}/controller.key.pub
+            """)
+
+    def sh(self, text):
+        return subprocess.run(["sh", "-c", text], capture_output=True, text=True, timeout=LATE_S, check=False,
+                              env=os.environ | {"WATTLE_CONFIG": str(self.config),
+                                                "PATH": f"{self.house.dir}/bin:{self.house.binaries}:{os.environ['PATH']}"})
+
+    def requested(self):
+        return self.house.connected()[0]["cpu_requested_cores"]
+
+    def pods(self):
+        return self.house.query("pods")["pods"]
+
+    def report(self):
+        rows = self.house.query("report", "--by", "owner")["rows"]
+        return next((row for row in rows if row["key"] == "nightly-report"), None)
+
+    def over(self):
+        self.night.unlink()
+        wait_until("the unit has ended", lambda: not any(self.slice.glob("*.service")))
+
+    def end(self):
+        with contextlib.suppress(FileNotFoundError):
+            self.night.unlink()
+        wait_until("its cgroups are gone", lambda: not any(self.slice.glob("*.service")))
+        self.slice.rmdir()
+
+
+def restart(house):
+    house.kill("controller")
+    house.start_controller()
+    wait_until("the machine is connected again", house.connected)
+
+
+def nights(house, fleet, example):
+    for night in (1, 2, 3):
+        fleet.night.touch()
+        done = fleet.sh(example)
+        check(f"night {night}: the page's example ends well", done.returncode == 0, done.stdout + done.stderr)
+        check(f"night {night}: and says what the workload is", "as nightly-report.service" in done.stdout or "runs on this-machine" in done.stdout, done.stdout)
+        runs = wait_until("it is seen", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
+        check(f"night {night}: its unit is the workload, with its name and decision", runs[0]["name"] == "nightly-report" and runs[0]["decision_id"] is not None, runs)
+        check(f"night {night}: it requests what was asked for, once", fleet.requested() == 0.5, fleet.requested())
+        wait_until("its outcome is measured", lambda: house.query("explain", "nightly-report")["decision"]["outcome"])
+        fleet.over()
+        wait_until(f"night {night}: the room is given back", lambda: fleet.requested() == 0)
+        check(f"night {night}: the room is given back when the unit ends", True)
+    row = wait_until("the nights are in the report", lambda: (row := fleet.report()) and row["workloads"] == 3 and row)
+    check("the joules of three nights are its owner's", row["measured_j"] + row["estimated_j"] > 0 and row["core_h"] > 0, row)
+
+
+def restarts(house, fleet, example):
+    fleet.night.touch()
+    done = fleet.sh(example)
+    check("a fourth night begins", done.returncode == 0, done.stdout + done.stderr)
+    by_hand = fleet.sh("wattle place by-hand --cpu 250m -q")
+    check("-q prints the node alone", (by_hand.returncode, by_hand.stdout, by_hand.stderr) == (0, "this-machine\n", ""), by_hand)
+    told = json.loads(fleet.sh("wattle confirm by-hand this-machine --time-limit 8h -o json").stdout)
+    check("a workload without a unit has none, and a time limit", told["unit"] is None and told["limit_s"] > 0, told)
+    wait_until("both are requested", lambda: fleet.requested() == 0.75)
+    uid = next(pod["uid"] for pod in fleet.pods() if pod["name"] == "nightly-report")
+    restart(house)
+    wait_until("a controller that was killed requests both again", lambda: fleet.requested() == 0.75)
+    again = wait_until("it is seen again", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
+    check("after it the workload is the same, with its name and decision",
+          again[0]["uid"] == uid and again[0]["name"] == "nightly-report" and again[0]["decision_id"] is not None, again)
+    fleet.over()
+    wait_until("the unit's end gives its room back", lambda: fleet.requested() == 0.25)
+    done = fleet.sh("wattle done by-hand")
+    check("done ends what has no unit", done.returncode == 0 and fleet.requested() == 0, done.stdout + done.stderr)
+    restart(house)
+    check("what has ended stays so over a restart", fleet.requested() == 0, fleet.requested())
+    wait_until("four nights are in the report", lambda: (row := fleet.report()) and row["workloads"] == 4)
+
+
+def exit_codes(fleet):
+    for form in ("-q", "-o name"):
+        done = fleet.sh(f"NODE=$(wattle place huge --cpu 100000 {form}) || exit\necho started on $NODE")
+        check(f"{form}: a script stops where no node is advised, with its exit code and the reason",
+              done.returncode == 1 and done.stdout == "" and "cpu does not fit" in done.stderr, done)
+    other = fleet.sh("wattle nodes -o name")
+    check("other commands have no such output", other.returncode == 2 and "nodes" in other.stderr, other)
+
+
+def main():
+    mount = cgroup2_mount()
+    if os.geteuid() != 0 or mount is None:
+        print("skipped: needs root and a cgroup2 mount")
+        return SKIPPED
+    example = blocks_below(PAGE, "Place without Kubernetes")[0].text
+    with House(binaries_from(sys.argv)) as house:
+        config = house.dir / "controller.yaml"
+        config.write_text(config.read_text() + f"store: {{path: {house.dir}/store.db}}\ndecide: {{settle_window: 1s}}\n")
+        fleet = Fleet(house, mount)
+        try:
+            house.start_controller()
+            house.start_agent()
+            wait_until("this machine is connected", house.connected)
+            nights(house, fleet, example)
+            restarts(house, fleet, example)
+            exit_codes(fleet)
+        finally:
+            fleet.end()
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
