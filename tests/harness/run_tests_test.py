@@ -16,12 +16,12 @@ enable_testing()
 function(passes_at_run nth name labels)
   add_test(NAME ${name} COMMAND sh -c "echo run >>'${CMAKE_BINARY_DIR}/${name}.runs'; runs=$(wc -l <'${CMAKE_BINARY_DIR}/${name}.runs'); \
 echo \\"run $runs of ${name}\\"; test $runs -ge ${nth}")
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 600)
 endfunction()
 passes_at_run(1 always "live;e2e")
 passes_at_run(1 pure_always "pure;unit")
 add_test(NAME left_out COMMAND sh -c "echo 'no kernel here'; exit 77")
-set_tests_properties(left_out PROPERTIES LABELS live SKIP_RETURN_CODE 77)
+set_tests_properties(left_out PROPERTIES LABELS live TIMEOUT 600 SKIP_RETURN_CODE 77)
 passes_at_run(99 about_time timed)
 """
 FAILS_ONCE = 'passes_at_run(2 fails_once "live;e2e")\n'
@@ -95,7 +95,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "CMakeLists.txt").write_text(
                 f"cmake_minimum_required(VERSION 3.25)\nproject(classes LANGUAGES NONE)\nenable_testing()\ninclude({ROOT}/cmake/wattle.cmake)\n"
-                f'add_test(NAME mine COMMAND true)\nset_tests_properties(mine PROPERTIES LABELS "{labels}")\n')
+                f'add_test(NAME mine COMMAND true)\nset_tests_properties(mine PROPERTIES LABELS "{labels}" TIMEOUT 600)\n')
             done = subprocess.run(["cmake", "-S", folder, "-B", f"{folder}/build"], capture_output=True, text=True, check=False)
             claim(f"configuring {'accepts' if fine else 'refuses'} a test with the labels {labels}",
                   (done.returncode == 0) == fine and (fine or "test mine has the labels" in done.stderr), done.stderr)
