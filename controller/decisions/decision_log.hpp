@@ -43,7 +43,8 @@ struct LoggedDecision {
   std::optional<Contributions> winner_terms, runner_up_terms;
   // Reward that was expected of the node where it went; absent: as the record's candidate has it.
   std::optional<double> expected;
-  double demand_cores = 0;                     // that the pod was reckoned with
+  std::string judged_by;    // identity of the reward that judged the outcome (reward_id); empty: unknown
+  double demand_cores = 0;  // that the pod was reckoned with
   std::optional<placement::PodSpec> asked;     // as it was asked for; absent: of before a restart
   std::optional<placement::PodSpec> recalled;  // as far as a restart keeps it; absent: of after the restart, or of 0.1
   std::vector<float>
