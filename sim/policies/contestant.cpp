@@ -118,7 +118,7 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
     return forward_error(policy);
   }
   if (policy->learns && network != nullptr && placement::policy_of(*network) != policy->name)
-    return fail(Errc::conflict, "policy " + present,
+    return fail(Errc::conflict, "policy " + name,
                 "the file of --model is for policy " + std::string(placement::policy_of(*network)),
                 "name that policy, or give another file");
   if (policy->learns && network == nullptr)
