@@ -99,7 +99,7 @@ void Decider::take(const RolloutSpec& spec) {
   ++takes_;
   engine_.knowledge().set_limits(spec.limits);
   const auto other = engine_.take(spec.policy, spec.reward);
-  assert(other);     // whoever sets a spec has looked
+  assert(other);     // callers check the spec
   repeats_.clear();  // an answer of before is no answer now
   monitors_.changed(*other);
   engine_.set_shadow(spec.mode.mode == Mode::shadow, *other);
@@ -215,7 +215,8 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now, hold);
     engine_.reserve(spec, advice, now, hold);
     if (const Pod* asked = state_.pod(spec.uid); asked != nullptr && asked->watched) engine_.keep(spec.uid);
-    // Where nodes are worth the same the scheduler's choice is learned from all the same: how else would they come to differ.
+    // If all nodes have the same value, the scheduler's choice is still learned from; otherwise their values would
+    // never differ.
     if (!open && any_feasible) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
     if (open) {
       open->at = now;
@@ -272,7 +273,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
   }
   const bool settled = before != nullptr && before->watched && !before->node.empty();
   if (settled && (told == PlacementSource::by_agent || told == PlacementSource::by_operator)) return false;
-  // What a list shows may run for long, and so may what a node tells first.
+  // Pods of a list, or of a node's first record, may have run for long.
   const bool expected = before != nullptr && !before->in_flight_to.empty();
   const bool ran_before = recalled || told == PlacementSource::by_list || told == PlacementSource::by_store;
   const bool starts = expected || (!ran_before && (told != PlacementSource::by_agent || known->samples > 1));

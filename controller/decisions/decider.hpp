@@ -164,7 +164,7 @@ class Decider {
   Heard heard() const;
   // The policy or network that serves, followed by those that might; empty if no network is consulted.
   std::vector<Contender> contenders() const;
-  // Returns whether the network is gated, and why; an empty reason means that it is.
+  // Returns whether the network is gated, and why; the reason is empty if it is not gated.
   bool network_gated() const { return engine_.gated(); }
   const std::string& network_gated_why() const { return engine_.gated_why(); }
   // Saves and restores monitors over a restart. State of another policy or reward is ignored, so that its network gate
@@ -195,8 +195,8 @@ class Decider {
   bool place(const std::string& pod_uid, const std::string& node, PlacementSource told);
   // Returns true if the pod was unknown and is restored from before the restart.
   bool recall_pod(const std::string& pod_uid, const std::string& node);
-  // In shadow, if the copy of the cluster differs from the cluster: replaces `advice` by the one to give and returns
-  // the decision to learn from.
+  // If shadow's copy of the cluster differs from the cluster: replaces `advice` by the one to give and returns the
+  // decision to learn from.
   std::optional<OpenDecision> go_by_copy(placement::PlacementDecision& advice, const placement::ClusterView& view,
                                          const placement::PodSpec& spec, const models::QNetwork* network,
                                          double epsilon, std::span<const std::size_t> rows,

@@ -41,7 +41,7 @@ std::optional<RecalledPod> RecalledPods::take(const std::string& uid, const std:
   const Placed& decided = placed.mapped();
   recalled.decision_id = decided.id;
   if (!pod.empty() && !decided.whole) return recalled;
-  // An API server may have told of other requests since: the store's row of the pod is the later one.
+  // An API server may have changed the requests since: the store's row of the pod is newer.
   const placement::Resources requested = recalled.spec.request;
   const bool known = !recalled.spec.app.empty();
   recalled.spec = decided.spec;

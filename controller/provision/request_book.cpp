@@ -153,7 +153,7 @@ bool RequestBook::make_room() {
 }
 
 void RequestBook::described(const kube::Pod& pod) {
-  // A static pod is its node's own file: nobody's request of it can be changed.
+  // A static pod comes from its node's own file, so its request cannot be changed.
   if (pod.uid.empty() || pod.owner.starts_with("Node/") || pod.leaving) return;
   const std::string key = workload_of(pod);
   auto found = workloads_.find(key);
@@ -182,7 +182,7 @@ void RequestBook::described(const kube::Pod& pod) {
   watched.resize = pod.resize;
   watched.resize_message = pod.resize_message;
   RequestWorkload& workload = found->second;
-  // It has a pod, so that nobody takes its place before the minute is over.
+  // Counts the pod now, so that the workload keeps its place until the minute is over.
   workload.pods = std::max<std::size_t>(workload.pods, 1);
   workload.shrink_allowed = pod.shrink_allowed;
   count_resize(workload.resizes, watched.resize, watched.set, 1);

@@ -208,7 +208,7 @@ void RolloutManager::take(const MonitorEvent& event, bool acting) {
 bool RolloutManager::decided(const ArmNow& arm, double max_abs_residual) {
   const auto nonsense = experiment_.decided(arm, max_abs_residual);
   if (!nonsense) return true;
-  // Where nothing acts it is told once.
+  // Reported once if the arm does not act.
   if (acts(arm.arm) || !experiment_.nonsense())
     take({Monitor::output_check, Verdict::nonsense, *nonsense}, acts(arm.arm));
   experiment_.nonsense_found();

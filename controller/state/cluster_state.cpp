@@ -64,7 +64,7 @@ void ClusterState::adopt_curve(const std::string& name, const placement::PowerCu
 void ClusterState::ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now) {
   Pod& pod = pods_[spec.uid];
   unlist(pod);
-  // Whoever reaches a shim can name any pod: what the API server says of one is not changed by that.
+  // Any client of a shim can name any pod, so an ask does not change the spec from the API server.
   if (pod.watched)
     pod.spec.demand_cores = spec.demand_cores;
   else

@@ -83,7 +83,7 @@ Status Store::open_file() {
     opened = StoreFile::open_(options_.file);
   }
   if (!opened) return forward_error(opened);
-  // Into a file that is begun anew: what they say is there is with no agent any more.
+  // A new file takes over the marks: agents no longer have the records that they cover.
   if (!known_.empty()) WATTLE_CHECK(opened->adopt(known_));
   if (damage) WATTLE_CHECK(opened->note("damaged", damage->what, now_s()));
   file_.emplace(std::move(*opened));
@@ -254,7 +254,7 @@ void Store::keep_batch(std::vector<StoreItem>& batch) {
     const Status done = commit(batch);
     if (done) {
       told(batch, clock_.mono() - begun);
-      // Nobody's acknowledgement waits for it, but for those of the next transaction.
+      // Only acknowledgements of the next transaction wait for the checkpoint.
       if (const Status moved = file_->checkpoint_if_long(); !moved) trouble(moved.error());
       return;
     }
@@ -300,7 +300,7 @@ void Store::trouble(const Error& error) {
     news = std::exchange(figures_.problem, error.message()) != figures_.problem;
   }
   if (news) log_.error("records cannot be kept, and are not acknowledged until they can", {{"error", error}});
-  // What the system did with the pages that it could not write is unknown: the file is read anew. So is a damaged one,
+  // The state of pages that the system could not write is unknown, so the file is read again. So is a damaged one,
   // which open_file() moves aside.
   if (error.code == Errc::exhausted) return;
   copy_.reset();

@@ -1,4 +1,4 @@
-// Store: decisions, pods and needs, which nobody waits for: what waits for the disk, and what is lost when the disk takes none.
+// Store: decisions, pods and needs, which no caller waits for: their queues, and losses when the disk takes none.
 #include <utility>
 
 #include "controller/store/store.hpp"

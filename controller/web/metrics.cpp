@@ -70,7 +70,7 @@ void add_enrolment(Families& families, MetricFamily& refused, const Sources& fro
                    from.enrol->enrolled());
 }
 
-// Every pair is there from the start: a rate of what was absent before is not told.
+// All pairs exist from the start, since Prometheus computes no rate for a series without an earlier value.
 void add_refusals(Families& families, const Sources& from) {
   using transport::Refused;
   MetricFamily& family = families.family("wattle_controller_refused_total",
