@@ -89,7 +89,7 @@ class ConfirmedWorkloads {
   };
 
   Result<std::string> uid_of(const std::string& pod) const;
-  // Stores the workload's names, and restores its spec in the state if it was forgotten.
+  // Restores the workload's names and spec in the state from its decision if the state had forgotten it.
   void know(const std::string& uid, const LoggedDecision* decision);
   std::string find_unit(const std::string& node, const std::vector<std::string>& names) const;
   void adopt(const Node& node, const Record& record);

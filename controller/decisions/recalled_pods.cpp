@@ -15,7 +15,7 @@ void RecalledPods::add(const PodFacts& pod) {
   spec.app = pod.app;
   spec.owner = pod.replica_of;
   spec.request = sane_request(static_cast<double>(pod.cpu_millicores) / 1000, static_cast<double>(pod.memory_bytes));
-  spec.daemonset = pod.described && pod.app.empty();  // of the others an API server tells the application
+  spec.daemonset = pod.described && pod.app.empty();  // an API server names the application of all others
   recalled.container_ids = pod.container_ids;
   pods_[pod.uid] = std::move(recalled);
 }

@@ -138,8 +138,8 @@ class ClusterState {
   // For a node whose own curve has no readings yet.
   void adopt_curve(const std::string& node, const placement::PowerCurve& curve);
   // The node must have been greeted. Binds no pods; the caller binds each pod that appeared and unbinds each that went.
-  // A record ahead of its turn is shown at once and added to sums when it comes again; older ones are not shown until
-  // then.
+  // A record ahead of its turn is shown at once and added to sums when it comes again; older records that follow are
+  // added but not shown.
   RecordNews apply(const std::string& node, const Record& record, MonoTime received, bool ahead = false);
   // Call before apply(). Merges workloads beyond kMaxWorkloads, and those with too many new names, into kOthers;
   // returns how many.
