@@ -256,7 +256,7 @@ http::Response Controller::of_store(const std::string& what, const std::map<std:
   return found(asked->get());
 }
 
-// By the same way as the command line's, on the loop's thread.
+// Lets the page make changes in the same way as the command line, on the loop's thread.
 Status Controller::let_page_change(PageParts& page) {
   const std::string& file = config_.operator_token_file;
   if (file.empty()) return {};

@@ -298,7 +298,7 @@ void Loop::receive_watch() {
   if (join_.take(std::move(nodes), std::move(pods))) feed_.changed();
 }
 
-// What the store has committed since.
+// Acknowledges the store's commits since the last call.
 void Loop::send_acks() {
   if (parts_.store == nullptr) return;
   for (const Committed& news : parts_.store->committed())

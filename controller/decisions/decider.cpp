@@ -106,7 +106,7 @@ void Decider::take(const RolloutSpec& spec) {
   follow_block();
 }
 
-// In a control block advice is played forward as in shadow: what is modelled so is what its canary measures, too.
+// Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.
 void Decider::follow_block() {
   const bool control = arm().arm == Arm::control;
   engine_.set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
@@ -324,7 +324,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
 
 void Decider::gone(const std::string& pod_uid, const std::string& node) {
   if (const Pod* pod = state_.pod(pod_uid); pod != nullptr && pod->watched && pod->node == node) {
-    // Its containers may come again; the node is its own until the API server says that it went, and how.
+    // The pod's containers may return; the pod keeps its node until the API server reports that and how it ended.
     windows_.pod_gone(pod_uid, node, false);
     return;
   }

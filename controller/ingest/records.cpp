@@ -1,4 +1,5 @@
-// What a session brings: records and gaps in their turn, into the state and the store, and live ones ahead of it.
+// Records of a session: puts records and gaps into the state and the store in their turn, and shows live ones ahead of
+// it.
 #include <algorithm>
 #include <utility>
 

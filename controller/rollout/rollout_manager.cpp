@@ -5,7 +5,7 @@
 namespace wattle::controller {
 namespace {
 
-// What a configuration asks for, without what an experiment adds.
+// Text of the configuration's spec, without what an experiment adds.
 std::string fingerprint(RolloutSpec spec) {
   spec.schedule.seed = 0;
   spec.schedule.began = {};
@@ -52,7 +52,7 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
   return change(spec_, "configuration", what, why);
 }
 
-// What canaries of before measured, that of the present experiment left out.
+// Restores the measurements of earlier canaries, without the present experiment's.
 Status RolloutManager::recall_canaries() {
   if (changes_.file() == nullptr) return {};
   WATTLE_TRY(auto canaries, changes_.file()->canaries(kMostPastBlocks));

@@ -247,7 +247,7 @@ const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked
   return rows_.view();
 }
 
-// What depends on the pod and on those that wait beside it.
+// Counts what depends on the pod and on those that wait beside it.
 void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime now) {
   expire_starts(now);
   const Pod* itself = pod(asked.uid);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kRecentGaps = 200;
 constexpr std::int64_t kClockStep_s =
     5;  // what the wall clock may differ from the monotonic one before it counts as set
-// What an item takes beside its bytes and what they were decoded into, roughly.
+// Approximate memory of an item beside its bytes and their decoded form.
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
 
@@ -126,7 +126,7 @@ void Store::add(StoreItem item) {
     figures_.queue_bytes += bytes;
     ++figures_.queue_records;
     queue_.push_back(std::move(item));
-    // In between the writer need not look.
+    // Wakes the writer only for the first record and above half of the bound.
     wake = queue_.size() == 1 || figures_.queue_bytes > options_.queue_bytes / 2;
   }
   if (wake) wake_.notify_one();
@@ -213,7 +213,7 @@ void Store::run() {
     copy_some();
     if (!stopping()) continue;
     const std::lock_guard lock(mutex_);
-    // What is left of decisions the disk does not take.
+    // Decisions that the disk does not take are dropped at the end.
     if (queue_.empty() && (!rows_wait() || !figures_.decisions_problem.empty() || pods_fail_ || requests_fail_)) break;
   }
   copy_.reset();
@@ -280,7 +280,7 @@ Status Store::commit(const std::vector<StoreItem>& batch) {
   return file_->apply(batch, now_s());
 }
 
-// What is kept for an hour is kept for that hour, whatever the wall clock is set to meanwhile.
+// Corrects ages for changes of the wall clock, so that they do not shorten or extend how long records are kept.
 Status Store::watch_clock() {
   const std::int64_t ahead_s = now_s() - to_ns(clock_.mono()) / 1'000'000'000;
   if (!clock_ahead_s_) clock_ahead_s_ = ahead_s;

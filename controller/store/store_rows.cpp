@@ -75,7 +75,7 @@ Store::Pods Store::take_pods(bool all) {
   return some;
 }
 
-// What the disk does not take waits for the next time, unless something newer is known of it.
+// Rows that the disk does not take wait for the next attempt unless a newer version exists.
 void Store::keep_rows(Rows rows) {
   rows_at_ = clock_.mono();
   std::vector<DecisionRow> list;

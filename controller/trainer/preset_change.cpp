@@ -108,7 +108,7 @@ void Trainer::trust(const models::Weights& weights, const NetworkOrigin& origin,
               {models::network_digest(weights), origin.from, text_of(reward_.preset), origin.from, origin.certificate});
 }
 
-// What manifest() describes.
+// The networks that manifest() describes.
 models::Weights Trainer::networks() const {
   models::Weights all;
   models::add_prefixed(all, network_->checkpoint(), models::kNetworkPrefix);
