@@ -130,7 +130,7 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   return "step " + std::to_string(network_->steps()) + " as " + name;
 }
 
-// Keeps the network that served: the one that learns meanwhile is not trusted by its promotion.
+// Keeps the trusted network, which served; the promotion does not make the learning one trusted.
 Result<std::string> Trainer::keep_trusted() {
   WATTLE_TRY(const auto network, make_network(config_, trusted_));
   models::Weights all;

@@ -292,7 +292,7 @@ void add_modes(Families& families, const Sources& from) {
   add_saving(families, from.rollout->effect(), from.decider.saving(), from.rollout->calibration());
 }
 
-// Adds the mode, policy and other states in force.
+// Adds the mode, policy and reward in force.
 void add_states(Families& families, const Sources& from) {
   families.state(
       "wattle_controller_mode", "1 for the mode in force, else 0.", "mode",
