@@ -100,7 +100,7 @@ std::optional<wire::Message> Answers::answer_kept(const wire::Query& query, cons
 }
 
 std::optional<wire::Message> Answers::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
-  if (ask.deadline_ms > 0 && seconds(waited) * 1e3 > ask.deadline_ms) {  // nobody listens any more
+  if (ask.deadline_ms > 0 && seconds(waited) * 1e3 > ask.deadline_ms) {  // the asker no longer waits
     ++parts_.roles.of(who.role).dropped;
     return std::nullopt;
   }
@@ -115,7 +115,7 @@ std::optional<wire::Message> Answers::answer_ask(wire::Ask ask, const transport:
 }
 
 wire::Message Answers::answer_query(const wire::Query& query, const std::string& who) {
-  // Whoever listens to the feed may know where it begins.
+  // All listeners of the feed may know where it begins.
   if (query.what == "snapshot") return snapshot(query.request_id);
   wire::Reply reply;
   reply.request_id = query.request_id;

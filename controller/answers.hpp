@@ -1,6 +1,6 @@
-// answers: what asks and queries of the ask socket are told, once it is their turn (turns.hpp).
-// Rules    common/transport/rights.hpp says who may ask, query and confirm
-// Errors   who makes no sense, or may not, gets a Refusal, counted and logged once a minute
+// answers: answers asks and queries of the ask socket, in the order that turns.hpp chooses.
+// Rules    common/transport/rights.hpp has the rights to ask, query and confirm
+// Errors   a peer with an invalid or forbidden message gets a Refusal, counted and logged once a minute
 // Threads  single owner
 #pragma once
 
@@ -47,19 +47,19 @@ struct AnswersParts {
   ConfirmedWorkloads& confirmed;
   RoleFigures& roles;
   std::function<Sources()> sources;
-  std::function<void()> breathe;  // for what takes long, between its parts
+  std::function<void()> breathe;  // called between the parts of long work
 };
 
 class Answers {
  public:
   explicit Answers(AnswersParts parts);
-  // Nothing: the answer comes later, or nobody waits for it.
+  // No value if the answer comes later, or if no peer waits for it.
   std::optional<wire::Message> answer(const transport::Incoming& incoming, Duration waited);
-  // Counts it, too.
+  // Makes a refusal and counts it.
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
-  // What reads; docs/reference/api.md.
+  // Answers a read request (docs/reference/api.md).
   Result<std::string> document(const std::string& what, const Arguments& arguments);
-  // What changes what is in force, whoever asks and by whichever way: policy-set and the others of RolloutManager::handle.
+  // Changes the spec in force for any client: policy-set and the other orders of RolloutManager::handle.
   Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
     return parts_.rollout.handle(what, arguments, who);
   }
@@ -69,9 +69,10 @@ class Answers {
     transport::Role role;
     wire::Reply reply;
   };
-  // Of models, the store and backups: what is ready by now.
+  // Takes the answers about models, store and backups that are ready.
   std::vector<Late> late();
-  // Of a canary's network that was promoted, or that failed. `of_trusted`: what serves is not what learns.
+  // Keeps the network of a canary that was promoted, or restores the former one. `of_trusted`: the serving network is
+  // not the learning one.
   void settle_network(bool promoted, bool of_trusted) {
     promoted ? models_.keep_promoted(of_trusted) : models_.bring_back();
   }
@@ -79,7 +80,7 @@ class Answers {
  private:
   std::optional<wire::Message> answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);
   wire::Message answer_query(const wire::Query& query, const std::string& who);
-  // The answer to what must outlive the process, once it is on disk.
+  // Returns the answer to a query whose result must be on disk first.
   std::optional<wire::Message> answer_kept(const wire::Query& query, const transport::Incoming& incoming);
   wire::Snapshot snapshot(std::uint64_t request_id);
   Result<std::string> beat(const Arguments& facts, const std::string& who);

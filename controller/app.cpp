@@ -50,7 +50,8 @@ int serve(const ControllerConfig& config) {
   return 0;
 }
 
-// Programs are in PREFIX/bin, networks in PREFIX/share/wattle/models. Empty where the kernel does not tell.
+// Programs are in PREFIX/bin, networks in PREFIX/share/wattle/models. Returns an empty text if the kernel does not name
+// the program's file.
 std::string models_beside_program() {
   const auto self = Dir::open_("/proc/self");
   if (!self) return {};

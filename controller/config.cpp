@@ -223,7 +223,7 @@ void read_prometheus(config::Section section, PrometheusConfig& out) {
     section.mistake("token", "would cross the network in the clear", "name an https:// URL");
 }
 
-// Who looks has one word, who changes things another, which never crosses a network in the clear.
+// Viewers and operators have different tokens; the operators' never crosses a network in the clear.
 void read_operator_token(config::Section& section, ControllerConfig& out) {
   section.read("operator_token_file", out.operator_token_file);
   if (out.operator_token_file.empty()) return;

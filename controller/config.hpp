@@ -1,7 +1,8 @@
-// config: what a controller is told by its configuration file.
-// Source   a strict YAML file (docs/reference/configuration.md has every key); every key has a default but the two key files
+// config: the settings of a controller from its configuration file.
+// Source   a strict YAML file (docs/reference/configuration.md lists the keys); all keys but the two key files have
+//          defaults
 // Units    in names; times are "250ms", "10s", "2m"
-// Errors   malformed, all mistakes at once, each with file, line, key and mend
+// Errors   malformed: all mistakes at once, each with file, line, key and fix
 // Threads  values
 #pragma once
 
@@ -33,7 +34,7 @@ struct LearnConfig {
   double steps_per_s = 50;        // at most
   double duty_ratio = 0.25;       // at most this share of one core
   int freeze_every_steps = 25;    // a new network serves after that many
-  double max_abs_residual = 1e5;  // a network that says more does not serve
+  double max_abs_residual = 1e5;  // a network with a larger residual does not serve
   Duration checkpoint_every = std::chrono::seconds(30);
   int replay = 20'000;
   int batch = 64;
@@ -43,10 +44,10 @@ struct LearnConfig {
   double reward_scale = 1.0;
   Duration settle_expiry = std::chrono::seconds(120);  // outcomes later than this are lost; longer than any window
   double learning_rate = 5e-4;
-  int anchor_every = 1;  // steps of learning to one that holds to the network that was trusted last; 0: none
+  int anchor_every = 1;  // steps of learning per step towards the network that was trusted last; 0: none
   double epsilon = 0;    // decide.epsilon, for the curves
   std::size_t shortlist = placement::NetworkOptions().shortlist;  // decide.shortlist
-  // What begins where there is no checkpoint: auto (the file of the preset in models_dir), none, or a file.
+  // Initial network if there is no checkpoint: auto (the file of the preset in models_dir), none, or a file.
   std::string pretrained = "auto";
   bool tabular = false;  // learn.network: a table of Q, for policy tabular-q, in place of the network of dqn
   std::int64_t seed = 1;
@@ -64,9 +65,9 @@ struct StoreConfig {
   std::int64_t usage_max_bytes = std::int64_t{64} << 20;      // 0: none is kept
 };
 
-// Where agents put their own keys on the allow list.
+// Enrolment, by which agents put their own keys on the allow list.
 struct EnrolConfig {
-  std::string tokens;       // file of hashed tokens; empty: nobody enrols by one
+  std::string tokens;       // file of hashed tokens; empty: no enrolment by token
   bool kubernetes = false;  // service accounts' tokens, which the API server reviews
   TokenReviewOptions review;
   std::string address = "127.0.0.1";
@@ -75,18 +76,18 @@ struct EnrolConfig {
   bool enabled() const { return kubernetes || !tokens.empty(); }
 };
 
-// What is done about pods' requests.
+// Handling of pods' requests.
 enum class ProvisionLevel {
   off,
-  suggest,   // it is told what they should be
+  suggest,   // suggests what they should be
   requests,  // and `wattle provision set --follow` may set them
 };
 
 struct ControllerConfig {
   ModeSetting mode;
   placement::NetworkOptions network;  // decide.margin, decide.shortlist
-  // What is learned is heard once it has shown on this cluster that it costs fewer joules than the plan (docs/reference/network-gate.md, Never
-  // below the planner); a configuration file that says nothing says true.
+  // If true, a learned network serves after it has cost fewer joules than the plan on this cluster
+  // (docs/reference/network-gate.md, Never below the planner). The configuration file's default is true.
   bool require_evidence = false;
   std::string data_dir = "/var/lib/wattle-controller";
   std::string key_file;    // this controller's key pair
@@ -97,7 +98,7 @@ struct ControllerConfig {
   std::string http_address = "127.0.0.1";
   std::uint16_t http_port = 8050;
   http::Access http_access;
-  std::string operator_token_file;  // who shows its word may change things from the page; empty: nobody may
+  std::string operator_token_file;  // grants changes from the page; empty: none are allowed
   std::string policy = "dqn";
   placement::Limits limits;
   placement::DecideOptions decide;      // reward, masks, exploration
@@ -107,7 +108,7 @@ struct ControllerConfig {
   Duration in_flight_expiry = std::chrono::seconds(30);
   Duration repeat_within = std::chrono::seconds(2);
   int look_ahead = 0;                     // pods of the API server's queue that a decision keeps room for; 0: none
-  std::optional<Duration> settle_window;  // absent: the preset's, or kSettleWindow
+  std::optional<Duration> settle_window;  // unset: the preset's, or kSettleWindow
   int decision_ring = 1000;               // decisions that are kept to be looked at
   LearnConfig learn;
   std::string
@@ -119,24 +120,24 @@ struct ControllerConfig {
   ProvisionLevel provision = ProvisionLevel::suggest;
   TeacherMode teacher = TeacherMode::shadow;  // of margins, where learn.enabled
   models::provision::TeacherReward teacher_reward = models::provision::TeacherReward::waste;
-  PrometheusConfig prometheus;    // who tells rates and latencies that nodes do not know
-  bool suggest_replicas = false;  // of workloads whose rates that tells; asks the API server for autoscalers
+  PrometheusConfig prometheus;    // source of rates and latencies that nodes do not know
+  bool suggest_replicas = false;  // of workloads whose rates Prometheus has; asks the API server for autoscalers
   std::vector<std::string> schedulers{
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };
 
-// How long an outcome is watched: as configured, else as the preset asks for, else kSettleWindow.
+// Time for which an outcome is watched: the configured one, or else the preset's, or else kSettleWindow.
 inline constexpr Duration kSettleWindow = std::chrono::seconds(10);
 Duration settle_window(const ControllerConfig& config, placement::Preset preset);
 
-// What the configuration asks for.
+// Spec that the configuration requests.
 RolloutSpec configured_spec(const ControllerConfig& config);
 
 Result<ControllerConfig> load_config(const std::string& path);
 Result<ControllerConfig> parse_config(const std::string& text, const std::string& name);
-// Every key with what holds without it, for docs/reference/configuration.md.
+// All keys with their defaults, for docs/reference/configuration.md.
 std::vector<config::Key> config_keys();
 
 }  // namespace wattle::controller

@@ -38,7 +38,7 @@ http::Response found(const Result<std::string>& body) {
   return body ? http::Response{200, "application/json", *body, {{"Cache-Control", "no-store"}}} : failed(body.error());
 }
 
-// Enrolling writes a file anew beside the old one.
+// Enrolment writes a new file beside the old one.
 Status may_replace(const std::string& file) {
   const auto folder = std::filesystem::path(file).parent_path();
   const std::string path = folder.empty() ? "." : folder.string();
@@ -142,9 +142,9 @@ Status Controller::lock_state(const Log& log) {
   return {};
 }
 
-// What was changed while running is in force from the start. A damaged file is moved aside; with it, with one that is gone or
-// empty though others are from before, or that cannot be read, an order to stop may be lost: then nothing acts. A disk that takes
-// nothing makes changes last as long as the process.
+// Changes made at run time are in force from the start. A damaged file is moved aside. If that happens, if the file is
+// gone or empty although others are from before, or if it cannot be read, an order to stop may be lost, so nothing
+// acts. On a disk that cannot be written, changes last as long as the process.
 Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const std::string path = config_.data_dir + "/control.db";
   const MonitorOptions monitors{{}, config_.learn.max_abs_residual};
@@ -207,7 +207,7 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   return {};
 }
 
-// A file that cannot be used is told and left until the next is written: knowledge begins anew.
+// An unusable file is logged and kept until the next write; knowledge then starts from scratch.
 placement::ClusterModel Controller::start_knowledge(const Log& log) {
   placement::ClusterModelOptions options;
   options.stale_after_s = config_.decide.mask.stale_after_s;
@@ -256,7 +256,7 @@ http::Response Controller::of_store(const std::string& what, const std::map<std:
   return found(asked->get());
 }
 
-// By the same way as the command line's, on the loop's thread.
+// Lets the page make changes in the same way as the command line, on the loop's thread.
 Status Controller::let_page_change(PageParts& page) {
   const std::string& file = config_.operator_token_file;
   if (file.empty()) return {};
@@ -333,7 +333,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   return {};
 }
 
-// A listener of its own: agents reach it, and nobody else's pages are on it.
+// A separate listener, which agents reach and which serves no other pages.
 Status Controller::start_enrolment(const std::string& public_key, const Clock& clock, const Log& log) {
   const EnrolConfig& config = config_.enrol;
   if (!config.enabled()) return {};
@@ -372,7 +372,7 @@ Controller::~Controller() {
   if (thread_.joinable()) {
     thread_.join();
   } else if (tasks_) {
-    tasks_->close();  // the loop never ran: nobody else answers
+    tasks_->close();  // the loop never ran, so nothing else answers
   }
   http_.reset();
   loop_.reset();

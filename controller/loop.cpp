@@ -269,7 +269,7 @@ void Loop::tell_decisions() {
   keeper_.take(decider_.log(), changed, parts_.clock.mono(), breathe_);
 }
 
-// What they say is not heard any more as it is, and their connections end; this tells agents why.
+// Ends the connections of revoked keys, so that their messages are no longer accepted; this gives agents the reason.
 void Loop::cut(const std::vector<transport::Revoked>& revoked) {
   for (const auto& [key, identity] : revoked) {
     parts_.log.warn("key revoked", {{"key", key}, {"peer", identity.user_id()}});
@@ -298,7 +298,7 @@ void Loop::receive_watch() {
   if (join_.take(std::move(nodes), std::move(pods))) feed_.changed();
 }
 
-// What the store has committed since.
+// Acknowledges the store's commits since the last call.
 void Loop::send_acks() {
   if (parts_.store == nullptr) return;
   for (const Committed& news : parts_.store->committed())
@@ -365,7 +365,8 @@ void Loop::on_lost(const std::string& node) {
 
 void Loop::tick() {
   ticked_ = parts_.clock.mono();
-  // While messages wait here nobody is silent: who was cut for it would only come back with a handshake and a Hello more.
+  // While messages wait here no session counts as silent: a cut peer would only come back with another handshake and
+  // Hello.
   if (!behind_ || ticked_ - expired_ >= kBehindAtMost) {
     telemetry_.expire();
     expired_ = ticked_;

@@ -1,9 +1,9 @@
 // loop: the one thread that owns sockets, state and decisions.
-// Turns    turns.hpp says whose message is next, answers.hpp what asks and queries are told
-// Rules    the allow list is read again when its file changes, each second until that succeeds: who is not on it any more loses
-//          session and feed at once
-// Errors   a peer that makes no sense, or may not, is refused, counted and logged once a minute; the loop goes on
-// Threads  made by one thread, then run() and everything else by the loop's
+// Turns    turns.hpp chooses whose message is next; answers.hpp answers asks and queries
+// Rules    the allow list is read again when its file changes, each second until that succeeds. A peer that is no
+//          longer on it loses session and feed at once
+// Errors   a peer with an invalid or forbidden message is refused, counted and logged once a minute; the loop continues
+// Threads  made by one thread; run() and everything else by the loop's own
 #pragma once
 
 #include <atomic>
@@ -50,14 +50,14 @@
 
 namespace wattle::controller {
 
-// In data_dir.
+// File name in data_dir.
 inline constexpr std::string_view kKnowledgeFile = "knowledge";
 
-// With the ports that the system picked.
+// Endpoints with the ports that the system picked.
 struct Endpoints {
   std::string telemetry, feed, ask;
   std::uint16_t http_port = 0;
-  std::uint16_t enrol_port = 0;  // 0: nobody enrols
+  std::uint16_t enrol_port = 0;  // 0: enrolment is off
 };
 
 struct LoopParts {
@@ -68,12 +68,12 @@ struct LoopParts {
   Trainer* trainer = nullptr;                // null: learning is off
   Store* store = nullptr;                    // null: nothing outlives the process
   MarginLearner* margin_learner = nullptr;   // null: learning is off, or provisioning.teacher
-  const PrometheusRates* traffic = nullptr;  // null: nobody but nodes tells rates and latencies
+  const PrometheusRates* traffic = nullptr;  // null: only nodes report rates and latencies
   BackgroundWriter* saver = nullptr;         // null: knowledge ends with the process
   Watch* watch = nullptr;                    // null: no API server is followed
   RolloutManager& rollout;
   transport::AllowFile& allow;  // whose list is in force
-  http::Broadcast& live;        // who looks at the page
+  http::Broadcast& live;        // viewers of the page
   placement::ClusterModel knowledge;
   std::string mode_reason;
   const Clock& clock;
@@ -86,13 +86,13 @@ class Loop final : private TelemetrySink {
   // `turned` is called at each turn, which is every 50 ms or so while it does not hang.
   void run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned);
   Endpoints endpoints() const;  // without http
-  // For work of the task queue, on the loop's thread.
+  // Sources for work of the task queue, on the loop's thread.
   Sources sources() const;
-  // What reads; docs/reference/api.md.
+  // Answers a read request (docs/reference/api.md).
   Result<std::string> document(const std::string& what, const Arguments& arguments) {
     return answers_.document(what, arguments);
   }
-  // Of what is in force, as Answers::change.
+  // Changes the spec in force, as Answers::change.
   Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
     return answers_.change(what, arguments, who);
   }
@@ -112,18 +112,19 @@ class Loop final : private TelemetrySink {
   std::map<std::string, std::string> pod_levels(const std::string& node) override { return levels_.of(node); }
   std::map<std::string, wire::MarginStep> margins(const std::string& node) override { return margins_.margins(node); }
 
-  // What is not read holds back its senders, by TCP; what is read and cannot be kept ends their sessions.
+  // True if the store is behind. Unread telemetry holds back its senders by TCP; records that are read and cannot be
+  // stored end their sessions.
   bool store_is_behind();
   void receive_watch();
   void send_acks();
   void tick();
   void save_knowledge();
   void follow_requests();
-  // What gates and monitors have seen, into the control file and back.
+  // Saves and restores the state of gates and monitors in the control file.
   void keep_monitors();
   void restore_monitors();
   void recall_running();
-  // Decisions that are new or know more.
+  // Publishes decisions that were added or extended.
   void tell_decisions();
   void watch_energy();
   void cut(const std::vector<transport::Revoked>& revoked);

@@ -14,7 +14,7 @@ bool goes_by(const std::vector<std::string>& names, const std::string& workload)
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return is_unit(name, workload); });
 }
 
-// The agent tells of it by its UID: a pod of a kubelet, which ends when its cgroup does.
+// True if the agent reports the UID itself as a kubelet's pod, which ends with its cgroup.
 bool is_pod_of(const Node& node, const std::string& uid) {
   const auto found = node.workloads.find(uid);
   return found != node.workloads.end() && found->second.values.kind == WorkloadKind::pod;
@@ -201,7 +201,7 @@ void ConfirmedWorkloads::left(const placement::PodSpec& pod) {
 
 bool ConfirmedWorkloads::name(const std::string& name, Record& record) {
   const Node* node = state_.node(name);
-  // An older one that comes after newer ones tells of units that may be gone.
+  // A record older than the newest may report units that are gone.
   const bool newest = node != nullptr && RecordMark{record.incarnation, record.seq} >= state_.newest(name);
   if (newest) adopt(*node, record);
   return ties_.name(name, record);
@@ -237,7 +237,7 @@ std::string ConfirmedWorkloads::claimed(const Node& node, const WorkloadValues& 
       return found;
     }
   }
-  // What ran there before belongs to nobody who is expected now.
+  // A unit that ran there before belongs to no expected workload.
   const auto known = node.workloads.find(unit);
   if (node.samples == 0 || (known != node.workloads.end() && !known->second.missing)) return {};
   for (const std::string& uid : node.in_flight) {

@@ -1,12 +1,16 @@
-// confirmed_workloads: workloads without Kubernetes, from `wattle confirm` to their end: what each one is on its node, and when it ends.
-// Begin    on `wattle confirm`; earlier where a unit of the workload's name appears on the node that it was advised to
-// Unit     the one that was named, else the one of the workload's name; looked for until it appears. A tied unit is the workload (state/unit_ties)
-// End      when the unit is gone, on `wattle done`, at the time limit, or when the unit becomes another workload. One whose unit was named and
-//          does not appear within kAppears ends; one without a unit ends after kLongestUntied where no limit was given
-// Again    a unit that comes back within kComesBack of its end is the same workload: a service that is restarted, or a node
-// Restart  the store has what runs; it is requested again when its node's agent says Hello
+// confirmed_workloads: follows workloads without Kubernetes from `wattle confirm` to their end: which unit each is on
+// its node, and when it ends.
+// Begin    on `wattle confirm`, or earlier if a unit of the workload's name appears on the node that it was advised to
+// Unit     the named one, or else the one of the workload's name; looked for until it appears. A tied unit is the
+//          workload (state/unit_ties)
+// End      when the unit is gone, on `wattle done`, at the time limit, or when the unit becomes another workload. A
+//          workload whose named unit does not appear within kAppears ends; one without a unit or a limit ends after
+//          kLongestUntied
+// Again    a unit that comes back within kComesBack of its end is the same workload, for example after a restart of a
+//          service or node
+// Restart  the store keeps what runs; it is requested again when its node's agent says Hello
 // Units    in names; limits are Unix seconds of the wall clock
-// Errors   not_found, conflict: the pod is the API server's, or its name is several
+// Errors   not_found; conflict: the API server has the pod, or several pods have the name
 // Threads  single owner
 #pragma once
 
@@ -31,7 +35,7 @@ namespace wattle::controller {
 struct Confirmation {
   std::string uid, node;
   std::string unit;          // as the node's agent names it; empty: none is known
-  bool ended = false;        // it has ended already, and holds nothing
+  bool ended = false;        // it has ended already and reserves nothing
   std::int64_t limit_s = 0;  // 0: no time limit
 };
 struct Ending {
@@ -45,7 +49,7 @@ class ConfirmedWorkloads {
   static constexpr Duration kLongestUntied = std::chrono::hours(24);
   static constexpr Duration kComesBack = std::chrono::minutes(10);
 
-  // `store` null: what runs is forgotten at a restart.
+  // `store` null: a restart forgets what runs.
   ConfirmedWorkloads(ClusterState& state, Decider& decider, Store* store, const Clock& clock, const Log& log)
       : state_(state), decider_(decider), store_(store), clock_(clock), log_(log) {}
 
@@ -54,11 +58,12 @@ class ConfirmedWorkloads {
                                std::optional<Duration> limit);
   Result<Ending> done(const std::string& pod, bool failed);
 
-  // Before the record goes into state and store: units go by their workloads' UIDs from here on. True: it was changed.
+  // Call before the record goes into state and store: gives units their workloads' UIDs. Returns true if the record
+  // changed.
   bool name(const std::string& node, Record& record);
   // The pod leaves the node that it is on.
   void left(const placement::PodSpec& pod);
-  // It ran when the file was left.
+  // Restores a workload that ran when the store was last written.
   void recall(const PodFacts& pod);
   void greeted(const std::string& node);
   void tick();
@@ -74,7 +79,7 @@ class ConfirmedWorkloads {
     std::int64_t limit_s = 0;
     bool limited = false;  // by the operator
   };
-  // One that ended with its unit.
+  // A workload that ended with its unit.
   struct Former {
     placement::PodSpec spec;
     std::uint64_t decision_id = 0;
@@ -84,11 +89,11 @@ class ConfirmedWorkloads {
   };
 
   Result<std::string> uid_of(const std::string& pod) const;
-  // The names that it is confirmed with, and its spec in the state where it had been forgotten.
+  // Restores the workload's names and spec in the state from its decision if the state had forgotten it.
   void know(const std::string& uid, const LoggedDecision* decision);
   std::string find_unit(const std::string& node, const std::vector<std::string>& names) const;
   void adopt(const Node& node, const Record& record);
-  // The UID of the workload that a unit, which was none so far, is; empty: none.
+  // Returns the UID of the workload that a so far untied unit is, or empty.
   std::string claimed(const Node& node, const WorkloadValues& unit);
   void tie(const std::string& uid, Workload& workload, const std::string& unit);
   void untie(const std::string& uid, const Workload& workload);
@@ -106,7 +111,7 @@ class ConfirmedWorkloads {
   std::map<std::string, std::set<std::string>> waiting_;   // by node: UIDs whose unit is looked for
   std::map<std::string, std::vector<PodFacts>> recalled_;  // by node, until its agent says Hello
   std::map<std::string, std::vector<Former>> former_;      // by node; those that may come back
-  bool ending_ = false;                                    // by our own word: it does not come back
+  bool ending_ = false;                                    // ended by an order, so it does not come back
 };
 
 }  // namespace wattle::controller

@@ -1,6 +1,7 @@
-// contender: a policy or a network that decides, or would where another one fell behind: each with its own reason and its own figures.
-// Gives    a sentence for people, which the page, the API and the command line show alike
-// Units    difference_ratio: predicted joules of its choices beyond those of `with`, over the larger of the two; below 0: it costs less
+// contender: a policy or network that decides, or that would replace another one, with its reason and its figures.
+// Gives    a sentence for people, the same on the page, in the API and on the command line
+// Units    difference_ratio: predicted joules of its choices beyond those of `with`, over the larger of the two;
+//          negative: it costs less
 // Threads  values
 #pragma once
 
@@ -11,12 +12,12 @@
 
 namespace wattle::controller {
 
-// On copies of the cluster (placement/paired_simulation).
+// Comparison on copies of the cluster (placement/paired_simulation).
 struct ComparedWith {
   std::string with;
   double difference_ratio = 0;
   std::uint64_t blocks = 0;     // newest blocks of ten decisions that the ratio is the mean of
-  std::optional<double> age_s;  // of the newest of them; absent: before a restart
+  std::optional<double> age_s;  // of the newest of them; unset: before a restart
 };
 
 struct Contender {

@@ -99,14 +99,14 @@ void Decider::take(const RolloutSpec& spec) {
   ++takes_;
   engine_.knowledge().set_limits(spec.limits);
   const auto other = engine_.take(spec.policy, spec.reward);
-  assert(other);     // whoever sets a spec has looked
+  assert(other);     // callers check the spec
   repeats_.clear();  // an answer of before is no answer now
   monitors_.changed(*other);
   engine_.set_shadow(spec.mode.mode == Mode::shadow, *other);
   follow_block();
 }
 
-// In a control block advice is played forward as in shadow: what is modelled so is what its canary measures, too.
+// Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.
 void Decider::follow_block() {
   const bool control = arm().arm == Arm::control;
   engine_.set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
@@ -215,7 +215,8 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now, hold);
     engine_.reserve(spec, advice, now, hold);
     if (const Pod* asked = state_.pod(spec.uid); asked != nullptr && asked->watched) engine_.keep(spec.uid);
-    // Where nodes are worth the same the scheduler's choice is learned from all the same: how else would they come to differ.
+    // If all nodes have the same value, the scheduler's choice is still learned from; otherwise their values would
+    // never differ.
     if (!open && any_feasible) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
     if (open) {
       open->at = now;
@@ -272,7 +273,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
   }
   const bool settled = before != nullptr && before->watched && !before->node.empty();
   if (settled && (told == PlacementSource::by_agent || told == PlacementSource::by_operator)) return false;
-  // What a list shows may run for long, and so may what a node tells first.
+  // Pods of a list, or of a node's first record, may have run for long.
   const bool expected = before != nullptr && !before->in_flight_to.empty();
   const bool ran_before = recalled || told == PlacementSource::by_list || told == PlacementSource::by_store;
   const bool starts = expected || (!ran_before && (told != PlacementSource::by_agent || known->samples > 1));
@@ -323,7 +324,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
 
 void Decider::gone(const std::string& pod_uid, const std::string& node) {
   if (const Pod* pod = state_.pod(pod_uid); pod != nullptr && pod->watched && pod->node == node) {
-    // Its containers may come again; the node is its own until the API server says that it went, and how.
+    // The pod's containers may return; the pod keeps its node until the API server reports that and how it ended.
     windows_.pod_gone(pod_uid, node, false);
     return;
   }

@@ -123,7 +123,7 @@ std::vector<Contender> Decider::contenders() const {
   return all;
 }
 
-// What learning began with has been judged elsewhere: it is not made to err for the sake of learning.
+// Zero for a gated network, and for the initial one, which was judged elsewhere.
 double Decider::epsilon() const {
   const Heard heard = this->heard();
   const bool began_with = heard.network != nullptr && !heard.learned;

@@ -1,4 +1,4 @@
-// What became of placements: windows that records of their node fill, until each is an outcome.
+// Outcomes of placements: records of the node fill a window until it is an outcome.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -22,7 +22,7 @@ wire::Outcome told(const SettleWindow& window, const placement::Reward& reward, 
   return outcome;
 }
 
-// What was predicted of the node when it was decided; absent: nothing was.
+// Reward predicted for the node at the decision; no value if there was none.
 std::optional<double> expected_of(const LoggedDecision& made, const std::string& node) {
   if (made.expected) return made.expected;
   const auto& candidates = made.decision.candidates;

@@ -1,6 +1,6 @@
-// decision_log: the newest decisions, each joined to where the pod really went and what became of it.
-// Bounds   `capacity` decisions, and kMaxCandidates of them together; the oldest go first
-// Errors   none: an id that is not kept is not found
+// decision_log: the newest decisions, each joined to its placement and outcome.
+// Bounds   `capacity` decisions, with kMaxCandidates candidates in total; the oldest are dropped first
+// Errors   none: unknown ids are not found
 // Threads  single owner
 #pragma once
 
@@ -21,18 +21,18 @@ namespace wattle::controller {
 
 using NodeFeatures = std::array<float, models::kNodeFeatures>;
 
-// What the two best nodes looked like.
+// Features of the two best nodes.
 struct FeatureSnapshot {
   NodeFeatures winner{};
   std::optional<NodeFeatures> runner_up;
   std::array<float, models::kPodFeatures> pod{};
 };
 
-// What Q of a node is the sum of, and what the policy made of it.
+// Terms of a node's Q, and the policy's value.
 struct Contributions {
   double energy = 0, latency = 0;     // the prior, weights included
   double residual = 0;                // learned
-  double policy_value = 0;            // what it was ranked by
+  double policy_value = 0;            // the value for the ranking
   std::optional<double> uncertainty;  // of the predicted reward (prediction_error)
 };
 
@@ -41,7 +41,7 @@ struct LoggedDecision {
   std::string winner, runner_up;  // by the policy's values; empty: there is none
   std::optional<FeatureSnapshot> features;
   std::optional<Contributions> winner_terms, runner_up_terms;
-  // Reward that was expected of the node where it went; absent: as the record's candidate has it.
+  // Expected reward of the node of the placement; unset: the record's candidate has it.
   std::optional<double> expected;
   std::string judged_by;    // identity of the reward that judged the outcome (reward_id); empty: unknown
   double demand_cores = 0;  // that the pod was reckoned with
@@ -56,7 +56,7 @@ struct LoggedDecision {
       reward_preset;  // that judged the outcome; empty: none did, or it was kept by a version that did not record it
 };
 
-// The two best by the policy's values (the advised one leads unless it was explored), and their features. `decision` is the
+// The two best by the policy's values (the advised one leads unless it was explored), with features. `decision` is the
 // advice's record, completed.
 LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decision decision);
 
@@ -67,7 +67,7 @@ class DecisionLog {
   void add(LoggedDecision entry);
   LoggedDecision* find(std::uint64_t id);
   const LoggedDecision* find(std::uint64_t id) const;
-  // The newest that fits: a decision id, a pod UID, a pod name, or "namespace/name".
+  // The newest decision of a decision id, a pod UID, a pod name, or "namespace/name".
   const LoggedDecision* newest(std::string_view pod) const;
   std::size_t capacity() const { return capacity_; }
   const std::deque<LoggedDecision>& entries() const { return entries_; }  // oldest first

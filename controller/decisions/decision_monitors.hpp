@@ -1,7 +1,8 @@
-// decision_monitors: what is found by watching decisions and what became of them: drift, how far predictions were off, and what other
-// rankings would have chosen.
-// Gives    an event of each finding, news for learning, more exploration for a while after a shift
-// Restart  rows() and restore(), of monitor_state.hpp; of another policy or reward, network gate and comparison begin anew
+// decision_monitors: watches decisions and their outcomes for drift, prediction errors, and the choices of other
+// rankings.
+// Gives    an event for each finding, news for learning, more exploration for a while after a shift
+// Restart  rows() and restore(), of monitor_state.hpp; network gate and comparison of another policy or reward start
+//          from scratch
 // Errors   restore: those of the rows
 // Threads  single owner
 #pragma once
@@ -32,39 +33,40 @@ class DecisionMonitors {
   DecisionMonitors(placement::DecisionEngine& engine, const Clock& clock,
                    const std::function<void(LearningNews)>& learn);
   void on_event(std::function<void(const MonitorEvent&)> told) { told_ = std::move(told); }
-  // Who makes the references' plans from now on; it outlives this.
+  // Sets the maker of the references' plans, which must outlive the monitors.
   void plan_with(placement::PlanMaker& maker) { comparison_.plan_with(maker); }
 
-  // Before another reward is in force, and after policy, reward or mode changed.
+  // Call reward_changes() before another reward is in force, and changed() after policy, reward or mode changed.
   void reward_changes();
   void changed(bool of_another_ranking);
 
-  // A decision that was made; the first since the last comparison is taken.
+  // Offers a decision; the first since the last comparison is taken.
   void offer(std::uint64_t id, const placement::PodSpec& spec, const std::vector<std::string>& candidates) {
     comparison_.offer(id, spec, candidates);
   }
-  // What became of one, and what was expected of it if anything was.
+  // Adds a decision's outcome, with the expected reward if there was one.
   void judged(std::uint64_t id, const std::string& node, double reward, const std::optional<double>& expected);
 
-  // Every `passed`, about a second.
+  // Call about every second; `passed` is the time since the last call.
   void watch_curves(const placement::ClusterView& view, Duration passed);
-  // Likewise, with the fleet as it is known by now. `network`: the one that is asked, or null. True: a gate's verdict changed.
+  // Call about every second with the current fleet. `network`: the one in use, or null. Returns true if a gate's
+  // verdict changed.
   bool compare(const placement::Fleet& fleet, const ServingModel::Serving& serving, const models::QNetwork* network);
-  // If it is time to: what other rankings would have chosen for the decision that was offered. `turn`: decisions so far.
+  // Compares the choices of other rankings for the offered decision when that is due. `turn`: decisions so far.
   bool compare_rankings(ClusterState& state, const ServingModel::Serving& serving, const models::QNetwork* network,
                         std::uint64_t turn);
   bool due(MonoTime now) const { return comparison_.due(now); }
 
-  // Standard deviation of what was predicted of the node.
+  // Standard deviation of the predictions for the node.
   std::optional<double> uncertainty(const std::string& node) const { return prediction_error_.of(node); }
   double epsilon(double usual) const { return drift_.epsilon(usual, clock_.mono()); }
   bool drifting() const { return drift_.active(clock_.mono()); }
   std::uint64_t drifts() const { return drift_.shifts(); }
   const placement::OffPolicyComparison& off_policy() const { return comparison_.off_policy(); }
 
-  // `of`: policy and reward that are in force.
+  // `of`: policy and reward in force.
   std::vector<MonitorState> rows(const std::string& of) const;
-  // True: a gate's verdict is another now. A name that is kept by nobody is not looked at.
+  // Returns true if a gate's verdict changed; ignores unknown names.
   Result<bool> restore(const MonitorState& row, const std::string& of);
 
  private:

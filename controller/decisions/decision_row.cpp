@@ -31,7 +31,7 @@ std::vector<wire::Candidate> best_of(const LoggedDecision& entry) {
     const std::string& node = decision.candidates[i].node;
     return node == decision.advice || node == decision.placed_on || node == entry.winner || node == entry.runner_up;
   };
-  // What is no number is in no order.
+  // Ranks values that are not finite last.
   const auto value = [&](std::size_t i) {
     const double q = decision.candidates[i].q;
     return std::isfinite(q) ? q : std::numeric_limits<double>::lowest();

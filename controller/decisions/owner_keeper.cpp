@@ -11,7 +11,7 @@ std::string_view owner_of_app(std::string_view app) { return app.substr(0, app.f
 
 namespace {
 
-// What a day that is played again asks for. Where a DaemonSet's pods go is nobody's choice.
+// Adds the ask that a replay of the day needs. A DaemonSet's pods have no choice of a node.
 void add_ask(const std::string& app, const placement::Resources& request, PodFacts& facts) {
   facts.app = app;
   facts.cpu_millicores = std::llround(request.cpu_cores * 1000);

@@ -89,8 +89,8 @@ void RankingComparison::look_at(placement::DecisionEngine& engine, const Serving
   network_ = from;
 }
 
-// Network and planner place the pod on a copy of the cluster each, and so do what is learned and what it is held to; who is behind by
-// joules is told by the gates.
+// Network and planner each place the pod on a copy of the cluster, and so do the learned network and its reference; the
+// gates compare their joules.
 bool RankingComparison::contend(placement::DecisionEngine& engine, const Made& made, const placement::ClusterView& view,
                                 const ServingModel::Serving& serving, const models::QNetwork* network) {
   if (network == nullptr || !engine.network_gate_applies(made.spec)) return false;

@@ -1,8 +1,9 @@
-// ranking_comparison: off the way of answers, what the ranking in force, its references and the network gate's two sides would choose
-// for a decision that was made.
-// Cost     one decision a second at most, and one part of the time in kPartOfTime: asks wait while it compares
-// Gives    placement/off_policy's samples; what network and planner place on copies of the cluster goes to the engine's gate
-// Errors   none: a decision for which somebody has no choice is not compared
+// ranking_comparison: compares, outside of the answers, what the ranking in force, its references and both sides of the
+// network gate would choose for a decision.
+// Cost     at most one decision a second and one part in kPartOfTime of the time; asks wait during a comparison
+// Gives    placement/off_policy's samples; placements of network and planner on copies of the cluster go to the
+//          engine's gate
+// Errors   none: a decision without a choice of every side is not compared
 // Threads  single owner
 #pragma once
 
@@ -27,27 +28,29 @@ class RankingComparison {
  public:
   static constexpr std::int64_t kPartOfTime = 500;
   explicit RankingComparison(const Clock& clock);
-  // Who makes the references' plans from now on; it outlives this.
+  // Sets the maker of the references' plans, which must outlive the comparison.
   void plan_with(placement::PlanMaker& maker);
   void prepare(const placement::Fleet& fleet);
 
-  // A decision that was made; the first since the last comparison is taken.
+  // Offers a decision; the first since the last comparison is taken.
   void offer(std::uint64_t id, const placement::PodSpec& spec, const std::vector<std::string>& candidates);
-  // Once a second, of what may serve: another network to be held to begins its gates anew.
+  // Call once a second with what may serve; another reference network restarts its gates.
   void look_at(placement::DecisionEngine& engine, const ServingModel::Serving& serving);
-  // Drops the decision that waits. `anew`: another ranking is in force, so drops what was compared and which network was judged, too.
+  // Drops the waiting decision. `anew`: another ranking is in force, so also drops the comparisons and the judged
+  // network.
   void ranking_changed(bool anew);
   bool due(MonoTime now) const { return waiting_ && now >= after_; }
-  // `network`: the one that serves and fits the policy, or null; `turn`: decisions so far. True: the gate's verdict changed.
+  // `network`: the serving one if it fits the policy, or null; `turn`: decisions so far. Returns true if the gate's
+  // verdict changed.
   bool run(placement::DecisionEngine& engine, ClusterState& state, const ServingModel::Serving& serving,
            const models::QNetwork* network, std::uint64_t turn);
   void judged(std::uint64_t id, const std::string& node, double reward) { off_policy_.judged(id, node, reward); }
 
   const placement::OffPolicyComparison& off_policy() const { return off_policy_; }
   void restore(std::vector<placement::ComparedDecision> compared) { off_policy_.restore(std::move(compared)); }
-  // The file of the network that the gate is about; empty: it came from none, or no network was judged yet.
+  // File of the network that the gate judges; empty if it has no file, or if no network was judged yet.
   std::string network() const { return network_.value_or(""); }
-  // The gate was restored, and was about that one.
+  // The gate was restored with this network.
   void gate_restored(std::string network);
 
  private:
@@ -65,8 +68,8 @@ class RankingComparison {
   std::optional<Made> waiting_;
   MonoTime after_{};
   std::mt19937_64 random_;              // its draws change no decision
-  std::optional<std::string> network_;  // absent: the gate began with the ranking and has judged no network since
-  bool gate_restored_ = false;          // and nothing was compared since
+  std::optional<std::string> network_;  // unset: the gate has judged no network since the ranking began
+  bool gate_restored_ = false;          // true until the next comparison
 };
 
 }  // namespace wattle::controller

@@ -15,7 +15,7 @@ void RecalledPods::add(const PodFacts& pod) {
   spec.app = pod.app;
   spec.owner = pod.replica_of;
   spec.request = sane_request(static_cast<double>(pod.cpu_millicores) / 1000, static_cast<double>(pod.memory_bytes));
-  spec.daemonset = pod.described && pod.app.empty();  // of the others an API server tells the application
+  spec.daemonset = pod.described && pod.app.empty();  // an API server names the application of all others
   recalled.container_ids = pod.container_ids;
   pods_[pod.uid] = std::move(recalled);
 }
@@ -41,7 +41,7 @@ std::optional<RecalledPod> RecalledPods::take(const std::string& uid, const std:
   const Placed& decided = placed.mapped();
   recalled.decision_id = decided.id;
   if (!pod.empty() && !decided.whole) return recalled;
-  // An API server may have told of other requests since: the store's row of the pod is the later one.
+  // An API server may have changed the requests since: the store's row of the pod is newer.
   const placement::Resources requested = recalled.spec.request;
   const bool known = !recalled.spec.app.empty();
   recalled.spec = decided.spec;

@@ -1,6 +1,6 @@
-// recalled_pods: pods that ran when the controller stopped, as its store has them: what they are called and request, whose they are and which
-//                decision placed them. An agent that shows one of them brings only its UID; without an API server nothing else says more.
-// Bounds   as many as the store gives back; each is given once
+// recalled_pods: names, requests, owners and decisions of pods that ran when the controller stopped, from its store. An
+// agent reports only a pod's UID, so without an API server there is no other source.
+// Bounds   as many as the store returns; each is given once
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -19,16 +19,16 @@ namespace wattle::controller {
 
 struct RecalledPod {
   placement::PodSpec spec;
-  std::uint64_t decision_id = 0;  // that its placement joined; 0: none that is kept
+  std::uint64_t decision_id = 0;  // joined by its placement; 0: none is kept
   std::string container_ids;
 };
 
 class RecalledPods {
  public:
   void add(const PodFacts& pod);
-  // In the order of their ids.
+  // Call in the order of ids.
   void add(const LoggedDecision& decision);
-  // The pod is on the node. Absent: nothing is known of it.
+  // The pod is on the node. Returns no value if nothing is known about it.
   std::optional<RecalledPod> take(const std::string& uid, const std::string& node);
   std::size_t size() const { return pods_.size(); }
 

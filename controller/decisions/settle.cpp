@@ -21,7 +21,7 @@ WorkloadUses workload_uses(const Record& record) {
   WorkloadUses uses;
   for (const WorkloadValues& workload : record.workloads) {
     WorkloadUse& use = uses[workload.name];
-    // What a pod was placed with is all of it, pods of a cluster within it too.
+    // A pod's use includes that of pods of a cluster within it.
     if (workload.cpu_usage_us)
       use.cpu_us = use.cpu_us.value_or(0) + *workload.cpu_usage_us + workload.nested_cpu_us.value_or(0);
     use.oom_kills += workload.memory_oom_kills.value_or(0);

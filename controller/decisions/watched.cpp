@@ -1,4 +1,4 @@
-// watched: what an API server tells the decider, and decisions that nobody asked for.
+// watched: handles what an API server reports to the decider, and makes observed decisions.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kMaxRequestCores = 1e6;
 constexpr double kMaxRequestBytes = 1e18;
-// Of an observed decision, which nobody waits for: as many as are learned from.
+// Candidates of an observed decision: as many as are learned from, since no asker waits for the others.
 constexpr std::size_t kObservedCandidates = 64;
 
 // The node, and others that would have taken a pod, spread over all of them.
@@ -72,7 +72,7 @@ void Decider::elsewhere(const std::string& pod_uid) {
 }
 
 std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, MonoTime now) {
-  // Where a DaemonSet's pod goes is nobody's choice.
+  // A DaemonSet's pod has no choice of a node.
   if (spec_.mode.mode == Mode::off || pod.daemonset) return 0;
   pod = engine_.expected(std::move(pod));
   const Heard heard = this->heard();
@@ -89,7 +89,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   decision.mode = "observed";
   const bool learned = engine_.usable(network) != nullptr && engine_.policy().learns;
   decision.model_step = learned ? network->step() : 0;
-  decision.propensity = 0;  // nobody was advised
+  decision.propensity = 0;  // no advice was given
   decision.decided_by = "scheduler";
   decision.reason = "nobody asked: its scheduler chose; we would have: " + decision.reason;
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;

@@ -1,4 +1,5 @@
-// What a session brings: records and gaps in their turn, into the state and the store, and live ones ahead of it.
+// Records of a session: puts records and gaps into the state and the store in their turn, and shows live ones ahead of
+// it.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +11,7 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::uint64_t kMaxLivePerS = 256;  // records: ten intervals of a second, of 25 parts each
-constexpr const char* kBeforeContact = "before the first contact";  // nobody knows what was there
+constexpr const char* kBeforeContact = "before the first contact";  // content unknown
 
 }  // namespace
 
@@ -31,7 +32,7 @@ void Telemetry::set_taken(History& history, const RecordMark& mark) const {
   while (history.marks.size() > kMarksPerNode) history.marks.erase(history.marks.begin());
 }
 
-// What the agent says is lost, as far as later numbers have not told.
+// Records the gap that the agent reports, as far as later numbers have not shown it.
 Telemetry::Taken Telemetry::take_gap(const std::string& node, History& history, const RecordGap& gap) {
   const auto mine = history.marks.find(gap.incarnation);
   const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
@@ -83,7 +84,7 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   }
   if (store_ == nullptr) return Taken::yes;
   item.refused = !valid;
-  item.bytes = changed ? wire::encode_record(record) : std::string(bytes);  // the ledger may be made from it anew
+  item.bytes = changed ? wire::encode_record(record) : std::string(bytes);  // the ledger may be rebuilt from it
   item.record = std::move(record);
   store_->add(std::move(item));
   ++history.pending;
@@ -160,10 +161,10 @@ std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, S
     const auto mine = history.marks.find(record.incarnation);
     const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
     if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) continue;
-    if (!validate(record)) continue;  // it is counted and told when it comes in its turn
+    if (!validate(record)) continue;  // counted and logged when it comes in its turn
     ++figures_.live;
     sink_.name(node, record);
-    sink_.fold(node, record);  // it is counted and told when it comes in its turn
+    sink_.fold(node, record);  // counted and logged when it comes in its turn
     sink_.on_live(node, record);
   }
   return {};

@@ -1,12 +1,12 @@
-// telemetry: the controller's side of the agents' sessions, without a socket: bytes in, messages out.
-// Rules    a key of role agent speaks for its own node only; Hello first; the higher incarnation of a node takes over at
-//          once, a lower one is refused while the higher lives; two that keep taking over from each other are both cut;
-//          records are taken once by (node, incarnation, seq) and acknowledged cumulatively once the store has
-//          committed them (at once without a store), refused ones too, since sending them again would not mend them;
-//          what cannot be decoded ends the session
-// Credit   how many records an agent may have on their way: a share of what the store's queue takes, less for one that
-//          sends much more than others; one that takes more than it was given is cut
-// Errors   none outward: each becomes a Refusal, a number in the figures and one line a minute in the log per node
+// telemetry: the controller's side of the agents' sessions, without sockets: takes bytes and returns messages.
+// Rules    a key of role agent speaks for its own node only, and Hello comes first. The higher incarnation of a node
+//          takes over at once; a lower one is refused while the higher lives; two that keep taking over from each other
+//          are both cut. Records are taken once by (node, incarnation, seq) and acknowledged cumulatively after the
+//          store has committed them (at once without a store). Refused records are acknowledged too, since sending them
+//          again would not help. Undecodable data ends the session
+// Credit   the number of records that an agent may have on their way: a share of the store's queue, less for an agent
+//          that sends much more than others. An agent that exceeds its credit is cut
+// Errors   none outward: each becomes a Refusal, a number in the figures, and one line a minute per node in the log
 // Threads  single owner
 #pragma once
 
@@ -30,36 +30,37 @@
 
 namespace wattle::controller {
 
-// Whoever takes what the sessions bring.
+// Receiver of what the sessions bring.
 class TelemetrySink {
  public:
   virtual ~TelemetrySink() = default;
   virtual void on_hello(const wire::Hello& hello) = 0;
-  // Before a record is folded, shown and kept: units that are confirmed workloads go by their UIDs. True: it was changed.
+  // Called before a record is folded, shown and kept: units that are confirmed workloads get their UIDs. Returns true
+  // if the record changed.
   virtual bool name(const std::string&, Record&) { return false; }
-  // Before a record is shown and kept: workloads beyond a node's share become one. How many they were.
+  // Called before a record is shown and kept: merges workloads beyond a node's share; returns how many.
   virtual std::size_t fold(const std::string&, Record&) { return 0; }
-  // Between two records of a message: the others may wait (Telemetry::take_rest).
+  // Called between two records of a message: true leaves the others for take_rest().
   virtual bool enough() { return false; }
   virtual void on_record(const std::string& node, const Record& record) = 0;
-  // Ahead of its turn: it comes again.
+  // A record ahead of its turn; it comes again.
   virtual void on_live(const std::string& node, const Record& record) = 0;
   virtual void on_placement(const wire::Placement& placement) = 0;
   virtual void on_lost(const std::string& node) = 0;
-  // What its pods say of themselves (wire::Ack).
+  // Levels from the annotations of the node's pods (wire::Ack).
   virtual std::map<std::string, std::string> pod_levels(const std::string&) { return {}; }
-  // The margins that its services should have (wire::Ack).
+  // Margins for the node's services (wire::Ack).
   virtual std::map<std::string, wire::MarginStep> margins(const std::string&) { return {}; }
 };
 
 struct TelemetryFigures {
   std::uint64_t records = 0;     // taken
-  std::uint64_t live = 0;        // told ahead of their turn, besides
+  std::uint64_t live = 0;        // shown ahead of their turn, in addition
   std::uint64_t duplicates = 0;  // had already
   std::uint64_t refused = 0;     // out of range
   std::uint64_t missing = 0;     // numbers that were skipped
   std::uint64_t folded = 0;      // workloads beyond a node's share, of all records
-  std::uint64_t garbage = 0;     // messages that made no sense, or came from whom they may not
+  std::uint64_t garbage = 0;     // invalid messages, or from peers without the right
   std::uint64_t refusals = 0;
   std::uint64_t takeovers = 0;
   std::uint64_t conflicts = 0;  // times that two agents with one key were found out
@@ -73,34 +74,35 @@ struct Answer {
 
 class Telemetry {
  public:
-  // Refusals are counted in `refusals` too, if there is one. `marks`: up to where records are in the store.
+  // `refusals`, if set, counts refusals too. `marks`: up to where records are in the store.
   Telemetry(const Clock& clock, const Log& log, TelemetrySink& sink, transport::RefusalCounts* refusals = nullptr,
             RecordStore* store = nullptr, const StoreMarks& marks = {});
-  // Answers to the same peer.
+  // Returns answers to the same peer.
   std::vector<wire::Message> receive(const transport::Incoming& incoming);
-  // What was not looked at of the message before, as a message of its own, to be received next of this peer.
+  // Takes the unread rest of the last message as a message of its own; receive it next for this peer.
   std::optional<std::string> take_rest() { return std::exchange(rest_, std::nullopt); }
-  // False: it goes on after its session was ended, and nothing but a Hello is heard of it. True: whoever it is lives.
+  // False if the peer continues after its session ended, when only a Hello is accepted. True also shows that the peer
+  // lives.
   bool expects(const transport::Incoming& incoming);
-  // For want of room: the session ends, what was not acknowledged comes again.
+  // Ends the session for lack of room; unacknowledged records come again.
   std::vector<wire::Message> refuse_busy(const transport::Incoming& incoming);
-  // Ends the session that speaks with this key; gives its route.
+  // Ends the session of this key; returns its route.
   std::optional<std::string> revoke(const std::string& node, const std::string& key);
-  // The store has committed `records` records of the node, the last of which is this one.
+  // The store has committed `records` records of the node, the last of which is `last`.
   std::optional<Answer> committed(const std::string& node, const RecordMark& last, std::size_t records);
-  // Sessions that have been silent too long are over.
+  // Ends sessions that have been silent too long.
   void expire();
   std::size_t sessions() const { return sessions_.size(); }
   const TelemetryFigures& figures() const { return figures_; }
-  // Nodes whose key two agents use, as far as was seen of late.
+  // Nodes whose key was used by two agents recently.
   std::vector<std::string> conflicts() const;
   const ClockOffsets& clocks() const { return clocks_; }
 
  private:
   static constexpr std::uint64_t kCredit = 256;  // of a session, at most
-  // Of a node: what it was given, and as much of its last session.
+  // Limit of a node's uncommitted records: its credit, and that of its last session.
   static constexpr std::size_t kMaxPending = 2 * kCredit;
-  // Incarnations and numbers: a store holds them signed.
+  // Limit of incarnations and numbers: a store holds them signed.
   static constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 62;
 
   struct Session {
@@ -108,7 +110,7 @@ class Telemetry {
     std::uint64_t incarnation = 0;
     MonoTime heard{};
     std::string key;
-    RecordMark received;  // highest that came, or that the agent was told to be kept
+    RecordMark received;  // highest received or acknowledged
     MonoTime second_began{};
     std::uint64_t in_second = 0;  // records
     std::uint64_t live_in_second = 0;
@@ -122,8 +124,8 @@ class Telemetry {
     std::map<std::uint64_t, Seqs> marks;  // by incarnation
     std::size_t pending = 0;              // records taken and not committed
     std::string cut_route;                // ignored until it says Hello again
-    std::vector<MonoTime> takeovers;      // from living sessions by equals and rivals, of late
-    std::vector<MonoTime> knocks;         // Hellos of lower incarnations while a higher one lived, of late
+    std::vector<MonoTime> takeovers;      // recent ones, from living sessions by equals and rivals
+    std::vector<MonoTime> knocks;         // recent Hellos of lower incarnations while a higher one lived
     std::optional<MonoTime> cut_until, conflict_at;
     Duration cut_for{};
     MonoTime welcomed{};
@@ -154,7 +156,7 @@ class Telemetry {
   TelemetrySink& sink_;
   transport::RefusalCounts* refusals_;
   LogThrottle told_{std::chrono::seconds(60)};
-  RecordStore* store_;                                 // null: what is taken is as good as kept
+  RecordStore* store_;                                 // null: records count as kept once they are taken
   std::unordered_map<std::string, Session> sessions_;  // by node
   MonoTime nobody_is_silent_before_{};
   std::unordered_map<std::string, History> history_;  // by identity name

@@ -1,7 +1,7 @@
-// pod_reconciler: brings what an API server says of nodes and pods into the state and the decisions.
-// Rules    a node counts when its agent has said Hello; pods that are bound to others wait for that. What a list shows bound was bound
-//          before we looked: it is requested, and teaches nothing. Pods that end free what they held, though their object stays. What fails
-//          is told to its outcome. A pod goes by the UID that kube::StaticPods resolves
+// pod_reconciler: applies an API server's nodes and pods to the state and the decisions.
+// Rules    a node counts once its agent has said Hello; pods bound to other nodes wait for that. A pod that a list
+//          shows bound was bound earlier: it is requested but not learned from. Ended pods free their resources even if
+//          their object stays. Failures go to the outcome. A pod has the UID that kube::StaticPods resolves
 // Errors   none
 // Threads  the loop's
 #pragma once

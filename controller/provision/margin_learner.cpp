@@ -38,7 +38,7 @@ std::map<std::string, double> figures_of(const TrialState& state) {
           {"mode", number(static_cast<int>(state.mode))}};
 }
 
-// Absent: it tells of no trial.
+// No value if `figures` has no trial.
 std::optional<TrialState> state_of(const std::map<std::string, double>& figures) {
   bool whole = true;
   const auto told = [&](const char* name) {
@@ -192,7 +192,8 @@ void MarginLearner::turn() {
     changed = std::exchange(changed_, false);
   }
   unsaved_ = unsaved_ || changed;
-  // Many minutes may wait, and each may cost a gradient step: their figures are current after each, and the end waits for one alone.
+  // Many minutes may wait, and each may cost a gradient step: figures are updated after each, and stopping waits for
+  // only one.
   for (LivedMinute& minute : news) {
     if (stops()) break;
     take(std::move(minute));

@@ -1,9 +1,14 @@
-// margin_learner: the one thread that teaches the network of provisioning, from minutes that were lived (models/provision/minute_replay).
-// Flow     post() -> replay -> a gradient step for each minute, once there are enough -> now and then a frozen, checked network into the
-//          slot -> checkpoints in data_dir/provisioning (provisioning-drpc): network, optimiser, replay and the trial's state, resumed at start
-// Network  made at the first minute that is told, or at start where there is a checkpoint: who has no such service pays nothing
-// Errors   start: io of the directory; a checkpoint that cannot be used is told, and learning begins anew; later ones are counted
-// Threads  post(), keep(), network() and figures() from any; the rest runs on its own thread, or, of one that was made without, in turn()
+// margin_learner: the one thread that teaches the provisioning network from observed minutes
+// (models/provision/minute_replay).
+// Flow     post() -> replay -> a gradient step for each minute, once there are enough -> at intervals a frozen, checked
+//          network into the slot -> checkpoints in data_dir/provisioning (provisioning-drpc): network, optimiser,
+//          replay and the trial's state, resumed at start
+// Network  made at the first posted minute, or at start if there is a checkpoint, so that it costs nothing without such
+//          a service
+// Errors   start: io of the directory; an unusable checkpoint is logged, and learning starts from scratch; later ones
+//          are counted
+// Threads  post(), keep(), network() and figures() from any; the rest runs on its own thread, or in turn() if made
+//          without one
 #pragma once
 
 #include <condition_variable>
@@ -28,10 +33,10 @@
 
 namespace wattle::controller {
 
-// What was done at the end of a minute, known once the next one has ended.
+// Action at the end of a minute, known once the next minute has ended.
 struct LivedMinute {
   std::string service;
-  bool ends = false;  // nothing more: what comes of this service is no continuation
+  bool ends = false;  // the service's sequence ends; later minutes do not continue it
   double reward = 0;  // of the minute before it
   models::Observation state;
   std::uint32_t action = 0;
@@ -51,7 +56,7 @@ struct MarginLearnerOptions {
 
 struct MarginLearnerFigures {
   std::uint64_t steps = 0, resumed_steps = 0;
-  std::uint64_t minutes = 0;   // told since the start
+  std::uint64_t minutes = 0;   // posted since the start
   std::size_t replay = 0;      // minutes that are drawn from
   std::uint64_t networks = 0;  // frozen
   std::uint64_t failures = 0;  // steps, networks and checkpoints
@@ -72,11 +77,11 @@ class MarginLearner {
   ~MarginLearner();  // ends the thread, which writes a last checkpoint; minutes that still wait are not learned from
   void turn();
   void post(LivedMinute minute);
-  // For the next checkpoint.
+  // Stores the state for the next checkpoint.
   void keep(const TrialState& state);
-  // As the checkpoint had it at the start.
+  // The trial's state from the checkpoint at the start.
   const std::optional<TrialState>& kept() const { return kept_; }
-  // None: nothing is learned yet.
+  // Null if nothing was learned yet.
   Network network() const;
   MarginLearnerFigures figures() const;
   void save();

@@ -32,7 +32,7 @@ bool is_other(std::optional<double> suggested, double original) {
   return suggested && std::abs(*suggested - original) > kSameRatio * std::max(original, 1e-9);
 }
 
-// Of a node, what a pod takes of it: of cores or of memory, whichever is more.
+// Share of a node that a pod takes: of cores or of memory, whichever is larger.
 double share_of(const placement::Resources& node, const placement::Resources& pod) {
   const double cores = node.cpu_cores > 0 ? pod.cpu_cores / node.cpu_cores : 0;
   const double memory = node.memory_bytes > 0 ? pod.memory_bytes / node.memory_bytes : 0;
@@ -56,7 +56,7 @@ void count_resize(ResizeCounts& counts, kube::PodResize resize, bool set, int po
   count(counts.infeasible, resize == kube::PodResize::infeasible);
 }
 
-// As count_resize().
+// The same as count_resize() for levels.
 void count_level(LevelCounts& counts, kube::PodProvision level, bool set, int pods) {
   const auto count = [pods](std::size_t& sum, bool counts_there) {
     if (counts_there) sum += static_cast<std::size_t>(pods);
@@ -153,7 +153,7 @@ bool RequestBook::make_room() {
 }
 
 void RequestBook::described(const kube::Pod& pod) {
-  // A static pod is its node's own file: nobody's request of it can be changed.
+  // A static pod comes from its node's own file, so its request cannot be changed.
   if (pod.uid.empty() || pod.owner.starts_with("Node/") || pod.leaving) return;
   const std::string key = workload_of(pod);
   auto found = workloads_.find(key);
@@ -182,7 +182,7 @@ void RequestBook::described(const kube::Pod& pod) {
   watched.resize = pod.resize;
   watched.resize_message = pod.resize_message;
   RequestWorkload& workload = found->second;
-  // It has a pod, so that nobody takes its place before the minute is over.
+  // Counts the pod now, so that the workload keeps its place until the minute is over.
   workload.pods = std::max<std::size_t>(workload.pods, 1);
   workload.shrink_allowed = pod.shrink_allowed;
   count_resize(workload.resizes, watched.resize, watched.set, 1);
@@ -221,7 +221,7 @@ void RequestBook::record(const Node& node) {
     }
     if (!values.memory_bytes) continue;
     pod.memory.killed = values.memory_oom_kills.value_or(0) > 0;
-    // What it had before it was killed is what it wanted more of.
+    // After a kill the pod needs more than it had before.
     pod.memory.bytes = std::max(static_cast<double>(*values.memory_bytes), pod.memory.killed ? pod.needed_bytes : 0.0);
     pod.memory.cache_bytes = static_cast<double>(values.memory_file_bytes.value_or(0));
     pod.memory.pressed = values.pressure.memory_some_ratio.value_or(0) > 0 || values.memory_high_events.value_or(0) > 0;

@@ -1,9 +1,11 @@
-// calibration: how much of the modelled saving canaries have measured, and the modelled saving put right by it.
-// Source   blocks of canaries of one policy and reward. Measured: energy per core-hour of treated against control blocks (effect.hpp).
-//          Modelled, of the same canary: in control blocks advice is played forward on a copy of the cluster that begins with the
-//          block; the same washout is left out
-// Figure   measured over modelled saving, 0.8: a fifth less than modelled. Several canaries together by what each is sure of
-// Interval 95%, Fieller's of a ratio, Student's t. Nothing is said below five blocks an arm, nor where what is modelled may be nothing
+// calibration: the share of the modelled saving that canaries measured, and the modelled saving corrected by it.
+// Source   blocks of canaries of one policy and reward. Measured: energy per core-hour of treated against control
+//          blocks (effect.hpp). Modelled, in control blocks of the same canary: advice is played forward on a copy of
+//          the cluster that begins with the block, without the same washout
+// Figure   measured over modelled saving; 0.8 is a fifth less than modelled. Several canaries are weighted by their
+//          certainty
+// Interval 95%, Fieller's of a ratio, Student's t. No value below five blocks an arm, or if the modelled saving may be
+//          zero
 // Bounds   ratio and interval within kMostCalibration either way
 // Threads  values, pure functions
 #pragma once
@@ -26,20 +28,20 @@ struct Calibration {
   std::size_t blocks = 0;  // that it is of, treated and control
 };
 
-// Of one canary each; `measured_s`: of one block, without its washout.
+// Each of `canaries` has the blocks of one canary; `measured_s` is a block's time without its washout.
 std::optional<Calibration> calibrate(std::span<const std::vector<BlockResult>> canaries, double measured_s);
 
-// A change of joules, -0.17 is 17% less, times what calibration says; the interval has both in it.
+// Multiplies a change of joules (-0.17 is 17% less) by the calibration; the interval combines both.
 stats::Interval calibrated(const stats::Interval& change, const Calibration& calibration);
 
-// Canaries that are over.
+// A canary that is over.
 struct PastCanary {
   std::string ranking;  // policy and reward
   std::vector<BlockResult> blocks;
 };
 inline constexpr std::size_t kMostPastBlocks = 4000;
 
-// The newest last; the oldest go beyond kMostPastBlocks.
+// Appends a canary; the oldest are dropped beyond kMostPastBlocks.
 void keep_canary(std::vector<PastCanary>& past, PastCanary over);
 
 }  // namespace wattle::controller

@@ -1,10 +1,10 @@
-// effect: what the treated blocks saved against the control blocks, with its interval.
-// Figure   joules per requested core-hour: energy of all nodes over a block's measured time / cores requested by bound pods
-//          over the same time. The saving is 1 - the ratio of the arms' geometric means
-// Interval 95%, of the difference of mean logarithms (Welch); nothing is said below five blocks an arm
-// Left out blocks of which less than 95% of node time has measured watts, less than 90% of the time was seen, or in which
-//          less than a tenth of a core was requested on average
-// Errs to  less: pods that outlive a block go on in the next one, of the other arm
+// effect: the saving of the treated blocks against the control blocks, with its interval.
+// Figure   joules per requested core-hour: energy of all nodes over a block's measured time / cores requested by bound
+//          pods over the same time. The saving is 1 - the ratio of the arms' geometric means
+// Interval 95%, of the difference of mean logarithms (Welch); no value below five blocks an arm
+// Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time seen, or with less
+//          than a tenth of a core requested on average
+// Bias     towards less: pods that outlive a block go on in the next one, of the other arm
 // Threads  values; BlockMeter has a single owner
 #pragma once
 
@@ -27,7 +27,8 @@ struct BlockResult {
   double core_h = 0;    // requested
   double node_s = 0, watched_node_s = 0;
   std::uint64_t decisions = 0;
-  // Of a control block, by the model: the cluster as it is, and had its advice been followed from its beginning on.
+  // Modelled energy of a control block: of the cluster as it is, and as if its advice had been followed from the
+  // block's beginning.
   double modelled_s = 0;  // of the measured time
   double modelled_j = 0, modelled_acting_j = 0;
   double j_per_core_h() const { return energy_j / core_h; }
@@ -36,16 +37,16 @@ struct BlockResult {
 };
 
 struct ClusterNow {
-  double power_w = 0;  // of the nodes that tell it
+  double power_w = 0;  // of the nodes that report it
   std::size_t nodes = 0, watched = 0;
   double requested_cores = 0;
-  // Sums since the copy began that advice is played forward on; absent: there is none.
+  // Sums since the beginning of the copy on which advice is played forward; unset if there is no copy.
   std::optional<placement::ComparedEnergy> compared;
 };
 
 class BlockMeter {
  public:
-  // The cluster over the last `passed`; gives the block before when another has begun.
+  // Adds the cluster's state over the last `passed`; returns the previous block when another has begun.
   std::optional<BlockResult> add(const Block& block, const ClusterNow& now, Duration passed);
   void count_decision() { ++open_.decisions; }
   const BlockResult& open() const { return open_; }

@@ -196,7 +196,7 @@ Result<NetworkGateState> parse_network_gate(std::string_view text) {
     fields.take("recent_wall_ns", kept.recent.wall_ns).take("recent_of_learned", kept.recent.of_learned);
   }
   WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
-  // 0.1 told evidence below zero for what counts as zero.
+  // 0.1 stored negative evidence for what counts as zero.
   state.evidence = std::max(0.0, state.evidence);
   if (!placement::SequentialTest().restore(state))
     return wrong_state(kNetworkGateRow, "says what no such gate can be in");

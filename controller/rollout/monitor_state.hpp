@@ -1,8 +1,8 @@
-// monitor_state: what monitors and gates keep over a restart, one row each in the control file.
-// Format   name and one JSON object, format 1; docs/reference/guardrails.md lists the fields. The row of the network gate is what
-//          the file `contest` of 0.1 was, which is read where there is no row yet
+// monitor_state: the state of monitors and gates over a restart, one row each in the control file.
+// Format   name and one JSON object, format 1; docs/reference/guardrails.md lists the fields. The network gate's row
+//          replaces the file `contest` of 0.1, which is read if there is no row yet
 // Bounds   a row is no longer than kMaxStateBytes
-// Errors   parse: malformed, names the row and what is wrong with it
+// Errors   parse: malformed, names the row and the fault
 // Threads  values, pure functions
 #pragma once
 
@@ -32,7 +32,7 @@ struct MonitorState {
   bool operator==(const MonitorState&) const = default;
 };
 
-// Of the present experiment.
+// State of a gate in the present experiment.
 struct GateState {
   std::uint64_t decisions = 0;
   bool nonsense = false;

@@ -5,7 +5,7 @@
 namespace wattle::controller {
 namespace {
 
-// What a configuration asks for, without what an experiment adds.
+// Text of the configuration's spec, without what an experiment adds.
 std::string fingerprint(RolloutSpec spec) {
   spec.schedule.seed = 0;
   spec.schedule.began = {};
@@ -52,7 +52,7 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
   return change(spec_, "configuration", what, why);
 }
 
-// What canaries of before measured, that of the present experiment left out.
+// Restores the measurements of earlier canaries, without the present experiment's.
 Status RolloutManager::recall_canaries() {
   if (changes_.file() == nullptr) return {};
   WATTLE_TRY(auto canaries, changes_.file()->canaries(kMostPastBlocks));
@@ -208,7 +208,7 @@ void RolloutManager::take(const MonitorEvent& event, bool acting) {
 bool RolloutManager::decided(const ArmNow& arm, double max_abs_residual) {
   const auto nonsense = experiment_.decided(arm, max_abs_residual);
   if (!nonsense) return true;
-  // Where nothing acts it is told once.
+  // Reported once if the arm does not act.
   if (acts(arm.arm) || !experiment_.nonsense())
     take({Monitor::output_check, Verdict::nonsense, *nonsense}, acts(arm.arm));
   experiment_.nonsense_found();

@@ -110,7 +110,7 @@ std::string reward_id(const placement::RewardConfig& reward) {
 
 std::string spec_text(const RolloutSpec& spec) {
   json reward = reward_json(spec.reward);
-  // As it was before there were any, so that an upgrade does not look like another configuration.
+  // Omits the expression if it is empty, so that an upgrade does not look like another configuration.
   if (spec.reward.formula.empty()) reward.erase("expression");
   json text{{"mode", spec.mode.text()},
             {"policy", spec.policy},

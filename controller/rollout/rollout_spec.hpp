@@ -1,4 +1,4 @@
-// rollout_spec: what is in force: mode, policy and reward, and the experiment that began with them.
+// rollout_spec: the spec in force (mode, policy and reward) and the experiment that began with it.
 // Text     JSON, as kept in the control file and shown by the API
 // Errors   malformed or out_of_range, naming the argument
 // Threads  values, pure functions
@@ -17,7 +17,7 @@
 
 namespace wattle::controller {
 
-// off: neutral answers, nothing is decided. shadow: decides and records, answers neutral. canary: live in some blocks of
+// off: neutral answers without decisions. shadow: decides and records, answers neutral. canary: live in some blocks of
 // time, shadow in the others. live: real scores.
 enum class Mode { off, shadow, canary, live };
 std::string_view to_string(Mode mode);
@@ -40,7 +40,7 @@ struct RolloutSpec {
   placement::Limits limits;
 };
 
-// What an ask at this moment is to the experiment.
+// Role of an ask in the experiment at a given time.
 enum class Arm { off, shadow, control, treated, live };
 std::string_view to_string(Arm arm);
 inline bool acts(Arm arm) { return arm == Arm::treated || arm == Arm::live; }
@@ -53,18 +53,18 @@ ArmNow arm_at(const RolloutSpec& spec, WallTime now);
 SortedJson reward_json(const placement::RewardConfig& reward);
 // Policy and reward: what gates, comparisons and calibration are about.
 std::string ranking_of(const RolloutSpec& spec);
-// Tells rewards apart: values that were judged by one are no values of another.
+// Identifies a reward; values judged by one reward are not comparable with those of another.
 std::string reward_id(const placement::RewardConfig& reward);
 std::string spec_text(const RolloutSpec& spec);
-// Of spec_text(); block lengths are the configuration's.
+// Parses spec_text(); block lengths are the configuration's.
 Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths);
 
-// Arguments of a change: mode, policy, reward, load, expression, reference_w, horizon_s, cpu_wait, late, weight.<name>. Others are not
-// looked at.
+// Arguments of a change: mode, policy, reward, load, expression, reference_w, horizon_s, cpu_wait, late, weight.<name>.
+// Others are ignored.
 Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, std::string>& arguments);
 
-// Every value that differs, old and new: "mode shadow -> live, reward weighted -> ee, weight.energy 1 -> 3, cpu_wait default -> 2%";
-// "nothing changed".
+// Lists all values that differ, old and new: "mode shadow -> live, reward weighted -> ee, weight.energy 1 -> 3,
+// cpu_wait default -> 2%"; or "nothing changed".
 std::string described(const RolloutSpec& from, const RolloutSpec& to);
 
 }  // namespace wattle::controller

@@ -64,7 +64,7 @@ void ClusterState::adopt_curve(const std::string& name, const placement::PowerCu
 void ClusterState::ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now) {
   Pod& pod = pods_[spec.uid];
   unlist(pod);
-  // Whoever reaches a shim can name any pod: what the API server says of one is not changed by that.
+  // Any client of a shim can name any pod, so an ask does not change the spec from the API server.
   if (pod.watched)
     pod.spec.demand_cores = spec.demand_cores;
   else
@@ -247,7 +247,7 @@ const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked
   return rows_.view();
 }
 
-// What depends on the pod and on those that wait beside it.
+// Counts what depends on the pod and on those that wait beside it.
 void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime now) {
   expire_starts(now);
   const Pod* itself = pod(asked.uid);

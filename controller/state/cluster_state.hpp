@@ -1,9 +1,9 @@
-// cluster_state: the latest of every node, workload and pod; what decisions and documents are made from.
-// Source   Hello, records and placements from agents; pods as asks describe them; nodes and pods of an API server, where there is one:
-//          what it says goes before what agents say (watched.cpp)
-// Gives    the ClusterView that placement/ decides on, kept up to date in place
+// cluster_state: the latest state of all nodes, workloads and pods, the basis of decisions and documents.
+// Source   Hello, records and placements from agents; pods as asks describe them; nodes and pods of an API server, if
+//          any, whose statements take precedence over the agents' (watched.cpp)
+// Gives    the ClusterView that placement/ decides on, updated in place
 // Units    in names; times are the controller's monotonic clock
-// Errors   none: what is unknown is absent. A node that says nothing grows stale, nothing is guessed
+// Errors   none: unknown values are unset. A silent node becomes stale; no value is guessed
 // Threads  single owner
 #pragma once
 
@@ -35,17 +35,17 @@
 
 namespace wattle::controller {
 
-// Of one node, whatever its agent tells. Kubernetes runs 110 pods on a node as a rule, and was tested with 500.
+// Limits per node, whatever its agent reports. Kubernetes runs 110 pods on a node by default and was tested with 500.
 inline constexpr std::size_t kMaxWorkloads = 4096;
 inline constexpr std::size_t kMaxPods = 2048;
-// Pods that somebody asked for, that no API server has and that are nowhere yet; and as many that are expected on a node.
+// Limit of asked-for pods that no API server has and no node runs, and of pods expected on a node.
 inline constexpr std::size_t kMaxAsked = 50'000;
 // A scheduler may hold a pod for this long at most between its choice of a node and the binding.
 inline constexpr Duration kLongestHold = std::chrono::hours(1);
-// What has the sums of workloads beyond those.
+// Workload that holds the sums of workloads beyond the limit.
 inline constexpr std::string_view kOthers = "(others)";
 
-// What a container of a pod used since the pod was first seen; it stays when it ends, as long as the pod is here.
+// Energy of a container since its pod was first seen; kept after the container's end as long as the pod is here.
 struct ContainerSum {
   std::string id;
   std::uint64_t energy_uj = 0;
@@ -58,9 +58,10 @@ struct Workload {
   std::optional<double> cpu_cores, power_w;
   double nested_cores = 0;         // of workloads within it, which cpu_cores does not contain
   std::optional<double> energy_j;  // since it was first seen
-  // Of all that its requests and limits are for.
+  // Use of everything that the workload's requests and limits cover.
   double whole_cores() const { return cpu_cores.value_or(0) + nested_cores; }
-  // Of a pod: parts of that, at most kMaxContainers; those that ended longest ago go first.
+  // Containers of a pod, at most kMaxContainers; those that ended longest ago are dropped first. Their energy is part
+  // of energy_j.
   std::vector<ContainerSum> containers;
   MonoTime first_seen{};
   std::uint64_t last_seq = 0;  // of the last interval in which it was there
@@ -72,15 +73,15 @@ struct Node {
   std::size_t row = 0;  // in the view
   wire::Hello hello;
   bool connected = false;
-  std::shared_ptr<const kube::Node> kube;  // null: no API server tells of it
-  bool deleted = false;                    // an API server had it, and has it no more
+  std::shared_ptr<const kube::Node> kube;  // null: no API server reports it
+  bool deleted = false;                    // an API server had it and has deleted it
   std::optional<MonoTime> sampled_at;      // end of the last interval
   std::uint64_t incarnation = 0;           // of the session
-  std::uint64_t record_incarnation = 0;    // of the last record: a spool brings older ones
+  std::uint64_t record_incarnation = 0;    // of the last record, which a spool may have delayed
   std::uint64_t samples = 0;               // intervals
   std::uint64_t interval_seq = 0;          // of the first part of the last interval
   std::uint64_t parts_seen = 0;            // of it
-  std::deque<RecordMark> ahead;            // shown ahead of their turn, which has not come; ascending
+  std::deque<RecordMark> ahead;            // shown ahead of their turn, still to come; ascending
   std::int64_t interval_ns = 0;
   NodeValues values;
   std::vector<ProbeValues> probes;
@@ -92,8 +93,8 @@ struct Node {
   std::set<std::string> in_flight;            // advised to this node, not seen yet
   std::set<std::string> unsettled;            // bound here, their use not yet in the telemetry
   PodSums sums;                               // of the three
-  Newcomers newcomers{kMaxWorkloads};         // names that its records brought of late
-  Newcomers new_containers{kMaxWorkloads};    // likewise; which they were is in its workloads
+  Newcomers newcomers{kMaxWorkloads};         // recent new names in its records
+  Newcomers new_containers{kMaxWorkloads};    // recent new containers; its workloads list them
 };
 
 struct Pod {
@@ -110,21 +111,21 @@ struct Pod {
   MonoTime seen_at{};
   bool by_operator = false;    // confirmed by hand, and no agent has seen it since
   bool unschedulable = false;  // its scheduler found no node for it
-  bool watched = false;        // an API server has it: where it is, and that it goes, is for that to say
+  bool watched = false;        // an API server has it and decides where it is and when it ends
   std::string container_ids;   // as it names them (common/kube/pod.hpp)
   std::string unit;            // of its node, that a confirmed workload is; empty: none is known
 };
 
-// Whether a record comes in its turn, ahead of older ones that wait with its agent, or when a newer one is shown already.
+// Turn of a record: in order, ahead of older ones that still wait at the agent, or after a newer one was shown.
 enum class Turn : std::uint8_t { its_own, ahead, late };
 
-// What a record told about pods.
+// Changes to pods that a record reports.
 struct RecordNews {
   MonoTime at{};                      // end of its interval
   std::vector<std::string> appeared;  // pods that were not known to be here
   std::vector<std::string> gone;
   Turn turn = Turn::its_own;
-  bool again = false;  // what is late and was shown ahead of its turn; or is of another incarnation than is shown
+  bool again = false;  // a late record that was shown ahead of its turn, or one of another incarnation
 };
 
 class ClusterState {
@@ -136,59 +137,61 @@ class ClusterState {
   void disconnect(const std::string& node);
   // For a node whose own curve has no readings yet.
   void adopt_curve(const std::string& node, const placement::PowerCurve& curve);
-  // The node must have been greeted. Binds nothing: the caller does, for each pod that appeared or went.
-  // What comes ahead of its turn is shown at once and added to sums when it comes again; older ones are not shown then.
+  // The node must have been greeted. Binds no pods; the caller binds each pod that appeared and unbinds each that went.
+  // A record ahead of its turn is shown at once and added to sums when it comes again; older records that follow are
+  // added but not shown.
   RecordNews apply(const std::string& node, const Record& record, MonoTime received, bool ahead = false);
-  // Before apply(): workloads beyond kMaxWorkloads, and those of too many new names, become one, kOthers, which has their sums.
-  // How many they were.
+  // Call before apply(). Merges workloads beyond kMaxWorkloads, and those with too many new names, into kOthers;
+  // returns how many.
   std::size_t fold(const std::string& node, Record& record, MonoTime now);
 
-  // The spec of a pod that asks for a place, and what it was told. The spec of one that an API server has stays as it is.
+  // Stores the spec of an asking pod and the answer it got. The spec of a pod that an API server has stays unchanged.
   void ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now);
-  // The pod is expected on the node, and counts as a start there; an earlier expectation is over. A pod that no API server has is expected
-  // for `hold`, and for in_flight_expiry at least.
+  // Expects the pod on the node and counts it as a start there; replaces an earlier expectation. A pod that no API
+  // server has is expected for `hold`, and at least for in_flight_expiry.
   void fly(const std::string& uid, const std::string& node, MonoTime now, Duration hold = Duration::zero());
-  // It is expected no more, as if it had never been.
+  // Cancels the expectation and its start, as if they had never been.
   void land(const std::string& uid);
-  // It starts on the node now, which counts for the window of the start cap, whatever becomes of the pod.
+  // Counts a start of the pod on the node for the window of the start cap, whatever becomes of the pod.
   void started(const std::string& uid, const std::string& node, MonoTime now);
-  // True if that is news. An unknown node is greeted by nobody: false.
+  // Returns true if the binding is new, false also for a node that was not greeted.
   bool bind(const std::string& uid, const std::string& node, bool by_operator, MonoTime now);
   bool unbind(const std::string& uid, const std::string& node);
 
-  // What the API server says of a node that an agent speaks for; null: it is deleted. What it allocates and whether it takes pods
-  // counts from here on.
+  // Adopts the API server's facts about a node with an agent (null: deleted); they determine its allocatable resources
+  // and whether it takes pods.
   void adopt(const std::string& node, std::shared_ptr<const kube::Node> facts);
-  // The API server has the pod. One that its scheduler could not place now, and could before, is expected nowhere: true.
+  // Adopts the API server's pod. Returns true if its scheduler has just failed to place it while it was expected on a
+  // node; the expectation then ends.
   bool describe(const placement::PodSpec& spec, bool unschedulable = false);
   // The node that the API server names as the one the pod is expected on (status.nominatedNodeName); empty: none.
   void nominate(const std::string& uid, const std::string& node, MonoTime now);
-  // It names containers of a pod that is known.
+  // Stores the API server's names of the containers of a known pod.
   void name_containers(const std::string& uid, std::string_view container_ids);
-  // The decision that its placement joins, which nobody asked for.
+  // Sets the observed decision that the pod's placement joins.
   void decided(const std::string& uid, std::uint64_t decision_id);
-  // An unbound pod is no more, or is where no agent speaks.
+  // An unbound pod ended, or runs on a node without an agent.
   void forget(const std::string& uid);
-  // The API server has deleted the pod: its cgroup may be seen for a while yet, and is no placement.
+  // The API server has deleted the pod: its cgroup may still be seen for a while, which is no placement.
   void bury(const std::string& uid, MonoTime now) { buried_[uid] = now; }
   bool buried(const std::string& uid) const { return buried_.contains(uid); }
 
-  // A pod that ran before the controller was restarted, and that is nowhere yet, as the store has it. One that is known stays as it is.
+  // Restores a pod from the store that ran before the restart and is on no node yet; a known pod stays unchanged.
   void recall(const placement::PodSpec& spec, std::uint64_t decision_id);
-  // The node's workload of the one name goes by the other, and is of this kind, from now on.
+  // Renames a workload of the node and sets its kind.
   void rename(const std::string& node, const std::string& from, const std::string& to, WorkloadKind kind);
   void call_unit(const std::string& uid, const std::string& unit);
-  // The newest record that the node has shown; ahead of its turn or not.
+  // The newest record shown for the node, in turn or ahead of it.
   RecordMark newest(const std::string& node) const;
 
-  // Expires what is in flight, and forgets asks that led to nothing and nodes that are deleted and silent.
+  // Expires pods in flight; forgets asks without result, and deleted nodes that are silent.
   void expire(MonoTime now);
 
-  // Ages and everything that depends on the pod are filled in for `now`; valid until the next call of anything.
+  // Updates ages and values that depend on the pod for `now`; valid until the next call of any function.
   const placement::ClusterView& view(const placement::PodSpec& pod, MonoTime now);
-  // The same, with ages of these rows alone: the others' are those of an earlier call.
+  // The same with ages of these rows only; the others keep those of an earlier call.
   const placement::ClusterView& view(const placement::PodSpec& pod, std::span<const std::size_t> rows, MonoTime now);
-  // Nothing is filled in.
+  // The view without updates of ages or of values that depend on a pod.
   const placement::ClusterView& raw_view() const { return rows_.view(); }
   const placement::NodeView* node_view(const std::string& name) const;
   const placement::NodeView& view_of(const Node& node) const { return rows_[node.row]; }
@@ -196,14 +199,15 @@ class ClusterState {
   const Node* node(const std::string& name) const;
   const std::unordered_map<std::string, Pod>& pods() const { return pods_; }
   const Pod* pod(const std::string& uid) const;
-  // That wait and for whom nobody has found a node: asked of late and advised nowhere, or told as unschedulable.
+  // Number of pods without a node: asked for recently without advice, or reported as unschedulable.
   std::size_t pending() const { return waiting_.pending(); }
-  // That an API server has and that wait for a place, the first seen first.
+  // Pods that an API server has and that wait for a node, in the order in which they were first seen.
   std::vector<placement::PodSpec> queue(std::size_t most, const std::string& but) const;
   std::uint64_t in_flight_expired() const { return in_flight_expired_; }
-  // Pods and workloads that were looked at so far. It grows with what is told, not with that times what is there: tests hold it.
+  // Number of pods and workloads visited so far. Tests check that it grows with the reports only, not with reports
+  // times cluster size.
   std::uint64_t steps() const { return steps_; }
-  std::uint64_t asks_forgotten() const { return asks_forgotten_; }  // before their time, for there were too many
+  std::uint64_t asks_forgotten() const { return asks_forgotten_; }  // early, because there were too many
 
  private:
   Node* find(const std::string& name);
@@ -214,12 +218,12 @@ class ClusterState {
   void add_up(Node& node, const Record& record);
   void apply_node(Node& node, const Record& record);
   void apply_workloads(Node& node, const Record& record, MonoTime received);
-  // Those that no part of the interval listed.
+  // Marks workloads that no part of the interval listed.
   void finish_interval(Node& node, const Record& record);
   void settle(Node& node, const std::string& uid);
   void find_news(const std::string& name, const Node& node, const Record& record, MonoTime now, RecordNews& news);
   void see(const std::string& name, const std::string& uid, MonoTime now, RecordNews& news);
-  // Everything that is counted of pods. Around each change of a pod: unlist(), change, list().
+  // Updates the counts of pods. Around each change of a pod: unlist(), change, list().
   void list(const Pod& pod);
   void unlist(const Pod& pod);
   void tell_sums(const Node& node);

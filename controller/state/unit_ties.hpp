@@ -1,8 +1,8 @@
-// unit_ties: which units, containers and VMs of the nodes are confirmed workloads. An agent names the unit; behind ingest() the workload goes by
-//            its UID and counts as a pod, so that its use, its waiting, its energy and its end are those of the workload.
-// Rules    a unit of a node is one workload at a time: another one that is tied to it takes its place. Records of before the end of a tie are
-//          the former workload's, in whatever order they come
-// Bounds   kMostFormer ties that are over: the oldest go
+// unit_ties: the units, containers and VMs of nodes that are confirmed workloads. An agent names the unit; after
+// ingest() the workload has its UID and counts as a pod, with the unit's use, waiting, energy and end.
+// Rules    a unit of a node is one workload at a time; a new tie replaces the former. Records from before the end of a
+//          tie are the former workload's, in any order of arrival
+// Bounds   kMostFormer ties that are over; the oldest are dropped
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -22,10 +22,11 @@
 
 namespace wattle::controller {
 
-// The names by which an agent may tell of what an operator calls so: a unit ("nightly-report" and "nightly-report.service" are one), a
-// container's id, a VM, or the path of a cgroup. The likeliest first.
+// Names under which an agent may report what an operator names: a unit ("nightly-report" and "nightly-report.service"
+// are one), a container's id, a VM, or the path of a cgroup. The likeliest first.
 std::vector<std::string> unit_names(std::string_view text);
-// True: `workload` is what unit_names() gave `name` for; a container goes by 12 or more digits of its id.
+// True if `workload`, as the agent names it, is `name`, one of unit_names(); a container matches by 12 or more digits
+// of its id.
 bool is_unit(std::string_view name, std::string_view workload);
 
 struct TiedUnit {

@@ -1,4 +1,4 @@
-// Confirmed workloads: the units that their nodes tell of, and what a restart brings back of them.
+// Confirmed workloads: units in their nodes' records, and their restoration after a restart.
 #include <algorithm>
 #include <utility>
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kRecentGaps = 200;
 constexpr std::int64_t kClockStep_s =
     5;  // what the wall clock may differ from the monotonic one before it counts as set
-// What an item takes beside its bytes and what they were decoded into, roughly.
+// Approximate memory of an item beside its bytes and their decoded form.
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
 
@@ -83,7 +83,7 @@ Status Store::open_file() {
     opened = StoreFile::open_(options_.file);
   }
   if (!opened) return forward_error(opened);
-  // Into a file that is begun anew: what they say is there is with no agent any more.
+  // A new file takes over the marks: agents no longer have the records that they cover.
   if (!known_.empty()) WATTLE_CHECK(opened->adopt(known_));
   if (damage) WATTLE_CHECK(opened->note("damaged", damage->what, now_s()));
   file_.emplace(std::move(*opened));
@@ -126,7 +126,7 @@ void Store::add(StoreItem item) {
     figures_.queue_bytes += bytes;
     ++figures_.queue_records;
     queue_.push_back(std::move(item));
-    // In between the writer need not look.
+    // Wakes the writer only for the first record and above half of the bound.
     wake = queue_.size() == 1 || figures_.queue_bytes > options_.queue_bytes / 2;
   }
   if (wake) wake_.notify_one();
@@ -213,7 +213,7 @@ void Store::run() {
     copy_some();
     if (!stopping()) continue;
     const std::lock_guard lock(mutex_);
-    // What is left of decisions the disk does not take.
+    // Decisions that the disk does not take are dropped at the end.
     if (queue_.empty() && (!rows_wait() || !figures_.decisions_problem.empty() || pods_fail_ || requests_fail_)) break;
   }
   copy_.reset();
@@ -254,7 +254,7 @@ void Store::keep_batch(std::vector<StoreItem>& batch) {
     const Status done = commit(batch);
     if (done) {
       told(batch, clock_.mono() - begun);
-      // Nobody's acknowledgement waits for it, but for those of the next transaction.
+      // Only acknowledgements of the next transaction wait for the checkpoint.
       if (const Status moved = file_->checkpoint_if_long(); !moved) trouble(moved.error());
       return;
     }
@@ -280,7 +280,7 @@ Status Store::commit(const std::vector<StoreItem>& batch) {
   return file_->apply(batch, now_s());
 }
 
-// What is kept for an hour is kept for that hour, whatever the wall clock is set to meanwhile.
+// Corrects ages for changes of the wall clock, so that they do not shorten or extend how long records are kept.
 Status Store::watch_clock() {
   const std::int64_t ahead_s = now_s() - to_ns(clock_.mono()) / 1'000'000'000;
   if (!clock_ahead_s_) clock_ahead_s_ = ahead_s;
@@ -300,7 +300,7 @@ void Store::trouble(const Error& error) {
     news = std::exchange(figures_.problem, error.message()) != figures_.problem;
   }
   if (news) log_.error("records cannot be kept, and are not acknowledged until they can", {{"error", error}});
-  // What the system did with the pages that it could not write is unknown: the file is read anew. So is a damaged one,
+  // The state of pages that the system could not write is unknown, so the file is read again. So is a damaged one,
   // which open_file() moves aside.
   if (error.code == Errc::exhausted) return;
   copy_.reset();

@@ -1,17 +1,19 @@
-// store: keeps what agents sent on a thread of its own, and tells when it is safe on disk.
-// Commits  all agents' records of `commit_every` go into one transaction (StoreFile); committed() tells of them after it
-// Bound    what waits: `queue_bytes` and what was added last; then it is full(). Decisions have a bound of their own, beyond which the
-//          oldest are lost: nobody waits for them
-// Decisions a second's go into one transaction; a row that changes before is written once. What the disk does not take is tried again
-//          every second, is lost when too much waits, and is told by figures() and the log. So do pods, in transactions of their own;
-//          beyond their bound those that are new are lost, and the log tells it. Workloads' needs likewise, one row a workload: who
-//          keeps them bounds their number
-// Reads    of the file are done by its thread, between two transactions
-// Trouble  the disk is full or fails: nothing is told as committed, the same transaction is tried again every second
-//          until it succeeds. A damaged file is moved aside (<path>.damaged-<time>), never deleted, and a new one begun
-//          with the marks that are known. Both are logged, and told by figures()
+// store: keeps agents' records on a thread of its own, and reports when they are safe on disk.
+// Commits  the records of all agents within `commit_every` share one transaction (StoreFile); then committed() returns
+//          them
+// Bound    `queue_bytes` of waiting records and the last addition; then it is full(). Decisions have a bound of their
+//          own, beyond which the oldest are dropped, since no caller waits for them
+// Rows     the decisions of a second share one transaction; a row that changes before is written once. Failed writes
+//          are tried again every second and dropped beyond the bound, which figures() and the log report. Pods have
+//          their own transactions; beyond their bound new ones are dropped and logged. Needs have one row per workload;
+//          the caller bounds their number
+// Reads    run on the store's thread, between two transactions
+// Trouble  if the disk is full or fails, nothing is reported as committed, and the same transaction is tried every
+//          second until it succeeds. A damaged file is moved aside (<path>.damaged-<time>), never deleted, and a new
+//          one starts with the known marks. figures() and the log report both
 // Errors   start: denied, not_found, conflict (another process has the file), unsupported (a newer schema)
-// Threads  full(), half_full(), add(), committed(), marks() of one thread; keep(), note(), read(), figures(), recent_gaps() of any
+// Threads  full(), half_full(), add(), committed(), marks() of one thread; keep(), note(), read(), figures(),
+//          recent_gaps() of any
 #pragma once
 
 #include <condition_variable>
@@ -42,9 +44,9 @@ struct StoreOptions {
   std::size_t queue_bytes = 32 << 20;
   Duration decisions_every = std::chrono::seconds(1);
   std::size_t decisions_queue_bytes = 8 << 20;
-  std::size_t decisions_found = 0;  // that are read back at the start
+  std::size_t decisions_found = 0;  // limit of those read back at the start
   std::size_t pods_queue_bytes = 32 << 20;
-  std::size_t pod_namespaces_found = 0;  // that are read back at the start
+  std::size_t pod_namespaces_found = 0;  // limit of those read back at the start
 };
 
 struct StoreFigures {
@@ -70,9 +72,9 @@ class Store final : public RecordStore {
   static Result<std::unique_ptr<Store>> start(StoreOptions options, const Clock& clock, const Log& log);
   ~Store() override;  // writes what waits, once
 
-  // As found in the file at the start.
+  // Content of the file at the start; decisions are newest first.
   const StoreMarks& marks() const { return found_; }
-  // Likewise; newest first.
+  // Decisions in the file at the start; newest first.
   const std::vector<DecisionRow>& decisions_found() const { return decisions_found_; }
   std::uint64_t last_decision_id() const { return last_decision_id_; }
   const std::vector<RequestRow>& requests_found() const { return requests_found_; }
@@ -83,20 +85,20 @@ class Store final : public RecordStore {
   bool full() const override;
   bool half_full() const;
   void add(StoreItem item) override;
-  // A decision, or what is known of it now; never waits.
+  // Stores a decision or an update of it; never waits.
   void keep(DecisionRow row);
-  // Whose a workload is, or where it was placed; never waits.
+  // Stores a workload's owner or placement; never waits.
   void note(PodFacts pod);
-  // What is known of workloads' needs, in place of what was; never waits.
+  // Replaces the known needs of workloads; never waits.
   void keep(std::vector<RequestRow> rows);
-  // What is made of the file by its thread, when that comes to it; fd() becomes readable then.
+  // A function that the store's thread runs on the file; fd() becomes readable afterwards.
   using Read = std::function<Result<std::string>(StoreFile&)>;
   std::future<Result<std::string>> read(Read make);
-  // Readable when there is something to take.
+  // Readable when results can be taken.
   int fd() const { return fd_.get(); }
-  // What was committed since it was asked last, in order; consecutive records of a node and incarnation are one.
+  // Takes the commits since the last call, in order; consecutive records of a node and incarnation are merged.
   std::vector<Committed> committed();
-  // The file's content in another file, made between commits; one at a time. A future that breaks: the store ended first.
+  // Copies the file between commits, one copy at a time. A broken future means that the store ended first.
   std::future<Status> copy_to(std::string path);
   StoreFigures figures() const;
   std::vector<StoreGap> recent_gaps() const;  // oldest first
@@ -123,7 +125,7 @@ class Store final : public RecordStore {
     Requests requests;
     std::vector<Reading> reads;
   };
-  // Nothing: it is the end.
+  // No value at the end.
   std::optional<Work> wait();
   bool rows_wait() const { return !rows_.empty() || !pods_.empty() || !requests_.empty(); }
   Pods take_pods(bool all);
@@ -153,8 +155,8 @@ class Store final : public RecordStore {
   std::vector<std::pair<std::string, std::string>> pod_namespaces_found_;
   std::vector<PodFacts> running_found_;
 
-  std::optional<StoreFile> file_;  // the writer's, as are the next four
-  StoreMarks known_;               // committed, for a file that is begun anew
+  std::optional<StoreFile> file_;  // the next five belong to the writer
+  StoreMarks known_;               // committed; taken over by a new file
   MonoTime committed_at_{}, rows_at_{};
   std::optional<sqlite::Copy> copy_;
   std::optional<std::int64_t> clock_ahead_s_;  // the wall clock, of the monotonic one
@@ -170,7 +172,7 @@ class Store final : public RecordStore {
   std::vector<StoreItem> queue_;
   Rows rows_;
   std::size_t rows_bytes_ = 0;  // of rows_
-  bool loss_told_ = false;      // and none was kept since
+  bool loss_told_ = false;      // a loss was logged and nothing was kept since
   Pods pods_;
   std::size_t pods_bytes_ = 0;  // of pods_
   bool pod_loss_told_ = false, pods_fail_ = false;

@@ -1,4 +1,4 @@
-// Store: decisions, pods and needs, which nobody waits for: what waits for the disk, and what is lost when the disk takes none.
+// Store: decisions, pods and needs, which no caller waits for: their queues, and losses when the disk takes none.
 #include <utility>
 
 #include "controller/store/store.hpp"
@@ -75,7 +75,7 @@ Store::Pods Store::take_pods(bool all) {
   return some;
 }
 
-// What the disk does not take waits for the next time, unless something newer is known of it.
+// Rows that the disk does not take wait for the next attempt unless a newer version exists.
 void Store::keep_rows(Rows rows) {
   rows_at_ = clock_.mono();
   std::vector<DecisionRow> list;

@@ -1,4 +1,5 @@
-// store_steps: what leads the store's file from each schema version to the next. A step that was released is never changed.
+// store_steps: the steps that migrate the store's file from each schema version to the next. A released step never
+// changes.
 #include <array>
 
 #include "controller/store/store_file.hpp"
@@ -59,8 +60,8 @@ constexpr std::array<const char*, 8> kStoreSteps{
     // 7: containers of pods, as rows of kind 4 of ledger and usage, and what they and their pods are called.
     "ALTER TABLE pod ADD COLUMN name TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE pod ADD COLUMN container_ids TEXT NOT NULL DEFAULT ''",
-    // 8: what a restart needs of pods that run: the owner whose replicas are kept apart, and of workloads that an operator confirmed
-    // the unit that each is on its node, and when its time limit ends it.
+    // 8: what a restart needs of running pods: the owner whose replicas are kept apart, and the unit and time limit of
+    // workloads that an operator confirmed.
     "ALTER TABLE pod ADD COLUMN replica_of TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE pod ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE pod ADD COLUMN unit TEXT NOT NULL DEFAULT '';"

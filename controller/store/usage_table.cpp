@@ -16,7 +16,7 @@ const std::string kPodLengths =
     " + length(container_ids) + length(replica_of) + length(unit)";
 const std::string kRunsConfirmed = "confirmed = 1 AND ended_s = 0";
 
-// What an API server has said stands against what anybody else says.
+// Facts from an API server take precedence over all others.
 constexpr const char* kPutPod =
     "INSERT INTO pod(uid, namespace, owner, labels, described, node, placed_s, last_s, app, cpu_millicores,"
     " memory_bytes, ended_s, name, container_ids, replica_of, confirmed, unit, limit_s)"
@@ -106,7 +106,7 @@ Status UsageTable::prepare() {
 }
 
 Status UsageTable::load() {
-  // What was kept before says nothing of the time in which nothing is.
+  // Rows from before do not cover the time in which nothing is kept, so they are deleted.
   if (!kept())
     return database_->run("DELETE FROM usage; DELETE FROM usage_node; DELETE FROM pod WHERE NOT (" + kRunsConfirmed +
                           "); UPDATE progress SET usage_from_s = 0; " + empty_slots("1"));
@@ -151,7 +151,7 @@ Status UsageTable::close_rows(const std::string& which) {
                               ") SELECT slot_s, node, kind, name, " + kSlotSums + " FROM ledger WHERE " + which +
                               " AND slot_s >= 0 ON CONFLICT(slot_s, node, kind, name) DO UPDATE SET " +
                               added({"energy_uj", "estimated_uj", "cpu_us", "wait_us", "pressure_us"})));
-  // What is used is known for as long.
+  // Keeps the pods of used workloads as long as their use.
   WATTLE_CHECK(
       database_->run("UPDATE pod SET last_s = max(last_s, used.slot_s) FROM (SELECT name, slot_s FROM ledger"
                      " WHERE " +

@@ -1,13 +1,14 @@
-// usage_table: what workloads and nodes used, by the hour, and whose workloads they are; in the store's file, for `wattle report`.
-// Rows     of the hour that a node is in, workloads' sums are in columns of the ledger (slot_*); when the node's first record of another
-//          hour is added up they become rows here. What nodes drew is added here at once. Both within the ledger's transactions, so
-//          that each record is in them once, whoever is killed when
-// Pods     by UID: namespace, owner, labels, what was asked for, when it was last placed, and when it ended
-//          (confirmed workloads: also the unit, and the time limit); running() gives back those that run
-// Bounds   as old as `keep_s` by the wall clock, and `max_bytes` of rows together: the oldest hours go, and pods of which nothing younger
-//          is kept. Beyond one and a half of `max_bytes` no pods are added. Confirmed workloads that run are outside these bounds
-// Units    energy in microjoules, times in microseconds; hours are Unix seconds at which they begin, of the controller's clock when it
-//          received a record
+// usage_table: hourly use of workloads and nodes, and the owners of workloads, in the store's file, for `wattle
+// report`.
+// Rows     workloads' sums of a node's current hour are in columns of the ledger (slot_*). They become rows here when
+//          the node's first record of another hour is added. Nodes' energy is added here at once. Both happen within
+//          the ledger's transactions, so that each record is counted once after any crash
+// Pods     by UID: namespace, owner, labels, requests, time of the last placement, and end (confirmed workloads: also
+//          unit and time limit); running() returns those that run
+// Bounds   age `keep_s` by the wall clock, and `max_bytes` of all rows: the oldest hours are dropped, and pods without
+//          younger rows. Beyond one and a half of `max_bytes` no pods are added. Running confirmed workloads are exempt
+// Units    energy in microjoules, times in microseconds; hours are the Unix seconds of their beginning, by the
+//          controller's clock when it received a record
 // Format   docs/reference/store.md
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner
@@ -35,25 +36,25 @@ struct UsageBounds {
   std::int64_t slot_s = 3600;
 };
 
-// Whose a workload is.
+// Owner and placement of a workload.
 struct PodFacts {
   std::string uid;            // as agents name the workload
   std::string name_space;     // empty: unknown, as is the next
   std::string owner;          // "Deployment/web"
   std::string labels;         // "key=value", sorted, between commas
-  bool described = false;     // by an API server, whose word stands
+  bool described = false;     // by an API server, which takes precedence
   std::string node;           // where it was placed
-  std::int64_t placed_s = 0;  // 0: nothing is said of that
-  std::string app;  // as asked for, owner and images; empty: unknown, or nobody chooses where it goes (a DaemonSet's)
-  std::int64_t cpu_millicores = 0, memory_bytes = 0;  // that it requests; told with `app`
-  std::int64_t ended_s = 0;                           // 0: it runs, or nothing is said of that
+  std::int64_t placed_s = 0;  // 0: unknown
+  std::string app;  // as asked for, owner and images; empty: unknown, or a DaemonSet's pod, which has one node only
+  std::int64_t cpu_millicores = 0, memory_bytes = 0;  // that it requests; set with `app`
+  std::int64_t ended_s = 0;                           // 0: it runs, or unknown
   std::string name;                                   // empty: unknown, as is the next
   std::string container_ids;                          // which of its containers has which name (common/kube/pod.hpp)
   std::string replica_of;                             // "shop/ReplicaSet/web-5d9"; empty: unknown, or a pod of its own
-  bool confirmed = false;                             // by an operator; told with the next two
+  bool confirmed = false;                             // by an operator; set with the next two
   std::string unit;                                   // of its node, that it is; empty: none is known
   std::int64_t limit_s = 0;                           // when its time limit ends it; 0: never
-  // What both say; the later one where they differ.
+  // Merges `later` into this; `later` wins where they differ.
   void merge(PodFacts later);
   std::size_t bytes() const {
     return uid.size() + name_space.size() + owner.size() + labels.size() + node.size() + app.size() + name.size() +
@@ -63,10 +64,10 @@ struct PodFacts {
   bool operator==(const PodFacts&) const = default;
 };
 
-// A pod that was asked for: when it came and went, and what it used in which hours.
+// A pod that was asked for, with its placement, its end and its hours of use.
 struct PodLife {
   PodFacts pod;
-  std::int64_t last_s = 0;                                   // when it was last told of or used anything
+  std::int64_t last_s = 0;                                   // when it was last reported or used anything
   std::vector<std::pair<std::int64_t, std::int64_t>> hours;  // slot_s, CPU time in microseconds; ascending
 };
 struct NodeHour {
@@ -81,50 +82,52 @@ class UsageTable {
   static Result<UsageTable> open_(sqlite::Database& database, const UsageBounds& bounds);
   bool kept() const { return bounds_.max_bytes > 0; }
   std::int64_t slot_of(std::int64_t at_s) const { return at_s - at_s % bounds_.slot_s; }
-  // Where what comes then is counted: a clock that is set back to before all that is kept moves nothing out of it.
+  // Hour in which a record of that time is counted: a clock set back to before all kept hours moves nothing out of
+  // them.
   std::int64_t slot_for(std::int64_t at_s) const { return slot_of(std::max(at_s, from_s_)); }
 
-  // Within a transaction, before sums of the node are added to the ledger: what it has of another hour becomes rows.
+  // Call within a transaction, before sums of the node are added to the ledger: turns its sums of another hour into
+  // rows.
   Status begin_slot(std::int64_t node, std::int64_t slot_s);
   Status add_node(std::int64_t node, std::int64_t slot_s, const NodeUse& use, std::int64_t since_s);
-  // Likewise, of all ledger rows that `which` (SQL: what is to follow WHERE) names.
+  // The same for all ledger rows that `which` (SQL after WHERE) selects.
   Status close_rows(const std::string& which);
-  // Likewise. The oldest hour goes if it is too old, or all is too much.
+  // Call within a transaction: drops the oldest hour if it is too old or the table too large.
   Status trim(std::int64_t now_s);
-  // After it: it was committed; or not.
+  // Call after the transaction, with its result.
   void settle(bool committed);
 
-  // One transaction.
+  // Stores pods in one transaction.
   Status put(std::span<const PodFacts> pods, std::int64_t now_s);
-  // Since when all is kept; 0: nothing was recorded yet.
+  // Time from which everything is kept; 0: nothing was recorded yet.
   std::int64_t from_s() const { return from_s_; }
-  // All of hours that begin at `slot_s` or later; what waits to be written is not in them.
+  // Visit all pods, or the sums of hours from `slot_s` on; data that waits to be written is missing.
   Status each_pod(const std::function<void(const PodFacts&)>& take);
-  // Pods that have not ended, as far as is known: all confirmed ones, and of the others the `most` that were told of last.
+  // Pods without a known end: all confirmed ones, and the `most` others that were reported last.
   Result<std::vector<PodFacts>> running(std::size_t most);
   using TakeSums = std::function<void(std::int64_t node, std::int64_t kind, std::string_view name, const LedgerSums&)>;
   Status each_workload(std::int64_t slot_s, const TakeSums& take);
   Status each_node(std::int64_t slot_s, const std::function<void(std::int64_t node, const NodeUse&)>& take);
-  // Some of the pods that were asked for and placed, by UID from the one after `after` on, and whose time reaches `since_s`: at most `most`, and
-  // kLifeHours hours of them. `next`: to go on after; empty: these were the last.
+  // A page of placed pods that were asked for, by UID after `after`, whose time reaches `since_s`: at most `most`, with
+  // at most kLifeHours hours. `next`: where to continue; empty at the end.
   static constexpr std::size_t kLifeHours = 50'000;
   struct Lives {
     std::vector<PodLife> pods;
     std::string next;
   };
   Result<Lives> lives(std::string_view after, std::int64_t since_s, std::size_t most);
-  // UID and namespace of the pods whose namespace is known, at most `most`, those used last first.
+  // UID and namespace of the pods with a known namespace, at most `most`, the most recently used first.
   Result<std::vector<std::pair<std::string, std::string>>> pod_namespaces(std::size_t most);
-  // Whole hours after (slot_s, node), by both.
+  // Complete hours after (slot_s, node), ordered by both.
   Result<std::vector<NodeHour>> node_hours(std::int64_t slot_s, std::int64_t node, std::size_t most);
-  // What it takes of the file, roughly.
+  // Approximate size in the file.
   std::uint64_t bytes() const { return bytes_; }
 
  private:
   UsageTable(sqlite::Database& database, const UsageBounds& bounds) : database_(&database), bounds_(bounds) {}
   Status prepare();
   Status load();
-  // What rows of `table` take.
+  // Size of rows of `table`.
   Result<std::uint64_t> bytes_of(const std::string& table, const std::string& lengths, const std::string& which);
   Status drop_before(std::int64_t slot_s);
   Status keep_from(std::int64_t at_s);

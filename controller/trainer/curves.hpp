@@ -1,7 +1,8 @@
-// curves: what training did, for TensorBoard: return and length of episodes, rewards and their terms, loss, Q, steps a second.
+// curves: training curves for TensorBoard: return and length of episodes, rewards and their terms, loss, Q, steps a
+// second.
 // Tags     docs/reference/networks.md lists them
-// Episode  placements until one ends an episode (presets that end any), else every kEpisode of them
-// Errors   a file that cannot be written: told by flush()
+// Episode  placements until one ends an episode (presets that end any), or else kEpisode placements
+// Errors   a file that cannot be written: returned by flush()
 // Threads  single owner
 #pragma once
 
@@ -20,16 +21,16 @@ namespace wattle::controller {
 class Curves {
  public:
   static constexpr std::uint64_t kEpisode = 100;
-  static constexpr Duration kEvery = std::chrono::seconds(10);  // how often whoever owns it flushes
+  static constexpr Duration kEvery = std::chrono::seconds(10);  // interval at which the owner flushes
 
   explicit Curves(std::string directory) : directory_(std::move(directory)) {}
   void add(const placement::Reward& reward);
   void add(const models::StepStats& stats);
-  // Another reward judges from here on: what was not flushed of the former one is dropped, and an episode begins.
+  // Starts an episode of another reward; unflushed values of the former one are dropped.
   void begin_reward();
-  // What came since the last time, with what stands now; nothing came: nothing is written.
+  // Writes the values since the last call and the current ones of `now`; writes nothing if there are no new values.
   Status flush(std::uint64_t step, WallTime at, models::Scalars now);
-  // For tests, and flush().
+  // Takes the values; for tests and flush().
   models::Scalars take();
 
  private:

@@ -63,7 +63,7 @@ void tell_initial_network(const InitialNetwork& first, const std::string& servin
     log.info("an untrained network begins", {{"why", first.none}});
     return;
   }
-  if (serving_from != first.name) return;  // it was refused, which the trainer has told
+  if (serving_from != first.name) return;  // it was refused, which the trainer has logged
   log.info("a pretrained network begins",
            {{"file", first.network->file}, {"network_sha256", first.network->network_sha256}});
   rollout.audit("start",

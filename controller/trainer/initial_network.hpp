@@ -1,7 +1,8 @@
-// initial_network: what a controller begins with that has no checkpoint of its own: the network that comes with the programs
-// for the reward in force, another file, or none.
+// initial_network: the network of a controller without its own checkpoint: the one that comes with the programs for the
+// reward in force, another file, or none.
 // Source   learn.pretrained: auto (MODELS/PRESET.safetensors), none, or a file; docs/reference/networks.md
-// Errors   a file that is missing, damaged or of another schema or preset is told, and learning begins with nothing
+// Errors   a missing or damaged file, or one of another schema or preset, is logged, and learning starts without a
+//          network
 // Threads  single owner, at start
 #pragma once
 
@@ -19,16 +20,16 @@
 
 namespace wattle::controller {
 
-// Where a network's learning began, and whether it adds to the prior of its reward.
+// Origin of a network, and whether its output adds to the prior of its reward.
 struct NetworkOrigin {
-  std::string from;  // as InitialNetwork has its name; empty: it knew nothing, and the prior alone decided
+  std::string from;  // InitialNetwork's name; empty: untrained, so that only the prior decided
   bool on_prior = true;
-  std::string certificate = {};  // what speaks for it (models/frozen/pretrained)
+  std::string certificate = {};  // evidence for it (models/frozen/pretrained)
 };
 
 struct InitialNetwork {
   std::optional<models::Pretrained> network;
-  std::string name;            // as `wattle model list` tells where the serving network is from: "shipped:weighted"
+  std::string name;            // origin in `wattle model list`: "shipped:weighted"
   std::optional<Error> fault;  // of a file that should have been there
   std::string none;            // why there is none, where nothing is wrong
   bool on_prior = true;        // of what begins where there is none; a table has no prior
@@ -39,11 +40,11 @@ struct InitialNetwork {
   }
 };
 
-// `models_dir` is where files are looked for by auto.
+// `models_dir` is the directory for auto.
 InitialNetwork find_initial_network(const LearnConfig& learn, const placement::RewardConfig& reward,
                                     const std::string& models_dir);
 
-// What learning begins with for a reward. Errors: as make_network.
+// Initial trainer for a reward. Errors: as make_network.
 struct BegunNetwork {
   std::unique_ptr<models::QTrainer> trainer;
   InitialNetwork first;
@@ -52,7 +53,8 @@ Result<BegunNetwork> begin_network(const LearnConfig& learn, const placement::Re
                                    const std::string& models_dir);
 using BeginNetwork = std::function<Result<BegunNetwork>(const placement::RewardConfig& reward)>;
 
-// Log and audit, once it is known what serves; `serving_from` as ModelVersion has it. A network of one's own: nothing is said.
+// Logs and audits the initial network once the serving one is known; `serving_from` is that of ModelVersion. Reports
+// nothing for a network of the controller's own.
 void tell_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,
                           RolloutManager& rollout, const Log& log);
 

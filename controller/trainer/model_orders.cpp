@@ -20,7 +20,8 @@ using json = SortedJson;
 
 namespace {
 
-// Certificate of a network that was learned here: after a change of the preset and back it is tried again, not left out for ever.
+// Certificate of a network that was learned here: after a change of the preset and back it is tried again, not excluded
+// for ever.
 constexpr const char* kPromotedHere = "it was promoted on this cluster";
 
 std::string text_of(const json& object) { return object.dump(); }
@@ -76,7 +77,8 @@ struct Comparison {
     if (each.action == *there) model.rewards.add(each.reward);
   }
 
-  // What the networks say apart of the node taken, less what they say apart of all nodes: a level that all nodes share changes no choice.
+  // Difference of the networks for the chosen node, less their mean difference over all nodes: a common level changes
+  // no choice.
   static double apart_from_mean(const models::Observation& observation, const std::vector<float>& a,
                                 const std::vector<float>& b, std::uint32_t action) {
     stats::Moments all;
@@ -128,7 +130,7 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   return "step " + std::to_string(network_->steps()) + " as " + name;
 }
 
-// What was promoted is what served: what learns meanwhile is not trusted for that.
+// Keeps the trusted network, which served; the promotion does not make the learning one trusted.
 Result<std::string> Trainer::keep_trusted() {
   WATTLE_TRY(const auto network, make_network(config_, trusted_));
   models::Weights all;

@@ -1,4 +1,4 @@
-// model_orders: what an operator, or a rollback, asks of the thread that owns the networks.
+// model_orders: orders of operators and rollbacks to the thread that owns the networks.
 // Text     answers are JSON (docs/reference/api.md, models)
 // Threads  values
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace wattle::controller {
 
-// The network that decisions are made with, which need not be the one that learns.
+// The network in use for decisions, which may differ from the one that learns.
 struct ServingNow {
   std::shared_ptr<const models::QNetwork> network;  // null: none serves
   std::string name;                                 // a file's or checkpoint's; empty: it was learned here
@@ -39,9 +39,9 @@ struct ModelOrder {
   bool of_trusted = false;   // of promoted: what serves is the network that is held to, and not what learns
   ServingNow serving = {};   // of eval: what to compare with
 };
-// Of kPromotedModel's checkpoint.
+// Name of the checkpoint of the last promotion.
 inline constexpr const char* kPromotedModel = "promoted";
-// Names of networks that are kept for a reward preset which is not in force begin so; kept_name() is the whole of one.
+// Prefix of the names of networks kept for reward presets that are not in force; kept_name() returns a whole name.
 inline constexpr const char* kPresetModels = "preset-";
 std::string kept_name(placement::Preset preset);
 
@@ -51,7 +51,7 @@ struct PendingOrder {
   std::promise<Result<std::string>> answer;
 };
 
-// What the directory of checkpoints held when it last changed.
+// Content of the checkpoint directory after its last change.
 struct ModelList {
   std::vector<models::ListedCheckpoint> checkpoints;
   std::string serving_network;  // SHA-256 of it; empty: none serves

@@ -126,7 +126,7 @@ ModelService::Done ModelService::finish(Waiting& waiting) {
 
 void ModelService::audit(const Waiting& waiting, const Result<std::string>& answer) {
   if (waiting.order.what == What::eval) return;
-  // Nothing was ever promoted: that is no news.
+  // A rollback without an earlier promotion is not reported.
   if (waiting.order.what == What::bring_back && !answer && answer.error().code == Errc::not_found) return;
   std::string what(said(waiting.order.what));
   what = answer ? what + ": " + *answer : "not done: " + what + ": " + answer.error().message();

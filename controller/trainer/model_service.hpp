@@ -1,6 +1,8 @@
-// model_service: operators' orders about networks, from the loop to the trainer's thread and back, none of them waited for.
-// Queries  model-save, model-add, model-load, model-eval (docs/reference/api.md); audited through the rollout when they are done, eval not
-// Errors   in the reply: malformed (no name, an argument that is not known), unavailable (learning is off), and the trainer's
+// model_service: passes operators' orders about networks from the loop to the trainer's thread, and the replies back,
+// without waiting.
+// Queries  model-save, model-add, model-load, model-eval (docs/reference/api.md); all but model-eval are audited
+//          through the rollout when done
+// Errors   in the reply: malformed (no name, an unknown argument), unavailable (learning is off), and the trainer's
 // Threads  single owner
 #pragma once
 
@@ -19,15 +21,14 @@ class ModelService {
  public:
   // `trainer` null: learning is off.
   ModelService(Trainer* trainer, RolloutManager& rollout) : trainer_(trainer), rollout_(rollout) {}
-  // `route` is where the reply goes; it is among done() at some later time.
-  // `serving`: what a comparison is with.
+  // `route` is where the reply goes; done() returns it later. `serving`: what a comparison is with.
   void take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving = {});
   struct Done {
     std::string route;
     wire::Reply reply;
   };
   std::vector<Done> done();
-  // What a promotion or a rollback does to the network; nobody is answered.
+  // Applies a promotion or a rollback to the network, without a reply.
   void keep_promoted(bool of_trusted) { follow({ModelOrder::What::promoted, {}, {}, of_trusted}); }
   void bring_back() { follow({ModelOrder::What::bring_back, {}}); }
 

@@ -1,6 +1,6 @@
-// A trainer's change of the reward preset. Each preset has a network of its own, and one that it is held to. Those of the former preset are
-// kept under a name, so that a change back finds them; those of the new one are what was kept, else what begins the preset
-// (initial_network). A restart with the new preset ends in the same state.
+// Changes a trainer's reward preset. Each preset has its own network and its own reference network. Those of the former
+// preset are kept under a name, so that a change back finds them; the new preset gets its kept ones, or else its
+// initial ones (initial_network). A restart with the new preset ends in the same state.
 #include <algorithm>
 
 #include "controller/trainer/trainer.hpp"
@@ -13,7 +13,7 @@ namespace wattle::controller {
 
 namespace {
 
-constexpr std::size_t kLookedAt = 64;  // kept decisions that tell whether a network is shut
+constexpr std::size_t kLookedAt = 64;  // kept decisions that show whether a network is shut
 
 std::string text_of(placement::Preset preset) { return std::string(placement::to_string(preset)); }
 
@@ -108,7 +108,7 @@ void Trainer::trust(const models::Weights& weights, const NetworkOrigin& origin,
               {models::network_digest(weights), origin.from, text_of(reward_.preset), origin.from, origin.certificate});
 }
 
-// What manifest() describes.
+// The networks that manifest() describes.
 models::Weights Trainer::networks() const {
   models::Weights all;
   models::add_prefixed(all, network_->checkpoint(), models::kNetworkPrefix);
@@ -137,8 +137,8 @@ bool Trainer::fits_preset(const models::Manifest& manifest) const {
   return manifest.reward.empty() || manifest.reward == text_of(reward_.preset);
 }
 
-// Checkpoints of before did not tell their preset. One that was taught another may be shut here: all nodes are alike to it, whatever is
-// asked, and since its heads are shut no gradient passes but to what it says of all of them, so that they would be for ever. The
+// Earlier checkpoints do not name their preset, and a network of another preset may be shut here: it values all nodes
+// alike, and since its heads are shut, gradients change only the common level, so that it would stay shut for ever. The
 // network of `weighted` may be shut by intent.
 bool Trainer::shut() const {
   const auto& chain = learner_.chain();

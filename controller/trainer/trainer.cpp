@@ -19,7 +19,7 @@ constexpr Duration kIdle = milliseconds(250);
 constexpr Duration kRateWindow = std::chrono::seconds(2);
 constexpr std::size_t kRecent = 16;
 constexpr int kNice = 10;
-// A checkpoint of the same network tells the same.
+// Equal to the digest in a checkpoint of the same network.
 std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
 
 placement::LearnerOptions options_of(const LearnConfig& config) {
@@ -37,8 +37,9 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
   return options;
 }
 
-// What is learned is heard by such a reward once its choices cost less on copies of the cluster (placement/decision_engine). Held to what
-// was trusted it hardly ever would: it could not leave what its rewards say is wrong.
+// Under such a reward a learned network serves once its choices cost less on copies of the cluster
+// (placement/decision_engine). Anchored to the trusted network it could hardly leave choices that its rewards
+// contradict.
 bool gate_judges(const placement::RewardConfig& reward) {
   return reward.preset == placement::Preset::weighted && reward.weights.energy > 0;
 }
@@ -145,7 +146,7 @@ TrainerFigures Trainer::figures() const {
   return figures_;
 }
 
-// A checkpoint that cannot be used is told and left alone: learning begins anew.
+// An unusable checkpoint is logged and left alone; learning starts from scratch.
 void Trainer::resume() {
   const auto loaded = checkpoints_.load_newest(placement::feature_schema_hash());
   if (!loaded) {
@@ -159,7 +160,7 @@ void Trainer::resume() {
   for (const Error& skipped : loaded->skipped) log_.warn("checkpoint skipped", {{"error", skipped}});
   const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
   const bool fits = fits_preset(loaded->manifest);
-  if (!fits) {  // the preset was changed while nobody learned
+  if (!fits) {  // the preset was changed while learning was off
     keep_for(loaded->manifest.reward, models::without_prefix(loaded->tensors, models::kLearnerPrefix),
              loaded->manifest);
     begin_preset();
@@ -188,7 +189,7 @@ void Trainer::resume() {
   own_.resumed_steps = network_->steps();
   own_.resumed = true;
   from_step_ = network_->steps();
-  // Its age tells a copy that was put back from the one that the last process left.
+  // The age distinguishes a restored copy from the last process's checkpoint.
   log_.info("learning resumed", {{"file", loaded->file},
                                  {"step", network_->steps()},
                                  {"age_s", seconds(clock_.wall() - loaded->manifest.wall)},

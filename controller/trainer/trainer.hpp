@@ -1,11 +1,12 @@
 // trainer: the one thread that learns. It owns the learner and the trainable network.
-// Flow     post() news -> replay -> gradient steps within a budget -> every so many steps a frozen, checked network into
-//          the slot -> checkpoints: network, optimiser and replay together, resumed at start; curves for TensorBoard in
-//          data_dir/events. Orders about networks (model_orders) take their turn with news; another reward preset has another
-//          network (preset_change)
+// Flow     post() news -> replay -> gradient steps within a budget -> every so many steps a frozen, checked network
+//          into the slot -> checkpoints: network, optimiser and replay together, resumed at start; curves for
+//          TensorBoard in data_dir/events. Orders about networks (model_orders) take their turn with news; each reward
+//          preset has its own network (preset_change)
 // Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
 // Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
-// Threads  post(), order(), models() and figures() from any; the rest runs on its own thread, or, of one that was made without, in turn()
+// Threads  post(), order(), models() and figures() from any; the rest runs on its own thread, or in turn() if made
+//          without one
 #pragma once
 
 #include <condition_variable>
@@ -54,22 +55,24 @@ Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, do
 
 class Trainer {
  public:
-  // `origin`: where the weights of `network` are from, in force until a checkpoint or a step replaces them. `begin`: what another preset
-  // begins with that has no network of its own here; without one, the network as it was given.
+  // `origin`: origin of the weights of `network`, until a checkpoint or a step replaces them. `begin`: makes the
+  // initial network of another preset that has none here; without it, the network as given.
   static Result<std::unique_ptr<Trainer>> start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                 ServingModel& slot, const Clock& clock, const Log& log,
                                                 const NetworkOrigin& origin = {}, BeginNetwork begin = {});
-  // The same without a thread, for who moves the clock himself: all that is due happens in turn(), and no checkpoint is written at the end.
+  // The same without a thread, for callers that control the clock: turn() does all due work, and no checkpoint is
+  // written at the end.
   static Result<std::unique_ptr<Trainer>> make(const LearnConfig& config, const placement::RewardConfig& reward,
                                                const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                ServingModel& slot, const Clock& clock, const Log& log,
                                                const NetworkOrigin& origin = {}, BeginNetwork begin = {});
   ~Trainer();  // ends the thread, which writes a last checkpoint
-  // What is due now: news, orders, at most one step of learning, and what is written. Of one that has a thread nobody else calls it.
+  // Does the due work: news, orders, at most one step of learning, and writing. Only the trainer's own thread calls it,
+  // if there is one.
   void turn();
   void post(LearningNews news);
-  // Answered by the trainer's own thread; unavailable when it ends first.
+  // The trainer's own thread replies; unavailable if it ends first.
   std::future<Result<std::string>> order(ModelOrder order);
   ModelList models() const;
   TrainerFigures figures() const;

@@ -35,7 +35,7 @@ json curve_json(const placement::PowerCurve& curve) {
           {"source", curve.samples() > 0 ? "fitted" : "prior"}};
 }
 
-// Null where no API server tells of the node.
+// Null if no API server reports the node.
 json kube_json(const Node& node) {
   if (node.deleted) return {{"deleted", true}};
   if (node.kube == nullptr) return nullptr;
@@ -129,7 +129,7 @@ json workload_json(const Sources& from, const std::string& node, const std::stri
 
 namespace {
 
-// What a container did over the last interval; absent: the pod tells nothing.
+// A container's values of the last interval; null if the pod does not report it.
 const ContainerValues* last_of(const Workload& pod, const std::string& id) {
   const auto& all = pod.values.containers;
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.id == id; });

@@ -1,4 +1,4 @@
-// contender_json: what serves and what might, each with its own reason and figures, of the document `status` (docs/reference/api/nodes.md).
+// contender_json: contenders with their reasons and figures, for the document `status` (docs/reference/api/nodes.md).
 // Threads  pure
 #pragma once
 

@@ -138,7 +138,7 @@ Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(from.decider.knowledge())}});
 }
 
-// Of a target: what each node with fresh telemetry measured last, and whether it may be acted upon.
+// Latency to a target: the latest measurement of each node with fresh telemetry, and whether it may be acted upon.
 Result<std::string> latency(const Sources& from, const Arguments& arguments) {
   const auto target = arguments.find("target");
   placement::PodSpec pod;

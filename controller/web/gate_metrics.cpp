@@ -45,7 +45,7 @@ void add_compared(Families& families, const Decider& decider) {
        worth_told([](const Estimate::Worth& worth) { return worth.high(); }));
 }
 
-// By how far ahead; nothing until one was judged.
+// Adds forecast figures by how far ahead they look; adds none until a forecast was judged.
 void add_forecast(Families& families, const Decider& decider) {
   using prometheus::MetricType;
   const placement::RequestForecast& forecast = decider.knowledge().forecast();

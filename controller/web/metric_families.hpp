@@ -1,4 +1,4 @@
-// metric_families: what /metrics tells, put together family by family.
+// metric_families: builds the metrics of /metrics, family by family.
 // Threads  single owner
 #pragma once
 
@@ -56,7 +56,7 @@ class Families {
     metric.histogram.sample_sum = counts.sum();
     family(name, help, prometheus::MetricType::Histogram).metric.push_back(std::move(metric));
   }
-  // In Prometheus' text format.
+  // The metrics in Prometheus' text format.
   std::string text() const;
 
  private:

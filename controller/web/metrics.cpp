@@ -32,7 +32,7 @@ void per_node(Families& families, const Sources& from, const char* name, const c
   }
 }
 
-// By the role of the key that was used.
+// Adds counts by the role of the key in use.
 void add_roles(Families& families, const Sources& from) {
   if (from.roles == nullptr) return;
   const auto each = [&](const char* name, const char* help, auto value) {
@@ -70,7 +70,7 @@ void add_enrolment(Families& families, MetricFamily& refused, const Sources& fro
                    from.enrol->enrolled());
 }
 
-// Every pair is there from the start: a rate of what was absent before is not told.
+// All pairs exist from the start, since Prometheus computes no rate for a series without an earlier value.
 void add_refusals(Families& families, const Sources& from) {
   using transport::Refused;
   MetricFamily& family = families.family("wattle_controller_refused_total",
@@ -292,7 +292,7 @@ void add_modes(Families& families, const Sources& from) {
   add_saving(families, from.rollout->effect(), from.decider.saving(), from.rollout->calibration());
 }
 
-// What is in force.
+// Adds the mode, policy and reward in force.
 void add_states(Families& families, const Sources& from) {
   families.state(
       "wattle_controller_mode", "1 for the mode in force, else 0.", "mode",

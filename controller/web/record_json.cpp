@@ -12,7 +12,7 @@ namespace {
 using json = SortedJson;
 
 constexpr const char* kOfMend = "nodes, pods or hours";
-constexpr std::int64_t kLost_s = 7200;  // who was not told of for so long has ended while nobody looked
+constexpr std::int64_t kLost_s = 7200;  // pods without a report for so long have ended unobserved
 
 std::string value_of(const std::map<std::string, std::string>& arguments, const char* key) {
   const auto found = arguments.find(key);
