@@ -2,7 +2,7 @@
 // Source   sock_ops and cgroup_skb at the top of cgroup v2; connections made after loading
 // Gives    per followed workload, cumulative: answers, answers over its target, guessed answers, a histogram
 // Errors   from load_: denied, unsupported, not_found, each with the fix
-// Needs    CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to load; no capability to follow or read, because the maps are mapped
+// Needs    CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to load; none to follow or read, because the maps are memory-mapped
 // Threads  single owner
 #pragma once
 

@@ -62,7 +62,7 @@ struct CgroupNode {
   bool is_root = false;       // a workload root
   bool is_container = false;  // the outermost one below a pod
   bool nested = false;        // a root within another
-  bool foreign = false;       // a pod within a pod: of a cluster that ours does not know
+  bool foreign = false;       // a pod within a pod, of a cluster that ours does not know
   bool open = false;          // reads every child's CPU time: outside of workloads, or if one was within another
   bool gone = false;          // its files returned ENODEV; it leaves the tree at the next refresh
   bool relist = true;         // list the children at the next refresh
