@@ -1,4 +1,4 @@
-// `wattle doctor`: what does not work on the controller and on every node, and the mend.
+// `wattle doctor`: lists faults of the controller and of every node, each with the fix.
 
 #include "cli/fleet.hpp"
 #include "cli/human.hpp"
@@ -59,7 +59,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
 
 namespace {
 struct ClusterSeen {
-  std::optional<std::vector<std::string>> nodes;  // absent: without a kubeconfig none are asked for
+  std::optional<std::vector<std::string>> nodes;  // unset: no kubeconfig, so no query was made
   std::vector<Finding> findings;
 };
 

@@ -13,7 +13,7 @@
 namespace wattle::cli {
 
 namespace {
-// Absent where nobody has that name.
+// Returns the candidate of that name, or an absent view.
 View candidate_of(const std::vector<View>& candidates, const std::optional<std::string>& node) {
   for (const View& candidate : candidates)
     if (node && candidate["node"].text() == node) return candidate;

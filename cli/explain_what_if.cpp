@@ -1,4 +1,5 @@
-// `wattle explain POD --without NODE`, `--weight`, `--cpu` and so on: the decision asked again with something else, beside itself.
+// `wattle explain POD --without NODE`, `--weight`, `--cpu` and so on: shows the decision beside the one that other
+// inputs would give.
 #include <algorithm>
 
 #include "cli/human.hpp"

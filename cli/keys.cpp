@@ -169,7 +169,7 @@ int revoke(const Invocation& invocation) {
   return kOk;
 }
 
-// Readable by whoever reads the other: a key that root makes is the program's to read.
+// Gives a file the owner of another, so that the same program can read a key that root creates.
 Status give_owner_of(const std::string& model, const std::string& path) {
   struct stat info {};
   if (::geteuid() != 0) return {};

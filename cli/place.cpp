@@ -1,5 +1,6 @@
-// `wattle place NAME`: asks where to start a workload that no Kubernetes schedules. The exit code says whether a node is advised (0), none is (1),
-// or the workload should wait (3); `-q` prints the node alone, so that a script keeps that code.
+// `wattle place NAME`: asks for a node for a workload that Kubernetes does not schedule. The exit code is 0 with an
+// advised node, 1 without one, and 3 if the workload should wait. `-q` prints the node alone, so that a script can
+// use both the node and the exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>

@@ -112,7 +112,7 @@ Result<std::vector<PodDone>> set_once(Cluster& cluster, Advisor& advisor, const 
   return set_requests(cluster, name_space, document, options);
 }
 
-// Until a signal; a line where something changed. What goes wrong is told once, and tried again.
+// Runs until a signal and prints a line per change. Reports each failure once and retries.
 int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster, Advisor& advisor,
            const std::vector<std::string>& spaces) {
   using Lines = std::map<std::string, std::string>;  // about -> what

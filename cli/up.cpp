@@ -1,5 +1,6 @@
-// `wattle up` and `wattle down`: a controller, an agent and a shim on this machine, with keys, ports and files of their own in one folder, for
-// trying Wattle. Nothing of it is left by `down`; it needs no root, without which the agent sees less.
+// `wattle up` and `wattle down`: start and stop a controller, an agent and a shim on this machine, with their own keys,
+// ports and files in one folder, for trying Wattle. `down` removes all of it. Root is not required, but without it the
+// agent measures less.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -43,7 +44,7 @@ Result<std::string> up_folder(const Invocation& invocation) {
   return fail(Errc::not_found, "HOME", "is not set", "name a folder: --folder FOLDER");
 }
 
-// Ports that nobody has now, all different.
+// Finds distinct ports that are free now.
 template <std::size_t Count>
 Result<std::array<std::uint16_t, Count>> free_ports() {
   std::array<std::uint16_t, Count> ports{};
@@ -88,7 +89,7 @@ Status write_processes(const std::string& folder, const UpRunning& running) {
 
 Status end_and_remove(const std::string& folder) {
   WATTLE_TRY(const UpRunning running, read_processes(folder));
-  // The controller last: the others still tell it what they have.
+  // Ends the controller last, so that the others can still send their data to it.
   for (const std::string name : {"shim", "agent", "controller"})
     if (const auto found = running.find(name); found != running.end()) end_process(found->second, kEnd_s);
   const auto made = read_file(folder + "/" + std::string(kMadeFolder));
@@ -103,7 +104,8 @@ Status end_and_remove(const std::string& folder) {
   return {};
 }
 
-// The folder, and on the way to it those that are missing; the topmost of them. It gets keys, and programs are started from it.
+// Creates the folder and its missing parents, and returns the topmost folder created. The folder will contain keys, and
+// programs are started from it.
 Result<std::string> make_up_folder(const std::string& folder) {
   WATTLE_CHECK(check_own_path(folder));
   std::error_code error;

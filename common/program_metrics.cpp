@@ -31,7 +31,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// The soft limit of that name; absent: unlimited, or it is not told.
+// Returns the soft limit of that name. Unset: unlimited or unknown.
 std::optional<std::uint64_t> limit_of(std::string_view limits, std::string_view name) {
   std::optional<std::uint64_t> found;
   parse::for_each_line(limits, [&](std::string_view line) {

@@ -69,7 +69,7 @@ std::optional<std::string> behind_number(std::string_view text, std::string_view
   return std::string(text.substr(dash + 1));
 }
 
-// Of a VM ("qemu-") or container ("lxc-") of libvirt: "machine-qemu-3-web.scope" with systemd,
+// Returns the name of a libvirt VM ("qemu-") or container ("lxc-"): "machine-qemu-3-web.scope" with systemd,
 // "qemu-3-web.libvirt-qemu" without, "web.libvirt-qemu" by old versions.
 std::optional<std::string> libvirt_name(std::string_view name, std::string_view driver, std::string_view suffix) {
   if (name.starts_with("machine-") && name.ends_with(".scope"))
