@@ -45,7 +45,7 @@ Error with_mend(Error error, const Settings& settings) {
   return error;
 }
 
-// One of the choices that every controller has, as mode and reward are: another word is a usage error.
+// True for choices that every controller has, such as mode and reward: an unknown word is a usage error.
 bool is_choice(const std::string& subject) { return subject.starts_with("policy "); }
 
 // A name that the controller does not know reads "node a: not found: no agent of that name has said Hello (...)".

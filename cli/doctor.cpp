@@ -80,7 +80,7 @@ Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
   return seen;
 }
 
-// What the controller and the nodes found stands without it.
+// A warning in place of the fleet's findings. Those of the controller and the nodes remain valid.
 std::vector<Finding> not_judged(const Error& why) {
   return {{"fleet", "answer", State::warn, why.subject + ": " + why.what, why.mend}};
 }

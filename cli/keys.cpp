@@ -196,7 +196,7 @@ Status make_next(const std::string& path, std::ostream& out) {
   return {};
 }
 
-// In an order in which a crash leaves a pair that clients know.
+// Makes the next pair the current one. The order of writes leaves a pair that clients know after a crash.
 Status switch_to_next(const std::string& path, std::ostream& out) {
   const std::string next_path = path + ".next", previous_path = path + ".previous";
   WATTLE_TRY(const KeyPair current, KeyPair::load(path));

@@ -62,7 +62,7 @@ Texts texts_of(const Json& secret) {
   return out;
 }
 
-// What it holds, made by `make` if it is not there.
+// Returns the contents of a Secret, which `make` creates if it is missing.
 Result<Texts> secret(Cluster& cluster, const std::string& name_space, const std::string& name, std::ostream& out,
                      const std::function<Result<Texts>()>& make) {
   const std::string target = path_of(name_space, "secrets") + "/" + name;

@@ -11,7 +11,7 @@
 namespace wattle::cli {
 namespace {
 
-// What nine of ten minutes have.
+// Renders the range of request rates in nine of ten minutes.
 std::string expected_of(const View& expected) {
   if (!expected.present()) return "-";
   return number(expected["low_rps"].number(), 0) + ".." + number(expected["high_rps"].number(), 0);

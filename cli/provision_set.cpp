@@ -35,7 +35,7 @@ Result<std::vector<std::string>> namespaces_of(const Arguments& said) {
 
 std::int64_t unix_s() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
 
-// Where suggestions come from: the controller's ask socket, or its page by HTTP.
+// The source of suggestions: the controller's ask socket, or its page by HTTP.
 class Advisor {
  public:
   static Result<Advisor> open_(const Invocation& invocation) {

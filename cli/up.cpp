@@ -96,7 +96,7 @@ Status end_and_remove(const std::string& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
   if (error) return fail(Errc::io, folder, error.message(), "remove it by hand");
-  // What was made on the way to it goes too, unless others have put something there.
+  // Removes the parents that were created too, unless they are not empty.
   for (std::string above = folder; made && above.starts_with(*made) && above != *made && !error;) {
     above = fs::path(above).parent_path().string();
     fs::remove(above, error);
@@ -243,7 +243,7 @@ Status bring_up(const Invocation& invocation) {
   Status up = write_files(plan);
   if (up) up = start_all(plan, running);
   if (!up) {
-    // Nothing half up is left; what went wrong is in the error.
+    // Removes a partial start. The error has the cause.
     if (const Status down = end_and_remove(plan.folder); !down) return down;
     return up;
   }
@@ -261,7 +261,7 @@ Status bring_down(const Invocation& invocation) {
   std::error_code error;
   if (!fs::exists(folder + "/" + std::string(kProcesses), error))
     return fail(Errc::not_found, folder, "has nothing that `wattle up` started", "name its folder: --folder FOLDER");
-  // It removes the folder and ends the processes that its files name.
+  // end_and_remove() removes the folder and ends the processes that its files name.
   WATTLE_CHECK(check_own_path(folder));
   WATTLE_CHECK(end_and_remove(folder));
   invocation.around.out << folder << ": all processes have ended, the folder is gone\n";

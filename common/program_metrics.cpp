@@ -15,7 +15,8 @@ namespace wattle {
 
 namespace {
 
-// Of /proc/PID/stat behind the name, which may hold spaces and parentheses (proc_pid_stat(5)): field 3 is the first.
+// Indices of fields in /proc/PID/stat after the name, which may hold spaces and parentheses (proc_pid_stat(5)): field 3
+// is the first.
 constexpr std::size_t kUtime = 14 - 3, kStime = 15 - 3, kThreads = 20 - 3, kStart = 22 - 3, kVsize = 23 - 3,
                       kRss = 24 - 3;
 

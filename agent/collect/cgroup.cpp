@@ -193,7 +193,7 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   node.dead.clear();
 }
 
-// Of a pod that did nothing none is read: nor did they.
+// Reads the usage of a pod's containers. Skips them if the pod did not run (`ran`), because then neither did they.
 void CgroupCollector::read_containers(CgroupNode& node, bool ran) {
   for (auto& child : node.children) {
     if (child->is_root) continue;

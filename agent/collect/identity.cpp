@@ -59,7 +59,7 @@ std::optional<std::string> uid_of_slice(std::string_view name) {
   return pod_uid(name.substr(3));
 }
 
-// What stands behind libvirt's running number, as in "qemu-3-web".
+// Returns the name after libvirt's sequence number: "web" of "qemu-3-web".
 std::optional<std::string> behind_number(std::string_view text, std::string_view driver) {
   if (!text.starts_with(driver)) return std::nullopt;
   text.remove_prefix(driver.size());
