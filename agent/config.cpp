@@ -69,7 +69,7 @@ void read_pcm(config::Section pcm, std::optional<PcmEndpoint>& out) {
 }
 
 void read_estimate(config::Section estimate, EstimateConfig& out) {
-  double idle_w = -1, max_w = -1;  // not told
+  double idle_w = -1, max_w = -1;  // unset
   const bool idle = estimate.has("idle_w"), max = estimate.has("max_w");
   estimate.read("idle_w", idle_w, {.min = 0, .max = 100'000});
   estimate.read("max_w", max_w, {.min = 0, .max = 100'000});

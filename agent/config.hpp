@@ -1,6 +1,7 @@
-// config: what an agent is told by its configuration file.
-// Source   a strict YAML file (docs/reference/configuration.md has every key); every key has a default but the controller's
-// Errors   malformed, all mistakes at once, each with file, line, key and mend
+// config: the agent's configuration file.
+// Source   a strict YAML file (docs/reference/configuration.md has every key). Every key except the controller's has a
+//          default
+// Errors   malformed; reports all mistakes at once, each with file, line, key and fix
 // Threads  values
 #pragma once
 
@@ -27,9 +28,9 @@
 
 namespace wattle::agent {
 
-// Where the agent has its key allowed.
+// The controller's URL at which the agent enrols its key.
 struct EnrolConfig {
-  std::string url;  // "https://controller:7463"; empty: keys are allowed by hand
+  std::string url;  // "https://controller:7463"; empty: an operator allows keys by hand
   std::string token_file, ca_file;
   std::string host, path;  // of the URL
   std::uint16_t port = 0;
@@ -40,7 +41,7 @@ struct ControllerConfig {
   std::string endpoint;         // "tcp://controller:7460"; empty: no controller
   std::string server_key_file;  // the controller's public key
   std::string key_file;         // this agent's key pair
-  EnrolConfig enrol;            // with it both files may be missing and are then made, below state_dir if not named
+  EnrolConfig enrol;            // creates both files if they are missing, below state_dir if not named
 };
 
 struct EstimateConfig {
@@ -48,14 +49,14 @@ struct EstimateConfig {
   std::vector<double> curve;  // share of (max - idle) at evenly spaced utilisations
 };
 
-// What wattle-actuator is told.
+// The actuator's socket and the workloads that it may limit.
 struct ProvisioningConfig {
-  std::string socket;  // empty: there is none
+  std::string socket;  // empty: no actuator
   actuation::Level level = actuation::Level::suggest;
   std::vector<std::string> limits;             // names of services and VMs
-  std::vector<LatencySource> latency = {};     // at most one a workload
-  std::vector<AnswerTarget> connections = {};  // whose latency the kernel is asked for; at most one a workload
-  bool margins = false;                        // the controller may move them by rungs
+  std::vector<LatencySource> latency = {};     // at most one per workload
+  std::vector<AnswerTarget> connections = {};  // latency measured in the kernel; at most one per workload
+  bool margins = false;                        // the controller may move margins by rungs
   bool pod_limits = false;                     // annotated pods may be at level `limits`
 };
 
@@ -68,10 +69,10 @@ struct AgentConfig {
   Duration tick = std::chrono::seconds(1);
   std::string state_dir = "/var/lib/wattle";
   std::uint64_t spool_max_bytes = std::uint64_t{64} << 20;  // on disk, below state_dir; 0: records wait in memory only
-  std::size_t outbox_records = 600;                         // then
+  std::size_t outbox_records = 600;                         // limit of these records in memory
   std::uint64_t pod_capacity = 0;
-  double link_bytes_per_s = 0;  // 0: what the interfaces say
-  double disk_bytes_per_s = 0;  // 0: not told
+  double link_bytes_per_s = 0;  // 0: the interfaces' speed
+  double disk_bytes_per_s = 0;  // 0: unknown
   std::map<std::string, std::string> labels;
   ControllerConfig controller;
   std::string http_address = "127.0.0.1";
@@ -81,13 +82,13 @@ struct AgentConfig {
   Duration http_energy_floor = std::chrono::seconds(1);  // energy on /metrics moves at most once in this time
   EchoConfig echo;
   Roots roots;
-  std::vector<std::string> pod_parents;  // cgroup paths whose children are pods by their name
+  std::vector<std::string> pod_parents;  // cgroup paths whose children are pods, named by the directory
   std::vector<ProbeTarget> probes;
   EstimateConfig estimate;
-  std::optional<PcmEndpoint> pcm;  // absent: PCM is not asked
+  std::optional<PcmEndpoint> pcm;  // unset: PCM is not used
   BpfConfig bpf;
   ProvisioningConfig provisioning;
-  std::vector<IpNetwork> cluster_networks;  // round trips to peers there are not the users'
+  std::vector<IpNetwork> cluster_networks;  // round trips to peers in them are not counted as users'
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };
@@ -99,7 +100,7 @@ inline constexpr std::int64_t kMinSpoolBytes = 8 << 20;
 
 Result<AgentConfig> load_config(const std::string& path);
 Result<AgentConfig> parse_config(const std::string& text, const std::string& name);
-// Every key with what holds without it, for docs/reference/configuration.md.
+// Returns every key with its default, for docs/reference/configuration.md.
 std::vector<config::Key> config_keys();
 std::string host_name();
 

@@ -1,9 +1,9 @@
-// connection_latency: how many of a workload's answers took longer than its target, as its TCP connections show it.
-// Source   agent/bpf/answer_times, for workloads that the configuration names (provisioning.connections), by the cgroups that
-//          the tick's sample has of them
+// connection_latency: counts a workload's answers that took longer than its target, measured on its TCP connections.
+// Source   agent/bpf/answer_times, for workloads that the configuration names (provisioning.connections), by their
+//          cgroups in the tick's sample
 // Gives    sums since the agent started, and the 99th percentile of the last minute
-// Rules    known from its first answer on: until then nobody can say whether it speaks TCP at all
-// Errors   what cannot be loaded is a finding; then nothing is known
+// Rules    values are known from the first answer on: before it, the workload may not use TCP
+// Errors   a failure to load is a finding; there are no values then
 // Threads  single owner
 #pragma once
 

@@ -23,7 +23,8 @@ class DeltaEncoder {
   // `most_bytes`: limit of a record's encoded workloads: half a message; the rest is for node values and probes.
   explicit DeltaEncoder(std::size_t most_bytes = std::size_t{512} << 10) : most_bytes_(most_bytes) {}
   std::vector<Record> thin(const Record& whole);
-  // Passes the same records one by one, each valid until `tell` returns: on a large node all together are megabytes.
+  // Passes the same records one by one, each valid until the callback returns: on a large node all of them together
+  // take megabytes.
   void thin(const Record& whole, const std::function<void(const Record&)>& tell);
   // Lists all roots in the next record, for a receiver without earlier ones.
   void tell_all() { all_ = true; }

@@ -1,5 +1,5 @@
 // finding: the state of a source, program or privilege of this node.
-// Gives    one line for people and for Hello: "rapl: lost: /sys/class/powercap: No such file or directory (mend)"
+// Gives    one line for people and for Hello: "rapl: lost: /sys/class/powercap: No such file or directory (fix)"
 // Threads  values
 #pragma once
 

@@ -3,7 +3,7 @@
 namespace wattle::agent {
 
 namespace {
-// Of the program's eight buckets an octave each fourth, from 64 us to 69 s: a histogram for Prometheus.
+// Bounds of the Prometheus histogram: every fourth of the program's eight buckets per octave, from 64 us to 69 s.
 constexpr std::size_t kEach = WATTLE_ANSWER_PARTS / 2, kFirst = 3 * WATTLE_ANSWER_PARTS - 1,
                       kLast = 23 * WATTLE_ANSWER_PARTS - 1;
 }  // namespace

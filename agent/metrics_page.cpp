@@ -1,4 +1,5 @@
-// The families of the agent's page, in its order. docs/reference/metrics.md lists the same names; a test holds both together.
+// metrics_page: the families of the agent's page, in its order. docs/reference/metrics.md lists the same names; a test
+// compares them.
 #include <array>
 
 #include "agent/metrics.hpp"

@@ -32,7 +32,7 @@ class MetricsText {
   void micro(std::uint64_t millionths, std::string_view labels = {}, std::string_view more_labels = {},
              std::string_view suffix = {});
 
-  // Of a family of the type histogram: how many are at or below `bound`, ascending; then the sum and number of all.
+  // Lines of a histogram: the number of values at or below each `bound`, ascending; then the sum and count of all.
   void bucket(double bound, std::uint64_t up_to, std::string_view labels);
   void histogram_end(double sum, std::uint64_t all, std::string_view labels);
 

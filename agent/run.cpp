@@ -107,7 +107,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   WATTLE_TRY(const auto begun, begin_incarnation(config, clock, spool.get()));
   if (begun.healed) log.warn("incarnation.healed", {{"error", *begun.healed}, {"incarnation", begun.number}});
   WATTLE_TRY(auto sampler, Sampler::open_(config, clock, begun.number));
-  // The actuator is told paths.
+  // The actuator receives paths.
   if (config.provisioning.socket.empty()) sampler.leave_out_raw();
   WATTLE_TRY(auto prober, Prober::open_(config.probes, clock, log));  // opens sockets that need CAP_NET_RAW
   WATTLE_TRY(auto ticker, Ticker::start(config.tick));

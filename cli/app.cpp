@@ -56,7 +56,7 @@ void declare(CLI::App& app, Arguments& arguments, const Command*& chosen) {
 }  // namespace
 
 namespace {
-// What CLI11 says of a missing command does not tell which word is none, nor what there is.
+// Replaces CLI11's error for a missing command, which names neither the wrong word nor the commands.
 std::optional<Error> missing_command(const CLI::App& app) {
   const CLI::App* at = &app;
   std::string path = app.get_name();

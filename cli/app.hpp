@@ -1,6 +1,6 @@
 // app: runs the program `wattle`: takes a command line, returns an exit code.
 // Gives    0 success; 1 a problem was found or there is no answer; 2 the command line or the configuration is wrong
-// Errors   reported on stderr as "wattle: endpoint, file or key: what (mend)"
+// Errors   reported on stderr as "wattle: endpoint, file or key: what (fix)"
 // Threads  main only
 #pragma once
 

@@ -78,7 +78,7 @@ class Cluster::Session final : public kube::Api {
   // A server whose login is in files.
   Session(kube::ApiServer server, std::shared_ptr<Folder> folder)
       : server_(std::move(server)), folder_(std::move(folder)), api_(server_, kPatience, kPatience) {}
-  // Of one that a program logs in to; log_in() first.
+  // Runs the credential plugin and makes a session with its login.
   static Result<std::shared_ptr<Session>> logged_in(kube::ApiServer server, std::shared_ptr<Folder> folder,
                                                     ExecLogin exec, bool terminal) {
     WATTLE_TRY(const ExecCredential first, cli::log_in(exec, terminal));
@@ -113,7 +113,7 @@ class Cluster::Session final : public kube::Api {
   }
 
  private:
-  // With a login that holds. An API server that answers 401 may have revoked it before its time.
+  // Sends with a valid login. Renews the login after a 401 too, because the API server may have revoked it early.
   template <class Send>
   Result<kube::Reply> request(Send send) {
     constexpr std::int64_t kBefore_s = 10;
@@ -185,7 +185,7 @@ Result<Cluster> Cluster::open_kubeconfig(const std::string& paths, const std::st
   if (!server.origin.proxy) {
     WATTLE_TRY(server.origin.proxy, proxy_for(server.origin, variable));
   }
-  // As client-go has it, a file of a token is read again and again, and what stands beside it is not.
+  // Like client-go, a token file takes precedence over an inline token and is read again for each request.
   WATTLE_TRY(server.token_file,
              folder->keep(access.token_file, access.token_file.empty() ? access.token : "", "token"));
   if (server.origin.tls) {

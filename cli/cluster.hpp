@@ -1,8 +1,9 @@
-// cluster: an API server, for the few commands that ask one.
-// Source   a kubeconfig (cli/kubeconfig), or what every pod is given
-// Login    files are read before each request. A program that logs in runs again once its login has expired, and once when the API server
-//          answers 401
-// Errors   as kubeconfig and exec_login; denied (the API server refuses: names the verb and path), unavailable and timeout
+// cluster: a client of an API server, for the commands that need one.
+// Source   a kubeconfig (cli/kubeconfig), or the service account of a pod
+// Login    files are read before each request. A credential plugin runs again when its login has expired, and once when
+//          the API server answers 401
+// Errors   as kubeconfig and exec_login; denied (the API server refuses: names the verb and path), unavailable and
+//          timeout
 // Threads  single owner
 #pragma once
 
@@ -23,32 +24,34 @@ struct Invocation;
 
 class Cluster {
  public:
-  // --kubeconfig and --context, else KUBECONFIG, else as a pod, else ~/.kube/config: as kubectl does.
+  // Uses --kubeconfig and --context, else KUBECONFIG, else the pod's service account, else ~/.kube/config, like
+  // kubectl.
   static Result<Cluster> open_(const Invocation& invocation);
-  // `paths` as KUBECONFIG has them. `variable`: of the environment, for HTTPS_PROXY and NO_PROXY. `terminal`: a login may ask there.
+  // `paths`: in the format of KUBECONFIG. `variable`: reads the environment, for HTTPS_PROXY and NO_PROXY. `terminal`:
+  // a login may prompt there.
   static Result<Cluster> open_kubeconfig(const std::string& paths, const std::string& context, const Variable& variable,
                                          bool terminal);
   static Result<Cluster> open_in_pod();
 
   Result<OrderedJson> get(const std::string& target);
-  // Absent: there is no such object.
+  // Like get(); unset if there is no such object.
   Result<std::optional<OrderedJson>> find(const std::string& target);
   Result<OrderedJson> post(const std::string& target, const OrderedJson& object);
-  // False: it is there already.
+  // Returns false if the object exists already.
   Result<bool> create(const std::string& target, const OrderedJson& object);
-  // conflict: it was written meanwhile, or is no longer of that version.
+  // Fails with conflict if the object was written meanwhile or has another version.
   Result<OrderedJson> put(const std::string& target, const OrderedJson& object);
-  // A strategic merge patch. malformed: what it would make is refused by validation.
+  // Applies a strategic merge patch. Fails with malformed if validation refuses the result.
   Result<wattle::OrderedJson> patch(const std::string& target, const wattle::OrderedJson& object);
-  kube::Api& api();  // for lists that are read elsewhere; it logs in as the other calls do
+  kube::Api& api();  // for code that reads lists; logs in like the other calls
   const std::string& url() const { return url_; }
-  // The client's own certificate; empty: it shows none.
+  // The client certificate; empty: none.
   const std::string& certificate_file() const { return certificate_file_; }
 
  private:
-  // TLS needs files for what the kubeconfig holds inline; they are removed with this.
+  // Temporary files with the kubeconfig's inline data, which TLS needs as files. The destructor removes them.
   struct Folder;
-  // The API server with whatever login it needs.
+  // The connection to the API server, including its login.
   class Session;
   explicit Cluster(std::shared_ptr<Session> session);
   std::shared_ptr<Session> session_;

@@ -1,5 +1,6 @@
-// command: what a command of `wattle` is given and gives, and the table of all of them.
-// Errors   a command tells its errors itself and gives an exit code: 0 well, 1 problem found, 2 usage or configuration
+// command: the interface of `wattle` commands (arguments, environment, exit code) and the table of commands.
+// Errors   a command prints its errors itself and returns an exit code: 0 success, 1 problem found, 2 usage or
+//          configuration
 // Threads  main only
 #pragma once
 
@@ -19,19 +20,19 @@ class App;
 
 namespace wattle::cli {
 
-enum class Output { table, wide, json, yaml, name };  // name: `place` alone, the node and nothing else
+enum class Output { table, wide, json, yaml, name };  // name: only for `place`; prints the node alone
 
-// The process's outside, injected so that tests can look at it.
+// The process's environment, injected so that tests can inspect it.
 struct Surroundings {
   std::ostream& out;
   std::ostream& err;
   bool terminal = false;                                            // is `out` one?
   std::function<std::optional<std::string>(const char*)> variable;  // of the environment
-  std::string name = "wattle";                                      // what was typed to run it
+  std::string name = "wattle";                                      // the name that the user typed
   bool keyboard = false;                                            // is standard input a terminal?
 };
 
-// Of `place`.
+// Arguments of `place`.
 struct PlaceArguments {
   std::string name, cpu, memory = "0", app, latency_soft, latency_hard, latency_target, name_space = "default", uid;
   std::string defer, next_file;
@@ -39,13 +40,13 @@ struct PlaceArguments {
   std::vector<std::string> nodes, next;
 };
 
-// Of `confirm` and `done`.
+// Arguments of `confirm` and `done`.
 struct ConfirmArguments {
   std::string unit, time_limit;
   bool failed = false;
 };
 
-// What the command line said; each command reads its own part.
+// The parsed command line; each command reads its own part.
 struct Arguments {
   std::string server, feed, key, server_key, timeout;  // empty: as configured
   Output output = Output::table;
@@ -103,11 +104,11 @@ struct Command {
 inline constexpr int kOk = 0;
 inline constexpr int kProblem = 1;
 inline constexpr int kUsage = 2;
-inline constexpr int kWait = 3;  // `place`: it should wait, and be asked for again
+inline constexpr int kWait = 3;  // `place`: the workload should wait; run `place` again later
 
 std::span<const Command> commands();
 
-// Writes "wattle: subject: what (mend)" and gives `exit_code`.
+// Writes "wattle: subject: what (fix)" and returns `exit_code`.
 int complain(const Invocation& invocation, const Error& error, int exit_code);
 
 }  // namespace wattle::cli

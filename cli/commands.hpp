@@ -87,22 +87,22 @@ Result<std::string> render_replicas(const Json& document, const Style& style);
 Result<std::string> render_margins(const Json& document, const Style& style);
 Result<std::string> render_explain(const Json& document, const Style& style);
 Result<std::string> render_what_if(const Json& document, const Style& style);
-// Of what `place -o json` prints.
+// Renders the output of `place -o json`.
 Result<std::string> render_placed(const Json& document, const Style& style);
-// Of the answers to `confirm` and `done`; docs/reference/api.md has them.
+// Renders the answers to `confirm` and `done` (docs/reference/api.md).
 Result<std::string> render_confirmed(const Json& document, const Style& style);
 Result<std::string> render_done(const Json& document, const Style& style);
 Result<std::string> render_doctor(const Json& document, const Style& style);
 Result<std::string> render_pre(const Json& document, const Style& style);
 Result<std::string> render_gaps(const Json& document, const Style& style);
 Result<std::string> render_policy(const Json& document, const Style& style);
-// Of `models`, or of the answer to model-eval.
+// Renders the document `models` or the answer to model-eval.
 Result<std::string> render_models(const Json& document, const Style& style);
 Result<std::string> render_status(const Json& document, const Style& style);
-// Of {"status": {...}, "nodes": [...], "pods": [...]}, as `top -o json` prints it.
+// Renders {"status": {...}, "nodes": [...], "pods": [...]}, the output of `top -o json`.
 Result<std::string> render_top(const Json& document, const Style& style);
 
-// Whether anything must be mended: a finding has failed, or a node is not connected.
+// Returns false if anything needs a fix: a finding has failed, or a node is not connected.
 bool doctor_is_well(const Json& document);
 
 }  // namespace wattle::cli

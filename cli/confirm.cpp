@@ -1,4 +1,5 @@
-// `wattle confirm POD NODE` and `wattle done POD`: where a workload that `wattle place` placed was started, and that it has ended.
+// `wattle confirm POD NODE` and `wattle done POD`: report the node on which a workload of `wattle place` was started,
+// and its end.
 #include <CLI/CLI.hpp>
 #include <ctime>
 

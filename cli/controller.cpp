@@ -45,7 +45,7 @@ Error with_mend(Error error, const Settings& settings) {
   return error;
 }
 
-// One of the choices that every controller has, as mode and reward are: another word is a usage error.
+// True for choices that every controller has, such as mode and reward: an unknown word is a usage error.
 bool is_choice(const std::string& subject) { return subject.starts_with("policy "); }
 
 // A name that the controller does not know reads "node a: not found: no agent of that name has said Hello (...)".
@@ -63,7 +63,7 @@ bool is_of_argument(const Error& error) {
   return !subject.starts_with("/") && !subject.starts_with("model ") && subject != "trained network";
 }
 
-// What the controller says of a question stands for itself: "not found: node a: no agent of that name has said Hello (...)".
+// Keeps the controller's own error text: "not found: node a: no agent of that name has said Hello (...)".
 std::optional<Error> own_words(const Error& error, const std::string& subject) {
   if (error.subject != subject) return std::nullopt;
   for (int number = 0; number <= static_cast<int>(Errc::io); ++number) {

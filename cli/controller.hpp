@@ -1,7 +1,7 @@
 // controller: the reading commands' way to the controller's ask socket.
 // Source   wire::Query over CURVE (common/transport/ask_client); documents of docs/reference/api.md
-// Errors   denied (key refused), unavailable (connection refused, at once; the link broke), timeout (no answer), malformed (the answer is no
-//          JSON object); what the controller refuses comes with its own code and text
+// Errors   denied (key refused), unavailable (connection refused, at once; the link broke), timeout (no answer),
+//          malformed (the answer is no JSON object); what the controller refuses comes with its own code and text
 // Threads  single owner
 #pragma once
 
@@ -22,15 +22,15 @@ class Controller {
  public:
   // Reads the keys; does not wait for the link.
   static Result<Controller> open_(const Settings& settings);
-  // `patience` is how long at least the answer may take.
+  // Waits at least `patience` for the answer.
   Result<OrderedJson> ask(const std::string& what, const std::map<std::string, std::string>& arguments,
                           std::chrono::milliseconds patience = {});
-  // The controller's feed, with the same keys. Does not wait for the link.
+  // Subscribes to the controller's feed with the same keys. Does not wait for the link.
   Result<transport::Subscriber> listen(std::span<const std::string> topics);
   const Settings& settings() const { return settings_; }
-  // The last error was an argument that the controller refuses: a usage error.
+  // True if the last error was an argument that the controller refuses (a usage error).
   bool refused_argument() const { return refused_argument_; }
-  // Where the pod should go, of ask.candidates. Needs an operator's key.
+  // Asks for the best node for the pod among ask.candidates. Needs an operator's key.
   Result<wire::Suggestion> place(const wire::Ask& ask);
 
  private:

@@ -1,4 +1,4 @@
-// `wattle doctor`: what does not work on the controller and on every node, and the mend.
+// `wattle doctor`: lists faults of the controller and of every node, each with the fix.
 
 #include "cli/fleet.hpp"
 #include "cli/human.hpp"
@@ -59,7 +59,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
 
 namespace {
 struct ClusterSeen {
-  std::optional<std::vector<std::string>> nodes;  // absent: without a kubeconfig none are asked for
+  std::optional<std::vector<std::string>> nodes;  // unset: no kubeconfig, so no query was made
   std::vector<Finding> findings;
 };
 
@@ -80,7 +80,7 @@ Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
   return seen;
 }
 
-// What the controller and the nodes found stands without it.
+// A warning in place of the fleet's findings. Those of the controller and the nodes remain valid.
 std::vector<Finding> not_judged(const Error& why) {
   return {{"fleet", "answer", State::warn, why.subject + ": " + why.what, why.mend}};
 }

@@ -1,8 +1,9 @@
-// exec_login: logs in to an API server by the program that a kubeconfig names, as EKS, GKE and AKS do.
-// Source   users[].user.exec of a kubeconfig; the program's ExecCredential (client.authentication.k8s.io/v1 and v1beta1)
-// Cost     a run of the program; its answer stands until its expirationTimestamp
-// Errors   unsupported (another apiVersion), not_found (no such program, with the kubeconfig's installHint), denied (it fails, or wants a
-//          terminal where there is none), malformed
+// exec_login: logs in to an API server with the credential plugin of a kubeconfig, as EKS, GKE and AKS use it.
+// Source   users[].user.exec of a kubeconfig; the program's ExecCredential (client.authentication.k8s.io/v1 and
+//          v1beta1)
+// Cost     one run of the program; its answer is valid until its expirationTimestamp
+// Errors   unsupported (another apiVersion), not_found (no such program, with the kubeconfig's installHint), denied
+//          (the program fails, or needs a terminal and there is none), malformed
 // Threads  main only
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace wattle::cli {
 
-// What a plugin that asks for it (provideClusterInfo) is given of the cluster.
+// Cluster information for plugins that request it (provideClusterInfo).
 struct ExecCluster {
   std::string server, server_name, proxy_url, ca_pem;
   OrderedJson config = nullptr;  // the cluster's extension client.authentication.k8s.io/exec
@@ -29,21 +30,21 @@ struct ExecLogin {
   std::vector<std::string> words;  // program and arguments
   std::vector<std::pair<std::string, std::string>> environment;
   std::string api_version, install_hint;
-  Interactive interactive = Interactive::if_available;  // whether it gets our standard input
+  Interactive interactive = Interactive::if_available;  // access to our standard input
   bool wants_cluster = false;                           // provideClusterInfo
   ExecCluster cluster;
 };
 
 struct ExecCredential {
   std::string token, certificate_pem, key_pem;
-  std::optional<std::int64_t> expires_s;  // Unix time; absent: it stands as long as this process
+  std::optional<std::int64_t> expires_s;  // Unix time; unset: valid while this process runs
 };
 
-// `exec` of one user; `name` is the kubeconfig's, for errors.
+// Reads `exec` of one user. `name` is the kubeconfig's name for errors.
 Result<ExecLogin> read_exec(const View& exec, const std::string& name);
 Result<ExecCredential> parse_exec_credential(const std::string& text, const ExecLogin& login);
 
-// `terminal`: our standard input is one. A program without '/' is found by PATH.
+// Runs the plugin. `terminal`: standard input is a terminal. A program without '/' is searched in PATH.
 Result<ExecCredential> log_in(const ExecLogin& login, bool terminal);
 
 }  // namespace wattle::cli

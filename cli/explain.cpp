@@ -13,7 +13,7 @@
 namespace wattle::cli {
 
 namespace {
-// Absent where nobody has that name.
+// Returns the candidate of that name, or an absent view.
 View candidate_of(const std::vector<View>& candidates, const std::optional<std::string>& node) {
   for (const View& candidate : candidates)
     if (node && candidate["node"].text() == node) return candidate;
@@ -31,7 +31,7 @@ std::string worth_of(const View& candidate) {
          " + residual " + number(candidate["residual"].number(), 3) + ", adds " + predicted_w(candidate);
 }
 
-// What each of the two is the sum of.
+// Lists the terms that make up the values of the best node and the runner-up.
 std::string contributions(const View& decision) {
   std::string out;
   const auto add = [&](const char* title, const View& terms) {
@@ -72,7 +72,7 @@ std::string beside(double mine_w, double theirs_w, const std::string& other) {
   return number(std::abs(less_w), 1) + (less_w > 0 ? " W less than " : " W more than ") + other;
 }
 
-// Who is masked, by reason: "sim-00, sim-04: hard latency limit exceeded"
+// Lists masked nodes by reason: "sim-00, sim-04: hard latency limit exceeded"
 std::string impossible(const std::vector<View>& candidates) {
   constexpr std::size_t kNamed = 3;
   std::map<std::string, std::vector<std::string>> nodes;
@@ -88,7 +88,7 @@ std::string impossible(const std::vector<View>& candidates) {
   return out;
 }
 
-// Who is left to the pods that come next.
+// Lists the nodes that are left for the next pods.
 std::string left_to_next(const View& decision, const std::vector<View>& candidates) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> names;
@@ -103,7 +103,7 @@ std::string left_to_next(const View& decision, const std::vector<View>& candidat
          (more > 0 ? " and " + std::to_string(more) + " more" : "") + ".\n";
 }
 
-// For a person: who was advised and for what.
+// Summarises the advised node and the reason for people.
 std::string in_short(const View& decision, const std::vector<View>& candidates) {
   const std::string pod = pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]);
   const auto advice = decision["advice"].text();

@@ -1,4 +1,5 @@
-// `wattle explain POD --without NODE`, `--weight`, `--cpu` and so on: the decision asked again with something else, beside itself.
+// `wattle explain POD --without NODE`, `--weight`, `--cpu` and so on: shows the decision beside the one that other
+// inputs would give.
 #include <algorithm>
 
 #include "cli/human.hpp"
@@ -29,7 +30,7 @@ std::string advised_text(const View& answer) {
   return *node + (watts ? ", where it adds " + number(*watts, 1) + " W by the model" : "");
 }
 
-// What is different, as it was asked.
+// Lists the inputs that differ from the decision's own.
 std::string difference(const View& asked) {
   const View as_is = asked["as_is"], otherwise = asked["otherwise"];
   std::vector<std::string> parts;

@@ -1,4 +1,5 @@
-// `wattle gaps [--node NAME]`: runs of samples that are not in the controller's store. A node that is unknown and has no gap is an error.
+// `wattle gaps [--node NAME]`: lists runs of samples that are missing from the controller's store. An unknown node
+// without gaps is an error.
 #include <CLI/CLI.hpp>
 
 #include "cli/human.hpp"

@@ -169,7 +169,7 @@ int revoke(const Invocation& invocation) {
   return kOk;
 }
 
-// Readable by whoever reads the other: a key that root makes is the program's to read.
+// Gives a file the owner of another, so that the same program can read a key that root creates.
 Status give_owner_of(const std::string& model, const std::string& path) {
   struct stat info {};
   if (::geteuid() != 0) return {};
@@ -196,7 +196,7 @@ Status make_next(const std::string& path, std::ostream& out) {
   return {};
 }
 
-// In an order in which a crash leaves a pair that clients know.
+// Makes the next pair the current one. The order of writes leaves a pair that clients know after a crash.
 Status switch_to_next(const std::string& path, std::ostream& out) {
   const std::string next_path = path + ".next", previous_path = path + ".previous";
   WATTLE_TRY(const KeyPair current, KeyPair::load(path));

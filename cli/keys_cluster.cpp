@@ -3,10 +3,11 @@
 // Secret wattle-shim       shim.key, shim.key.pub
 // Secret wattle-operator   operator.key, operator.key.pub
 // Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (who the other two are)
-// Secret wattle-metrics    token, which whoever reads metrics must show: the same in both namespaces
+// Secret wattle-metrics    token that readers of metrics must present; the same in both namespaces
 // ConfigMap wattle-public  controller.pub, ca.pem: in the controller's namespace and in the agents'
 //
-// What is there is left alone, so that the command may run again at any time; the controller's Secret is made last of the three.
+// Existing objects stay unchanged, so the command can run again at any time. The controller's Secret is created last of
+// the three.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ostream>
@@ -61,7 +62,7 @@ Texts texts_of(const Json& secret) {
   return out;
 }
 
-// What it holds, made by `make` if it is not there.
+// Returns the contents of a Secret, which `make` creates if it is missing.
 Result<Texts> secret(Cluster& cluster, const std::string& name_space, const std::string& name, std::ostream& out,
                      const std::function<Result<Texts>()>& make) {
   const std::string target = path_of(name_space, "secrets") + "/" + name;

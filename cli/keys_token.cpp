@@ -33,7 +33,7 @@ std::optional<double> span_s(const std::string& text) {
 Status make_token_file(const Arguments& arguments, std::ostream& out) {
   const std::string& node = arguments.words[0];
   WATTLE_TRY(const MadeToken made, make_token(node, arguments.valid, arguments.replace));
-  // First the token: one that nobody has is of no use, and one without its line of no harm.
+  // Writes the token first: a token without its line is harmless, but a line without its token is useless.
   WATTLE_CHECK(write_file_atomically(arguments.words[1], made.secret + "\n", 0400));
   WATTLE_CHECK(add_token(arguments.tokens, made.line));
   out << arguments.words[1] << ": token " << made.line.id() << " for node " << node << ", mode 0400, good once within "

@@ -65,7 +65,7 @@ void make_command_relative_to(Json& user, const std::string& folder) {
   if (command.find('/') != std::string::npos) make_relative_to(*exec, "command", folder);
 }
 
-// What the cluster tells the plugin in its `config`.
+// The `config` that the cluster entry passes to the plugin.
 Json exec_config_of(const View& cluster) {
   for (const View& extension : cluster["extensions"].items())
     if (extension["name"].text() == "client.authentication.k8s.io/exec" && extension["extension"].present())

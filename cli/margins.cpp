@@ -1,4 +1,5 @@
-// `wattle provision margins`: services whose CPU limits their nodes set, what the teacher would do about their margins, and its verdict.
+// `wattle provision margins`: lists services whose nodes set their CPU limits, the teacher's advice about their
+// margins, and its verdict.
 
 #include "cli/human.hpp"
 #include "cli/show.hpp"
@@ -10,7 +11,7 @@
 namespace wattle::cli {
 namespace {
 
-// What nine of ten minutes have.
+// Renders the range of request rates in nine of ten minutes.
 std::string expected_of(const View& expected) {
   if (!expected.present()) return "-";
   return number(expected["low_rps"].number(), 0) + ".." + number(expected["high_rps"].number(), 0);
@@ -38,7 +39,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
       text += ".\n";
     }
   }
-  if (view["out"].present()) {  // a former controller does not tell
+  if (view["out"].present()) {  // older controllers do not send it
     WATTLE_TRY(const std::vector<View> out, view.list("out"));
     for (const View& each : out)
       text += "Out, for " + each["service"].text_or() + " of " + each["node"].text_or() + ": the " +

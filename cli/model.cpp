@@ -59,7 +59,7 @@ Result<std::string> render_eval(const View& eval, const Style& style) {
   return printable_lines(pairs_text(pairs, style.colour));
 }
 
-// What the ranking in force is worth beside others, in words.
+// Describes the ranking in force compared with another.
 std::string compared_text(const View& one) {
   const std::string reference = one["reference"].text_or(), decisions = count(one["decisions"]);
   const auto regret = one["regret"].number(), share = one["differ_ratio"].number();

@@ -34,7 +34,7 @@ Tone tone_of_state(const std::string& state) {
   return state == "failed" ? Tone::bad : state == "lost" || state == "warn" ? Tone::warning : Tone::plain;
 }
 
-// State and name, then detail and mend, wrapped.
+// Renders state and name, then detail and fix, wrapped.
 std::string finding_text(const View& finding, bool colour) {
   constexpr std::size_t kState = 8, kIndent = 4;
   const std::string state = printable(finding["state"].text_or());
@@ -81,7 +81,7 @@ std::string pod_label(const View& name, const View& name_space, const View& uid)
 }
 
 std::string error_text(const Error& error) {
-  // What the transport tells about a link names its endpoint already.
+  // The transport's errors about a link name the endpoint already.
   const bool named =
       error.subject.find("://") != std::string::npos && error.what.find(error.subject) != std::string::npos;
   const std::string text = named ? error.what : error.subject + ": " + error.what;

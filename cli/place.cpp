@@ -1,5 +1,6 @@
-// `wattle place NAME`: asks where to start a workload that no Kubernetes schedules. The exit code says whether a node is advised (0), none is (1),
-// or the workload should wait (3); `-q` prints the node alone, so that a script keeps that code.
+// `wattle place NAME`: asks for a node for a workload that Kubernetes does not schedule. The exit code is 0 with an
+// advised node, 1 without one, and 3 if the workload should wait. `-q` prints the node alone, so that a script can
+// use both the node and the exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -69,7 +70,7 @@ Result<wire::NextPod> next_pod(const char* option, const std::string& text) {
   return next;
 }
 
-// One a line; what is behind # is for people.
+// Reads one entry per line; # starts a comment.
 Result<std::vector<std::string>> next_lines(const std::string& path) {
   constexpr std::size_t kMostBytes = 1 << 20;
   WATTLE_TRY(const std::string text, read_file(path, kMostBytes));
@@ -115,7 +116,7 @@ Result<wire::Ask> ask_of(const PlaceArguments& said) {
   return ask;
 }
 
-// Where no node is named: every one that is heard.
+// Returns all connected nodes, the default if no node is named.
 Result<std::vector<std::string>> heard_nodes(Controller& controller) {
   WATTLE_TRY(const Json document, controller.ask("nodes", {}));
   std::vector<std::string> names;
@@ -199,7 +200,7 @@ Result<std::string> render_placed(const Json& document, const Style& style) {
 
 namespace {
 
-// With `wait`, asks again each time that the controller says when, so that what is returned is final.
+// Returns a final answer if `wait` is set: repeats the query each time the controller asks to wait.
 Result<wire::Suggestion> final_answer(Controller& controller, const wire::Ask& ask, bool wait) {
   for (;;) {
     auto answer = controller.place(ask);

@@ -66,7 +66,7 @@ Table changes_table(const std::vector<View>& changes) {
   return table;
 }
 
-// What is in force and not in the control file; empty: all is.
+// Describes changes that are in force but not in the control file; empty if there are none.
 std::string unwritten_text(const View& unwritten) {
   if (!unwritten.present()) return "";
   const std::string changes = count(unwritten["changes"]);
@@ -167,7 +167,7 @@ int run_policy(const Invocation& invocation) {
     if (!pairs) return complain(invocation, pairs.error(), kUsage);
     return with_controller(invocation, [&](Controller& controller) -> Result<int> {
       WATTLE_TRY(Json document, controller.ask(std::string(action.query), *pairs));
-      // What was changed is answered with less than there is to know.
+      // The answer to a change is incomplete, so query the whole policy.
       if (action.name != "get") {
         WATTLE_TRY(document, controller.ask("policy", {}));
       }

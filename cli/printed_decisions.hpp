@@ -1,6 +1,6 @@
-// printed_decisions: which decisions `wattle watch decisions` has printed. The feed sends a decision when it is made, and again when its
-// placement and its outcome become known; each is printed once.
-// Bounds   the newest kMost are remembered
+// printed_decisions: tracks the decisions that `wattle watch decisions` has printed. The feed sends a decision when it
+// is made, and again when its placement and its outcome become known; each is printed once.
+// Bounds   remembers the newest kMost
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -18,7 +18,7 @@ namespace wattle::cli {
 class PrintedDecisions {
  public:
   static constexpr std::size_t kMost = 4096;
-  // True for a decision that was not printed yet and is being made now. One that has its outcome was made before.
+  // True for a new decision that was not printed yet. A decision with an outcome is not new.
   bool take(const wire::Decision& decision);
 
  private:

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMostSaid = 64 << 10;
 constexpr int kNotStarted = 127;
 
-// As execvp wants them; made before the fork.
+// Makes the argument array of execvp, before the fork.
 std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));

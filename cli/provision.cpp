@@ -1,5 +1,5 @@
-// `wattle provision list|suggest|why WORKLOAD|replicas|margins`: what workloads request and need, and what other requests would free. To set them is
-// provision_set.cpp's.
+// `wattle provision list|suggest|why WORKLOAD|replicas|margins`: reports workloads' requests and needs, and the
+// resources that other requests would free. provision_set.cpp sets requests.
 #include <CLI/CLI.hpp>
 #include <array>
 

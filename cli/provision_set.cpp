@@ -35,7 +35,7 @@ Result<std::vector<std::string>> namespaces_of(const Arguments& said) {
 
 std::int64_t unix_s() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
 
-// Where suggestions come from: the controller's ask socket, or its page by HTTP.
+// The source of suggestions: the controller's ask socket, or its page by HTTP.
 class Advisor {
  public:
   static Result<Advisor> open_(const Invocation& invocation) {
@@ -112,7 +112,7 @@ Result<std::vector<PodDone>> set_once(Cluster& cluster, Advisor& advisor, const 
   return set_requests(cluster, name_space, document, options);
 }
 
-// Until a signal; a line where something changed. What goes wrong is told once, and tried again.
+// Runs until a signal and prints a line per change. Reports each failure once and retries.
 int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster, Advisor& advisor,
            const std::vector<std::string>& spaces) {
   using Lines = std::map<std::string, std::string>;  // about -> what

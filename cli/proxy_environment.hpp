@@ -1,4 +1,4 @@
-// proxy_environment: the proxy that the environment names for an API server, as Go's clients read it.
+// proxy_environment: finds the proxy for an API server in the environment, by the rules of Go's clients.
 // Source   HTTPS_PROXY (https_proxy) and NO_PROXY (no_proxy); golang.org/x/net/http/httpproxy
 // Errors   as http::parse_proxy
 // Threads  pure
@@ -18,10 +18,10 @@ using Variable = std::function<std::optional<std::string>(const char*)>;
 
 // "localhost", 127.0.0.0/8, ::1.
 bool is_loopback(const std::string& host);
-// Whether a list as NO_PROXY has it names the host: "*", an address, a range of them, a domain and all below it, ".domain" for those below it
-// alone; each with a port or without.
+// True if a list in the format of NO_PROXY matches the host. An entry is "*", an address, an address range, a domain
+// (matches subdomains too) or ".domain" (matches subdomains only), each with an optional port.
 bool is_excepted(std::string_view list, const std::string& host, std::uint16_t port);
-// Absent: the origin is reached directly.
+// Returns the proxy for an origin. Unset: connect directly.
 Result<std::optional<http::Proxy>> proxy_for(const http::Origin& origin, const Variable& variable);
 
 }  // namespace wattle::cli

@@ -1,4 +1,5 @@
-// `wattle provision replicas`: workloads whose request rate is known, how many replicas that rate would need, and who owns their number.
+// `wattle provision replicas`: lists workloads with a known request rate, the number of replicas that the rate needs,
+// and the owner of that number.
 
 #include "cli/human.hpp"
 #include "cli/show.hpp"

@@ -1,4 +1,5 @@
-// `wattle report [--since 7d] [--by namespace|owner|node|label|container] [--label KEY] [--pod POD]`: what they used, from the controller's store.
+// `wattle report [--since 7d] [--by namespace|owner|node|label|container] [--label KEY] [--pod POD]`: reports usage
+// from the controller's store.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
@@ -23,7 +24,7 @@ double sum_of(const View& energy) {
   return energy["measured_j"].number().value_or(0) + energy["estimated_j"].number().value_or(0);
 }
 
-// Both where there are both; what a model says is told as such.
+// Renders measured and estimated energy, the estimate marked "est".
 std::string energy_text(const View& energy) {
   const auto measured = energy["measured_j"].number(), estimated = energy["estimated_j"].number();
   if (!estimated || *estimated == 0) return joules(measured);

@@ -33,7 +33,7 @@ Status print(const Invocation& invocation, const Json& document, const Render& r
   std::ostream& out = invocation.around.out;
   switch (invocation.arguments.output) {
     case Output::json:
-      // What is not ASCII is escaped: a JSON reader sees the same text, a terminal nothing that it obeys.
+      // Escapes non-ASCII text: a JSON reader gets the same text, and a terminal gets no control sequences.
       out << document.dump(2, JsonText::ascii) << "\n";
       break;
     case Output::yaml:

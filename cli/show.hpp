@@ -1,5 +1,5 @@
-// show: what every reading command does: ask, then print as the user wants it.
-// Errors   2 keys, configuration and arguments, 1 the controller; written to stderr
+// show: the common part of commands that read: queries the controller and prints the answer in the chosen format.
+// Errors   written to stderr; exit code 2 for keys, configuration and arguments, 1 for the controller
 // Threads  main only
 #pragma once
 
@@ -15,15 +15,16 @@ namespace wattle::cli {
 
 Style style_of(const Invocation& invocation);
 
-// Opens the controller and lets `work` ask it. Its errors become exit code 1; an argument that the controller refuses, 2.
+// Opens the controller and calls `work` with it. Its errors give exit code 1; an argument that the controller refuses
+// gives 2.
 int with_controller(const Invocation& invocation, const std::function<Result<int>(Controller&)>& work);
 
 using Render = std::function<Result<std::string>(const Json& document, const Style& style)>;
 
-// Prints the document in the output that is wanted; `render` makes table and wide.
+// Prints the document in the chosen format; `render` makes table and wide.
 Status print(const Invocation& invocation, const Json& document, const Render& render);
 
-// The usual command: one question, one document.
+// Runs a command that makes one query and prints one document.
 int show(const Invocation& invocation, const std::string& what, const std::map<std::string, std::string>& arguments,
          const Render& render);
 

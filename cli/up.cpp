@@ -1,5 +1,6 @@
-// `wattle up` and `wattle down`: a controller, an agent and a shim on this machine, with keys, ports and files of their own in one folder, for
-// trying Wattle. Nothing of it is left by `down`; it needs no root, without which the agent sees less.
+// `wattle up` and `wattle down`: start and stop a controller, an agent and a shim on this machine, with their own keys,
+// ports and files in one folder, for trying Wattle. `down` removes all of it. Root is not required, but without it the
+// agent measures less.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -43,7 +44,7 @@ Result<std::string> up_folder(const Invocation& invocation) {
   return fail(Errc::not_found, "HOME", "is not set", "name a folder: --folder FOLDER");
 }
 
-// Ports that nobody has now, all different.
+// Finds distinct ports that are free now.
 template <std::size_t Count>
 Result<std::array<std::uint16_t, Count>> free_ports() {
   std::array<std::uint16_t, Count> ports{};
@@ -88,14 +89,14 @@ Status write_processes(const std::string& folder, const UpRunning& running) {
 
 Status end_and_remove(const std::string& folder) {
   WATTLE_TRY(const UpRunning running, read_processes(folder));
-  // The controller last: the others still tell it what they have.
+  // Ends the controller last, so that the others can still send their data to it.
   for (const std::string name : {"shim", "agent", "controller"})
     if (const auto found = running.find(name); found != running.end()) end_process(found->second, kEnd_s);
   const auto made = read_file(folder + "/" + std::string(kMadeFolder));
   std::error_code error;
   fs::remove_all(folder, error);
   if (error) return fail(Errc::io, folder, error.message(), "remove it by hand");
-  // What was made on the way to it goes too, unless others have put something there.
+  // Removes the parents that were created too, unless they are not empty.
   for (std::string above = folder; made && above.starts_with(*made) && above != *made && !error;) {
     above = fs::path(above).parent_path().string();
     fs::remove(above, error);
@@ -103,7 +104,8 @@ Status end_and_remove(const std::string& folder) {
   return {};
 }
 
-// The folder, and on the way to it those that are missing; the topmost of them. It gets keys, and programs are started from it.
+// Creates the folder and its missing parents, and returns the topmost folder created. The folder will contain keys, and
+// programs are started from it.
 Result<std::string> make_up_folder(const std::string& folder) {
   WATTLE_CHECK(check_own_path(folder));
   std::error_code error;
@@ -241,7 +243,7 @@ Status bring_up(const Invocation& invocation) {
   Status up = write_files(plan);
   if (up) up = start_all(plan, running);
   if (!up) {
-    // Nothing half up is left; what went wrong is in the error.
+    // Removes a partial start. The error has the cause.
     if (const Status down = end_and_remove(plan.folder); !down) return down;
     return up;
   }
@@ -259,7 +261,7 @@ Status bring_down(const Invocation& invocation) {
   std::error_code error;
   if (!fs::exists(folder + "/" + std::string(kProcesses), error))
     return fail(Errc::not_found, folder, "has nothing that `wattle up` started", "name its folder: --folder FOLDER");
-  // It removes the folder and ends the processes that its files name.
+  // end_and_remove() removes the folder and ends the processes that its files name.
   WATTLE_CHECK(check_own_path(folder));
   WATTLE_CHECK(end_and_remove(folder));
   invocation.around.out << folder << ": all processes have ended, the folder is gone\n";

@@ -30,11 +30,11 @@ class View {
   std::string text_or(std::string_view otherwise = "-") const;
   // The value as text, whatever it is: for maps whose values have no fixed type.
   std::string any() const;
-  OrderedJson json() const;  // null where it is absent
+  OrderedJson json() const;  // null if there is no value
   std::vector<View> items() const;
   std::vector<std::pair<std::string, View>> members() const;
 
-  // What a document is about must be there.
+  // Required members: an error if missing.
   Result<std::vector<View>> list(std::string_view key) const;
   Result<View> object(std::string_view key) const;
 
@@ -42,7 +42,7 @@ class View {
   const OrderedJson* json_ = nullptr;
 };
 
-// A count or an id to its last digit; "-" where there is none.
+// Renders a count or an id with all digits; "-" if there is no value.
 std::string count(const View& value);
 
 }  // namespace wattle::cli

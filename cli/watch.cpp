@@ -1,5 +1,5 @@
-// `wattle watch nodes|pods|decisions`: pushed by the controller's feed. Nodes and pods are drawn anew when something changed, at most once a
-// second; each decision is printed once, when it is made.
+// `wattle watch nodes|pods|decisions`: follows the controller's feed. Redraws nodes and pods after a change, at most
+// once per second; prints each decision once, when it is made.
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <ostream>

@@ -15,7 +15,8 @@ namespace wattle {
 
 namespace {
 
-// Of /proc/PID/stat behind the name, which may hold spaces and parentheses (proc_pid_stat(5)): field 3 is the first.
+// Indices of fields in /proc/PID/stat after the name, which may hold spaces and parentheses (proc_pid_stat(5)): field 3
+// is the first.
 constexpr std::size_t kUtime = 14 - 3, kStime = 15 - 3, kThreads = 20 - 3, kStart = 22 - 3, kVsize = 23 - 3,
                       kRss = 24 - 3;
 
@@ -31,7 +32,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// The soft limit of that name; absent: unlimited, or it is not told.
+// Returns the soft limit of that name. Unset: unlimited or unknown.
 std::optional<std::uint64_t> limit_of(std::string_view limits, std::string_view name) {
   std::optional<std::uint64_t> found;
   parse::for_each_line(limits, [&](std::string_view line) {

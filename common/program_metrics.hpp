@@ -1,8 +1,8 @@
-// program_metrics: what every program reports of its own process on /metrics: <program>_build_info, and the process_* of Prometheus' client
-// libraries, which the target's job tells apart.
+// program_metrics: the metrics of a program's own process on /metrics: <program>_build_info, and the process_* metrics
+// of Prometheus' client libraries, which the target's job label distinguishes.
 // Source   <proc>/self/{stat,limits,fd}
 // Units    seconds, bytes, counts
-// Errors   none: what cannot be read is left out
+// Errors   none; omits values that cannot be read
 // Threads  any
 #pragma once
 

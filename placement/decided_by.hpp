@@ -20,7 +20,7 @@ inline constexpr std::array<std::string_view, 9> kDeciders{"bound",   "defer", "
 
 enum class Verdict { deferred, neutral, bound, explored, best };
 
-// What ranked the nodes.
+// The policy and the other inputs that ranked the nodes.
 struct RankedBy {
   const PolicyInfo& policy;
   Preset preset = Preset::weighted;

@@ -143,8 +143,8 @@ class DecisionEngine {
   // pod.
   bool network_gate_applies() const;
   bool network_gate_applies(const PodSpec& pod) const;
-  // The network's choice for it and the planner's. `learned`: it was learned here, and the gate's certificate speaks for another; recent
-  // figures are of one of the two alone. True: the verdict has changed.
+  // Compares the network's choice for the pod with the planner's. Returns true if the verdict changed. `learned`: the
+  // network was learned here, so the gate's certificate does not cover it. Recent figures cover only one of the two.
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                const models::QNetwork& network, bool learned = false);
   // Compares the choice of the candidate network with that of the baseline. Returns true if the verdict changed.
@@ -162,7 +162,7 @@ class DecisionEngine {
   void begin_learned_anew();
   bool restore_gate(const SequentialTestState& state, std::string why);
   bool restore_learned_gate(const SequentialTestState& state) { return learned_gate_.test.restore(state); }
-  // Recent comparisons: of the network that is asked with the plan, and of what is learned here with what it is held to.
+  // Recent comparisons of the serving network with the plan, and of the network learned here with its baseline.
   const RecentBlocks& recent() const { return plan_gate_.recent; }
   const RecentBlocks& recent_learned() const { return learned_gate_.recent; }
   bool recent_is_of_learned() const { return recent_of_learned_; }

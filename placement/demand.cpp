@@ -22,7 +22,7 @@ double request_of(const Resources& request) {
   return request.cpu_cores > 0 && std::isfinite(request.cpu_cores) ? request.cpu_cores : kRequestWhenNoneCores;
 }
 
-// The namespace comes last: an image may be any text, so in front of it no part would separate one namespace from another.
+// Appends the namespace. It comes last because an image may be any text, including a separator.
 std::string in_namespace(std::string key, const std::string& pod_namespace) {
   return pod_namespace.empty() ? key : std::move(key) + '\n' + pod_namespace;
 }

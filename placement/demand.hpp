@@ -33,8 +33,8 @@ struct AppKey {
   std::string owner, image, labels;  // any may be empty
   std::string pod_namespace;         // empty: unknown, as in all that was learned before keys had a namespace
 };
-// The key of a pod whose `app` is "Kind/name image,...". Omits what a rollout or a schedule appends to the owner's name (the
-// hash of a ReplicaSet, the time of a Job), so that the next one is the same application.
+// Returns the key of a pod whose `app` is "Kind/name image,...". Omits the suffix that a rollout or a schedule appends
+// to the owner's name (the hash of a ReplicaSet, the time of a Job), so that the next one is the same application.
 AppKey app_key_of(std::string_view app, std::string_view pod_namespace);
 AppKey app_key_of(const PodSpec& pod);
 
@@ -79,8 +79,8 @@ class DemandModel {
   std::size_t apps() const { return apps_.size(); }
 
   void pack(PackWriter& out) const;
-  // Omits applications above max_apps. If the reader refuses the bytes, the model stays as it was. `bursts` is false for bytes
-  // that were packed before bursts were known.
+  // Omits applications above max_apps. If the reader refuses the bytes, the model stays as it was. `bursts` is false
+  // for bytes that were packed before bursts were known.
   void unpack(PackReader& in, bool bursts = true);
 
  private:

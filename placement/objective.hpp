@@ -95,16 +95,17 @@ class Budget {
   double limit() const;
   bool limit_set() const { return set_.has_value(); }
   bool limit_known() const { return limit_set() || under_default(); }  // false: the limit is a guess
-  // It moves the price. Where it does not, limit() bounds nothing.
+  // True if the budget moves its price. Otherwise limit() has no effect.
   bool in_force() const { return rule_.by_guess || limit_known(); }
-  // What was measured over the limit; above 1: exceeded. Absent: it is not in force, or nothing was measured.
+  // Ratio of the measured value to the limit; above 1: exceeded. Unset if the budget is not in force or has no
+  // measurement.
   std::optional<double> used_ratio() const;
-  double price() const { return price_; }                 // 0: nothing was measured yet
-  bool told() const { return told_; }                     // the last call of measure() knew something
-  std::optional<double> measured() const;                 // of late, while a policy acted
-  double lately() const { return lately_.ratio(); }       // of the last minutes in which one acted
-  std::optional<double> under_default() const;            // likewise, while none did
-  double acted_s() const { return measured_.seconds(); }  // behind the first, as it fades
+  double price() const { return price_; }                 // 0: no measurement yet
+  bool told() const { return told_; }                     // the last call of measure() had a value
+  std::optional<double> measured() const;                 // recent value while a policy acted
+  double lately() const { return lately_.ratio(); }       // over the last minutes in which a policy acted
+  std::optional<double> under_default() const;            // value while no policy acted
+  double acted_s() const { return measured_.seconds(); }  // duration behind measured(), as it fades
 
   void pack(PackWriter& out) const;
   // `by_time`: reads the format in which shares were means over time, without the number of pods.

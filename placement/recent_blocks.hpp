@@ -1,8 +1,8 @@
-// recent_blocks: what two contenders' newest blocks of decisions cost each other, and when the last one was compared. For people; the
-// verdict is the gate's, over all blocks (placement/sequential_test).
-// Mean     fades as the gate's does: of the newest kMemory blocks, all of them while there are fewer
+// recent_blocks: the cost differences of two contenders in the newest blocks of decisions, and the time of the last
+// comparison. For display only: the gate decides over all blocks (placement/sequential_test).
+// Mean     fades like the gate's: over the newest kMemory blocks, or over all while there are fewer
 // Units    of add(); times of the caller's clock
-// Errors   none: what is no number is not added
+// Errors   none; values that are not finite are ignored
 // Threads  value
 #pragma once
 

@@ -23,7 +23,7 @@ std::size_t column(const Specs& specs, std::string_view name) {
   return static_cast<std::size_t>(found - specs.begin());
 }
 
-// Where the features that it looks at are.
+// Columns of the features that the table uses.
 struct Columns {
   std::array<std::size_t, kTableLoads> loads{
       column(kNodeFeatureSpecs, "pods"),          column(kNodeFeatureSpecs, "cpu_used"),
@@ -39,14 +39,14 @@ const Columns& columns() {
   return found;
 }
 
-// Of one load, over the valid rows.
+// Range of one load over the valid rows.
 struct Range {
   float least = INFINITY, most = -INFINITY;
   void add(float value) {
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  // 0 least, 1 between, 2 most. Where all are alike, all are least.
+  // Returns 0 for the least, 1 for an intermediate and 2 for the largest value. If all are equal, all are the least.
   std::size_t level(float value) const {
     constexpr float kSame = 1e-5F;
     if (!(value > least + kSame)) return 0;

@@ -1,12 +1,15 @@
-// tabular: Q in a table, the baseline of the field, behind the same seams as the network: serving, training, checkpoints.
-// State    one cell per situation of a node among the nodes compared and size of a pod, shared by all nodes, since nodes come and go. For
-//          each load (pods, used cores, used memory, connections, requested cores, amortised watts): least, between or most of the
-//          nodes that can take the pod, so that two nodes share a cell only where no load tells them apart. Beside these: asleep,
-//          empty or at work, and whether none, some or all of the nodes are not at work; latency unknown, within or above the soft
-//          limit; the pod's demand small, middling or large for a node
-// Learning Q-learning on the learner's transitions: the table of the next state's valid nodes, its own greedy choice; a
-//          cell's first visits are averaged, later ones count kLeastRate. A cell without a visit is worth the mean of the others
-// Prior    none: on_prior() is false, and residual() takes away what prior an observation has, so that Q is the table alone
+// tabular: tabular Q-learning, the field's baseline, behind the same interfaces as the network (serving, training,
+//          checkpoints).
+// State    a cell combines the situation of a node among the compared nodes with the size of the pod. All nodes share
+//          the cells, because nodes come and go. A cell encodes, for each load (pods, used cores, used memory,
+//          connections, requested cores, amortised watts), whether the node has the least, an intermediate or the
+//          largest value of the nodes that can take the pod: two nodes share a cell only if no load distinguishes them.
+//          Also: asleep, empty or at work; whether none, some or all of the nodes are not at work; latency
+//          unknown, within or above the soft limit; the pod's demand small, medium or large for a node
+// Learning Q-learning on the learner's transitions: the table of the next state's valid nodes and its own greedy
+//          choice. A cell averages its first visits and then uses the rate kLeastRate. A cell without a visit has the
+//          mean of the others
+// Prior    none: on_prior() is false, and residual() subtracts the observation's prior, so that Q is the table alone
 // Errors   network_of and restore: malformed, naming the subject
 // Threads  networks any; the trainer has a single owner
 #pragma once
@@ -24,12 +27,13 @@
 namespace wattle::placement {
 
 inline constexpr std::size_t kTableLoads = 6;
-// What a learner takes from each reward (LearnerOptions::reward_centre). There is no prior for Q to stay about, and under presets that end
-// episodes a learned centre would take away what an end costs.
+// The constant that a learner subtracts from each reward (LearnerOptions::reward_centre). It is 0, because Q has no
+// prior to stay close to, and a learned centre would cancel the cost of an episode's end under presets that end
+// episodes.
 inline constexpr double kTableCentre = 0;
 inline constexpr std::size_t kTableCells = std::size_t{3 * 3 * 3 * 3 * 3 * 3} * 3 * 3 * 3 * 3;
 
-// The cell of each row of the observation.
+// Returns the cell of each row of the observation.
 std::vector<std::size_t> table_cells(const models::Observation& observation);
 
 class TabularNetwork final : public models::QNetwork {
@@ -46,10 +50,10 @@ class TabularNetwork final : public models::QNetwork {
 
 std::unique_ptr<models::QTrainer> make_tabular_trainer();
 
-// The policy (placement/policies) that a network serves.
+// Returns the policy (placement/policies) that a network serves.
 std::string_view policy_of(const models::QNetwork& network);
 
-// What a trainer's weights() serve as: the table, or the network of models/frozen.
+// Makes the network that serves a trainer's weights(): the table, or the network of models/frozen.
 Result<std::shared_ptr<const models::QNetwork>> network_of(const models::Weights& weights, std::uint64_t step,
                                                            const std::string& subject, bool on_prior = true);
 

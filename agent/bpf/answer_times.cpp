@@ -73,7 +73,7 @@ Result<AnswerTimes> AnswerTimes::load_(std::span<const AnswerTarget> targets, in
   if (cgroup_fd < 0)
     return fail(Errc::not_found, kAnswers, "no cgroup v2 tree to attach to",
                 "mount it, or point roots.sys at the host's");
-  libbpf_set_print(nullptr);  // what it would print is told by the finding
+  libbpf_set_print(nullptr);  // the finding reports the error instead
   AnswerTimes out;
   {
     const std::unique_ptr<answers, void (*)(answers*)> skeleton(answers__open(), answers__destroy);

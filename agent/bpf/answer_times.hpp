@@ -1,8 +1,8 @@
-// answer_times: how long connections that a workload accepted waited for answers, as answers.bpf.c counts it.
+// answer_times: the answer times of connections that a workload accepted, as counted by answers.bpf.c.
 // Source   sock_ops and cgroup_skb at the top of cgroup v2; connections made after loading
-// Gives    per followed workload: answers, those over its target, those that are a guess, a histogram; cumulative
-// Errors   denied, unsupported, not_found, naming the mend, from load_
-// Needs    CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to load; nothing to follow or to read: all is mapped
+// Gives    per followed workload, cumulative: answers, answers over its target, guessed answers, a histogram
+// Errors   from load_: denied, unsupported, not_found, each with the fix
+// Needs    CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to load; none to follow or read, because the maps are memory-mapped
 // Threads  single owner
 #pragma once
 
@@ -30,22 +30,24 @@ struct AnswerTarget {
 };
 
 struct AnswerCounts {
-  std::uint64_t count = 0, over = 0, guessed = 0;  // the last two of the first
+  std::uint64_t count = 0, over = 0, guessed = 0;  // over and guessed are included in count
   std::array<std::uint64_t, WATTLE_ANSWER_BUCKETS> buckets{};
 };
 
-// Of what came between two readings, in seconds, the middle of its bucket: within 6%; absent where nothing came.
+// Returns a quantile of the answers between two readings, in seconds: the middle of its bucket, accurate within 6%.
+// Unset if there were no answers.
 std::optional<double> answer_quantile(const AnswerCounts& before, const AnswerCounts& now, double quantile);
 
-// Where a bucket ends, in seconds; and the sum of all that was counted, each as the middle of its bucket: within 6%.
+// Return the upper bound of a bucket in seconds, and the sum of all answer times with each counted as the middle of its
+// bucket (accurate within 6%).
 double answer_bucket_end_s(std::size_t bucket);
 double answer_sum_s(const AnswerCounts& counts);
 
 class AnswerTimes {
  public:
-  // kMaxAnswerTargets at most. `cgroup_fd`: the top of cgroup v2.
+  // Loads the programs for at most kMaxAnswerTargets targets. `cgroup_fd`: the top of cgroup v2.
   static Result<AnswerTimes> load_(std::span<const AnswerTarget> targets, int cgroup_fd);
-  // Connections that are accepted from now on in this cgroup, or below it, are the target's; 0: nobody's.
+  // Counts connections accepted from now on in or below this cgroup for the target. 0: counts none.
   void follow(std::size_t target, std::uint64_t cgroup_id);
   AnswerCounts read(std::size_t target) const;
 

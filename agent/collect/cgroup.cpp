@@ -75,7 +75,7 @@ void CgroupCollector::tell_short(const ShortLived& root) {
   WorkloadCounters raw;
   values.ended = true;
   values.cpu_usage_us = raw.cpu_usage_us = root.usage_us;
-  container_uses_.clear();  // below a root that nobody saw nothing is told apart
+  container_uses_.clear();  // the containers of a root that was never read are unknown
   tell_containers(root.identity, values);
   end(raw, root.path);
 }
@@ -141,8 +141,8 @@ void CgroupCollector::take_throttled(CgroupNode& node, std::optional<std::uint64
   if (!prev && node.born) node.throttled_delta_us = throttled_us;
 }
 
-// Of what is no root by itself nothing else is read, but for containers, which have been. Only below a cgroup that may be throttled can
-// others be.
+// Reads throttling of the cgroups below that are neither roots nor containers; nothing else is read of them. Cgroups
+// can be throttled only below one that may be throttled.
 void CgroupCollector::read_throttled_below(CgroupNode& node) {
   if (!node.throttled_us) return;
   for (auto& child : node.children) {
@@ -193,7 +193,7 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   node.dead.clear();
 }
 
-// Of a pod that did nothing none is read: nor did they.
+// Reads the usage of a pod's containers. Skips them if the pod did not run (`ran`), because then neither did they.
 void CgroupCollector::read_containers(CgroupNode& node, bool ran) {
   for (auto& child : node.children) {
     if (child->is_root) continue;
@@ -224,10 +224,11 @@ void CgroupCollector::read_roots(CgroupNode& node) {
   if (node.is_root) read_root(node, nullptr);
 }
 
-// From the top down: what a parent gained bounds what its children did. A newborn's counter may hold what was told as
-// its dead sibling's the tick before, when the parent was read after the birth.
+// Settles usage from the top down, because a parent's gain bounds the gains of its children. The counter of a new
+// cgroup may contain time that the previous tick attributed to a dead sibling, if the parent was read after the
+// creation.
 void CgroupCollector::settle(CgroupNode& node) {
-  // The kernel's own threads live in the top: what died below it cannot be told from them, unless by its time on CPU.
+  // Kernel threads run in the top cgroup: only time on CPU separates their usage from that of ended children.
   const bool top = &node == &tree_.top();
   if (node.usage_delta_us) {
     std::uint64_t left = *node.usage_delta_us;
@@ -256,8 +257,8 @@ void CgroupCollector::settle(CgroupNode& node) {
     if (!child->gone) node.within_us += child->is_root ? child->usage_delta_us.value_or(0) : child->within_us;
 }
 
-// Dead children = parent - living. Several may have gone at once; what they used together is split as they used it the
-// interval before.
+// Attributes the parent's gain beyond that of its living children to the dead ones. If several ended at once, it is
+// split in proportion to their usage in the previous interval.
 void CgroupCollector::settle_dead(CgroupNode& node, std::uint64_t left_us) {
   std::vector<std::uint64_t> weights;
   for (const DeadRoot& dead : node.dead)
@@ -267,10 +268,10 @@ void CgroupCollector::settle_dead(CgroupNode& node, std::uint64_t left_us) {
     if (node.dead[i].root) node.dead[i].root->ended_usage_us = shares[i];
 }
 
-// A pod within a pod is no pod of the node: the node's own cluster does not know it.
+// A pod within a pod is not a pod of this node, because the node's own cluster does not know it.
 WorkloadValues& CgroupCollector::begin(std::uint64_t id, const Identity& identity, bool foreign) {
   auto& all = out_->workloads;
-  // As many as there are and some more: twice as many would be megabytes.
+  // Reserves an eighth more than needed: doubling would cost megabytes.
   if (used_ == all.capacity()) all.reserve(std::max(used_, tree_.size()) * 9 / 8 + 8);
   if (used_ == all.size()) all.emplace_back();
   WorkloadValues& values = all[used_++];
@@ -296,7 +297,8 @@ void CgroupCollector::end(const WorkloadCounters& raw, const std::string& path) 
   out_->paths[used_ - 1] = path;
 }
 
-// Of container_uses_; of a pod of which each cgroup is a container (`<slice>:cri-containerd:<id>`), itself.
+// Sets the usage of containers from container_uses_. If the pod's cgroup is itself a container
+// (`<slice>:cri-containerd:<id>`), that container has the pod's usage.
 void CgroupCollector::tell_containers(const Identity& identity, WorkloadValues& values) {
   if (values.kind != WorkloadKind::pod || values.cpu_usage_us.value_or(0) == 0) return;
   if (!identity.container_id.empty())
@@ -305,7 +307,7 @@ void CgroupCollector::tell_containers(const Identity& identity, WorkloadValues& 
 }
 
 void CgroupCollector::tell_ended(const DeadRoot& dead) {
-  if (!dead.root || dead.root->fresh) return;  // it was never told, or is no root
+  if (!dead.root || dead.root->fresh) return;  // never reported, or not a root
   const CgroupRoot& root = *dead.root;
   WorkloadValues& values = begin(dead.id, dead.identity, dead.foreign);
   values.ended = true;

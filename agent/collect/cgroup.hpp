@@ -1,20 +1,23 @@
-// cgroup: what each workload root used over the interval.
-// Source   either one BPF sweep a tick (CPU time, throttling, memory, its events, pids, pressure) or the same values from
-//          kept files (cpu.stat, memory.current, memory.events, pids.current, *.pressure); and by files alone io.stat and
-//          memory.stat, of which a fifth of the roots are read each second, and of one that is idle each minute
-// Gives    one WorkloadValues per living root, less what roots within it have (cgroup_nesting), and one, marked `ended`, per root
-//          that went since the tick before, also of one that came since then, where the lifecycle program reports it. What an
-//          ended root still used is what its parent's counter gained beyond the living children's gains. Of a pod also what
-//          its containers used (cgroup_containers). Values of slow
-//          files (io, and by files memory events): what came since they were told last, absent in between; memory_anon
-//          and memory_file are as last read
+// cgroup: measures the resource usage of each workload root over the interval.
+// Source   one BPF sweep per tick (CPU time, throttling, memory and its events, pids, pressure), or the same values
+//          from files that stay open (cpu.stat, memory.current, memory.events, pids.current, *.pressure). io.stat and
+//          memory.stat always come from files: a fifth of the roots is read each second, an idle root each minute
+// Gives    one WorkloadValues per living root, without the usage of roots within it (cgroup_nesting), and one, marked
+//          `ended`, per root that ended since the previous tick. Roots that started and ended since then are included
+//          if the lifecycle program reports them. The last usage of an ended root is the gain of its parent's counter
+//          beyond the gains of the living children. A pod also has its containers' usage (cgroup_containers). Values of
+//          slow files (I/O; memory events when read from files) cover the time since they were last reported and are
+//          unset in between; memory_anon and memory_file are as last read
 // Units    us, bytes
-// Errors   a file that is missing is absent; ENODEV ends the cgroup. A first sight gives no rate, except of a cgroup that
-//          was born within the interval: its counters began at 0 then. A sweep that fails is told, and files take over
-// Meaning  both sources tell the same. Pressure: the kernel adds its totals up about every 2 s, or when a .pressure file
-//          is read; so for a root with stalls to be added one such file is read before the sweep
-// Cost     a sweep: 0.3 us per cgroup and 1 pread per root that runs; without: 1 fstat per directory and 1 pread per file
-// Threads  single owner. After open_ no capability is needed; new cgroups' directories must be readable, as they are
+// Errors   the value of a missing file is unset; ENODEV ends the cgroup. The first reading gives no rate, except for a
+//          cgroup created within the interval, whose counters started at 0. If a sweep fails, sweep_lost() has the
+//          error and the collector reads files instead
+// Meaning  both sources give the same values. The kernel updates pressure totals about every 2 s, or when a .pressure
+//          file is read. The collector therefore reads one such file before the sweep for each root with stalls that
+//          are not in the totals yet
+// Cost     with a sweep: 0.3 us per cgroup and 1 pread per running root; without: 1 fstat per directory and 1 pread per
+//          file
+// Threads  single owner. After open_ no capability is needed; directories of new cgroups must be readable
 #pragma once
 
 #include <cstdint>
@@ -34,9 +37,9 @@ namespace wattle::agent {
 
 struct CgroupReadings {
   std::vector<WorkloadValues> workloads;
-  bool with_raw = true;                               // whether these two are wanted
-  std::vector<WorkloadCounters> counters;             // as workloads
-  std::vector<std::string> paths;                     // as workloads
+  bool with_raw = true;                               // fill `counters` and `paths`
+  std::vector<WorkloadCounters> counters;             // parallel to workloads
+  std::vector<std::string> paths;                     // parallel to workloads
   std::optional<std::uint64_t> total_usage_us;        // of the whole tree, cumulative
   std::optional<std::uint64_t> total_usage_delta_us;  // over the interval
 };
@@ -44,16 +47,16 @@ struct CgroupReadings {
 class CgroupCollector {
  public:
   explicit CgroupCollector(CgroupTree tree, std::optional<CgroupSweep> sweep = std::nullopt);
-  // Majors of parse_stacked_majors, before the first read: their io is told of the disks below.
+  // Excludes the majors of parse_stacked_majors, whose I/O the disks below report. Call before the first read.
   void leave_out(std::vector<unsigned> stacked_majors) { stacked_majors_ = std::move(stacked_majors); }
-  // `cores` bounds what a newborn can have used.
+  // `cores` bounds the CPU time of a cgroup created within the interval.
   void read(CgroupReadings& out, const Clock& clock, double cores, std::span<char> scratch,
             const ShortLivedSources& short_sources = {});
   const CgroupTree& tree() const { return tree_; }
-  // Those of the last read that were born and removed since the read before.
+  // Roots that were created and removed between the last two reads.
   std::span<const ShortLived> short_lived() const { return short_; }
   bool sweeps() const { return sweep_.has_value(); }
-  // Why the sweep that was given is no longer used.
+  // The error that ended the use of the sweep.
   const std::optional<Error>& sweep_lost() const { return sweep_lost_; }
 
  private:
@@ -73,7 +76,7 @@ class CgroupCollector {
   void find_short();
   std::span<ShortLived> short_below(const CgroupNode& node);
   void tell_short(const ShortLived& root);
-  // The next place, with nothing in it but whose it is.
+  // Returns the next entry of `out`, with only its identity set.
   WorkloadValues& begin(std::uint64_t id, const Identity& identity, bool foreign = false);
   void end(const WorkloadCounters& raw, const std::string& path);
   void tell_containers(const Identity& identity, WorkloadValues& values);
@@ -91,10 +94,10 @@ class CgroupCollector {
   std::optional<Error> sweep_lost_;
   std::vector<unsigned> stacked_majors_;
   std::span<const cgroup_record> records_;
-  std::vector<CgroupNode*> pressure_due_;  // roots whose stalls the kernel has yet to add up
+  std::vector<CgroupNode*> pressure_due_;  // roots whose stalls are not in the kernel's totals yet
   std::uint64_t page_bytes_;
 
-  // of the tick that runs
+  // State of the current tick.
   std::vector<ShortLived> short_;
   std::vector<ContainerUse> container_uses_;
   const ShortLivedSources* short_sources_ = nullptr;

@@ -18,7 +18,7 @@ void find_containers(const CgroupNode& pod, std::vector<ContainerUse>& out) {
   }
 }
 
-// As roots are: the living, then the newborn, then the dead.
+// Settles containers in the same order as roots: the living, then the new ones, then the dead.
 void settle_containers(std::vector<ContainerUse>& uses, std::uint64_t gain_us, std::vector<ContainerValues>& out) {
   std::uint64_t left_us = gain_us;
   const auto take = [&](bool born) {

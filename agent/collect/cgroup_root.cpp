@@ -22,7 +22,8 @@ std::optional<std::uint64_t> since(std::optional<std::uint64_t> before, std::opt
   return *now < *before ? std::nullopt : std::optional(*now - *before);
 }
 
-// By its own limit and by those below it: the kernel counts each cgroup's for itself, and a pod's containers have limits.
+// Sums throttling by the cgroup's own limit and by limits below it: the kernel counts each cgroup separately, and a
+// pod's containers have limits.
 std::optional<std::uint64_t> throttled_at_or_below(const CgroupNode& node) {
   auto sum = node.throttled_delta_us;
   for (const auto& child : node.children)
@@ -79,7 +80,7 @@ class DirOf {
 };
 }  // namespace
 
-// The kernel adds up what stalled in all of a cgroup when one of its pressure files is read.
+// Reads one pressure file of each due root, which makes the kernel update all pressure totals of that cgroup.
 void CgroupCollector::ask_pressure() {
   for (CgroupNode* node : pressure_due_) {
     CgroupRoot& root = *node->root;

@@ -1,5 +1,5 @@
-// cgroup_root: what is kept of one workload root from tick to tick. There may be 10,000, so that what most of them do not need
-// is held aside.
+// cgroup_root: the state of one workload root between ticks. A node may have 10,000 roots, so state that few of them
+// need is allocated on demand.
 // Threads  values, single owner
 #pragma once
 
@@ -25,7 +25,7 @@ struct WorkloadCounters {
   MemoryEvents events;
 };
 
-// A file that is absent where its controller is off: asked for again now and then.
+// A file that is missing if its cgroup controller is off. Tries again every kRetry.
 class MaybeFile {
  public:
   explicit MaybeFile(const char* name) : file_(name) {}
@@ -45,45 +45,46 @@ class MaybeFile {
   MonoTime retry_at_{Duration::min()};
 };
 
-// Files that a sweep makes needless, or that are read of few.
+// Files that are unnecessary with a sweep, or that few roots need.
 struct CgroupRootFiles {
   MaybeFile memory{"memory.current"}, pids{"pids.current"}, events{"memory.events"};
   PsiFiles psi = PsiFiles::of_cgroup();
   MonoTime psi_retry_at;
-  KeptFile pressure{"cpu.pressure"};  // read only so that the kernel adds up
+  KeptFile pressure{"cpu.pressure"};  // read only to make the kernel update its totals
 };
 
-// Of a workload that is within another, or has others within. Every count is conserved: the outer one gets what the inner ones do
-// not get, and what they had earlier than the outer one's counter showed it is taken off its next interval.
+// Counts of a workload that is within another or contains others. The sum is conserved: the outer workload gets the
+// rest after the inner ones. If an inner counter shows usage before the outer one does, the difference is subtracted
+// from the outer workload's next interval.
 struct CgroupNesting {
   struct Counts {
     std::uint64_t io_read_bytes = 0, io_write_bytes = 0, memory_high_events = 0, memory_oom_kills = 0;
   };
-  Counts gained;              // by the whole cgroup, since the read before
-  Counts owed;                // to workloads within, beyond what the cgroup has gained
-  std::uint64_t owed_us = 0;  // likewise CPU time
+  Counts gained;              // by the whole cgroup, since the previous read
+  Counts owed;                // to workloads within, beyond the cgroup's gain
+  std::uint64_t owed_us = 0;  // CPU time owed in the same way
 };
 
 struct CgroupRoot {
-  // Of the whole cgroup, as last read.
+  // Last values of the whole cgroup.
   std::optional<std::uint64_t> memory_bytes, memory_anon_bytes, memory_file_bytes, pids;
   Pressure pressure;
 
-  WorkloadCounters raw;  // since the cgroup was made; what was not read again is as it was
+  WorkloadCounters raw;  // since the cgroup's creation, each as last read
   MonoTime at;           // of the pressure totals
   std::uint64_t last_delta_us = 0;
-  std::optional<std::uint64_t> ended_usage_us;  // what it used in the interval in which it went
+  std::optional<std::uint64_t> ended_usage_us;  // usage in the interval in which it ended
 
   MaybeFile io{"io.stat"}, memory_stat{"memory.stat"};
   std::unique_ptr<CgroupRootFiles> rare_files;
-  std::unique_ptr<CgroupNesting> nesting;  // absent: it neither is within another nor has others within
+  std::unique_ptr<CgroupNesting> nesting;  // null: neither within another workload nor containing one
   CgroupRootFiles& files() {
     if (!rare_files) rare_files = std::make_unique<CgroupRootFiles>();
     return *rare_files;
   }
 
   MonoTime slow_at;    // when the slow files are due
-  MonoTime active_at;  // when it last did anything
+  MonoTime active_at;  // last activity
   bool fresh = true;   // was never read
   bool pressure_asked = false;
 };

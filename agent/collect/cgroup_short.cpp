@@ -48,7 +48,7 @@ class Finder {
   }
 
  private:
-  // `pods_alone`: what is no pod belongs to the root above.
+  // `pods_alone`: cgroups that are not pods belong to the root above.
   std::optional<ShortLived> choose(const CgroupNode& anchor, const std::vector<const EndedCgroup*>& chain,
                                    bool pods_alone) const {
     std::optional<ShortLived> found;
@@ -80,7 +80,7 @@ std::vector<ShortLived> find_short_lived(const CgroupTree& tree, std::span<const
   std::unordered_map<std::uint64_t, std::size_t> at;
   for (const EndedCgroup& one : ended) {
     if (tree.dropped(one.id)) continue;
-    if (finder.lives(one.id)) continue;  // removed since the tree was read; the next reading tells it
+    if (finder.lives(one.id)) continue;  // removed after the tree was read; the next reading reports it
     auto root = finder.root_of(one);
     if (!root) continue;
     const auto [place, fresh] = at.emplace(root->id, all.size());

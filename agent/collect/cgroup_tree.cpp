@@ -135,7 +135,7 @@ void CgroupTree::reconcile(CgroupNode& node) {
   if (auto listed = node.dir->list()) {
     entries = std::move(*listed);
   } else if (listed.error().code != Errc::not_found) {
-    // Out of descriptors, say. What could not be looked at has not ended.
+    // A cgroup that could not be read (for lack of descriptors, for example) has not ended.
     truncated_ = node.relist = true;
     for (auto& child : node.children) child->born = false;
     return;
@@ -170,8 +170,8 @@ void CgroupTree::reconcile(CgroupNode& node) {
   while (old != before.end()) drop(**old++, node.dead);
 }
 
-// A virtual machine of Kata Containers runs in /kata_overhead/SANDBOX-ID, and its pod's own cgroup has little more than a
-// name (sandbox_cgroup_only=false). The sandbox has the id of a container of the pod.
+// Assigns each /kata_overhead/SANDBOX-ID to its pod. With sandbox_cgroup_only=false, Kata Containers runs the virtual
+// machine there and leaves the pod's own cgroup almost empty. The sandbox has the id of a container of the pod.
 void CgroupTree::assign_overhead() {
   std::vector<CgroupNode*> overheads;
   const auto find = [&](const auto& self, CgroupNode& node) -> void {
@@ -197,7 +197,8 @@ void CgroupTree::assign_overhead() {
   }
 }
 
-// True when a root is at or below the node, or ended in this refresh. `in_pod`: a pod is above, and no container between.
+// Returns true if a root is at or below the node or ended in this refresh. `in_pod`: a pod is above, with no container
+// in between.
 bool CgroupTree::mark_roots(CgroupNode& node, bool below_root, bool below_pod, bool in_pod) {
   const bool is_pod = node.identity && node.identity->kind == WorkloadKind::pod;
   node.is_root = is_pod || (node.identity && !below_root);

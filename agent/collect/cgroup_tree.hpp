@@ -1,12 +1,13 @@
-// cgroup_tree: the tree of cgroups, and which of them are workload roots.
-// Source   either the BPF sweep, whose ids are the tree: only directories with children it did not know are listed, for
-//          their names; or the directories themselves, kept open: a link count tells whether children came or went, at
-//          one fstat each, and all are listed again every `full_every` refreshes
-// Gives    workload roots by one rule: every pod, wherever it is, and the outermost unit, VM or container are workloads, and a
-//          cgroup belongs to the nearest workload at or above it. A workload that holds others (a node of kind, a pod with a
-//          cluster within) has what they do not have. /kata_overhead/ID belongs to the pod that has a container of that id. A
-//          cgroup is its 64-bit id; one that is recreated under the same path is another. Cgroups of v2 are never renamed
-// Errors   a directory that cannot be read has no children that are not known yet
+// cgroup_tree: the tree of cgroups and its workload roots.
+// Source   the BPF sweep, whose ids form the tree: directories are listed only to get the names of new children.
+//          Without a sweep, the directories themselves, which stay open: one fstat each gives the link count, which
+//          changes when children come or go, and all are listed again every `full_every` refreshes
+// Gives    workload roots by one rule: every pod at any depth and the outermost unit, VM or container are workloads,
+//          and a cgroup belongs to the nearest workload at or above it. A workload that contains others (a node of
+//          kind, a pod with a cluster within) has the usage that they do not have. /kata_overhead/ID belongs to the pod
+//          that has a container of that id. The 64-bit id identifies a cgroup: one recreated under the same path is a
+//          different cgroup. Cgroups of v2 are never renamed
+// Errors   a directory that cannot be read has only the children that are known already
 // Threads  single owner
 #pragma once
 
@@ -26,20 +27,20 @@
 
 namespace wattle::agent {
 
-// A container that was below a root that went: its id, and what it used over the interval before.
+// A container below a root that ended, with its usage over the previous interval.
 struct LastContainer {
   std::string id;
   std::uint64_t last_delta_us = 0;
 };
 
-// A workload root that went, with the last values that were read of it; or a container below one that stays.
+// A workload root that ended, with its last values; or an ended container below a root that stays.
 struct DeadRoot {
   std::uint64_t id = 0;
   std::string path;
   Identity identity;
-  std::unique_ptr<CgroupRoot> root;       // absent: it went before it was read
+  std::unique_ptr<CgroupRoot> root;       // null: it ended before it was read
   std::vector<LastContainer> containers;  // of a pod
-  bool container = false;                 // no root
+  bool container = false;                 // a container, not a root
   std::uint64_t last_delta_us = 0;        // of a container
   bool foreign = false;
 };
@@ -47,7 +48,7 @@ struct DeadRoot {
 struct CgroupNode {
   CgroupNode(std::uint64_t cgroup_id, std::string cgroup_path) : id(cgroup_id), path(std::move(cgroup_path)) {}
   std::string_view name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
-  // Over the last interval, less what workloads below it used.
+  // Usage over the last interval without that of the workloads below.
   std::uint64_t own_delta_us() const {
     const std::uint64_t all = usage_delta_us.value_or(0);
     return all - (all < within_us ? all : within_us);
@@ -57,24 +58,24 @@ struct CgroupNode {
   std::string path;  // "/kubepods.slice/..." below the root; "" is the root
   std::optional<Identity> identity;
   bool in_kubepods = false;
-  bool born = false;          // came since the refresh before; false for what was there at the start
+  bool born = false;          // created since the previous refresh; false for cgroups that existed at the start
   bool is_root = false;       // a workload root
   bool is_container = false;  // the outermost one below a pod
   bool nested = false;        // a root within another
-  bool foreign = false;       // a pod within a pod: of a cluster that ours does not know
-  bool open = false;          // every child's CPU time is read: outside of workloads, or where one was within another
-  bool gone = false;          // its files said so; it leaves the tree at the next refresh
+  bool foreign = false;       // a pod within a pod, of a cluster that ours does not know
+  bool open = false;          // reads every child's CPU time: outside of workloads, or if one was within another
+  bool gone = false;          // its files returned ENODEV; it leaves the tree at the next refresh
   bool relist = true;         // list the children at the next refresh
   std::uint64_t links = 0;
-  std::uint64_t refresh = 0;                          // the last that saw it
+  std::uint64_t refresh = 0;                          // the last that found it
   std::vector<std::unique_ptr<CgroupNode>> children;  // by name
-  std::unique_ptr<Dir> dir;                           // while there is no sweep
+  std::unique_ptr<Dir> dir;                           // unset while a sweep is used
   KeptFile cpu{"cpu.stat"};
   std::optional<std::uint64_t> usage_us;                          // as last read
   std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
-  std::uint64_t within_us = 0;                                    // of that, workloads below
+  std::uint64_t within_us = 0;                                    // usage of workloads below
   std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // by its own limit alone
-  std::vector<DeadRoot> dead;                                     // at or below children that went in this refresh
+  std::vector<DeadRoot> dead;                                     // at or below children that left in this refresh
   std::unique_ptr<CgroupRoot> root;                               // of a workload root, once it was read
 };
 
@@ -96,20 +97,20 @@ class CgroupTree {
   CgroupNode& top() { return *top_; }
   const CgroupNode& top() const { return *top_; }
   const Dir& top_dir() const { return top_dir_; }
-  // The directory of this very cgroup, not of another that came to its path.
+  // Opens the directory of this cgroup; fails if its path belongs to another cgroup now.
   Result<Dir> open_dir_of(const CgroupNode& node) const;
   // After refresh(records): the node of each record, or null.
   std::span<CgroupNode* const> order() const { return order_; }
   std::size_t size() const { return size_; }
   // Cgroups beyond max_cgroups or max_depth were left out, or some could not be opened (descriptors run out).
   bool truncated() const { return truncated_; }
-  // What a child of that name would be.
+  // Returns the identity that a child of that name would have.
   std::optional<Identity> identity_of(const std::string& parent_path, const std::string& name, bool in_kubepods) const;
-  // A root that goes with all below it; its containers are its own from here on.
+  // Takes the values of a root that leaves with all cgroups below it, including its containers.
   static DeadRoot leave(CgroupNode& root);
-  // A container of a root that stays.
+  // Takes the values of a container whose root stays.
   static DeadRoot leave_container(CgroupNode& container);
-  // It was in the tree, and left it in this refresh or the one before.
+  // True if the cgroup left the tree in this refresh or the previous one.
   bool dropped(std::uint64_t id) const;
 
  private:
@@ -135,7 +136,7 @@ class CgroupTree {
   std::vector<std::uint64_t> ids_;                       // of the last sweep
   std::vector<CgroupNode*> order_;
   std::unordered_map<std::uint64_t, CgroupNode*> by_id_;  // while take_swept() runs
-  std::vector<CgroupNode*> marked_;                       // born, or with dead children, in the last refresh
+  std::vector<CgroupNode*> marked_;                       // new, or with dead children, in the last refresh
 };
 
 }  // namespace wattle::agent

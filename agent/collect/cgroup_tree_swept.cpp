@@ -1,4 +1,4 @@
-// cgroup_tree_swept: the tree as the BPF sweep tells it.
+// cgroup_tree_swept: builds the tree from the records of the BPF sweep.
 #include <algorithm>
 
 #include "agent/collect/cgroup_tree.hpp"
@@ -10,7 +10,7 @@ namespace {
 class Names {
  public:
   explicit Names(const CgroupTree& tree) : tree_(tree) {}
-  // Empty: it went meanwhile, or, as `failed` tells, the directory cannot be read.
+  // Empty if the cgroup ended meanwhile, or if the directory cannot be read (then `failed` is set).
   std::string of(const CgroupNode& parent, std::uint64_t id, bool& failed) {
     if (parent_ != parent.id) {
       parent_ = parent.id;

@@ -59,7 +59,7 @@ std::optional<std::string> uid_of_slice(std::string_view name) {
   return pod_uid(name.substr(3));
 }
 
-// What stands behind libvirt's running number, as in "qemu-3-web".
+// Returns the name after libvirt's sequence number: "web" of "qemu-3-web".
 std::optional<std::string> behind_number(std::string_view text, std::string_view driver) {
   if (!text.starts_with(driver)) return std::nullopt;
   text.remove_prefix(driver.size());
@@ -69,8 +69,8 @@ std::optional<std::string> behind_number(std::string_view text, std::string_view
   return std::string(text.substr(dash + 1));
 }
 
-// Of a VM ("qemu-") or container ("lxc-") of libvirt: "machine-qemu-3-web.scope" with systemd, "qemu-3-web.libvirt-qemu"
-// without, "web.libvirt-qemu" by old versions.
+// Returns the name of a libvirt VM ("qemu-") or container ("lxc-"): "machine-qemu-3-web.scope" with systemd,
+// "qemu-3-web.libvirt-qemu" without, "web.libvirt-qemu" by old versions.
 std::optional<std::string> libvirt_name(std::string_view name, std::string_view driver, std::string_view suffix) {
   if (name.starts_with("machine-") && name.ends_with(".scope"))
     return behind_number(name.substr(8, name.size() - 14), driver);
@@ -131,7 +131,7 @@ std::optional<Identity> identify_element(std::string_view name, bool in_kubepods
   const std::string_view view = plain;
   if (is_conmon(view)) return std::nullopt;
 
-  // containerd told of a slice without the systemd driver: "<slice>:cri-containerd:<id>" is one directory.
+  // If containerd gets a slice but does not use the systemd driver, "<slice>:cri-containerd:<id>" is one directory.
   // Units may have colons too: dbus-:1.3-org.freedesktop.problems@0.service.
   if (const auto parts = parse::split(view, ':'); parts.size() == 3) {
     if (const auto container = container_of(parts[2])) {

@@ -1,8 +1,8 @@
-// identity: whose a cgroup is, from its path alone.
+// identity: derives the workload that a cgroup belongs to from its path alone.
 // Source   the path below the cgroup root. Kubelet: systemd and cgroupfs drivers; containerd, CRI-O, Docker, Podman;
 //          kind nesting; libvirt and Proxmox VMs; LXC; systemd units. tests/fixtures/agent/cgroup-paths has real ones
-// Gives    pod UID (with dashes), unit, VM or container. crio-conmon and libpod-conmon are nobody's, unless within a pod;
-//          nor are *.mount and other units that do no work, nor lxc.monitor
+// Gives    pod UID (with dashes), unit, VM or container. No identity: crio-conmon and libpod-conmon outside of pods,
+//          *.mount and other units that do no work, and lxc.monitor
 // Threads  pure
 #pragma once
 
@@ -29,11 +29,11 @@ std::string as_utf8(std::string name);
 // "\x2d" to "-", as systemd escapes names. What would not be part of a name ('/', control characters) stays escaped.
 std::string unescape_unit(std::string_view text);
 
-// The container's id in a directory's name: "cri-containerd-<64 hex digits>.scope", "kata_<64 hex digits>".
+// Returns the container's id in a directory's name: "cri-containerd-<64 hex digits>.scope", "kata_<64 hex digits>".
 std::optional<std::string> container_of(std::string_view name);
 
-// What one directory of the tree would be by its own name and its parent's; `in_kubepods`: some directory above belongs
-// to a kubelet.
+// Returns the identity of one directory by its own name and its parent's. `in_kubepods`: a directory above belongs to a
+// kubelet.
 std::optional<Identity> identify_element(std::string_view name, bool in_kubepods, std::string_view parent = {});
 
 bool is_kubepods(std::string_view name);

@@ -103,7 +103,7 @@ struct Prober::Impl {
   void keep(One& one, std::vector<NetAddress> addresses);
   void take_names();
   Duration about(Duration span);
-  // One turn of the loop: begins and ends what is due, then waits for the next event. False when told to stop.
+  // One turn of the loop: begins and ends what is due, then waits for the next event. False once a stop was requested.
   bool turn();
 
   const Clock& clock;
@@ -293,7 +293,7 @@ void Prober::Impl::take_names() {
   for (auto& answer : names.take()) {
     One& one = all[answer.id];
     one.asking = false;
-    // While nobody can tell, an old answer is better than none; a name that is gone is gone.
+    // Keeps the old addresses while the name cannot be resolved; a name that no longer exists has none.
     const bool found = !answer.addresses.empty();
     if (found || answer.known) keep(one, std::move(answer.addresses));
     one.ask_at = clock.mono() + about(found ? kAskAgain : kAskAgainFailed);

@@ -1,13 +1,13 @@
-// probe: how long users' first step takes: TCP connects, HTTP requests and ICMP echoes to named targets.
-// Source   sockets that never block, one poll loop for all targets; names asked for again every minute (names.hpp). Of a
-//          name's addresses the next one is tried where one takes no connection, and stays while it answers
-// Gives    per target over the last 60 s what probe_window.hpp tells. A round trip is, by kind:
+// probe: measures round trips to named targets by TCP connects, HTTP requests and ICMP echoes.
+// Source   non-blocking sockets, one poll loop for all targets. Names are resolved again every minute (names.hpp). If
+//          an address of a name takes no connection, the prober tries the next one and keeps it while it answers
+// Gives    per target the values of probe_window.hpp over the last 60 s. A round trip is, by kind:
 //            tcp   connect(2) to the end of the handshake
 //            http  connect(2) to the end of the status line, on a connection of its own; plain HTTP
 //            icmp  echo request to echo reply
 // Units    ms; loss_ratio 0..1
-// Errors   open_: io. What goes wrong with a target is a result, in its own counter; what goes wrong with ourselves
-//          (no descriptor, no right to ICMP) is logged once and counts as no probe at all
+// Errors   open_: io. A failure of a target is a result with its own counter. A failure of the prober itself (no
+//          descriptor, no right to ICMP) is logged once and does not count as a probe
 // Threads  one of its own (and those of names.hpp); values() and counts() from any
 //
 // At most one probe of a target is under way, at most kMaxProbeTargets altogether, and of an HTTP answer at most
@@ -40,9 +40,9 @@ class Prober {
   Prober(Prober&&) noexcept;
   Prober& operator=(Prober&&) = delete;
   ~Prober();  // stops the thread
-  // One probe of each target, all at once; returns when all have ended. Not after start().
+  // Probes each target once, all concurrently, and returns when all have ended. Do not call after start().
   void round();
-  // Each target at its interval, on a thread of its own.
+  // Starts a thread that probes each target at its interval.
   void start();
   std::vector<ProbeValues> values();
   std::vector<ProbeCounts> counts();

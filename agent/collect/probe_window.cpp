@@ -45,7 +45,7 @@ void ProbeWindow::add(const ProbeResult& result) {
   ++counts_[static_cast<std::size_t>(result.end)];
   if (result.end == ProbeEnd::answered) round_trips_.add(result.round_trip_ms / 1e3);
   results_.push_back(result);
-  forget(result.at);  // bounded though nobody asks for values
+  forget(result.at);  // bounds the memory even if values() is not called
 }
 
 ProbeValues ProbeWindow::values(const std::string& target, ProbeKind kind, MonoTime now) {

@@ -54,7 +54,7 @@ struct ProbeResult {
 // How a probe that began and is over now ended: an answer that came after the timeout is none.
 ProbeResult judge(MonoTime began, MonoTime now, Duration timeout, ProbeEnd end);
 
-// The first time on the grid of `due` that is after `now`: what was missed is left out, not made up for.
+// Returns the first time on the grid of `due` after `now`: skips missed probes instead of making up for them.
 MonoTime next_due(MonoTime due, Duration interval, MonoTime now);
 
 // The results of one target within a span of time.
@@ -62,9 +62,9 @@ class ProbeWindow {
  public:
   explicit ProbeWindow(Duration span = std::chrono::seconds(60)) : span_(span) {}
   void add(const ProbeResult& result);
-  // Forgets what is older than the span.
+  // Drops results older than the span.
   ProbeValues values(const std::string& target, ProbeKind kind, MonoTime now);
-  // Of all time; round trips of the answered ones.
+  // Totals since the start; round trips of answered probes only.
   const ProbeEnds& counts() const { return counts_; }
   const RoundTrips& round_trips() const { return round_trips_; }
 

@@ -10,7 +10,7 @@
 namespace wattle::http {
 
 // Trust of a client and its own identity. All files are PEM and are read for each new connection, so that renewed files
-// renewed ones are taken without a restart. Only root and this process's user may be able to write ca_file, and to read key.
+// are used without a restart. Only root and this process's user may be able to write ca_file and to read key.
 struct Trust {
   std::string ca_file;           // authorities of the peer's certificate; empty: the system's
   std::string certificate, key;  // presented to a peer that requests it; empty: none
@@ -21,7 +21,7 @@ struct Trust {
       {};  // that the peer's certificate must have, and is asked for (SNI); empty: the origin's host
 };
 
-// A proxy that opens a tunnel: by CONNECT (RFC 9110), or SOCKS 5 (RFC 1928, 1929), which resolves the origin's name itself.
+// A proxy that opens a tunnel by CONNECT (RFC 9110) or by SOCKS 5 (RFC 1928, 1929), which resolves the origin's name.
 struct Proxy {
   enum class Kind { http, socks5 };
   Kind kind = Kind::http;

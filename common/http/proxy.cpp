@@ -104,7 +104,7 @@ class Tunnel {
     return "\x03" + counted(host);
   }
 
-  // Of the address that it is bound to, behind its type.
+  // Returns the length of the bound address, which follows its type.
   Result<std::size_t> address_bytes(char type) {
     if (type == 1) return std::size_t{4};
     if (type == 4) return std::size_t{16};

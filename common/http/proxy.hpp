@@ -1,7 +1,8 @@
-// proxy: how a client reaches its origin through a proxy: the proxy's URL, and the exchange that opens a tunnel.
-// Source   URLs as kubeconfigs (proxy-url) and HTTPS_PROXY have them; RFC 9110 section 9.3.6 (CONNECT), RFC 1928 and RFC 1929 (SOCKS 5)
-// Errors   malformed (no such URL; the proxy answers something else), unsupported (https://), denied (it refuses us), unavailable (it cannot
-//          reach the origin; the connection breaks), timeout
+// proxy: parses the URL of a proxy and opens a tunnel through it to a client's origin.
+// Source   URLs in the format of kubeconfigs (proxy-url) and HTTPS_PROXY; RFC 9110 section 9.3.6 (CONNECT), RFC 1928
+//          and RFC 1929 (SOCKS 5)
+// Errors   malformed (not such a URL; an unexpected answer of the proxy), unsupported (https://), denied (the proxy
+//          refuses), unavailable (the proxy cannot reach the origin; the connection breaks), timeout
 // Threads  parse_proxy() any; open_tunnel() the connection's owner
 #pragma once
 

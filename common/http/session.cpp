@@ -77,7 +77,8 @@ bool Session::give_way() {
   return true;
 }
 
-// A body that holds room is always being read. The end of that read answers, or the read that has ended already and waits its turn.
+// Cancels the read of a body that holds room; such a body always has a read in progress. Its handler sends the answer,
+// as does the handler of a read that has ended but is still queued.
 bool Session::give_way_with_body() {
   if (!leave_peer()) return false;
   net::post(stream_.executor(), [self = shared_from_this()] {

@@ -169,8 +169,8 @@ struct Shared {
     std::vector<std::shared_ptr<Session>> looked_at;  // outlives the lock, which the last owner's destructor takes
   };
   Admission admit(const Source& newcomer) const;
-  // Adds to the room that a body holds; bodies that have been arriving longer than since `since` give way. False: no room, because all
-  // others are younger or being answered. Whichever request loses, its client gets a 503.
+  // Adds to the room that a body holds; bodies that began to arrive before `since` give way. Returns false if there is
+  // no room, because all others are younger or being answered. The client of the request that loses gets a 503.
   bool hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since);
   // Logs at most once per minute and reason.
   void tell(std::string_view event, const std::string& reason, const std::string& what);

@@ -36,9 +36,11 @@ struct ResolvedPods {
 
 class StaticPods {
  public:
-  // A pod of this namespace went by the UID before this process started. Call before the first resolve(), newest pods first.
+  // Restores that a pod of this namespace had the UID before this process started. Call before the first resolve(),
+  //          newest
+  // pods first.
   void recall(const std::string& uid, const std::string& pod_namespace);
-  // `pods` are by their UIDs from the API server.
+  // `pods` have the UIDs of the API server.
   ResolvedPods resolve(const std::vector<Change<Node>>& nodes, std::vector<Change<Pod>> pods);
 
  private:

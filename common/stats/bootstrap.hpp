@@ -1,7 +1,8 @@
 // bootstrap: confidence intervals of paired differences, paired ratios and interquartile means.
 // Source   percentile bootstrap (Efron and Tibshirani 1993), 10,000 resamples with a fixed seed; strata as in Agarwal
 //          et al. 2021
-// Errors   none; two series have the same length, at least 1. Fewer than kLeastSeeds values give an estimate without a range
+// Errors   none; two series have the same length, at least 1. Fewer than kLeastSeeds values give an estimate without a
+//          range
 // Threads  pure functions
 #pragma once
 

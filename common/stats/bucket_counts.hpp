@@ -25,7 +25,7 @@ class BucketCounts {
     sum_ += value;
   }
   const std::array<double, N>& bounds() const { return bounds_; }
-  // Of values at or below the bound of that number.
+  // Returns the number of values at or below the bound with this index.
   std::uint64_t up_to(std::size_t bound) const {
     std::uint64_t all = 0;
     for (std::size_t i = 0; i <= bound; ++i) all += counts_[i];

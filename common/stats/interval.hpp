@@ -1,6 +1,6 @@
-// interval: an estimate and the range that holds the truth in 95 of 100 samples; and whether a sample is large enough to state one.
-// Rule     fewer than kLeastSeeds independent seeds (fleets, days, clusters, blocks of a canary) give the estimate alone: no range, and no
-//          verdict, since above_zero() and below_zero() are false then
+// interval: an estimate with its 95% confidence interval, and whether the sample is large enough to state one.
+// Rule     fewer than kLeastSeeds independent seeds (fleets, days, clusters, blocks of a canary) give the estimate
+//          alone, without a range or a verdict: above_zero() and below_zero() are false then
 // Threads  values, pure functions
 #pragma once
 

@@ -27,8 +27,8 @@ class AskClient {
   static Result<AskClient> connect(Context& context, ClientOptions options);
   // Sets request_id, and deadline_ms if it is 0. Fails at once if the link to the controller is known to be down.
   Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline);
-  // Queries fail at once when the first attempt to connect is refused, as a person at a terminal wants it. A link that was up once is
-  // waited for.
+  // Makes queries fail at once if the first attempt to connect is refused, for interactive use. Queries still wait for
+  // a link that was up once.
   void give_up_when_refused() { gives_up_ = true; }
   // Returns the Reply's JSON body. Waits for the link within the timeout.
   Result<std::string> query(std::string what, std::map<std::string, std::string> arguments,

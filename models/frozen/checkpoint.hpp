@@ -40,7 +40,7 @@ struct Manifest {
   std::optional<TrustedNetwork> trusted;
 };
 
-// What a manifest says, and whether it can be loaded.
+// The contents of a manifest, and the fault that prevents loading it, if any.
 struct ListedCheckpoint {
   std::string name;  // number or name
   bool named = false;
@@ -70,8 +70,8 @@ class CheckpointDir {
   Result<std::string> save_as(const std::string& name, const Weights& tensors, const Manifest& manifest) const;
   // Loads by number or name.
   Result<LoadedCheckpoint> load(const std::string& name, const std::string& schema) const;
-  // Numbered ones first, newest first; then named ones by name. All that load_newest() looks at, damaged or not: each is read whole,
-  // and again only where its files changed since the last call.
+  // Lists all checkpoints that load_newest() considers, including damaged ones: numbered ones first, newest first, then
+  // named ones by name. Reads each one whole, and again only if its files changed since the last call.
   Result<std::vector<ListedCheckpoint>> list(const std::string& schema) const;
   const std::string& path() const { return path_; }
 
@@ -82,7 +82,7 @@ class CheckpointDir {
   Status prune(std::uint64_t newest) const;
   std::string path_;
   std::size_t keep_;
-  // By stem: the size and time of the two files, and the fault that was found then.
+  // Keyed by stem: size and time of the two files, and the fault found in that version.
   struct Examined {
     std::string version, fault;
   };

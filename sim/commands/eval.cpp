@@ -34,7 +34,8 @@ Status run(const EvalArguments& arguments) {
     policy = placement::policy_of(*trained);
     contestants.push_back({"trained", Binding::advised, policy, trained.get()});
   }
-  // Both output layers of a network start at 0, so that any seed's initial weights decide by the prior alone. A new table is 0.
+  // Both output layers of a network start at 0, so that any seed's initial weights decide by the prior alone. A new
+  // table is 0.
   const models::Weights untaught =
       policy == "tabular-q" ? placement::make_tabular_trainer()->weights() : models::initial_weights(1);
   WATTLE_TRY(const auto initial, placement::network_of(untaught, 0, "initial weights"));

@@ -20,9 +20,9 @@ Status write_whole(const std::string& file, const std::string& text);
 Result<models::Safetensors> read_model(const std::string& file);
 // Rejects weights of another feature schema, if the file names one.
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
-// The network of dqn or the table of tabular-q (placement/tabular tells which).
+// Reads the network of dqn or the table of tabular-q (placement/tabular distinguishes them).
 Result<std::shared_ptr<const models::QNetwork>> read_learned(const std::string& file);
-// Of all the files, in their order, and of how many fleets they are; conflict for labels of other features.
+// Labels of all files, in their order, and the number of fleets. Labels of other features give conflict.
 struct ReadLabels {
   std::vector<consolidation::Label> labels;
   std::size_t fleets = 0;

@@ -13,7 +13,7 @@ namespace {
 // Time between the episodes of one chain, so long that exp(-dt/tau) is 0, and no value is bootstrapped across.
 constexpr double kBetweenEpisodes_s = 1e7;
 
-// What the trainer has learned, as it serves.
+// Makes the serving network from the trainer's weights.
 Result<std::shared_ptr<const models::QNetwork>> frozen(const models::QTrainer& trainer) {
   return placement::network_of(trainer.weights(), trainer.steps(), "trained network");
 }

@@ -41,7 +41,7 @@ struct Contestant {
 // Finds a contestant by its name in tables and on command lines: a policy, played as it would serve (third-party
 // schedulers bind alone); "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy";
 // keeps pods' waiting within its limit; "pairs-oracle". `network` is that of dqn or tabular-q.
-// Errors: not_found, with the names; a policy that learns without a network; conflict: the network is of another policy.
+// Errors: not_found, with the names; a learning policy without a network; conflict if the network is of another policy.
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 
 // Settings of the environment, common to all contestants.

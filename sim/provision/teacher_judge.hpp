@@ -70,7 +70,8 @@ Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,
 
 // Cost of one over that of another minus 1, resampled over pairs of seeds.
 stats::Interval against(const TeacherEntry& entry, std::string_view arm, std::string_view other);
-// Better with 95% confidence on every trace, and within the minutes that may be over. Absent: too few seeds for a verdict.
+// True if the teacher is better with 95% confidence on every trace and stays within the permitted minutes over. Unset:
+// too few seeds for a verdict.
 std::optional<bool> better_than_rule(const TeacherJudgeOptions& options, const TeacherJudgement& judgement);
 
 std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgement& judgement);
