@@ -84,7 +84,8 @@ void read_estimate(config::Section estimate, EstimateConfig& out) {
   }
 }
 
-// The token crosses it: TLS always, unless it stays on this machine and that is said.
+// Reads the enrolment section. The URL must use TLS because the token is sent to it, except on loopback with
+// `insecure`.
 void read_enrol(config::Section section, AgentConfig& out) {
   EnrolConfig& enrol = out.controller.enrol;
   bool insecure = false;
@@ -133,7 +134,7 @@ LatencySource read_latency_source(config::Section& section) {
   section.read("workload", out.workload, true);
   section.read("url", url, true);
   const std::string mend = "as in http://127.0.0.1:9102/metrics";
-  // A service's own page is on its own machine; a name might lead elsewhere tomorrow.
+  // Requires a loopback address: a service's page is on its own machine, and a name could later resolve elsewhere.
   const auto read = http::parse_url(url, mend);
   if (!read)
     section.mistake("url", read.error().what, mend);
@@ -299,7 +300,7 @@ Result<AgentConfig> parse_config(const std::string& text, const std::string& nam
 }
 
 std::vector<config::Key> config_keys() {
-  // Sections that are asked for their keys only where they are there.
+  // Includes the optional sections, whose keys are read only if the section is present.
   auto document = config::Document::parse(
       "{controller: {enrol: {}}, probes: [{}], provisioning: {latency: [{}], connections: [{}]}}", "keys");
   static_cast<void>(read(*document));

@@ -45,7 +45,7 @@ struct Family {
   std::size_t count;
 };
 
-// Behind "wattle_workload_". The last five are the node's too.
+// Names after "wattle_workload_". The node has the last five too.
 constexpr std::array kFamilies{
     Family{"wattle_workload_cpu_seconds_total", "counter", "CPU time of a workload", {{{Counter::cpu_us, "", ""}}}, 1},
     Family{"wattle_workload_cpu_throttled_seconds_total",
@@ -85,7 +85,7 @@ constexpr std::array kFamilies{
            6},
 };
 
-// The same of the node and of each workload: {of the node, of a workload}.
+// Families that exist for the node and for each workload: {node, workload}.
 constexpr std::array kKernelFamilies{
     std::array{Family{"wattle_node_on_cpu_seconds_total",
                       "counter",
@@ -259,7 +259,7 @@ void Metrics::write_energy(MetricsText& text) const {
 
 void Metrics::write_workloads(MetricsText& text) const {
   const bool folded = workloads_.folded_count() > 0;
-  // Once something was folded its sums stay, or they would be lost.
+  // Keeps the sums of folded workloads on the page, because counters must not disappear.
   const auto each = [&](const auto& write) {
     for (const auto& one : workloads_.all())
       if (one.sums) write(*one.sums, one.sums->labels);

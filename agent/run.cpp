@@ -27,10 +27,10 @@ namespace wattle::agent {
 
 namespace {
 constexpr std::chrono::milliseconds kNoPump{60'000};
-// A loop that has not turned for that long beyond its tick hangs; a file of the kernel may take seconds.
+// A loop without a turn for this long beyond its tick counts as hung: reading a kernel file may take seconds.
 constexpr Duration kHangs = std::chrono::seconds(10);
 
-// Each trouble once when it begins and once when it ends, not at every tick.
+// Logs each problem once when it starts and once when it ends.
 class ErrorLog {
  public:
   explicit ErrorLog(const Log& log) : log_(log) {}
@@ -56,7 +56,7 @@ http::Response live(const Pulse& pulse, MonoTime now, Duration tick) {
   return {503, "text/plain", "the loop has not turned for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
 }
 
-// Until the link has something to do, at most until systemd wants to hear of us.
+// Returns the time until the link has work, at most until systemd's watchdog needs the next notification.
 std::chrono::milliseconds patience(const Link* link, const ServiceNotify& notify) {
   const auto least = link != nullptr ? link->patience() : kNoPump;
   if (notify.every() == Duration(0)) return least;
@@ -87,11 +87,11 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
 }
 
 Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::Spool* spool) {
-  // Behind whatever the spool holds, even if the incarnation's file was lost and the clock set back.
+  // Must exceed every incarnation in the spool, even if the incarnation's file was lost and the clock was set back.
   const std::uint64_t least = spool != nullptr ? spool->last().incarnation + 1 : 0;
   auto incarnation = next_incarnation(config.state_dir, clock.wall(), least);
   if (incarnation || incarnation.error().code != Errc::exhausted || spool == nullptr) return incarnation;
-  // The disk is full, perhaps of the log that the process before left: then it is ours to make room.
+  // The disk is full, possibly because of the previous process's log. Empties that log to make room.
   WATTLE_CHECK(spool->empty_log());
   return next_incarnation(config.state_dir, clock.wall(), least);
 }
@@ -101,7 +101,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (config.controller.endpoint.empty() && !config.http_port)
     return fail(Errc::malformed, "configuration", "neither controller.endpoint nor http.port is set",
                 "set one; an agent that nobody hears is of no use");
-  WATTLE_TRY(const Fd stop, stop_signals());  // before any thread is started
+  WATTLE_TRY(const Fd stop, stop_signals());  // before any thread starts
   raise_descriptor_limit();
   WATTLE_TRY(auto spool, open_spool(config, clock));
   WATTLE_TRY(const auto begun, begin_incarnation(config, clock, spool.get()));
@@ -117,7 +117,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
     connections.emplace(config);
     sampler.note(connections->finding());
   }
-  // All that needs a capability is open, and there is no other thread yet.
+  // Everything that needs a capability is open, and there is no other thread yet.
   sampler.note(privileges_finding(drop_privileges()));
 
   std::optional<transport::Context> context;
@@ -144,7 +144,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
     link->push(sample.record, provisioning ? provisioning->minutes() : std::vector<LimitMinute>());
     for (const auto& change : sample.changes) link->report(change);
   };
-  use(first, 0);  // before the page is served: one that is asked for at once has values
+  use(first, 0);  // before the page is served, so that the first request gets values
 
   Pulse pulse(clock.mono());
   ServiceNotify notify;

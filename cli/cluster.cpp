@@ -16,7 +16,8 @@ using Json = OrderedJson;
 constexpr std::chrono::seconds kPatience{10};
 constexpr const char* kNameOne = "give --kubeconfig FILE, or set KUBECONFIG";
 
-// The API server of Kubernetes 1.37 itself refuses what the pod's node can never give, with this cause and status 403.
+// True for the refusal of a request that exceeds the node's capacity. Kubernetes 1.37's API server answers it with this
+// cause and status 403.
 bool is_of_capacity(const Json& body) {
   for (const View& cause : View(body)["details"]["causes"].items())
     if (cause["reason"].text() == "NodeCapacity") return true;
@@ -59,7 +60,7 @@ struct Cluster::Folder {
     path = name;
     return {};
   }
-  // The content in a file of ours, else the file that is named.
+  // Writes inline content to a file in our folder, or returns the path of the named file.
   Result<std::string> keep(const std::string& file, const std::string& content, const char* as) const {
     if (content.empty()) return file;
     WATTLE_CHECK(write_file_atomically(path + "/" + as, content, 0400));
@@ -75,7 +76,7 @@ struct Cluster::Folder {
 
 class Cluster::Session final : public kube::Api {
  public:
-  // A server whose login is in files.
+  // Makes a session for a server whose login is in files.
   Session(kube::ApiServer server, std::shared_ptr<Folder> folder)
       : server_(std::move(server)), folder_(std::move(folder)), api_(server_, kPatience, kPatience) {}
   // Runs the credential plugin and makes a session with its login.

@@ -48,14 +48,14 @@ Error with_mend(Error error, const Settings& settings) {
 // True for choices that every controller has, such as mode and reward: an unknown word is a usage error.
 bool is_choice(const std::string& subject) { return subject.starts_with("policy "); }
 
-// A name that the controller does not know reads "node a: not found: no agent of that name has said Hello (...)".
+// Renders an unknown name as "node a: not found: no agent of that name has said Hello (...)".
 std::string what_of(Errc code, const std::string& subject, std::string what) {
-  // "node a"; not "gaps", of which there is one.
+  // True for "node a", but not for "gaps", which has no name.
   const bool named = subject.find(' ') != std::string::npos && !is_choice(subject);
   return code == Errc::not_found && named ? "not found: " + std::move(what) : std::move(what);
 }
 
-// An argument that the controller refuses was typed wrong. Files and networks that are damaged were not.
+// True if the controller refused an argument as mistyped. Damaged files and networks are not usage errors.
 bool is_of_argument(const Error& error) {
   const std::string& subject = error.subject;
   if (error.code == Errc::not_found) return is_choice(subject);
@@ -85,7 +85,7 @@ Result<transport::Subscriber> Controller::listen(std::span<const std::string> to
 }
 
 Result<wire::Suggestion> Controller::place(const wire::Ask& ask) {
-  // An ask fails while the link is not up yet; a question waits for the first attempt.
+  // Queries first, because an ask fails until the link is up, and a query waits for the first attempt.
   WATTLE_CHECK(this->ask("status", {}));
   auto told = client_.ask(ask, settings_.timeout);
   if (!told) return tl::unexpected<Error>(with_mend(std::move(told.error()), settings_));

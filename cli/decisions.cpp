@@ -11,7 +11,7 @@ namespace wattle::cli {
 
 namespace {
 
-// Rewards of two presets are no figures of one column: each then names its own.
+// Rewards of two presets are not comparable in one column: each then shows its preset.
 bool mixes_presets(const std::vector<View>& decisions) {
   std::optional<std::string> first;
   for (const View& decision : decisions) {

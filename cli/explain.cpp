@@ -129,7 +129,7 @@ std::string in_short(const View& decision, const std::vector<View>& candidates) 
   return out + "\n" + left_to_next(decision, candidates) + impossible(candidates);
 }
 
-// For who wants to know how.
+// Shows the details of the ranking.
 std::string why(const View& decision, const std::vector<View>& candidates) {
   const auto winner = decision["winner"].text();
   const auto runner_up = decision["runner_up"].text();
@@ -143,7 +143,7 @@ std::string why(const View& decision, const std::vector<View>& candidates) {
   return out + contributions(decision);
 }
 
-// Sorted as the document is: nodes that can take the pod by falling Q, then those that cannot.
+// Keeps the order of the document: nodes that can take the pod in descending order of Q, then those that cannot.
 Table candidates_table(const std::vector<View>& candidates, const std::string& advice, bool wide) {
   const auto right = Align::right;
   Table table{{{"ADVISED"}, {"NODE"}, {"Q", right}, {"SCORE", right}, {"ADDS"}}, {}};

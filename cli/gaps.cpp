@@ -50,7 +50,7 @@ int run_gaps(const Invocation& invocation) {
     WATTLE_TRY(Json document, controller.ask("gaps", {}));
     if (const std::string& node = invocation.arguments.node; !node.empty()) {
       keep_node(document, node);
-      // The store has gaps of nodes that have not come back since the controller started.
+      // The store includes gaps of nodes that have not reconnected since the controller started.
       if (View(document)["gaps"].items().empty()) WATTLE_CHECK(controller.ask("node", {{"name", node}}));
     }
     WATTLE_CHECK(print(invocation, document, render_gaps));

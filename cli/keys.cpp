@@ -40,7 +40,7 @@ Result<std::string> allow_list_file(const Invocation& invocation) {
   return settings.allow_list_file;
 }
 
-// The key in the file of that name, else the text as a key: a path may have 40 characters too.
+// Returns the key in the file of that name, or else the text as a key: a path may have 40 characters too.
 Result<std::string> key_of(const std::string& text) {
   std::error_code error;
   const bool file = std::filesystem::exists(std::filesystem::symlink_status(text, error));
@@ -149,7 +149,7 @@ int revoke(const Invocation& invocation) {
   const auto text = read_list(*path, false);
   if (!text) return complain(invocation, text.error(), kUsage);
   std::vector<AllowLine> gone = lines_of(*text, whom);
-  // No such key or name: a file that has the key.
+  // Without such a key or name, the argument may name a file with the key.
   if (const auto key = gone.empty() ? key_of(whom) : Result<std::string>(whom); gone.empty() && key)
     gone = lines_of(*text, *key);
   if (gone.empty())

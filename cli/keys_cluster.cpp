@@ -2,7 +2,7 @@
 //
 // Secret wattle-shim       shim.key, shim.key.pub
 // Secret wattle-operator   operator.key, operator.key.pub
-// Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (who the other two are)
+// Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (keys of the other two)
 // Secret wattle-metrics    token that readers of metrics must present; the same in both namespaces
 // ConfigMap wattle-public  controller.pub, ca.pem: in the controller's namespace and in the agents'
 //
@@ -54,7 +54,7 @@ Json object_of(const char* kind, const std::string& name, const std::string& nam
       {under, texts}};
 }
 
-// The texts of a Secret; those that are no base64 are left out.
+// Returns the texts of a Secret. Skips values that are not base64.
 Texts texts_of(const Json& secret) {
   Texts out;
   for (const auto& [key, value] : View(secret)["data"].members())
@@ -76,7 +76,7 @@ Result<Texts> secret(Cluster& cluster, const std::string& name_space, const std:
       out << told << ": made\n";
       return made;
     }
-    WATTLE_TRY(found, cluster.find(target));  // another was quicker
+    WATTLE_TRY(found, cluster.find(target));  // another process created it first
     if (!found) return fail(Errc::conflict, told, "comes and goes", "run this again");
   }
   out << told << ": is there\n";
@@ -166,7 +166,7 @@ int bootstrap(const Invocation& invocation) {
   return made ? kOk : complain(invocation, made.error(), kProblem);
 }
 
-// Lines that the list does not have yet; a key that was revoked there stays revoked.
+// Returns the lines that the list does not have yet. A revoked key stays revoked.
 Status allow_lines_of(const std::string& text, const std::string& path, std::ostream& out) {
   WATTLE_TRY(const Fd held, transport::lock_list(path));
   WATTLE_TRY(const std::string before, transport::read_list(path, true));
@@ -189,7 +189,7 @@ Status copy_all(const std::string& from, const std::string& to, const std::strin
   WATTLE_TRY(const auto entries, source.list());
   std::size_t copied = 0;
   for (const DirEntry& entry : entries) {
-    if (entry.is_dir || entry.name.starts_with(".")) continue;  // of a mounted Secret the kubelet's own
+    if (entry.is_dir || entry.name.starts_with(".")) continue;  // the kubelet's own entries in a mounted Secret
     WATTLE_TRY(const std::string text, source.read_file(entry.name, kMaxSecretBytes));
     WATTLE_CHECK(write_file_atomically(to + "/" + entry.name, text, 0400));
     ++copied;

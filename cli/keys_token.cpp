@@ -23,7 +23,7 @@ constexpr double kLongest_s = 366.0 * 86'400;
 
 std::int64_t now_s() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
 
-// "36h" or "7d" as well as what configurations know.
+// Accepts "36h" and "7d" in addition to the units of configurations.
 std::optional<double> span_s(const std::string& text) {
   if (!text.ends_with('d')) return parse::duration_s(text);
   const auto days = parse::real(text.substr(0, text.size() - 1));

@@ -19,7 +19,7 @@ struct NamedList {
 };
 constexpr NamedList kLists[] = {{"clusters", "cluster"}, {"users", "user"}, {"contexts", "context"}};
 
-// The object under `inside` of the list's item of that name.
+// Returns the object `inside` of the list's item with that name.
 std::optional<View> named(const View& list, const std::string& name, const char* inside) {
   for (const View& item : list.items())
     if (item["name"].text() == name) return item[inside];
@@ -57,7 +57,7 @@ void make_relative_to(Json& object, const char* key, const std::string& folder) 
   if (!path.empty() && path.front() != '/') *found = folder + path;
 }
 
-// A program that is named without '/' is found by PATH.
+// A program name without '/' stays as it is: it is searched in PATH.
 void make_command_relative_to(Json& user, const std::string& folder) {
   const auto exec = user.is_object() ? user.find("exec") : user.end();
   if (exec == user.end() || !exec->is_object()) return;

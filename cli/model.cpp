@@ -1,4 +1,4 @@
-// `wattle model list|save|load|eval|record|add`: the networks that are kept, which of them serves, and changing that.
+// `wattle model list|save|load|eval|record|add`: shows the stored networks and the serving one, and changes them.
 #include <CLI/CLI.hpp>
 #include <array>
 
@@ -74,7 +74,7 @@ std::string compared_text(const View& one) {
   return text + "\n";
 }
 
-// How learning goes; empty: nothing has been learned.
+// Describes the progress of learning; empty if nothing has been learned.
 std::string learning_text(const View& learning) {
   if (!learning["reward_centre"].number()) return {};
   return "Learning: mean reward " + number(learning["mean_reward"].number(), 3) + " of the last hundred outcomes, " +

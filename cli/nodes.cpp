@@ -1,4 +1,4 @@
-// `wattle nodes`: every node in a line.
+// `wattle nodes`: lists nodes, one per line.
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"

@@ -22,7 +22,7 @@
 namespace wattle::cli {
 
 namespace {
-constexpr std::size_t kMostNext = 16;  // as many as a controller looks at
+constexpr std::size_t kMostNext = 16;  // the controller's limit
 
 // A version 4 UUID (RFC 9562).
 std::string new_uid() {
@@ -53,7 +53,7 @@ Result<std::optional<double>> limit_ms(const char* option, const std::string& te
   return std::optional<double>(*value * 1e3);
 }
 
-// "4,8Gi" or "4,8Gi,nightly": what it requests, and what it is.
+// Parses "4,8Gi" or "4,8Gi,nightly": the requests, and optionally the application.
 Result<wire::NextPod> next_pod(const char* option, const std::string& text) {
   std::vector<std::string> parts(1);
   for (const char each : text)
@@ -127,7 +127,8 @@ Result<std::vector<std::string>> heard_nodes(Controller& controller) {
   return names;
 }
 
-// Reports each named node that no agent has registered; the others may still take it. not_found: all are such.
+// Reports each named node that no agent has registered; the others may still take the workload. Fails with not_found if
+// none is registered.
 Status report_unknown(const Invocation& invocation, Controller& controller, const std::vector<std::string>& named) {
   WATTLE_TRY(const Json document, controller.ask("nodes", {}));
   std::set<std::string> known;
@@ -162,7 +163,7 @@ Json placed_document(const wire::Ask& ask, const wire::Suggestion& told) {
           {"would_advise", nullptr},
           {"scores", std::move(scores)}};
 }
-// A decision that is not acted upon is made all the same: which node it has, and why.
+// Adds the node and the reason of a decision that the controller made without acting on it.
 Status add_unadvised(Controller& controller, Json& placed) {
   if (!placed["node"].is_null() || !placed["again_s"].is_null() || placed["decision_id"].is_null()) return {};
   const std::string id = std::to_string(placed["decision_id"].get<std::uint64_t>());

@@ -1,4 +1,4 @@
-// `wattle pod NAME`: one pod, and what each of its containers has of what it draws.
+// `wattle pod NAME`: shows one pod and each container's part of its power.
 #include <CLI/CLI.hpp>
 
 #include "cli/human.hpp"
@@ -25,7 +25,7 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& pod, const std::s
           {"decision", count(pod["decision_id"])}};
 }
 
-// A name, or the digits that the runtime gave it.
+// Returns a container's name, or else the runtime's id.
 std::string container_label(const View& container) {
   const auto name = container["name"].text();
   return name ? *name : container["id"].text_or();

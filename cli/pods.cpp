@@ -1,4 +1,4 @@
-// `wattle pods [--node N]`: pods, the busiest first.
+// `wattle pods [--node N]`: lists pods, the busiest first.
 #include <CLI/CLI.hpp>
 
 #include "cli/human.hpp"

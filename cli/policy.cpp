@@ -1,4 +1,5 @@
-// `wattle policy get|set|promote|rollback`: what is in force, who changed it and when, what it saves; and changing it.
+// `wattle policy get|set|promote|rollback`: shows the policy in force, its changes with author and time, and its
+// savings; changes it.
 #include <CLI/CLI.hpp>
 #include <array>
 

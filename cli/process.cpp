@@ -30,7 +30,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return arguments;
 }
 
-// `why` gets errno where the program cannot be run; it is closed where it can.
+// Replaces the child with the program. `why` receives errno if the program cannot be run, and is closed otherwise.
 [[noreturn]] void become(char* const* arguments, int output, int errors, bool interactive = false, int why = -1) {
   if (!interactive) ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
@@ -41,7 +41,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   ::_exit(kNotStarted);
 }
 
-// State and start of /proc/PID/stat, behind the name in parentheses, which may hold anything.
+// Reads state and start time from /proc/PID/stat, after the name in parentheses, which may contain any character.
 std::optional<std::pair<char, std::uint64_t>> process_state(pid_t pid) {
   const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
   if (!text) return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<std::pair<char, std::uint64_t>> process_state(pid_t pid) {
 
 namespace {
 
-// `environment` is set in the child. Its standard error is ours where it is not `merged` into its output.
+// Sets `environment` in the child. Its standard error is ours unless it is `merged` into its output.
 Result<Ran> run_to_end(const std::vector<std::string>& words, bool merged,
                        const std::vector<std::pair<std::string, std::string>>& environment, bool interactive) {
   std::array<int, 2> ends{}, why{};

@@ -31,7 +31,7 @@ constexpr std::array kProvisionActions{
     ProvisionAction{kSetAction, "Set what running pods request to what is suggested, and keep on record what they had"},
     ProvisionAction{kRestoreAction, "Put back what pods requested before it was set"}};
 
-// "-1.5 GiB" where it would take more.
+// Renders freed memory; "-1.5 GiB" if it would take more.
 std::string signed_bytes(std::optional<double> value) {
   if (value && *value < 0) return "-" + bytes(-*value);
   return bytes(value);
@@ -76,7 +76,7 @@ std::string why_text(const std::vector<View>& rows) {
 Result<std::string> render_provision(const Json& document, const Style& style) {
   const View view(document);
   WATTLE_TRY(const std::vector<View> rows, view.list("workloads"));
-  if (!view["more"].present()) return why_text(rows);  // of one that was named
+  if (!view["more"].present()) return why_text(rows);  // one workload was named
   if (view["followed"].flag() == false && rows.empty())
     return std::string("no API server is followed, so that nobody tells what pods request (kubernetes.watch)\n");
   const auto right = Align::right;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{30};
 
-// A workload that is named in full names its namespace.
+// A full workload name includes its namespace.
 Result<std::vector<std::string>> namespaces_of(const Arguments& said) {
   std::vector<std::string> spaces = said.name_spaces;
   if (const auto slash = said.name.find('/'); spaces.empty() && said.name.find('/', slash + 1) != std::string::npos)
@@ -121,7 +121,7 @@ int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster,
     for (const std::string& space : spaces) {
       auto done = set_once(cluster, advisor, space, invocation.arguments);
       Lines now{{"namespace " + space, done ? "is looked after" : error_text(done.error())}};
-      if (!done) now.insert(told[space].begin(), told[space].end());  // of its pods nothing is new
+      if (!done) now.insert(told[space].begin(), told[space].end());  // keeps the last state of its pods
       for (const PodDone& one : done ? *done : std::vector<PodDone>())
         now[space + "/" + one.pod] = one.state + (one.after.empty() ? "" : ": " + one.before + " -> " + one.after) +
                                      (one.why.empty() ? "" : ". " + one.why);

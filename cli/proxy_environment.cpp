@@ -49,7 +49,7 @@ bool in_range(std::string_view range, const Address& address) {
   return first && bits && begins_alike(*first, address, *bits);
 }
 
-// "host:6443", "[::1]:6443", "::1": takes the port and brackets off. False: it names another port.
+// Removes port and brackets from "host:6443", "[::1]:6443" or "::1". Returns false if it names another port.
 bool takes_port(std::string_view& entry, std::uint16_t port) {
   const bool bracketed = entry.starts_with('[') && entry.find(']') != std::string_view::npos;
   const std::size_t colon = entry.rfind(':');

@@ -1,4 +1,4 @@
-// `wattle status`: what the controller does.
+// `wattle status`: shows the controller's state.
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"

@@ -31,8 +31,8 @@ namespace {
 using transport::KeyPair;
 namespace fs = std::filesystem;
 constexpr int kReady_s = 120, kEnd_s = 20;
-constexpr std::string_view kProcesses = "processes";  // "NAME PID SINCE" a line; a folder without it is none of ours
-constexpr std::string_view kMadeFolder = "made";      // the topmost folder that `up` made, of which this is the lowest
+constexpr std::string_view kProcesses = "processes";  // lines "NAME PID SINCE"; marks a folder as ours
+constexpr std::string_view kMadeFolder = "made";      // the topmost folder that `up` created on the path
 
 Result<std::string> up_folder(const Invocation& invocation) {
   if (!invocation.arguments.folder.empty())
@@ -163,7 +163,7 @@ std::string end_of(const std::string& log_file) {
   return !text ? "" : text->size() > kShownOfLog ? text->substr(text->size() - kShownOfLog) : *text;
 }
 
-// Fails as soon as one of the programs has ended, which none does by itself.
+// Fails if one of the programs has exited; none exits on its own.
 Status check_running(const UpPlan& plan, const UpRunning& running) {
   for (const auto& [name, process] : running)
     if (!runs(process))
@@ -171,7 +171,7 @@ Status check_running(const UpPlan& plan, const UpRunning& running) {
   return {};
 }
 
-// Waits until `done` holds of the page, or a program has ended.
+// Waits until `done` is true for the page or a program has exited.
 Status wait_for(const UpPlan& plan, const UpRunning& running, const std::string& name, std::uint16_t port,
                 const std::string& path, const std::function<bool(const http::Answer&)>& done) {
   http::Client client("127.0.0.1", port, 64 << 20);

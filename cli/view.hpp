@@ -28,7 +28,7 @@ class View {
   std::optional<bool> flag() const;
   std::optional<std::string> text() const;
   std::string text_or(std::string_view otherwise = "-") const;
-  // The value as text, whatever it is: for maps whose values have no fixed type.
+  // The value of any type as text, for maps whose values have no fixed type.
   std::string any() const;
   OrderedJson json() const;  // null if there is no value
   std::vector<View> items() const;

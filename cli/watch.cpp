@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds kLookForStop{100};
 constexpr Duration kDrawEvery = std::chrono::seconds(1);
 
-// The one key that a table of decisions needs of each; the rest is in `wattle explain`.
+// The key that a table of decisions shows of each; `wattle explain` shows the rest.
 Json decision_document(const wire::Decision& decision) {
   Json marginal_w = nullptr;
   for (const wire::Candidate& candidate : decision.candidates)
@@ -39,7 +39,7 @@ Json decision_document(const wire::Decision& decision) {
           {"reason", decision.reason}};
 }
 
-// A line each, so that a pipe reads them as they come.
+// Prints one line each, so that a pipe gets them as they arrive.
 std::string decision_line(const Json& document) {
   const View decision(document);
   const auto added = decision["marginal_w"].number();
@@ -88,7 +88,7 @@ class Watch {
   }
 
  private:
-  // Nothing: a stop was asked for.
+  // Returns the next message; no value after a stop request.
   Result<std::optional<wire::Message>> next() {
     for (;;) {
       if (stop_.pressed()) return std::optional<wire::Message>();
@@ -98,7 +98,7 @@ class Watch {
       if (auto message = wire::decode(published->bytes)) return std::optional<wire::Message>(std::move(*message));
     }
   }
-  // A feed that was never there is a mistake; one that goes away is what a restart of the controller looks like.
+  // Fails if the feed never connected. A feed that was lost may be a restart of the controller, so it only warns.
   Status heard() {
     const transport::Link link = feed_.link();
     if (link == transport::Link::refused)

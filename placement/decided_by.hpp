@@ -1,4 +1,4 @@
-// decided_by: what made a decision, as one word and as a sentence, by one rule for every policy.
+// decided_by: names the source of a decision as one word and as a sentence, by one rule for every policy.
 // Source   placement/decide
 // Errors   none
 // Threads  pure
@@ -14,7 +14,7 @@
 
 namespace wattle::placement {
 
-// The words of wire::Decision::decided_by; docs/reference/api/decisions.md says what each means.
+// The words of wire::Decision::decided_by; docs/reference/api/decisions.md explains each.
 inline constexpr std::array<std::string_view, 9> kDeciders{"bound",   "defer", "explore", "fallback", "network",
                                                            "neutral", "plan",  "rule",    "scheduler"};
 
@@ -24,7 +24,7 @@ enum class Verdict { deferred, neutral, bound, explored, best };
 struct RankedBy {
   const PolicyInfo& policy;
   Preset preset = Preset::weighted;
-  std::string_view gate;  // why the network is not asked; empty: it is
+  std::string_view gate;  // why the network is not used; empty: it is used
   bool with_network = false;
   bool silent = false;  // the network adds the same to all nodes: the prior ranks them
   bool planned = false;
@@ -32,11 +32,11 @@ struct RankedBy {
   bool keeps_plan = false;  // another node's Q is higher, by less than the network's margin
 };
 
-// Every count of deciders counts this word.
+// Returns the source of a decision as one word, which all counts by source use.
 std::string decided_by(const RankedBy& by, Verdict verdict);
-// Why the node, of one that was chosen.
+// Returns the reason for a chosen node.
 std::string reason_of(const RankedBy& by, bool explored);
-// Why none of so many nodes was.
+// Returns the reason why none of `feasible` nodes was preferred.
 std::string equal_reason(const RankedBy& by, std::size_t feasible);
 
 }  // namespace wattle::placement

@@ -64,7 +64,7 @@ class Learner {
 
  private:
   void count_replay(std::uint64_t given_up_before);
-  // The running means begin again: those of outcomes with what is kept.
+  // Restarts the running means; those of outcomes start from the kept ones.
   void begin_means();
 
   LearnerOptions options_;
@@ -74,7 +74,7 @@ class Learner {
   RewardCentring centring_;
   std::vector<models::Transition> batch_;  // reused between steps for its memory
   std::vector<ReturnSums> sums_;           // of the batch
-  std::uint64_t outcomes_judged_ = 0;      // by the reward in force: what mean_reward is a mean of
+  std::uint64_t outcomes_judged_ = 0;      // by the reward in force; the count behind mean_reward
   LearnerFigures figures_;
 };
 

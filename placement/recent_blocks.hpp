@@ -26,8 +26,8 @@ class RecentBlocks {
   }
   double mean() const { return mean_; }  // above 0: the challenger costs more
   std::uint64_t blocks() const { return blocks_; }
-  std::optional<MonoTime> at() const { return at_; }  // absent: there was none
-  // False: it is no such mean, and nothing changes.
+  std::optional<MonoTime> at() const { return at_; }  // unset: no block yet
+  // Returns false, without a change, if the values are not valid.
   bool restore(double mean, std::uint64_t blocks, MonoTime at) {
     if (!(std::abs(mean) <= 1) || blocks == 0 || blocks > kMemory) return false;
     mean_ = mean;

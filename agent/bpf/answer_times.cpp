@@ -100,7 +100,7 @@ void AnswerTimes::follow(std::size_t target, std::uint64_t cgroup_id) {
 AnswerCounts AnswerTimes::read(std::size_t target) const {
   const wattle_answer_counters& from = answers_.span()[target];
   AnswerCounts out;
-  out.count = loaded(from.count);  // first, as the program writes it last
+  out.count = loaded(from.count);  // first, because the program writes it last
   out.over = std::min(out.count, loaded(from.over));
   out.guessed = std::min(out.count, loaded(from.guessed));
   for (std::size_t i = 0; i < out.buckets.size(); ++i) out.buckets[i] = loaded(from.buckets[i]);

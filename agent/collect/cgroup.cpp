@@ -35,7 +35,7 @@ void CgroupCollector::read(CgroupReadings& out, const Clock& clock, double cores
   used_ = 0;
   const MonoTime before = now_;
   now_ = clock.mono();
-  // Twice what the cores could do since the tick before: a counter beyond that did not begin within the interval.
+  // Twice the cores' capacity since the previous tick: a counter beyond that did not start within the interval.
   newborn_limit_us_ = ++ticks_ > 1 ? 2e6 * cores * seconds(now_ - before) : 0;
 
   if (sweep())
@@ -53,7 +53,7 @@ void CgroupCollector::read(CgroupReadings& out, const Clock& clock, double cores
   out.paths.resize(used_);
 }
 
-// After the tree was read: what the reading missed has been removed by now.
+// Finds short-lived roots. Called after the tree was read, so `ended` includes all cgroups that the reading missed.
 void CgroupCollector::find_short() {
   short_.clear();
   if (!short_sources_->ended) return;
@@ -102,7 +102,7 @@ bool CgroupCollector::sweep() {
 void CgroupCollector::read_swept() {
   tree_.refresh(records_);
   find_short();
-  read_usage(tree_.top());  // the kernel keeps the top's elsewhere
+  read_usage(tree_.top());  // the kernel keeps the top's counters elsewhere
   const auto order = tree_.order();
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (order[i] == nullptr) continue;
@@ -168,7 +168,7 @@ bool CgroupCollector::read_usage(CgroupNode& node) {
   return true;
 }
 
-// Children before their parent: what the parent gained beyond them is then never too little.
+// Reads children before their parent, so that the parent's gain is never below that of its children.
 void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   if (node.gone) return;
   if (node.open)
@@ -181,7 +181,7 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
     return;
   }
   if (parent == nullptr) return;
-  // Either the kernel has no such file here, or the cgroup went: ENODEV from a kept file, ENOENT from its directory.
+  // Either the kernel has no such file here, or the cgroup ended: ENODEV from an open file, ENOENT from its directory.
   const auto id = parent->dir->inode_of(std::string(node.name()));
   node.gone = !id || *id != node.id;
   if (!node.gone) return;
@@ -189,7 +189,7 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   if (node.is_root) parent->dead.push_back(CgroupTree::leave(node));
   if (node.is_container) parent->dead.push_back(CgroupTree::leave_container(node));
   node.is_root = false;
-  for (DeadRoot& dead : node.dead) parent->dead.push_back(std::move(dead));  // a whole slice went
+  for (DeadRoot& dead : node.dead) parent->dead.push_back(std::move(dead));  // a whole slice ended
   node.dead.clear();
 }
 
@@ -201,7 +201,7 @@ void CgroupCollector::read_containers(CgroupNode& node, bool ran) {
       read_containers(*child, ran);
       continue;
     }
-    if (child->gone || node.open) continue;  // an open node's have been read
+    if (child->gone || node.open) continue;  // those of an open node were read already
     if (!ran && !child->born && child->usage_us) {
       child->usage_delta_us = 0;
       if (child->throttled_us) child->throttled_delta_us = 0;
@@ -275,7 +275,7 @@ WorkloadValues& CgroupCollector::begin(std::uint64_t id, const Identity& identit
   if (used_ == all.capacity()) all.reserve(std::max(used_, tree_.size()) * 9 / 8 + 8);
   if (used_ == all.size()) all.emplace_back();
   WorkloadValues& values = all[used_++];
-  std::string name = std::move(values.name);  // keeps its memory, as do these
+  std::string name = std::move(values.name);  // keeps its memory, like the containers below
   auto containers = std::move(values.containers);
   name = identity.name;
   containers.clear();

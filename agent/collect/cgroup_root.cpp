@@ -12,7 +12,7 @@ namespace {
 constexpr std::chrono::seconds kSlow{5}, kSlow_idle{60}, kIdle_after{60};
 constexpr std::chrono::milliseconds kEarly{50};  // ticks are not exact
 constexpr std::chrono::seconds kPsi_retry{30};
-// Beyond, the slow files are opened for each reading: the kernel holds a page for every file that is kept.
+// Beyond this number the slow files are opened for each reading, because the kernel holds a page for every open file.
 constexpr std::size_t kKeep_files_max = 2'000;
 
 std::optional<std::uint64_t> since(std::optional<std::uint64_t> before, std::optional<std::uint64_t> now,
@@ -54,7 +54,7 @@ PressureTotals pressure_of(const cgroup_record& record) {
   return totals;
 }
 
-// A cgroup's directory while it is read: kept by the tree, or opened if a file has to be.
+// A cgroup's directory during a reading: the tree's open one, or opened when a file must be opened.
 class DirOf {
  public:
   DirOf(const CgroupTree& tree, const CgroupNode& node) : tree_(tree), node_(node) {}
@@ -69,7 +69,7 @@ class DirOf {
     }
     return opened_ ? &*opened_ : nullptr;
   }
-  // A file that is open already needs none.
+  // An open file is read without its directory, so any directory will do.
   const Dir* get_for(bool is_open) { return is_open ? &tree_.top_dir() : get(); }
 
  private:
@@ -134,7 +134,7 @@ void CgroupCollector::take_record(CgroupNode& node, const cgroup_record& record,
       newborn, values);
   PressureTotals totals = pressure_of(record);
   if (has(kCgroup_pressure_due)) {
-    if (!root.pressure_asked) {  // it began to stall since the tick before
+    if (!root.pressure_asked) {  // it started to stall since the previous tick
       DirOf dir(tree_, node);
       if (const Dir* at = dir.get()) totals = root.files().psi.read_from(*at, scratch_);
     }
@@ -146,7 +146,7 @@ void CgroupCollector::take_record(CgroupNode& node, const cgroup_record& record,
 
 void CgroupCollector::read_files(CgroupNode& node) {
   CgroupRoot& root = *node.root;
-  if (!node.dir) return;  // could not be opened; the tree says so
+  if (!node.dir) return;  // could not be opened; the tree reports it
   CgroupRootFiles& files = root.files();
   auto text = files.memory.read_from(*node.dir, scratch_, now_);
   root.memory_bytes = text ? parse::u64(parse::trim(*text)) : std::nullopt;
@@ -163,7 +163,8 @@ void CgroupCollector::read_files(CgroupNode& node) {
 void CgroupCollector::read_slow(CgroupNode& node, const cgroup_record* record, bool newborn, WorkloadValues& values) {
   CgroupRoot& root = *node.root;
   if (root.fresh)
-    root.slow_at = now_ + std::chrono::seconds(1 + first_sights_++ % kSlow.count());  // a fifth a second from now on
+    root.slow_at = now_ + std::chrono::seconds(1 + first_sights_++ %
+                                                       kSlow.count());  // a fifth of the roots each second from now on
   else
     root.slow_at = std::max(root.slow_at, now_ - kSlow) + (now_ - root.active_at < kIdle_after ? kSlow : kSlow_idle);
   DirOf dir(tree_, node);

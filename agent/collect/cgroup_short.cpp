@@ -10,7 +10,7 @@ namespace wattle::agent {
 namespace {
 struct Living {
   const CgroupNode* node;
-  bool of_root, of_pod;  // it, or one above it, is a root; is a pod
+  bool of_root, of_pod;  // it or an ancestor is a root (or a pod)
 };
 using LivingById = std::unordered_map<std::uint64_t, Living>;
 
@@ -29,7 +29,7 @@ class Finder {
   }
 
   bool lives(std::uint64_t id) const { return living_.contains(id); }
-  // The root that a removed cgroup belonged to, without members.
+  // Returns the root that a removed cgroup belonged to, without members.
   std::optional<ShortLived> root_of(const EndedCgroup& one) {
     std::vector<const EndedCgroup*> chain{&one};
     auto anchor = living_.find(one.parent);

@@ -45,7 +45,7 @@ void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
   node.dead.clear();
   if (!node.dir) {
     auto dir = open_dir_of(node);
-    if (!dir) {  // it goes when its parent is listed
+    if (!dir) {  // removed when its parent is listed
       if (dir.error().code != Errc::not_found) truncated_ = true;
       return;
     }
@@ -53,7 +53,7 @@ void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
     node.relist = true;
   }
   const auto links = node.dir->link_count();
-  // Some file systems that are no cgroups do not count a directory's children in its links.
+  // Some file systems other than cgroup2 do not count a directory's children in its links.
   const bool counted = links && *links >= 2;
   if (full_ || node.relist || !counted || *links != node.links) {
     if (links) node.links = *links;
@@ -75,7 +75,7 @@ DeadRoot CgroupTree::leave(CgroupNode& root) {
       if (each.container) dead.containers.push_back({each.identity.container_id, each.last_delta_us});
     std::erase_if(node.dead, [](const DeadRoot& each) { return each.container; });
     for (auto& child : node.children) {
-      if (child->is_root) continue;  // it leaves by itself
+      if (child->is_root) continue;  // it leaves on its own
       if (child->is_container && !child->gone)
         dead.containers.push_back({child->identity->container_id, child->own_delta_us()});
       child->is_container = false;
@@ -91,7 +91,7 @@ DeadRoot CgroupTree::leave_container(CgroupNode& container) {
   return {container.id, container.path, *container.identity, nullptr, {}, true, container.own_delta_us(), false};
 }
 
-// All roots of a subtree that goes, and containers of those that stay, to the nearest parent that stays.
+// Moves the roots of a removed subtree, and the containers of roots that stay, to the nearest parent that stays.
 void CgroupTree::drop(CgroupNode& gone, std::vector<DeadRoot>& into) {
   dropped_.push_back(gone.id);
   if (gone.is_root) into.push_back(leave(gone));
@@ -162,7 +162,7 @@ void CgroupTree::reconcile(CgroupNode& node) {
     auto dir = node.dir->open_dir(entry.name);
     if (!dir) {
       if (dir.error().code != Errc::not_found) truncated_ = node.relist = true;
-      continue;  // else it went between the listing and now
+      continue;  // otherwise it was removed since the listing
     }
     const auto id = dir->inode();
     if (id) adopt(node, std::move(entry.name), *id).dir = std::make_unique<Dir>(std::move(*dir));

@@ -6,7 +6,7 @@
 namespace wattle::agent {
 
 namespace {
-// The names of one directory's children, by inode.
+// Names of one directory's children, keyed by inode.
 class Names {
  public:
   explicit Names(const CgroupTree& tree) : tree_(tree) {}
@@ -32,7 +32,7 @@ class Names {
 
  private:
   const CgroupTree& tree_;
-  std::uint64_t parent_ = 0;  // no cgroup's id
+  std::uint64_t parent_ = 0;  // 0 is not a valid id
   std::vector<DirEntry> entries_;
   bool failed_ = false;
 };
@@ -85,7 +85,7 @@ void CgroupTree::take_swept(std::span<const cgroup_record> records) {
       continue;
     }
     const auto parent = by_id_.find(record.parent);
-    if (parent == by_id_.end()) continue;  // nor is its parent known
+    if (parent == by_id_.end()) continue;  // its parent is unknown too
     if (size_ >= options_.max_cgroups || record.level - top_level > options_.max_depth) {
       truncated_ = true;
       continue;

@@ -11,7 +11,7 @@ namespace {
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 bool all_hex(std::string_view text) { return std::all_of(text.begin(), text.end(), is_hex); }
 
-// A pod UID in either spelling, as one with dashes; or the 32 hex digits of a static pod's configuration hash.
+// Returns a pod UID of either spelling with dashes, or the 32 hex digits of a static pod's configuration hash.
 std::optional<std::string> pod_uid(std::string_view text) {
   if (text.size() == 32 && all_hex(text)) return std::string(text);
   if (text.size() != 36) return std::nullopt;
@@ -28,7 +28,7 @@ std::optional<std::string> pod_uid(std::string_view text) {
 
 }  // namespace
 
-// The id of a container: 64 hex digits, or shorter ones behind a runtime's prefix are none of ours.
+// Returns the id of a container, which has 64 hex digits; shorter ones after a runtime's prefix are not containers.
 std::optional<std::string> container_of(std::string_view text) {
   if (text.ends_with(".scope")) text.remove_suffix(6);
   if (text.starts_with("kata_")) text.remove_prefix(5);
@@ -43,7 +43,7 @@ std::optional<std::string> container_of(std::string_view text) {
 
 namespace {
 
-// The UID in a kubelet's slice name: "kubepods-burstable-pod<uid>.slice", "kubelet-kubepods-pod<uid>.slice".
+// Returns the UID in a kubelet's slice name: "kubepods-burstable-pod<uid>.slice", "kubelet-kubepods-pod<uid>.slice".
 std::optional<std::string> uid_of_slice(std::string_view name) {
   if (!name.ends_with(".slice")) return std::nullopt;
   name.remove_suffix(6);

@@ -23,10 +23,11 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
-// A directory's name may be any bytes; the controller takes UTF-8 and refuses a whole batch for less.
+// Converts a directory's name, which may be any bytes, to UTF-8. The controller refuses a whole batch with other text.
 std::string as_utf8(std::string name);
 
-// "\x2d" to "-", as systemd escapes names. What would not be part of a name ('/', control characters) stays escaped.
+// Decodes systemd's escapes, "\x2d" to "-". Characters that a name cannot contain ('/', control characters) stay
+// escaped.
 std::string unescape_unit(std::string_view text);
 
 // Returns the container's id in a directory's name: "cri-containerd-<64 hex digits>.scope", "kata_<64 hex digits>".

@@ -25,7 +25,7 @@ namespace wattle::agent {
 namespace {
 constexpr Duration kAskAgain = std::chrono::seconds(60);
 constexpr Duration kAskAgainFailed = std::chrono::seconds(10);
-// Between the first probes of two targets, so that they do not wait for one another on our own processor.
+// Delay between the first probes of two targets, so that they do not delay each other on our own processor.
 constexpr Duration kSpread = std::chrono::milliseconds(5);
 constexpr std::size_t kMaxAddresses = 16;
 constexpr MonoTime kNever = MonoTime::max();
@@ -37,7 +37,7 @@ ProbeEnd end_of(int error_number) {
   return ProbeEnd::unreachable;
 }
 
-// The target is not to blame.
+// Failures of this machine, not of the target.
 bool our_own_fault(int error_number) {
   return error_number == EMFILE || error_number == ENFILE || error_number == ENOBUFS || error_number == ENOMEM;
 }
@@ -55,15 +55,15 @@ struct One {
   ProbeTarget target;
   ProbeWindow window;
   std::vector<NetAddress> addresses;
-  std::size_t at = 0;     // the one that is probed: stays while it answers
-  std::size_t tried = 0;  // by this probe, without success
+  std::size_t at = 0;     // the probed address, kept while it answers
+  std::size_t tried = 0;  // failed attempts of this probe
   bool in_digits = false, asking = false;
-  MonoTime ask_at{};  // when to ask for the name again
+  MonoTime ask_at{};  // when to resolve the name again
   Phase phase = Phase::idle;
   MonoTime due = kNever, began{}, deadline{};
   Fd socket;                     // tcp, http
   std::optional<Pinger> pinger;  // icmp
-  Error pinger_lost;             // why there is none
+  Error pinger_lost;             // why `pinger` is unset
   std::string answer;
   std::size_t drained = 0;
   std::optional<ProbeEnd> told;
@@ -134,7 +134,7 @@ void Prober::Impl::add(ProbeTarget target) {
   all.push_back(std::move(one));
 }
 
-// A tenth more or less, so that what began together does not stay together.
+// Varies the span by a tenth, so that targets that started together spread out.
 Duration Prober::Impl::about(Duration span) {
   const Duration tenth = span / 10;
   return span - tenth + Duration(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * tenth.count())));
@@ -146,8 +146,8 @@ void Prober::Impl::unable(One& one, const std::string& why) {
   if (!std::exchange(one.unable, true)) log.error("probe.unable", {{"target", one.target.name}, {"why", why}});
 }
 
-// Tries the next address within the same probe where this one took no connection. Where time is over, the next probe
-// begins with the next address.
+// Tries the next address within the same probe if this one took no connection. If there is no time left, the next probe
+// starts with the next address.
 bool Prober::Impl::next_address(One& one, ProbeEnd how) {
   if (one.addresses.size() < 2 ||
       (how != ProbeEnd::refused && how != ProbeEnd::unreachable && how != ProbeEnd::timeout))
@@ -163,7 +163,7 @@ void Prober::Impl::end(One& one, ProbeEnd how) {
   if (next_address(one, how)) return;
   const ProbeResult result = judge(one.began, clock.mono(), one.target.timeout, how);
   one.phase = Phase::idle;
-  if (one.told != result.end) {  // each change once, not each failure
+  if (one.told != result.end) {  // logs each change once, not each failure
     const std::initializer_list<LogField> fields = {{"target", one.target.name},
                                                     {"kind", to_string(one.target.kind)},
                                                     {"host", one.target.host},
@@ -174,7 +174,7 @@ void Prober::Impl::end(One& one, ProbeEnd how) {
   }
   one.unable = false;
   if (how == ProbeEnd::answered && one.target.kind == ProbeKind::http) {
-    one.phase = Phase::draining;  // closing upon what was not read would reset the connection
+    one.phase = Phase::draining;  // closing with unread data would reset the connection
     one.drained = 0;
   } else {
     one.socket = Fd();
@@ -198,7 +198,7 @@ void Prober::Impl::begin(One& one) {
   one.tried = 0;
   if (!one.addresses.empty()) return send_out(one);
   one.phase = Phase::naming;
-  if (!one.asking) end(one, ProbeEnd::dns);  // it was asked for lately, and not found
+  if (!one.asking) end(one, ProbeEnd::dns);  // a recent query did not find it
 }
 
 void Prober::Impl::send_out(One& one) {
@@ -225,7 +225,7 @@ void Prober::Impl::ping(One& one) {
 void Prober::Impl::connected(One& one) {
   if (one.target.kind == ProbeKind::tcp) return end(one, ProbeEnd::answered);
   const std::string request = http_request(one.target.host, one.target.port, one.target.path);
-  // Smaller than the buffer of any new connection: goes in one piece or not at all.
+  // Smaller than the buffer of any new connection, so it is sent whole or not sent.
   if (::send(one.socket.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0)
     return end(one, errno == ECONNRESET || errno == EPIPE ? ProbeEnd::bad_answer : end_of(errno));
   one.answer.clear();
@@ -280,7 +280,7 @@ void Prober::Impl::expire(One& one) {
   }
 }
 
-// The address that is probed stays the same if it is still one of the name's.
+// Keeps the probed address if it is still one of the name's.
 void Prober::Impl::keep(One& one, std::vector<NetAddress> addresses) {
   if (addresses.size() > kMaxAddresses) addresses.resize(kMaxAddresses);
   const auto same =

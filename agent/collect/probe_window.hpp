@@ -1,4 +1,4 @@
-// probe_window: what is asked of a probe, how it may end, and what the results of a window of time amount to. Pure.
+// probe_window: a probe's target and possible ends, and the statistics of its results in a window of time. Pure.
 // Gives    per target over the last 60 s: p50, p95, jitter, share lost, and how the lost ones ended
 // Units    ms; loss_ratio 0..1; std::chrono inside
 // Errors   none

@@ -1,4 +1,4 @@
-// `wattle doctor --pre`: what would go wrong, before anything is installed.
+// `wattle doctor --pre`: finds problems before an installation.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace wattle::cli {
 namespace {
 constexpr std::array<const char*, 3> kStates{"ok", "warn", "failed"};
 
-// Beside this program, else on the PATH.
+// Looks beside this program, then on the PATH.
 std::string agent_program() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

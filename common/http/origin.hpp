@@ -33,8 +33,8 @@ struct Proxy {
 struct Origin {
   std::string host;
   std::uint16_t port = 0;
-  std::optional<Trust> tls;         // absent: plain HTTP
-  std::optional<Proxy> proxy = {};  // absent: the host is connected to directly
+  std::optional<Trust> tls;         // unset: plain HTTP
+  std::optional<Proxy> proxy = {};  // unset: connects to the host directly
 
   // "https://host:port"
   std::string url() const;

@@ -24,7 +24,7 @@ struct ProxyStream {
   std::function<boost::system::error_code(std::string_view bytes)> write;
   std::function<boost::system::error_code(void* into, std::size_t room, std::size_t& count)> read;
 };
-// Afterwards what is written goes to host and port.
+// Afterwards written data goes to host and port.
 Status open_tunnel(const Proxy& proxy, const std::string& host, std::uint16_t port, const ProxyStream& stream);
 
 }  // namespace wattle::http

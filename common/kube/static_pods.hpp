@@ -7,7 +7,7 @@
 //          gave to a pod, now or earlier, and a UID that recall() names goes to no pod of another namespace. If several
 //          mirror pods claim one UID, the pod that was created first gets it
 // Bounds   remembers kFormerUids UIDs of deleted pods, and as many recalled ones
-// Errors   none: a mirror pod whose annotation does not count keeps its UID from the API server
+// Errors   none; a mirror pod whose annotation does not count keeps its UID from the API server
 // Threads  single owner
 #pragma once
 

@@ -1,6 +1,6 @@
-// bucket_counts: how much of something was how large, as a Prometheus histogram has it: cumulative, never set back.
+// bucket_counts: counts values by size for a Prometheus histogram. Counts are cumulative and never reset.
 // Units    those of the bounds
-// Errors   none: what is no number is not counted
+// Errors   none; NaN is not counted
 // Threads  values
 #pragma once
 
@@ -15,7 +15,7 @@ namespace wattle::stats {
 template <std::size_t N>
 class BucketCounts {
  public:
-  // Upper bounds, ascending; one more bucket has what is above the last.
+  // Upper bounds, ascending; one more bucket counts values above the last.
   explicit BucketCounts(const std::array<double, N>& bounds) : bounds_(bounds) {}
   void add(double value) {
     if (std::isnan(value)) return;

@@ -1,4 +1,4 @@
-// rights: which role may send what to which of the controller's sockets, and counts of refusals.
+// rights: the messages that each role may send to each of the controller's sockets, and counts of refusals.
 // Source   kRights, the only definition; docs/reference/security.md has the same table, and a test compares them
 // Errors   a Refused reason, never an exception
 // Threads  values; RefusalCounts any

@@ -47,7 +47,7 @@ struct ListedCheckpoint {
   Manifest manifest;
   std::string sha256;  // expected digest of the weights
   std::uint64_t bytes = 0;
-  std::string fault;  // why load() and load_newest() refuse it; empty: they do not
+  std::string fault;  // why load() and load_newest() refuse it; empty: they accept it
 };
 
 struct LoadedCheckpoint {
