@@ -51,6 +51,7 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
   for (int i = 0; i < 40; ++i) rig.run_pod(5);
   REQUIRE(rig.last_outcome());
   placement::PodSpec pod;
+  pod.pod_namespace = "default";
   pod.app = "ReplicaSet/web nginx";
   pod.request = {1, 64 << 20};
   const double life_s = rig.decider->knowledge().predict(pod).life_s;

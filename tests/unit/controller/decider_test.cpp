@@ -131,6 +131,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   CHECK(rig.decider->knowledge().demand().apps() == 1);
   // Half of 20 s at 0.8 cores; a pod of 20 s weighs little against the prior of half the request.
   placement::PodSpec next;
+  next.pod_namespace = "default";
   next.app = "ReplicaSet/web nginx";
   next.request = {1, 0};
   const auto predicted = rig.decider->knowledge().predict(next);
