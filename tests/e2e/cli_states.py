@@ -103,8 +103,10 @@ COMMANDS = {
         ("no time to wait", "fleet", ("batch", "--cpu", "1", "--defer", "later"), 2, r"--defer: 'later' is no time"),
         ("too big to wait for", "fleet", ("batch", "--cpu", "4000", "--defer", "30s"), 1, r"^no node is advised for batch: no candidate is feasible: cpu does not fit")]),
     "confirm": Command(once=True, asks="operator", states=[
-        ("unknown node", "fleet", ("{pod}", "nobody"), 1, NOBODY),
-        ("it runs", "fleet", ("{pod}", "{node}"), 0, r"^{pod} runs on {node}; its outcome will be learned from\n$")]),
+        ("unknown node", "fleet", ("{pod}", "nobody"), 1, r"^wattle: node nobody: not found: no agent has registered under that name \(list nodes with `wattle nodes`\)"),
+        ("it runs", "fleet", ("{pod}", "{node}"), 0, r"^{pod} runs on {node}\nends: +when you run wattle done {pod}, at .* UTC at the latest\nunit: +none of its name is on {node} yet; name it with --unit\n$")]),
+    "done": Command(once=True, asks="operator", elsewhere="tests/e2e/nights_test.py", states=[
+        ("unknown workload", "fleet", ("nobody",), 1, r"^wattle: .*nobody")]),
     "doctor": Command(asks="reader", formats=ALL, states=[
         ("nothing to mend", "empty", (), 0, r"controller ok, 0 of 0 nodes connected: well"),
         ("a fleet", "fleet", (), None, r"controller ok, 2 of 2 nodes connected: (well|something must be mended)"),
@@ -114,7 +116,7 @@ COMMANDS = {
         ("of a node", "fleet", ("--node", "{node}"), 0, r"no gaps: every sample"),
         ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "status": Command(asks="reader", formats=ALL, states=[
-        ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0, 0\.0/s"),
+        ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0 since the start, 0\.0/s"),
         ("a fleet", "fleet", (), 0, r"mode +live\n.*nodes +2 of 2 connected\n.*who serves +")]),
     "policy get": Command(asks="reader", formats=ALL, states=[
         ("as configured", "fleet", (), 0, r"mode +live, .*\nsaving +not known: 0 treated and 0 control blocks measured\n.*CHANGE +TIME +WHO +WHAT")]),

@@ -208,7 +208,7 @@ def of_all(world):
         ("an unknown command", ("clouds",), 2, r"^wattle: wattle: 'clouds' is no command \(one of nodes, "),
         ("an unknown command of keys", ("keys", "clouds"), 2, r"^wattle: wattle keys: 'clouds' is no command \(one of new, list, "),
         ("no command of policy", ("policy",), 2, r"^wattle: wattle policy: a command is missing \(one of get, set, promote, rollback\)"),
-        ("no such form", (*good, "nodes", "-o", "xml"), 2, r"--output: xml not in \{table,wide,json,yaml\}"),
+        ("no such form", (*good, "nodes", "-o", "xml"), 2, r"--output: xml not in \{table,wide,json,yaml,name\}"),
         ("no such time", (*world.options("reader", timeout="soon"), "nodes"), 2, r"--timeout: 'soon' is not 10ms to 10m \(write 250ms, 5s or 1m\)"),
         ("no key file", (*world.options("reader", key="/none.key"), "nodes"), 2, r"/none\.key: No such file or directory \(make a pair with 'wattle keys new'\)"),
         ("no key of the controller", (*world.options("reader", server_key="/none.pub"), "nodes"), 2, r"/none\.pub: No such file or directory"),

@@ -90,7 +90,7 @@ def main():
         return SKIPPED
     asked = [*queries(), *of_alerts()]
     port, swarm_port = free_ports(2)
-    blocks = "canary: {block: 2s, dropped: 500ms}\n            decide: {settle_window: 2s}\n            learn: {warmup: 16, batch: 16}"
+    blocks = "canary: {block: 2s, washout: 500ms}\n            decide: {settle_window: 2s}\n            learn: {warmup: 16, batch: 16}"
     with House(binaries, mode="canary:50%", controller_extra=blocks) as house:
         config = house.dir / "controller.yaml"
         config.write_text(config.read_text() + f"store: {{path: {house.dir}/controller/store.db}}\n")

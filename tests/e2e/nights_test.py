@@ -128,7 +128,8 @@ def restarts(house, fleet, example):
     told = json.loads(fleet.sh("wattle confirm by-hand this-machine --time-limit 8h -o json").stdout)
     check("a workload without a unit has none, and a time limit", told["unit"] is None and told["limit_s"] > 0, told)
     wait_until("both are requested", lambda: fleet.requested() == 0.75)
-    uid = next(pod["uid"] for pod in fleet.pods() if pod["name"] == "nightly-report")
+    seen = wait_until("it is seen", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
+    uid = seen[0]["uid"]
     restart(house)
     wait_until("a controller that was killed requests both again", lambda: fleet.requested() == 0.75)
     again = wait_until("it is seen again", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
