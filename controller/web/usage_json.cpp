@@ -49,7 +49,7 @@ json node_json(json object, const NodeUse& use) {
   return object;
 }
 
-// A pod or label that nothing recorded has is a name that was typed wrong.
+// A pod without any record is a name that was typed wrong. A label that no workload has is an answer: all is "(none)".
 Status known_name(const UsageQuery& query, const UsageReport& report) {
   if (report.from_s == 0) return {};
   const bool of_pod = std::any_of(report.rows.begin(), report.rows.end(),
@@ -57,10 +57,6 @@ Status known_name(const UsageQuery& query, const UsageReport& report) {
   if (!query.pod.empty() && !of_pod)  // a row of its own is "namespace/pod/container"
     return fail(Errc::not_found, "pod " + query.pod, "no container of it is recorded of that time",
                 "`wattle pods` lists pods that run; --since looks further back");
-  const auto without = report.rows.find("(none)");  // pods whose labels are known, and what is no pod
-  if (query.by == ReportBy::label && without != report.rows.end() && report.rows.size() == 1)
-    return fail(Errc::not_found, "label " + query.label, "no workload that is recorded of that time has it",
-                "a label's key, as `kubectl get pods --show-labels` shows them");
   return {};
 }
 

@@ -139,7 +139,7 @@ def main():
         refused(house, "a reader may not report an end", "done", placed["uid"], key="reader", says=("operator",))
         refused(house, "the end of what nobody asked for", "done", "nobody", says=("nobody", "wattle place"))
         refused(house, "a time limit that is none", "confirm", placed["uid"], placed["node"], "--time-limit", "soon", says=("--time-limit", "soon", "8h"), code=2)
-        refused(house, "a unit that is none", "confirm", placed["uid"], placed["node"], "--unit", "/a/../b", says=("unit", "/a/../b"))
+        refused(house, "a unit that is none", "confirm", placed["uid"], placed["node"], "--unit", "/a/../b", says=("unit", "/a/../b"), code=2)
         refused(house, "confirm on a node that there is not", "confirm", placed["uid"], "nowhere", says=("nowhere",))
         none = house.cli("place", "huge", "--cpu", "100000", key="operator", check=False)
         check("what fits nowhere is told, with exit 1", none.returncode == 1 and "cpu does not fit" in none.stdout, none.stdout + none.stderr)
