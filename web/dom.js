@@ -42,10 +42,10 @@ export const watts = (value) => (known(value) ? `${number(value, 1)} W` : ABSENT
 function scaled(value, step, units) {
   let unit = 0;
   for (; unit + 1 < units.length && Math.abs(value) >= step - (unit === 0 ? 0.5 : 0.05); ++unit) value /= step;
-  return `${number(value, unit === 0 ? 0 : 1)} ${units[unit]}`;
+  return units[unit](number(value, unit === 0 ? 0 : 1));
 }
-export const joules = (value) => (known(value) ? scaled(value, 1000, ['J', 'kJ', 'MJ', 'GJ']) : ABSENT);
-export const bytes = (value) => (known(value) ? scaled(value, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']) : ABSENT);
+export const joules = (value) => (known(value) ? scaled(value, 1000, [(n) => `${n} J`, (n) => `${n} kJ`, (n) => `${n} MJ`, (n) => `${n} GJ`]) : ABSENT);
+export const bytes = (value) => (known(value) ? scaled(value, 1024, [(n) => `${n} B`, (n) => `${n} KiB`, (n) => `${n} MiB`, (n) => `${n} GiB`, (n) => `${n} TiB`, (n) => `${n} PiB`]) : ABSENT);
 export function span(seconds) {
   if (!known(seconds)) return ABSENT;
   if (seconds < 90) return `${number(seconds)} s`;

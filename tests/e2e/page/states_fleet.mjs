@@ -60,7 +60,7 @@ await reads('decisions: that it went elsewhere', page, 'elsewhere', 'tbody');
 await reads('decisions: none was possible', page, 'none', 'tbody');
 await open(page, `decision/${advised.id}`);
 await reads('a decision, as a sentence', page, / was best for default\/shop-went: it is expected to add .* W there, .* than on .*It went there\./);
-await reads('a decision and what came of it', page, /Reward -?[\d.]+ on sim-.*What came of it .*energy/);
+await reads('a decision and what came of it', page, /Reward -?[\d.]+ \S+, on sim-.*What came of it .*energy/);
 await open(page, 'decision/elsewhere');
 await reads('that it went elsewhere', page, /It went to sim-/);
 await open(page, `decision/${nowhere.id}`);
@@ -354,7 +354,7 @@ said.forEach(note);
 // Amounts of every size
 for (const text of await page.evaluate(async () => {
   const { watts, joules, bytes, span } = await import('/page/dom.js');
-  return [watts(12_345), joules(4e6), joules(12_345), joules(500), bytes(2 ** 41), bytes(2 ** 31), bytes(2 ** 21), bytes(2048), span(5), span(600), span(9000), span(200_000), watts(null)];
+  return [watts(12_345), joules(4e6), joules(4e9), joules(12_345), joules(500), bytes(2 ** 51), bytes(2 ** 41), bytes(2 ** 31), bytes(2 ** 21), bytes(2048), span(5), span(600), span(9000), span(200_000), watts(null)];
 })) note(text);
 
 const other = await visitor({ bypassCSP: true });
