@@ -33,7 +33,8 @@ Result<Controller> Controller::open_(const Settings& settings) {
   WATTLE_TRY(const transport::ClientOptions options, client_options(settings, settings.server));
   auto context = std::make_unique<transport::Context>();
   WATTLE_TRY(transport::AskClient client, transport::AskClient::connect(*context, options));
-  client.give_up_when_refused();
+  // While a server's key is replaced, the other key is tried after a refusal.
+  if (options.next_server_key.empty()) client.give_up_when_refused();
   return Controller(settings, std::move(context), std::move(client));
 }
 
