@@ -85,7 +85,8 @@ TEST_CASE(
                                                         {id.substr(0, 12), id},
                                                         {"/docker/" + id, id},
                                                         {"/system.slice/docker-" + id + ".scope", id}}) {
-    INFO(given);
+    const auto shown = given;
+    INFO(shown);
     ConfirmedRig rig({"n1"});
     rig.start("n1", unit);
     rig.ticks(2);

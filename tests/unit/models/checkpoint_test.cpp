@@ -234,7 +234,7 @@ TEST_CASE("the list has a fault for whatever loading refuses, as soon as it is d
     for (const ListedCheckpoint& each : *listed) out[each.name] = each.fault;
     return out;
   };
-  for (const auto& [name, fault] : faults(dir)) CHECK_MESSAGE(fault.empty(), name, ": ", fault);
+  for (const auto& each : faults(dir)) CHECK_MESSAGE(each.second.empty(), each.first, ": ", each.second);
   const std::string path = temporary.path() + "/";
   overwrite(path + "0000000003.safetensors", contents(path + "0000000003.safetensors") + "x");
   std::filesystem::remove(path + "0000000002.safetensors");
