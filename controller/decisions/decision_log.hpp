@@ -43,17 +43,16 @@ struct LoggedDecision {
   std::optional<Contributions> winner_terms, runner_up_terms;
   // Expected reward of the node of the placement; unset: the record's candidate has it.
   std::optional<double> expected;
-  std::string judged_by;    // identity of the reward that judged the outcome (reward_id); empty: unknown
-  double demand_cores = 0;  // that the pod was reckoned with
-  std::optional<placement::PodSpec> asked;     // as it was asked for; absent: of before a restart
-  std::optional<placement::PodSpec> recalled;  // as far as a restart keeps it; absent: of after the restart, or of 0.1
-  std::vector<float>
-      predicted;  // reward by models alone, one for each of the record's candidates; empty: of before a restart
-  std::size_t candidates = 0,
-              masked = 0;  // that it was made among; the record of one of before a restart has the best alone
-  ModelVersion model;      // that said the residuals; empty where none did
-  std::string
-      reward_preset;  // that judged the outcome; empty: none did, or it was kept by a version that did not record it
+  // The reward that judged the outcome: its identity (reward_id) and its preset. Empty without an outcome, and in rows
+  // that do not record them.
+  std::string judged_by, reward_preset;
+  double demand_cores = 0;                     // predicted demand of the pod
+  std::optional<placement::PodSpec> asked;     // the pod of the request; no value after a restart
+  std::optional<placement::PodSpec> recalled;  // the part of the pod that the store keeps; set only after a restart
+  std::vector<float> predicted;  // reward by models alone, one for each candidate of the record; empty after a restart
+  // Counts at the time of the decision; after a restart the record has the best candidates alone.
+  std::size_t candidates = 0, masked = 0;
+  ModelVersion model;  // source of the residuals; empty if there are none
 };
 
 // The two best by the policy's values (the advised one leads unless it was explored), with features. `decision` is the
