@@ -189,14 +189,19 @@ def d11(world):
 
 @row("D12", "defer, and look-ahead at the pods that come next")
 def d12(world):
-    cores = {one["name"]: one["cpu_cores"] for one in world.house.query("nodes")["nodes"]}
-    node = world.simulated[0]
-    full = world.shell.json(f"wattle place full --cpu {cores[node] * 0.5:.2f} --nodes {node} --next {cores[node] * 0.4:.2f},64Mi -o json")
+    known = {one["name"]: one for one in world.house.query("nodes")["nodes"]}
+    free = {name: known[name]["cpu_cores"] - known[name]["cpu_requested_cores"] for name in world.simulated}
+    node = max(free, key=free.get)
+
+    def placed():  # a node that has started many pods takes the next one a moment later
+        answer = json.loads(world.shell(f"wattle place full --cpu {free[node] * 0.5:.2f} --nodes {node} --next {free[node] * 0.4:.2f},64Mi -o json", code=(0, 1)))
+        return answer if answer["node"] else None
+    full = wait_until("a node with room is advised", placed)
     decision = world.decision(full["uid"])
     claim("what comes next is looked at", decision["next_pods"] == 1, decision["next_pods"])
     claim("each candidate says what it would leave out", all("leaves_out" in one for one in decision["candidates"]))
     world.shell(f"wattle confirm {full['uid']} {node}")
-    late = json.loads(world.shell(f"wattle place late --uid {world.uid('late')} --cpu {cores[node] * 0.9:.2f} --nodes {node} --defer 30s -o json", code=3))
+    late = json.loads(world.shell(f"wattle place late --uid {world.uid('late')} --cpu {known[node]['cpu_cores'] * 0.95:.2f} --nodes {node} --defer 30s -o json", code=3))
     claim("a workload that fits later is asked to wait, and for how long", late["node"] is None and 0 < late["again_s"] <= 30, late)
     return f"room is left for the next pod; the other waits {late['again_s']:.0f} s; simulated: " + shown_by("tests/unit/placement/deferral_test.cpp", "tests/e2e/place_test.py")
 

@@ -24,8 +24,17 @@ TCP = ("Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens Attempt
 
 
 def put(root, path, text):
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
-    (root / path).write_text(text)
+    """Writes the file as a kernel shows it: no reader finds it empty, and one that keeps it open sees the new text."""
+    file, data = root / path, text.encode()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        new = file.with_name(file.name + ".new")
+        new.write_bytes(data)
+        new.rename(file)
+        return
+    with open(file, "r+b", buffering=0) as there:
+        there.write(data)
+        there.truncate()
 
 
 def use(root, group, usage_us):
