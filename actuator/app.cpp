@@ -13,7 +13,7 @@
 #include "common/printable.hpp"
 #include "common/seqpacket.hpp"
 #include "common/version.hpp"
-#include "models/provision/student_file.hpp"
+#include "provision/minute/student_file.hpp"
 
 namespace wattle::actuator {
 

@@ -5,7 +5,7 @@
 #include "actuator/run.hpp"
 #include "actuator/unit_bus.hpp"
 #include "actuator/unit_limits.hpp"
-#include "models/provision/student_file.hpp"
+#include "provision/minute/student_file.hpp"
 
 namespace wattle::actuator {
 

@@ -28,13 +28,13 @@
 #include "actuator/memory_rule.hpp"
 #include "actuator/meter.hpp"
 #include "actuator/node_load.hpp"
-#include "actuator/student/integral_rule.hpp"
-#include "actuator/student/student.hpp"
-#include "actuator/student/student_trial.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
-#include "models/provision/minute.hpp"
-#include "models/provision/student_file.hpp"
+#include "provision/minute/minute.hpp"
+#include "provision/minute/student_file.hpp"
+#include "provision/student/integral_rule.hpp"
+#include "provision/student/student.hpp"
+#include "provision/student/student_trial.hpp"
 
 namespace wattle::actuator {
 

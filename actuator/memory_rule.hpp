@@ -20,7 +20,7 @@
 #include "actuator/meter.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
-#include "models/provision/choice.hpp"
+#include "provision/minute/choice.hpp"
 
 namespace wattle::actuator {
 

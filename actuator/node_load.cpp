@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "actuator/student/student.hpp"
 #include "actuator/throttled_wait.hpp"
 #include "common/parse.hpp"
 #include "common/psi.hpp"
+#include "provision/student/student.hpp"
 
 namespace wattle::actuator {
 

@@ -2,7 +2,7 @@
 // replaced.
 // Rules    at the start the file must be valid; an invalid file later is reported once, and there is no network until
 //          it is valid again
-// Errors   those of models/provision/student_file
+// Errors   those of provision/minute/student_file
 // Cost     one stat every 10 s;  Threads  single owner
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #include "common/clock.hpp"
 #include "common/result.hpp"
-#include "models/provision/student_file.hpp"
+#include "provision/minute/student_file.hpp"
 
 namespace wattle::actuator {
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <string_view>
 
-#include "actuator/student/student.hpp"
 #include "common/parse.hpp"
+#include "provision/student/student.hpp"
 
 namespace wattle::actuator {
 

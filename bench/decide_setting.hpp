@@ -8,8 +8,8 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/decide.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement::bench {

@@ -21,7 +21,7 @@
 
 #include "controller/decisions/decider.hpp"
 #include "controller/trainer/trainer.hpp"
-#include "placement/plan.hpp"
+#include "placement/plan/plan.hpp"
 #include "sim/live/fleet.hpp"
 #include "sim/live/ledger.hpp"
 #include "sim/world/random.hpp"

@@ -20,7 +20,7 @@ LOOK, NEAR = 2, 4  # number of five-minute values
 
 
 class Track:
-    """Same state as in placement/request_rule."""
+    """Same state as in provision/requests/request_rule."""
 
     def __init__(self, request, dead=0.1, hold=3):
         self.value, self.dead, self.hold, self.since, self.most = request, dead, hold, None, 0

@@ -2,12 +2,12 @@
 // and prints the table.
 // Reads    one cell per line: mean and variance of the cores wanted, available cores, cores used, measured waiting
 //          share
-// Gives    one line per cell: the share by placement/waiting's typical curve, by a curve fitted to every second cell,
+// Gives    one line per cell: the share by placement/cluster/waiting's typical curve, by a curve fitted to every second cell,
 //          and by the simulator's rule
 #include <cstdio>
 #include <vector>
 
-#include "placement/waiting.hpp"
+#include "placement/cluster/waiting.hpp"
 #include "sim/cluster/kernel.hpp"
 
 namespace {

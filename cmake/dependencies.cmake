@@ -53,7 +53,7 @@ target_compile_definitions(wattle_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION
 target_link_libraries(wattle_asio INTERFACE Boost::headers OpenSSL::SSL)
 pkg_check_modules(PrometheusCore REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # /metrics pages, in .cpp files
 find_package(SQLite3 REQUIRED)                                        # common/sqlite
-pkg_check_modules(MuParser REQUIRED IMPORTED_TARGET muparser)         # placement/expression
+pkg_check_modules(MuParser REQUIRED IMPORTED_TARGET muparser)         # placement/worth/expression
 find_package(ZLIB REQUIRED)                                           # sim/scenarios/gzip
 find_package(prometheus-cpp REQUIRED CONFIG)                          # agent and controller metrics; core only
 pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges, actuator/sandbox

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/config.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -123,7 +123,7 @@ void read_learn(config::Section learn, LearnConfig& out) {
     learn.mistake("warmup", "more than replay keeps", "at most " + std::to_string(out.replay));
 }
 
-void read_limits(config::Section limits, placement::Limits& out) {
+void read_limits(config::Section limits, placement::BudgetLimits& out) {
   double cpu_wait = 0, late = 0;
   limits.read("cpu_wait", cpu_wait, {.min = 0, .max = 1});
   limits.read("late", late, {.min = 0, .max = 1});

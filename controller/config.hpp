@@ -21,11 +21,11 @@
 #include "controller/provision/margin_trial.hpp"
 #include "controller/provision/prometheus.hpp"
 #include "controller/rollout/rollout_spec.hpp"
-#include "models/provision/drpc_reward.hpp"
-#include "placement/decide.hpp"
-#include "placement/modelled_saving.hpp"
-#include "placement/objective.hpp"
-#include "placement/reward.hpp"
+#include "placement/cluster/budget.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/judge/modelled_saving.hpp"
+#include "placement/worth/reward.hpp"
+#include "provision/minute/drpc_reward.hpp"
 
 namespace wattle::controller {
 
@@ -100,7 +100,7 @@ struct ControllerConfig {
   http::Access http_access;
   std::string operator_token_file;  // grants changes from the page; empty: none are allowed
   std::string policy = "dqn";
-  placement::Limits limits;
+  placement::BudgetLimits limits;
   placement::DecideOptions decide;      // reward, masks, exploration
   SwitchbackSchedule blocks;            // their lengths, in mode canary
   placement::ModelledOptions modelled;  // blocks of the modelled saving, in mode shadow

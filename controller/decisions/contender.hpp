@@ -12,7 +12,7 @@
 
 namespace wattle::controller {
 
-// Comparison on copies of the cluster (placement/paired_simulation).
+// Comparison on copies of the cluster (placement/judge/paired_simulation).
 struct ComparedWith {
   std::string with;
   double difference_ratio = 0;

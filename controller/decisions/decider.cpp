@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/json/value.hpp"
+#include "placement/worth/outcome.hpp"
 
 namespace wattle::controller {
 namespace {

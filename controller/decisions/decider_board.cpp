@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "controller/decisions/decider.hpp"
-#include "placement/board.hpp"
+#include "placement/decide/board.hpp"
 
 namespace wattle::controller {
 

@@ -15,7 +15,7 @@
 #include "common/wire/messages.hpp"
 #include "controller/trainer/serving_model.hpp"
 #include "models/frozen/q_network.hpp"
-#include "placement/decide.hpp"
+#include "placement/decide/decide.hpp"
 
 namespace wattle::controller {
 

@@ -23,7 +23,7 @@
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/serving_model.hpp"
-#include "placement/decision_engine.hpp"
+#include "placement/decide/decision_engine.hpp"
 
 namespace wattle::controller {
 

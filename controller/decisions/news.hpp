@@ -8,8 +8,8 @@
 
 #include "common/clock.hpp"
 #include "models/frozen/q_network.hpp"
-#include "placement/off_policy.hpp"
-#include "placement/reward.hpp"
+#include "placement/judge/off_policy.hpp"
+#include "placement/worth/reward.hpp"
 
 namespace wattle::controller {
 

@@ -11,7 +11,7 @@
 #include "common/clock.hpp"
 #include "common/kube/pod.hpp"
 #include "controller/store/store.hpp"
-#include "placement/cluster_view.hpp"
+#include "placement/cluster/cluster_view.hpp"
 
 namespace wattle::controller {
 

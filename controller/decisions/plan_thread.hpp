@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-#include "placement/plan.hpp"
+#include "placement/plan/plan.hpp"
 
 namespace wattle::controller {
 

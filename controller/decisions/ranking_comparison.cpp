@@ -3,7 +3,7 @@
 #include <cassert>
 
 #include "controller/trainer/model_orders.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
 

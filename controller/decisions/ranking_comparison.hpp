@@ -1,7 +1,7 @@
 // ranking_comparison: compares, outside of the answers, what the ranking in force, its references and both sides of the
 // network gate would choose for a decision.
 // Cost     at most one decision a second and one part in kPartOfTime of the time; asks wait during a comparison
-// Gives    placement/off_policy's samples; placements of network and planner on copies of the cluster go to the
+// Gives    placement/judge/off_policy's samples; placements of network and planner on copies of the cluster go to the
 //          engine's gate
 // Errors   none: a decision without a choice of every side is not compared
 // Threads  single owner
@@ -19,8 +19,8 @@
 #include "common/clock.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/serving_model.hpp"
-#include "placement/decision_engine.hpp"
-#include "placement/off_policy.hpp"
+#include "placement/decide/decision_engine.hpp"
+#include "placement/judge/off_policy.hpp"
 
 namespace wattle::controller {
 

@@ -13,7 +13,7 @@
 
 #include "controller/decisions/decision_log.hpp"
 #include "controller/store/usage_table.hpp"
-#include "placement/cluster_view.hpp"
+#include "placement/cluster/cluster_view.hpp"
 
 namespace wattle::controller {
 

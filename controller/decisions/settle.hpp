@@ -18,7 +18,7 @@
 #include "common/clock.hpp"
 #include "common/sample.hpp"
 #include "controller/rollout/rollout_spec.hpp"
-#include "placement/decide.hpp"
+#include "placement/decide/decide.hpp"
 
 namespace wattle::controller {
 

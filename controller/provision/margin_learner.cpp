@@ -9,7 +9,7 @@
 #include "controller/trainer/trainer.hpp"
 #include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
-#include "models/provision/choice.hpp"
+#include "provision/minute/choice.hpp"
 
 namespace wattle::controller {
 

@@ -1,5 +1,5 @@
 // margin_learner: the one thread that teaches the provisioning network from observed minutes
-// (models/provision/minute_replay).
+// (provision/minute/minute_replay).
 // Flow     post() -> replay -> a gradient step for each minute, once there are enough -> at intervals a frozen, checked
 //          network into the slot -> checkpoints in data_dir/provisioning (provisioning-drpc): network, optimiser,
 //          replay and the trial's state, resumed at start
@@ -28,8 +28,8 @@
 #include "controller/provision/margin_trial.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
-#include "models/provision/drpc_reward.hpp"
-#include "models/provision/minute_replay.hpp"
+#include "provision/minute/drpc_reward.hpp"
+#include "provision/minute/minute_replay.hpp"
 
 namespace wattle::controller {
 

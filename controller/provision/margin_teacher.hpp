@@ -8,7 +8,7 @@
 //          one replica (replica_book)
 // Learns   from the action taken and its cost: margin_learner
 // Bounds   kMostSteeredServices; a service without a report for ten minutes is forgotten
-// Units    cores, shares, seconds of the wall clock; costs as in models/provision/service_cost.hpp
+// Units    cores, shares, seconds of the wall clock; costs as in provision/minute/service_cost.hpp
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -25,9 +25,9 @@
 #include "controller/provision/margin_learner.hpp"
 #include "controller/provision/margin_trial.hpp"
 #include "controller/provision/traffic.hpp"
-#include "models/provision/drpc_reward.hpp"
-#include "models/provision/service_cost.hpp"
-#include "placement/rate_forecast.hpp"
+#include "provision/minute/drpc_reward.hpp"
+#include "provision/minute/service_cost.hpp"
+#include "provision/requests/rate_forecast.hpp"
 
 namespace wattle::controller {
 
@@ -42,7 +42,7 @@ struct SteeredService {
   double cost = 0, waste = 0;               // of that minute; waste: cost beyond the need
   double wanted_margin = 0;                 // margin that the teacher chooses
   std::optional<double> wanted_memory;      // the same for memory; no value if it is not limited now
-  std::size_t action = 0, rule_action = 0;  // models/provision/choice.hpp
+  std::size_t action = 0, rule_action = 0;  // provision/minute/choice.hpp
   double gain = 0;                          // Q of the teacher's action minus that of the rule's, at least 0
   bool known = false;                       // latency is known; otherwise the rule serves and nothing is learned
   ToldBy rate_by = ToldBy::nobody, latency_by = ToldBy::nobody;

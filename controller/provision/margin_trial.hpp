@@ -3,13 +3,13 @@
 // Blocks   fifteen minutes each, in pairs of one block of the teacher and one of the rule in random order. The first
 //          three minutes of each are discarded. A block counts for the side that it was drawn for, even if the other
 //          side took over
-// Test     per pair, the cost of a minute beyond its need, teacher minus rule (placement/sequential_test), with all
+// Test     per pair, the cost of a minute beyond its need, teacher minus rule (placement/judge/sequential_test), with all
 //          services in one test. The teacher starts gated. In mode live, after the gate has opened, the teacher has
 //          both blocks of three pairs in four
 // Guards   after a minute with more than a twentieth of its requests late, the rule has the service until the block
 //          ends. The teacher is rolled back to mode shadow if over a twentieth of its minutes were over target and its
 //          rate exceeds the rule's by as much (faded means). Only another mode in the configuration ends the rollback
-// Units    costs as in models/provision/service_cost.hpp; shares
+// Units    costs as in provision/minute/service_cost.hpp; shares
 // Errors   none
 // Threads  values; no clock
 #pragma once
@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-#include "placement/sequential_test.hpp"
+#include "placement/judge/sequential_test.hpp"
 
 namespace wattle::controller {
 

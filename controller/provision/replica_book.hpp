@@ -2,7 +2,7 @@
 // people; the controller does not apply them.
 // Source   usage and requests of pods (RequestBook); pods without an agent, from the API server (PodReconciler); rates
 //          and late shares of a TrafficSource; the owner of the number of replicas (Autoscalers)
-// Gives    a suggestion each minute (placement/replica_rule) for Deployments, ReplicaSets and StatefulSets. No
+// Gives    a suggestion each minute (provision/requests/replica_rule) for Deployments, ReplicaSets and StatefulSets. No
 //          suggestion if an autoscaler owns the number, or if the owner is unknown. Never fewer replicas than now,
 //          unless all pods permit shrinking
 // Usage    pods without a report in the minute, or on nodes without agents, are assumed to use as much as the others.
@@ -27,7 +27,7 @@
 #include "controller/kube/replica_owners.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/provision/traffic.hpp"
-#include "placement/replica_rule.hpp"
+#include "provision/requests/replica_rule.hpp"
 
 namespace wattle::controller {
 

@@ -6,7 +6,7 @@
 
 #include "controller/decisions/decider.hpp"
 #include "controller/limits.hpp"
-#include "placement/demand.hpp"
+#include "placement/cluster/demand.hpp"
 
 namespace wattle::controller {
 namespace {

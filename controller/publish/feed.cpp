@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "common/wire/codec.hpp"
-#include "placement/board.hpp"
+#include "placement/decide/board.hpp"
 
 namespace wattle::controller {
 namespace {

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <optional>
 
-#include "placement/objective.hpp"
+#include "placement/cluster/budget.hpp"
 
 namespace wattle::controller {
 

@@ -15,7 +15,7 @@
 
 #include "common/stats/interval.hpp"
 #include "controller/rollout/switchback.hpp"
-#include "placement/compared_energy.hpp"
+#include "placement/judge/compared_energy.hpp"
 
 namespace wattle::controller {
 

@@ -14,10 +14,10 @@
 #include "common/result.hpp"
 #include "controller/rollout/drift_monitor.hpp"
 #include "controller/rollout/regression_monitor.hpp"
-#include "placement/modelled_saving.hpp"
-#include "placement/off_policy.hpp"
-#include "placement/plan_record.hpp"
-#include "placement/sequential_test.hpp"
+#include "placement/judge/modelled_saving.hpp"
+#include "placement/judge/off_policy.hpp"
+#include "placement/judge/sequential_test.hpp"
+#include "placement/plan/plan_record.hpp"
 
 namespace wattle::controller {
 

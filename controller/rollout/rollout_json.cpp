@@ -2,7 +2,7 @@
 
 #include "common/json/value.hpp"
 #include "controller/rollout/rollout_manager.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
 

@@ -8,7 +8,7 @@
 #include "common/digest.hpp"
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
 

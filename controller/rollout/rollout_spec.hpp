@@ -12,8 +12,8 @@
 #include "common/json/value.hpp"
 #include "common/result.hpp"
 #include "controller/rollout/switchback.hpp"
-#include "placement/objective.hpp"
-#include "placement/reward.hpp"
+#include "placement/cluster/budget.hpp"
+#include "placement/worth/reward.hpp"
 
 namespace wattle::controller {
 
@@ -37,7 +37,7 @@ struct RolloutSpec {
   std::string policy = "dqn";
   placement::RewardConfig reward;
   SwitchbackSchedule schedule;  // its share is the mode's
-  placement::Limits limits;
+  placement::BudgetLimits limits;
 };
 
 // Role of an ask in the experiment at a given time.

@@ -30,8 +30,8 @@
 #include "controller/state/pod_sums.hpp"
 #include "controller/state/view_rows.hpp"
 #include "controller/state/waiting_pods.hpp"
-#include "placement/cluster_view.hpp"
-#include "placement/features.hpp"
+#include "placement/cluster/cluster_view.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::controller {
 

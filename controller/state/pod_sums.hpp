@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "placement/cluster_view.hpp"
+#include "placement/cluster/cluster_view.hpp"
 
 namespace wattle::controller {
 

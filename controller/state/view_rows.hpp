@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "common/clock.hpp"
-#include "placement/cluster_view.hpp"
+#include "placement/cluster/cluster_view.hpp"
 
 namespace wattle::controller {
 

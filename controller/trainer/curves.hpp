@@ -14,7 +14,7 @@
 #include "common/clock.hpp"
 #include "models/frozen/event_file.hpp"
 #include "models/frozen/trainer.hpp"
-#include "placement/reward.hpp"
+#include "placement/worth/reward.hpp"
 
 namespace wattle::controller {
 

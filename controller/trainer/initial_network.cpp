@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "controller/trainer/make_network.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::controller {
 

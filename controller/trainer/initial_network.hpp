@@ -16,7 +16,7 @@
 #include "controller/rollout/rollout_manager.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/trainer.hpp"
-#include "placement/reward.hpp"
+#include "placement/worth/reward.hpp"
 
 namespace wattle::controller {
 

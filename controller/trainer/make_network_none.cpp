@@ -1,5 +1,5 @@
 #include "controller/trainer/make_network.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
 
 namespace wattle::controller {
 

@@ -1,6 +1,6 @@
 #include "controller/trainer/make_network.hpp"
 #include "models/torch/torch_trainer.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
 
 namespace wattle::controller {
 

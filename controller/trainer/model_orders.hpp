@@ -13,7 +13,7 @@
 #include "common/result.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/q_network.hpp"
-#include "placement/reward.hpp"
+#include "placement/worth/reward.hpp"
 
 namespace wattle::controller {
 

@@ -6,8 +6,8 @@
 #include "controller/trainer/trainer.hpp"
 #include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
-#include "placement/features.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::controller {
 

@@ -8,8 +8,8 @@
 
 #include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
-#include "placement/features.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -38,7 +38,7 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
 }
 
 // Under such a reward a learned network serves once its choices cost less on copies of the cluster
-// (placement/decision_engine). Anchored to the trusted network it could hardly leave choices that its rewards
+// (placement/decide/decision_engine). Anchored to the trusted network it could hardly leave choices that its rewards
 // contradict.
 bool gate_judges(const placement::RewardConfig& reward) {
   return reward.preset == placement::Preset::weighted && reward.weights.energy > 0;

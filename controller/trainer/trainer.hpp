@@ -32,7 +32,7 @@
 #include "controller/trainer/serving_model.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
-#include "placement/learner.hpp"
+#include "placement/learn/learner.hpp"
 
 namespace wattle::controller {
 

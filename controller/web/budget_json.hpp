@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/json/value.hpp"
-#include "placement/cluster_model.hpp"
+#include "placement/cluster/cluster_model.hpp"
 
 namespace wattle::controller {
 

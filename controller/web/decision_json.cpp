@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "controller/web/cluster_json.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::controller {
 

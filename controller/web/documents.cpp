@@ -24,7 +24,7 @@
 #include "controller/web/saving_json.hpp"
 #include "controller/web/series.hpp"
 #include "controller/web/shims_json.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::controller {
 

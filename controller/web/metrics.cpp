@@ -11,7 +11,8 @@
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_metrics.hpp"
 #include "controller/web/series.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/cluster/budget.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
 namespace {

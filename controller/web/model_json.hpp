@@ -7,7 +7,7 @@
 #include <string>
 
 #include "controller/trainer/model_orders.hpp"
-#include "placement/off_policy.hpp"
+#include "placement/judge/off_policy.hpp"
 
 namespace wattle::controller {
 

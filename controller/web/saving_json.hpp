@@ -6,7 +6,7 @@
 
 #include "common/json/value.hpp"
 #include "controller/rollout/calibration.hpp"
-#include "placement/modelled_saving.hpp"
+#include "placement/judge/modelled_saving.hpp"
 
 namespace wattle::controller {
 

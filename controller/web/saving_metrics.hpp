@@ -7,7 +7,7 @@
 #include "controller/rollout/calibration.hpp"
 #include "controller/rollout/effect.hpp"
 #include "controller/web/metric_families.hpp"
-#include "placement/modelled_saving.hpp"
+#include "placement/judge/modelled_saving.hpp"
 
 namespace wattle::controller {
 

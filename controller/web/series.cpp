@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "controller/web/sources.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::controller {
 namespace {

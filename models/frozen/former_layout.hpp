@@ -16,7 +16,7 @@
 namespace wattle::models {
 
 inline constexpr std::size_t kFormerNodeFeatures = 32, kFormerPodFeatures = 16, kFormerContextFeatures = 8;
-// Schemas of the features (placement/features) before and after the change. The next change of the features needs a new
+// Schemas of the features (placement/worth/features) before and after the change. The next change of the features needs a new
 // pair.
 inline constexpr std::string_view kFormerSchema = "570254e1cdd23e33", kSchemaSince = "aa335030dd3ecbfc";
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "common/parse.hpp"
-#include "placement/look_ahead.hpp"
+#include "placement/decide/look_ahead.hpp"
 #include "sim/commands/commands.hpp"
 
 namespace wattle::sim::commands {

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "common/dir.hpp"
-#include "placement/look_ahead.hpp"
+#include "placement/decide/look_ahead.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"

@@ -3,7 +3,7 @@
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"

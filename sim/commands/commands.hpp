@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "placement/reward.hpp"
+#include "placement/worth/reward.hpp"
 #include "sim/app.hpp"
 #include "sim/commands/typed.hpp"
 #include "sim/episode/env.hpp"

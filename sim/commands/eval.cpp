@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "models/frozen/layout.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/episode/evaluate.hpp"

@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"

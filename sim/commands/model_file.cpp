@@ -10,8 +10,8 @@
 #include "common/parse.hpp"
 #include "models/frozen/former_layout.hpp"
 #include "models/frozen/pretrained.hpp"
-#include "placement/features.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::sim::commands {
 

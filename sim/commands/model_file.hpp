@@ -20,7 +20,7 @@ Status write_whole(const std::string& file, const std::string& text);
 Result<models::Safetensors> read_model(const std::string& file);
 // Rejects weights of another feature schema, if the file names one.
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
-// Reads the network of dqn or the table of tabular-q (placement/tabular distinguishes them).
+// Reads the network of dqn or the table of tabular-q (placement/learn/tabular distinguishes them).
 Result<std::shared_ptr<const models::QNetwork>> read_learned(const std::string& file);
 // Labels of all files, in their order, and the number of fleets. Labels of other features give conflict.
 struct ReadLabels {

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "models/torch/torch_trainer.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"

@@ -9,7 +9,7 @@
 #include "models/frozen/layout.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/torch/torch_trainer.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/learning/imitate.hpp"

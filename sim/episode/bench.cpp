@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "placement/policies/network.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/episode/live_run.hpp"
 #include "sim/policies/kube_scheduler.hpp"
 

@@ -16,7 +16,7 @@
 
 #include "common/result.hpp"
 #include "models/frozen/q_network.hpp"
-#include "placement/policies/policy.hpp"
+#include "placement/decide/policies/policy.hpp"
 #include "sim/episode/decision_windows.hpp"
 #include "sim/episode/statistics.hpp"
 #include "sim/episode/told_cluster.hpp"

@@ -4,7 +4,8 @@
 #include <cassert>
 #include <utility>
 
-#include "placement/decide.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/worth/outcome.hpp"
 
 namespace wattle::sim {
 

@@ -10,7 +10,7 @@
 // Input    the observation is that of the controller's network, including the plan and expectations of the episode so
 //          far
 // Shapes   observation.nodes = number of nodes, in the order of the world; observation.valid is the mask
-// Units    rewards as in placement/reward.hpp
+// Units    rewards as in placement/worth/reward.hpp
 // Errors   step: out_of_range for an action that is not a node or is masked (without any effect), conflict after the
 //          end
 // Threads  single owner; the same options, seed and actions give the same bytes
@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
-#include "placement/features.hpp"
-#include "placement/reward.hpp"
+#include "placement/worth/features.hpp"
+#include "placement/worth/reward.hpp"
 #include "sim/episode/pending_pods.hpp"
 #include "sim/policies/live_engine.hpp"
 #include "sim/scenarios/scenario.hpp"
@@ -43,9 +43,9 @@ struct EnvOptions {
   // Fixes cluster and applications over all episodes, as for a live controller; only the pods differ. Unset: another
   // cluster per episode.
   std::optional<std::uint64_t> cluster_seed;
-  placement::Limits limits;    // as an operator sets them
-  double waiting_times = 1;    // pods wait so many times as long as in the scenario
-  std::size_t look_ahead = 0;  // next pods that a decision is given: those that wait, then those to come
+  placement::BudgetLimits limits;  // as an operator sets them
+  double waiting_times = 1;        // pods wait so many times as long as in the scenario
+  std::size_t look_ahead = 0;      // next pods that a decision is given: those that wait, then those to come
 };
 
 struct EnvStep {

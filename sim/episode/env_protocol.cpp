@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/json/value.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::sim {
 

@@ -13,7 +13,7 @@
 
 #include "common/result.hpp"
 #include "models/frozen/q_network.hpp"
-#include "placement/decide.hpp"
+#include "placement/decide/decide.hpp"
 #include "sim/episode/env.hpp"
 #include "sim/episode/statistics.hpp"
 #include "sim/policies/contestant.hpp"

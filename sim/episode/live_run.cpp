@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "placement/worth/outcome.hpp"
 #include "sim/episode/pending_pods.hpp"
 
 namespace wattle::sim::consolidation {

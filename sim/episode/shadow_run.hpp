@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/modelled_saving.hpp"
+#include "placement/judge/modelled_saving.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/episode/live_run.hpp"
 #include "sim/policies/contestant.hpp"

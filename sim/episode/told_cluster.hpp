@@ -6,7 +6,7 @@
 // curves fitted to noisy watts, one reading of each awake node in 5 minutes, and demand learned per application. With
 // knowledge of pods alone: the real curves and demand learned per application
 // Waiting  with Options::learns_waiting, imitated knowledge learns each node's waiting like the controller
-//          (placement/waiting), and waiting has a price by its budget (placement/objective). Bursts last five minutes,
+//          (placement/cluster/waiting), and waiting has a price by its budget (placement/worth/objective). Bursts last five minutes,
 //          not half a minute
 // Accuracy reported like the controller's own: deviation of readings from the curve and from the waiting model, of pods
 // from their prediction, and the error of the forecast (Shift::odd_forecast)
@@ -20,10 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "placement/demand.hpp"
-#include "placement/fleet.hpp"
-#include "placement/objective.hpp"
-#include "placement/waiting.hpp"
+#include "placement/cluster/budget.hpp"
+#include "placement/cluster/demand.hpp"
+#include "placement/cluster/fleet.hpp"
+#include "placement/cluster/waiting.hpp"
+#include "placement/worth/objective.hpp"
 #include "sim/cluster/kernel.hpp"
 #include "sim/scenarios/consolidation.hpp"
 #include "sim/world/random.hpp"

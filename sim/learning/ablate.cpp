@@ -6,7 +6,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::sim {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "models/frozen/frozen_network.hpp"
-#include "placement/policies/network.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/episode/live_run.hpp"
 #include "sim/learning/improve.hpp"

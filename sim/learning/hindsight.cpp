@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "models/frozen/frozen_network.hpp"
-#include "placement/policies/cost.hpp"
-#include "placement/policies/network.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/cost.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/episode/statistics.hpp"
 #include "sim/episode/told_cluster.hpp"

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "models/frozen/layout.hpp"
-#include "placement/features.hpp"
-#include "placement/policies/network.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {

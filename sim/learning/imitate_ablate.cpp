@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::sim::consolidation {
 

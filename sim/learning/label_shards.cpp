@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "common/parse.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/learning/imitate.hpp"
 
 namespace wattle::sim::consolidation {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "common/json/value.hpp"
-#include "placement/policies/cost.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/cost.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/episode/hours.hpp"
 #include "sim/learning/cluster_record.hpp"
 

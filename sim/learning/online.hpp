@@ -1,4 +1,4 @@
-// online: runs the controller's learner on clusters under churn, day after day: placement/learner on a World's reports,
+// online: runs the controller's learner on clusters under churn, day after day: placement/learn/learner on a World's reports,
 // with the live outcome window, without the truth.
 // Reward   the energy term alone (docs/reference/rewards.md), from the watts that agents reported in the outcome window
 // Decides  the controller's engine, policy dqn; it keeps its knowledge of the cluster from one day to the next
@@ -12,7 +12,7 @@
 
 #include "models/frozen/q_network.hpp"
 #include "models/frozen/trainer.hpp"
-#include "placement/learner.hpp"
+#include "placement/learn/learner.hpp"
 #include "sim/scenarios/consolidation.hpp"
 
 namespace wattle::sim::consolidation {

@@ -6,11 +6,11 @@
 #include <limits>
 #include <numeric>
 
-#include "placement/features.hpp"
-#include "placement/policies/cost.hpp"
-#include "placement/policies/network.hpp"
-#include "placement/policies/registry.hpp"
-#include "placement/shortlist.hpp"
+#include "placement/decide/policies/cost.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/worth/features.hpp"
+#include "placement/worth/shortlist.hpp"
 #include "sim/learning/futures.hpp"
 #include "sim/reference/annealed.hpp"
 

@@ -6,7 +6,7 @@
 // Futures  under churn a choice may be judged by the mean over several futures (sim/learning/futures), the same ones
 //          for all candidates
 // Truth    uses the future of the episode: only for training episodes, never within a policy
-// Units    regret in W0 (models::Observation, placement/features): watts, under churn over the mean life
+// Units    regret in W0 (models::Observation, placement/worth/features): watts, under churn over the mean life
 // Errors   none
 // Threads  single owner; pure except for the clones
 #pragma once
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
-#include "placement/policies/policy.hpp"
+#include "placement/decide/policies/policy.hpp"
 #include "sim/episode/told_cluster.hpp"
 
 namespace wattle::sim::consolidation {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
 #include "sim/policies/live_engine.hpp"
 
 namespace wattle::sim {

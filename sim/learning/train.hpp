@@ -14,7 +14,7 @@
 
 #include "common/result.hpp"
 #include "models/frozen/trainer.hpp"
-#include "placement/learner.hpp"
+#include "placement/learn/learner.hpp"
 #include "sim/episode/evaluate.hpp"
 
 namespace wattle::sim {

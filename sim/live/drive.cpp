@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/json/value.hpp"
-#include "placement/power_curve.hpp"
+#include "placement/cluster/power_curve.hpp"
 #include "sim/world/random.hpp"
 
 namespace wattle::sim::live {

@@ -15,7 +15,7 @@
 #include "common/clock.hpp"
 #include "common/http/client.hpp"
 #include "common/result.hpp"
-#include "placement/cluster_view.hpp"
+#include "placement/cluster/cluster_view.hpp"
 
 namespace wattle::sim::live {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "placement/policies/registry.hpp"
-#include "placement/tabular.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/learn/tabular.hpp"
 #include "sim/policies/pairs_oracle.hpp"
 #include "sim/policies/true_greedy.hpp"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
-#include "placement/decide.hpp"
+#include "placement/decide/decide.hpp"
 #include "sim/policies/live_engine.hpp"
 #include "sim/world/world.hpp"
 
@@ -52,7 +52,7 @@ struct ChooserOptions {
   std::string known;  // DecisionEngine's knowledge of an earlier run (ClusterModel::save); empty: none
   placement::NetworkOptions network;
   SchedulerOptions scheduler;
-  placement::Limits limits;
+  placement::BudgetLimits limits;
   std::optional<KeptVerdicts> verdicts;  // of the gates of that earlier run; unset: the gates start fresh
 };
 

@@ -1,6 +1,6 @@
 #include "sim/policies/kube_scheduler.hpp"
 
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::sim {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "placement/policies/policy.hpp"
+#include "placement/decide/policies/policy.hpp"
 #include "sim/world/kube_scoring.hpp"
 #include "sim/world/random.hpp"
 

@@ -1,4 +1,4 @@
-// live_engine: the controller's decision engine (placement/decision_engine), fed from a World like a controller from a
+// live_engine: the controller's decision engine (placement/decide/decision_engine), fed from a World like a controller from a
 // cluster.
 // Input    bindings and ends at once, as from an API server; pods' usage and the view with each delivery of telemetry
 // Shadow   as in the controller's shadow mode: its choices are advice that the scheduler does not follow
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
-#include "placement/decision_engine.hpp"
+#include "placement/decide/decision_engine.hpp"
 #include "sim/world/world.hpp"
 
 namespace wattle::sim {

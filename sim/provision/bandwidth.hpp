@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "actuator/student/student.hpp"
 #include "common/result.hpp"
+#include "provision/student/student.hpp"
 
 namespace wattle::sim::provision {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/stats/moments.hpp"
-#include "models/provision/drpc_reward.hpp"
+#include "provision/minute/drpc_reward.hpp"
 #include "sim/provision/contestants.hpp"
 
 namespace wattle::sim::provision {

@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "placement/rate_forecast.hpp"
+#include "provision/requests/rate_forecast.hpp"
 #include "sim/provision/world.hpp"
 
 namespace wattle::sim::provision {

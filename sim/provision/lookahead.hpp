@@ -4,7 +4,7 @@
 // Gives    costs for a teacher to learn from, and a bound: a contestant that takes the cheapest action each minute
 // Futures  0: the actual future requests, so that a policy based on the costs is clairvoyant. Otherwise requests are
 //          redrawn that many times (the rates of the trace stay known), equally for all actions, and costs are means
-// Units    costs as models/provision/choice.hpp, mean of a minute, summed over the services of a chain
+// Units    costs as provision/minute/choice.hpp, mean of a minute, summed over the services of a chain
 // Errors   errors of a world's write
 // Threads  single owner
 #pragma once

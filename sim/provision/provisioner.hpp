@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "actuator/student/student.hpp"
+#include "provision/student/student.hpp"
 
 namespace wattle::sim::provision {
 

@@ -9,10 +9,10 @@
 
 #include <vector>
 
-#include "actuator/student/integral_rule.hpp"
-#include "models/provision/minute.hpp"
-#include "models/provision/service_cost.hpp"
-#include "placement/rate_forecast.hpp"
+#include "provision/minute/minute.hpp"
+#include "provision/minute/service_cost.hpp"
+#include "provision/requests/rate_forecast.hpp"
+#include "provision/student/integral_rule.hpp"
 #include "sim/provision/world.hpp"
 
 namespace wattle::sim::provision {
@@ -28,7 +28,7 @@ struct MinuteOfService {
   models::provision::ServiceMinute state;
   double local_rule_margin = 0;
   models::provision::Bounds bounds;
-  double cost = 0, need = 0;  // models/provision/service_cost.hpp
+  double cost = 0, need = 0;  // provision/minute/service_cost.hpp
 };
 
 class Steering {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "actuator/student/integral_rule.hpp"
+#include "provision/student/integral_rule.hpp"
 #include "sim/provision/contestants.hpp"
 
 namespace wattle::sim::provision {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/frozen/frozen_network.hpp"
-#include "models/provision/drpc_reward.hpp"
-#include "models/provision/minute_replay.hpp"
+#include "provision/minute/drpc_reward.hpp"
+#include "provision/minute/minute_replay.hpp"
 #include "sim/provision/contestants.hpp"
 
 namespace wattle::sim::provision {

@@ -1,9 +1,9 @@
 // teach: trains the teacher of provisioning online in simulated hours by Double DQN behind models::QTrainer, and its
 // student, which drives while the teacher labels (DAgger: Ross, Gordon, Bagnell 2011).
 // Hours    synthetic traces of one seed each, at rates of a random scale; none of them is used for evaluation
-// Reward   -(cost of the following minute beyond the work that came in it), or DRPC's (models/provision/drpc_reward),
+// Reward   -(cost of the following minute beyond the work that came in it), or DRPC's (provision/minute/drpc_reward),
 //          minus its mean; each service of a chain acts and learns by itself
-// Units    hours of simulated time; costs as models/provision/choice.hpp
+// Units    hours of simulated time; costs as provision/minute/choice.hpp
 // Errors   forwards the trainer's; errors of a world's write
 // Threads  single owner; the same options and trainer give the same weights
 #pragma once
@@ -13,7 +13,7 @@
 #include <span>
 
 #include "models/frozen/trainer.hpp"
-#include "models/provision/drpc_reward.hpp"
+#include "provision/minute/drpc_reward.hpp"
 #include "sim/provision/lookahead.hpp"
 #include "sim/provision/steering.hpp"
 

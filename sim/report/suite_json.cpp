@@ -3,7 +3,7 @@
 
 #include "common/json/value.hpp"
 #include "common/version.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/report/suite.hpp"
 
 namespace wattle::sim::suite {

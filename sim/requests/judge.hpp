@@ -1,4 +1,4 @@
-// judge: compares the controller's rule of requests (placement/request_rule) with the Vertical Pod Autoscaler's on
+// judge: compares the controller's rule of requests (provision/requests/request_rule) with the Vertical Pod Autoscaler's on
 // usage histories.
 // Plays    each machine of a day (sim/scenarios/demand_trace) as one workload of one pod, minute by minute. Both rules
 //          get the same minutes, and their request applies from the next one on. The first 13 hours of the day are for
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/stats/interval.hpp"
-#include "placement/request_rule.hpp"
+#include "provision/requests/request_rule.hpp"
 #include "sim/scenarios/demand_trace.hpp"
 
 namespace wattle::sim::requests {

@@ -22,8 +22,8 @@
 #include <string_view>
 #include <vector>
 
-#include "placement/cluster_view.hpp"
-#include "placement/demand.hpp"
+#include "placement/cluster/cluster_view.hpp"
+#include "placement/cluster/demand.hpp"
 #include "sim/cluster/pairs.hpp"
 #include "sim/scenarios/demand_trace.hpp"
 #include "sim/scenarios/pod_sizes.hpp"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "placement/policies/kube_scoring.hpp"
+#include "placement/decide/policies/kube_scoring.hpp"
 
 namespace wattle::sim {
 

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "placement/demand.hpp"
+#include "placement/cluster/demand.hpp"
 
 namespace wattle::sim {
 

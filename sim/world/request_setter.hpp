@@ -1,4 +1,4 @@
-// request_setter: applies the controller's rule of requests (placement/request_rule) to the pods of a world, like
+// request_setter: applies the controller's rule of requests (provision/requests/request_rule) to the pods of a world, like
 // `wattle provision set`.
 // Input    as in controller/provision: per pod the mean of whole minutes, one rule per owner; waiting as reported by
 //          telemetry
@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-#include "placement/request_rule.hpp"
+#include "provision/requests/request_rule.hpp"
 #include "sim/world/world.hpp"
 
 namespace wattle::sim {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/cluster_view.hpp"
+#include "placement/cluster/cluster_view.hpp"
 #include "sim/cluster/pairs.hpp"
 #include "sim/world/random.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/world/world.hpp"
 
 namespace wattle::sim {

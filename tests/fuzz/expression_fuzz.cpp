@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "placement/expression.hpp"
+#include "placement/worth/expression.hpp"
 
 using namespace wattle::placement;
 

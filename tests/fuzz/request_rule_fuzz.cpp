@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "placement/request_rule.hpp"
+#include "provision/requests/request_rule.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle::placement;

@@ -139,7 +139,7 @@ def l10(world):
             rules: {{student: {world.house.dir}/student.safetensors}}
             """)
     world.shell("wattle-actuator run --check-config --config actuator.yaml")
-    return partly("a student is taught, and a node accepts it", "none comes with the programs, and none is taught by the live teacher", "tests/unit/student/student_test.cpp",
+    return partly("a student is taught, and a node accepts it", "none comes with the programs, and none is taught by the live teacher", "tests/unit/provision/student/student_test.cpp",
                   "tests/unit/actuator/student_margin_test.cpp")
 
 

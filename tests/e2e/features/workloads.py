@@ -122,7 +122,7 @@ def p1(world):
 
 @row("P2", "nine actions per deployment")
 def p2(world):
-    return elsewhere("one action a minute takes hours to judge", "tests/unit/models/choice_test.cpp", "tests/unit/provision/teach_test.cpp", "tests/integration/controller/margins_test.cpp")
+    return elsewhere("one action a minute takes hours to judge", "tests/unit/provision/minute/choice_test.cpp", "tests/unit/sim/provision/teach_test.cpp", "tests/integration/controller/margins_test.cpp")
 
 
 @row("P3", "state: request rate, forecast, CPU, p99")
@@ -136,7 +136,7 @@ def p3(world):
             step = env.ask(op="step", action=31)
         minute = dict(zip(hello["minute_features"], step["observation"]["minute"]))
         claim("after three minutes a rate is expected, within its range", minute["expected_low_rps"] <= minute["expected_rps"] <= minute["expected_high_rps"] and minute["expected_rps"] > 0, minute)
-    return f"{minute['rate_rps']:.0f} requests/s, {minute['expected_rps']:.0f} expected; memory: " + shown_by("tests/unit/provision/teach_test.cpp")
+    return f"{minute['rate_rps']:.0f} requests/s, {minute['expected_rps']:.0f} expected; memory: " + shown_by("tests/unit/sim/provision/teach_test.cpp")
 
 
 @row("P4", "teacher at the centre, students on the nodes, a retrain trigger")
@@ -153,7 +153,7 @@ def p5(world):
     entries = json.loads((world.house.dir / "provision.json").read_text())["entries"]
     traces = sorted({one["trace"] for one in entries})
     claim("the rule and the captain met the same requests", all({"wattle", "captain"} <= {one["contestant"] for one in entries if one["trace"] == trace} for trace in traces), entries[0])
-    return elsewhere("five minutes judge nothing: hours do (docs/research/provisioning.md)", "tests/unit/provision/captain_test.cpp", "tests/integration/actuator/kills_test.py")
+    return elsewhere("five minutes judge nothing: hours do (docs/research/provisioning.md)", "tests/unit/sim/provision/captain_test.cpp", "tests/integration/actuator/kills_test.py")
 
 
 @row("P6", "requests are resized in place through the API server")

@@ -7,7 +7,7 @@
 #include "common/http/client.hpp"
 #include "common/json/value.hpp"
 #include "common/wire/codec.hpp"
-#include "placement/board.hpp"
+#include "placement/decide/board.hpp"
 #include "tests/integration/controller/world.hpp"
 #include "tests/patience.hpp"
 

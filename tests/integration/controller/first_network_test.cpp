@@ -6,7 +6,7 @@
 #include "common/json/value.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "tests/integration/controller/shipped.hpp"
 #include "tests/integration/controller/world.hpp"
 

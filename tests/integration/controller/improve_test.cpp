@@ -14,7 +14,7 @@
 #include "models/frozen/layout.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "tests/integration/controller/shipped.hpp"
 #include "tests/integration/controller/world.hpp"
 #include "tests/patience.hpp"

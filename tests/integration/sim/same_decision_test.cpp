@@ -8,7 +8,7 @@
 
 #include "common/wire/codec.hpp"
 #include "models/frozen/frozen_network.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/policies/live_engine.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
 #include "tests/unit/models/loud_weights.hpp"

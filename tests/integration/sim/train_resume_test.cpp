@@ -11,7 +11,7 @@
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "tests/places.hpp"
 
 using namespace wattle;

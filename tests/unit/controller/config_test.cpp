@@ -85,7 +85,7 @@ TEST_CASE("a limit of lateness likewise, and one that no share can be is told wi
   CHECK_FALSE(parse_config(keys + "limits: {late: 0}\n", "test")->limits.late.has_value());
   const auto config = parse_config(keys + "limits: {late: 0.02}\n", "test");
   REQUIRE(config);
-  CHECK(configured_spec(*config).limits == placement::Limits{std::nullopt, 0.02});
+  CHECK(configured_spec(*config).limits == placement::BudgetLimits{std::nullopt, 0.02});
   for (const std::string wrong : {"late: 2", "late: -0.1"}) {
     const auto refused = parse_config(keys + "limits: {" + wrong + "}\n", "test");
     REQUIRE_FALSE(refused);

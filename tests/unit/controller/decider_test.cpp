@@ -8,7 +8,7 @@
 #include <span>
 
 #include "common/json/value.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/controller/live_rig.hpp"
 
 using namespace wattle;

@@ -75,9 +75,10 @@ TEST_CASE("a spec is kept as text and read again, and what it may not be is refu
   CHECK(again->limits == spec.limits);
   CHECK(with_changes(spec, {{"cpu_wait", "3%"}})->limits.cpu_wait == std::optional(0.03));
   CHECK_FALSE(with_changes(spec, {{"cpu_wait", "default"}})->limits.cpu_wait.has_value());
-  CHECK(with_changes(spec, {{"late", "2%"}})->limits == placement::Limits{std::nullopt, 0.02});
-  for (const placement::Limits& limits :
-       {placement::Limits{0.03, 0.02}, placement::Limits{0.03, std::nullopt}, placement::Limits{std::nullopt, 0.02}}) {
+  CHECK(with_changes(spec, {{"late", "2%"}})->limits == placement::BudgetLimits{std::nullopt, 0.02});
+  for (const placement::BudgetLimits& limits :
+       {placement::BudgetLimits{0.03, 0.02}, placement::BudgetLimits{0.03, std::nullopt},
+        placement::BudgetLimits{std::nullopt, 0.02}}) {
     RolloutSpec limited = spec;
     limited.limits = limits;
     CHECK(parse_spec(spec_text(limited), {})->limits == limits);

@@ -14,8 +14,8 @@
 #include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "placement/features.hpp"
-#include "placement/off_policy.hpp"
+#include "placement/judge/off_policy.hpp"
+#include "placement/worth/features.hpp"
 #include "tests/patience.hpp"
 
 using namespace wattle;

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "common/clock.hpp"
-#include "placement/planner.hpp"
+#include "placement/plan/planner.hpp"
 #include "tests/patience.hpp"
 
 using namespace wattle;

@@ -15,7 +15,7 @@
 #include "controller/trainer/trainer.hpp"
 #include "models/frozen/layout.hpp"
 #include "models/frozen/prefixed.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "tests/unit/controller/helpers.hpp"
 #include "tests/unit/placement/preset_fleet.hpp"
 

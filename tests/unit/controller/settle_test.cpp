@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "placement/worth/outcome.hpp"
 #include "tests/unit/controller/helpers.hpp"
 
 using namespace wattle;

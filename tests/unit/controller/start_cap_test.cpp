@@ -8,7 +8,7 @@
 
 #include "controller/kube/pod_reconciler.hpp"
 #include "controller/publish/feed.hpp"
-#include "placement/board.hpp"
+#include "placement/decide/board.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
 
 using namespace wattle;

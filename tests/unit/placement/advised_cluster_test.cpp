@@ -1,5 +1,5 @@
 // advised_cluster: the cluster had advice been followed: by hand, and what holds of it whatever happens.
-#include "placement/advised_cluster.hpp"
+#include "placement/judge/advised_cluster.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "placement/learner.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/learner.hpp"
+#include "placement/learn/tabular.hpp"
 
 namespace wattle::placement {
 namespace {

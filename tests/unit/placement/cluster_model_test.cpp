@@ -1,12 +1,12 @@
 // knowledge: what rules are told follows from what was seen, and a restart loses nothing that was learned.
-#include "placement/cluster_model.hpp"
+#include "placement/cluster/cluster_model.hpp"
 
 #include <doctest/doctest.h>
 
 #include <numeric>
 
-#include "placement/demand.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/cluster/demand.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "placement/policies/cost.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/cost.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::placement {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "placement/power_curve.hpp"
+#include "placement/cluster/power_curve.hpp"
 
 namespace wattle::placement {
 namespace {

@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "placement/board.hpp"
-#include "placement/decide.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/board.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

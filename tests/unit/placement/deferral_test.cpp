@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "placement/decide.hpp"
-#include "placement/deferral.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/deferral.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -1,5 +1,5 @@
 // demand: what is predicted of an application, and from how much.
-#include "placement/demand.hpp"
+#include "placement/cluster/demand.hpp"
 
 #include <doctest/doctest.h>
 

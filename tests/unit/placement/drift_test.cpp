@@ -1,12 +1,12 @@
 // drift: noise is no shift, a shift is noticed soon, and a curve that has become another is learned in a few readings.
-#include "placement/drift.hpp"
+#include "placement/judge/drift.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <random>
 
-#include "placement/power_curve.hpp"
+#include "placement/cluster/power_curve.hpp"
 
 namespace wattle::placement {
 namespace {

@@ -1,5 +1,5 @@
 // An operator's own reward: what it takes, what it refuses and why, and that old experience is judged by it.
-#include "placement/expression.hpp"
+#include "placement/worth/expression.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "placement/features.hpp"
-#include "placement/reward.hpp"
+#include "placement/worth/features.hpp"
+#include "placement/worth/reward.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "models/frozen/former_layout.hpp"
-#include "placement/decide.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/places.hpp"
 #include "tests/unit/placement/views.hpp"
 

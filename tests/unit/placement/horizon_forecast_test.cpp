@@ -1,6 +1,6 @@
 // The cores that will be requested, scored against what came: calibrated, better than "as now goes on" where there is a pattern, trusted no
 // sooner than that has been seen, and no longer than it is so.
-#include "placement/horizon_forecast.hpp"
+#include "placement/cluster/horizon_forecast.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "common/stats/draws.hpp"
-#include "placement/forecast.hpp"
+#include "placement/cluster/forecast.hpp"
 
 namespace wattle::placement {
 namespace {

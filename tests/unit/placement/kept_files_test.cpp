@@ -7,8 +7,8 @@
 #include "common/digest.hpp"
 #include "models/frozen/former_layout.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "placement/cluster_model.hpp"
-#include "placement/learner.hpp"
+#include "placement/cluster/cluster_model.hpp"
+#include "placement/learn/learner.hpp"
 #include "tests/places.hpp"
 
 namespace wattle::placement {

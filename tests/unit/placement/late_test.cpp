@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "placement/decide.hpp"
-#include "placement/decision_engine.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/decision_engine.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "placement/learner.hpp"
+#include "placement/learn/learner.hpp"
 
 namespace wattle::placement {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <random>
 
-#include "placement/decide.hpp"
-#include "placement/policies/network.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

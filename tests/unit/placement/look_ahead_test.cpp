@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "common/wire/codec.hpp"
-#include "placement/decide.hpp"
-#include "placement/look_ahead.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/look_ahead.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

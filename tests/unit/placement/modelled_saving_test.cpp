@@ -1,5 +1,5 @@
 // modelled_saving: what acting would save, from what two clusters draw side by side.
-#include "placement/modelled_saving.hpp"
+#include "placement/judge/modelled_saving.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // network: what has learned nothing is the planner; what has, still only places where the pod fits.
-#include "placement/policies/network.hpp"
+#include "placement/decide/policies/network.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -11,8 +11,8 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/features.hpp"
-#include "placement/objective.hpp"
+#include "placement/worth/features.hpp"
+#include "placement/worth/objective.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

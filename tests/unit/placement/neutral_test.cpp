@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
-#include "placement/board.hpp"
-#include "placement/decide.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/board.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -1,5 +1,5 @@
 // objective: what placements cost, and how the price of a budget moves.
-#include "placement/objective.hpp"
+#include "placement/worth/objective.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -7,9 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "placement/cluster_model.hpp"
-#include "placement/planner.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/cluster/budget.hpp"
+#include "placement/cluster/cluster_model.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/plan/planner.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

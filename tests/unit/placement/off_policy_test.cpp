@@ -1,5 +1,5 @@
 // Whether a ranking is worse than those it could have been, from models and from what became of pods.
-#include "placement/off_policy.hpp"
+#include "placement/judge/off_policy.hpp"
 
 #include <doctest/doctest.h>
 

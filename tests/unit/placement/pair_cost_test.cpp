@@ -1,5 +1,5 @@
 // What a cluster model learns of who slows whom, what that costs (pair_cost), and what becomes of the network's plan and its copies.
-#include "placement/pair_cost.hpp"
+#include "placement/plan/pair_cost.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "placement/cluster_model.hpp"
-#include "placement/paired_choices.hpp"
-#include "placement/paired_simulation.hpp"
-#include "placement/policies/network.hpp"
+#include "placement/cluster/cluster_model.hpp"
+#include "placement/decide/paired_choices.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/judge/paired_simulation.hpp"
 #include "tests/unit/placement/paired_world.hpp"
 #include "tests/unit/placement/views.hpp"
 

@@ -1,5 +1,5 @@
 // pair_excess: who slows whom, learned from what pods waited.
-#include "placement/pair_excess.hpp"
+#include "placement/cluster/pair_excess.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,10 +5,10 @@
 #include <random>
 #include <vector>
 
-#include "placement/objective.hpp"
-#include "placement/paired_choices.hpp"
-#include "placement/paired_simulation.hpp"
-#include "placement/policies/network.hpp"
+#include "placement/decide/paired_choices.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/judge/paired_simulation.hpp"
+#include "placement/worth/objective.hpp"
 #include "tests/unit/placement/paired_world.hpp"
 
 namespace wattle::placement {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "placement/fleet.hpp"
+#include "placement/cluster/fleet.hpp"
 
 namespace wattle::placement {
 

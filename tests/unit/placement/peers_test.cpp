@@ -4,7 +4,7 @@
 #include <memory>
 #include <numeric>
 
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::placement {
 

@@ -1,5 +1,5 @@
 // plan_record: a plan is followed once it has shown that it costs less, and as long as it does not cost more.
-#include "placement/plan_record.hpp"
+#include "placement/plan/plan_record.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // planner and its parts: allotment, blocks, order, matching.
-#include "placement/planner.hpp"
+#include "placement/plan/planner.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "placement/objective.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/worth/objective.hpp"
 
 namespace wattle::placement {
 namespace {

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "placement/decide.hpp"
-#include "placement/prior.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/worth/outcome.hpp"
+#include "placement/worth/prior.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement::testing {

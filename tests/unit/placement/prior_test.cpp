@@ -1,6 +1,6 @@
 // The prior of each preset: the node that the preset's own reward pays best is first, on day one, and so it is for experience that is
 // judged anew from its features.
-#include "placement/prior.hpp"
+#include "placement/worth/prior.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -9,8 +9,9 @@
 #include <array>
 #include <numeric>
 
-#include "placement/decide.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/worth/outcome.hpp"
 #include "tests/unit/placement/preset_fleet.hpp"
 
 namespace wattle::placement {

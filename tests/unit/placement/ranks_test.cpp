@@ -1,5 +1,5 @@
 // Ranks are those that counting gives, for few and for many values.
-#include "placement/ranks.hpp"
+#include "placement/worth/ranks.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,5 +1,5 @@
 // The registry of policies: each row makes a policy that decides, and that docs tell of.
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <fstream>
 #include <set>
 
-#include "placement/decide.hpp"
-#include "placement/policies/network.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/network.hpp"
 #include "tests/places.hpp"
 #include "tests/unit/placement/views.hpp"
 

@@ -3,8 +3,9 @@
 
 #include <cmath>
 
-#include "placement/decide.hpp"
-#include "placement/reward.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/worth/outcome.hpp"
+#include "placement/worth/reward.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

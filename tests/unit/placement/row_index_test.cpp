@@ -1,5 +1,5 @@
 // The kept index finds what a fresh one would, whatever became of the view in between.
-#include "placement/row_index.hpp"
+#include "placement/cluster/row_index.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <random>
 
-#include "placement/decide.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

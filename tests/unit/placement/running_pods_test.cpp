@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/cluster_model.hpp"
+#include "placement/cluster/cluster_model.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -1,5 +1,5 @@
 // test and copies: a network that is behind is left out, one that is not hardly ever is, and the same network is never either.
-#include "placement/sequential_test.hpp"
+#include "placement/judge/sequential_test.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -8,10 +8,10 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/objective.hpp"
-#include "placement/paired_choices.hpp"
-#include "placement/paired_simulation.hpp"
-#include "placement/policies/network.hpp"
+#include "placement/decide/paired_choices.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/judge/paired_simulation.hpp"
+#include "placement/worth/objective.hpp"
 #include "tests/unit/placement/paired_world.hpp"
 
 namespace wattle::placement {

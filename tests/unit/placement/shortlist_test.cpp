@@ -1,5 +1,5 @@
 // shortlist: which nodes of a large fleet the network is shown, and that it sees them as a fleet of their own.
-#include "placement/shortlist.hpp"
+#include "placement/worth/shortlist.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -8,8 +8,8 @@
 #include <numeric>
 #include <random>
 
-#include "placement/features.hpp"
-#include "placement/policies/network.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/worth/features.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/decision_engine.hpp"
+#include "placement/decide/decision_engine.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

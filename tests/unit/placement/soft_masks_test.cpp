@@ -1,5 +1,5 @@
 // soft_masks: shares of an owner's replicas and PreferNoSchedule taints, alone and in decisions.
-#include "placement/soft_masks.hpp"
+#include "placement/worth/soft_masks.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -9,9 +9,9 @@
 #include <numeric>
 #include <set>
 
-#include "placement/board.hpp"
-#include "placement/decide.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/board.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -1,5 +1,5 @@
 // Tabular Q behind the seams of the network, and the default scheduler's score as a policy.
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "placement/decide.hpp"
-#include "placement/policies/kube_scoring.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/kube_scoring.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <random>
 
-#include "placement/cluster_model.hpp"
-#include "placement/planner.hpp"
+#include "placement/cluster/cluster_model.hpp"
+#include "placement/plan/planner.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

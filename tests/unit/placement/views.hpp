@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "placement/cluster_view.hpp"
-#include "placement/features.hpp"
+#include "placement/cluster/cluster_view.hpp"
+#include "placement/worth/features.hpp"
 
 namespace wattle::placement::testing {
 

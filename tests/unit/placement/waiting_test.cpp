@@ -1,5 +1,5 @@
 // waiting: what the model of waiting promises, whatever it reads.
-#include "placement/waiting.hpp"
+#include "placement/cluster/waiting.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

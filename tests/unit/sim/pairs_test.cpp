@@ -8,7 +8,7 @@
 #include <map>
 #include <memory>
 
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/cluster/kernel.hpp"
 #include "sim/episode/live_run.hpp"
 #include "sim/policies/pairs_oracle.hpp"

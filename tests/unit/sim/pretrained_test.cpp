@@ -10,7 +10,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "placement/features.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/episode/env.hpp"
 #include "tests/places.hpp"
 

@@ -1,8 +1,8 @@
 // What a policy is given cannot even name what is hidden: after their headers, the types of the world are unknown.
-#include "placement/decision_engine.hpp"
-#include "placement/fleet.hpp"
-#include "placement/policies/network.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/cluster/fleet.hpp"
+#include "placement/decide/decision_engine.hpp"
+#include "placement/decide/policies/network.hpp"
+#include "placement/decide/policies/registry.hpp"
 
 namespace wattle::sim {
 class World;

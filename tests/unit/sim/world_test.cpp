@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "placement/decide.hpp"
+#include "placement/decide/decide.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

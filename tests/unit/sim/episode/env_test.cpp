@@ -11,8 +11,8 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/decide.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/decide.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/episode/evaluate.hpp"
 #include "tests/unit/models/loud_weights.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/episode/evaluate.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"

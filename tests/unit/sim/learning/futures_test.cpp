@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
 #include "sim/learning/rollout.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/features.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/worth/features.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/learning/imitate_ablate.hpp"
 #include "sim/world/random.hpp"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "placement/features.hpp"
-#include "placement/policies/registry.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/worth/features.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 
 namespace wattle::sim::consolidation {

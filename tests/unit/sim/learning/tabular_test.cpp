@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
 #include "sim/episode/evaluate.hpp"
 #include "sim/learning/train.hpp"
 

@@ -1,0 +1,89 @@
+// budget: limits a measured share of pods' time, such as the share that pods wait for CPU, and sets the price at which
+// placements pay for it (placement/worth/objective).
+// Measured a share of time is pod-seconds waited over pod-seconds lived: an hour of a hundred pods weighs as much as a
+// hundred hours of one
+// Price    rises while the measured value exceeds the budget, and falls more slowly below it (dual ascent in bounded
+//          multiplicative steps). Only values measured while a Wattle policy acted move it. It starts, with the first
+//          measurement, at the value of one unit: for waiting the fleet's watts per core, for lateness 1
+// Budget   the operator's limit; otherwise the value measured under the default scheduler plus half a point, at least
+//          1%
+// Units    shares 0..1, seconds; the price has the unit that the caller passes to measure()
+// Errors   none; values that are not finite are ignored
+// Threads  values
+#pragma once
+
+#include <optional>
+
+#include "placement/cluster/packed.hpp"
+
+namespace wattle::placement {
+
+// The operator's limits. Unset: derived from the default scheduler's measurements, with a margin.
+struct BudgetLimits {
+  std::optional<double> cpu_wait, late;
+  bool operator==(const BudgetLimits&) const = default;
+};
+
+// Share of pods' time over a sliding memory; over the whole history while that is shorter.
+class PodTimeShare {
+ public:
+  // Adds `dt_s` seconds in which `waiting_pods` of `pods` waited.
+  void add(double waiting_pods, double pods, double dt_s, double memory_s);
+  double ratio() const { return pods_ > 0 ? waiting_pods_ / pods_ : waiting_pods_; }
+  double seconds() const { return seconds_; }
+
+  void pack(PackWriter& out) const;
+  static PodTimeShare unpack(PackReader& in);
+  // Builds a share whose number of pods is unknown: it takes the number of pods of the next measurement.
+  static PodTimeShare of(double ratio, double seconds);
+
+ private:
+  double waiting_pods_ = 0, pods_ = 0;  // means over those seconds; without pods the first is a share
+  double seconds_ = 0;
+};
+
+// Range of a price, in multiples of one unit's value, and whether a limit that is neither set nor based on the default
+// scheduler's history may move it.
+struct PriceRule {
+  double least = 0.01, most = 100;
+  bool by_guess = true;
+};
+
+// A budget, its measured value and its price.
+class Budget {
+ public:
+  explicit Budget(PriceRule rule = {}) : rule_(rule) {}
+  // No value: use the default scheduler's measurements.
+  void set_limit(std::optional<double> ratio);
+  // Adds a measurement of `dt_s` seconds: mean number of waiting pods, mean number of pods, whether a Wattle policy
+  // acted, and the value of one unit (for waiting, the watts of a core). No pods: nothing was measured.
+  void measure(double waiting_pods, double pods, double dt_s, bool acting, double unit);
+
+  double limit() const;
+  bool limit_set() const { return set_.has_value(); }
+  bool limit_known() const { return limit_set() || under_default(); }  // false: the limit is a guess
+  // True if the budget moves its price. Otherwise limit() has no effect.
+  bool in_force() const { return rule_.by_guess || limit_known(); }
+  // Ratio of the measured value to the limit; above 1: exceeded. Unset if the budget is not in force or has no
+  // measurement.
+  std::optional<double> used_ratio() const;
+  double price() const { return price_; }                 // 0: no measurement yet
+  bool told() const { return told_; }                     // the last call of measure() had a value
+  std::optional<double> measured() const;                 // recent value while a policy acted
+  double lately() const { return lately_.ratio(); }       // over the last minutes in which a policy acted
+  std::optional<double> under_default() const;            // value while no policy acted
+  double acted_s() const { return measured_.seconds(); }  // duration behind measured(), as it fades
+
+  void pack(PackWriter& out) const;
+  // `by_time`: reads the format in which shares were means over time, without the number of pods.
+  void unpack(PackReader& in, bool by_time = false);
+
+ private:
+  PriceRule rule_;
+  std::optional<double> set_;
+  double price_ = 0;
+  bool told_ = false;
+  PodTimeShare measured_, lately_, default_;
+};
+
+}  // namespace wattle::placement

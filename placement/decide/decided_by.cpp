@@ -1,0 +1,44 @@
+#include "placement/decide/decided_by.hpp"
+
+namespace wattle::placement {
+
+std::string decided_by(const RankedBy& by, Verdict verdict) {
+  if (verdict == Verdict::deferred) return "defer";
+  if (verdict == Verdict::neutral) return "neutral";
+  if (verdict == Verdict::bound) return "bound";
+  if (verdict == Verdict::explored) return "explore";
+  if (!by.policy.learns) return by.policy.name == "planner" ? "plan" : "rule";
+  if (!by.gate.empty()) return "plan";
+  if (by.with_network && !by.silent) return by.keeps_plan ? "plan" : "network";
+  return by.with_network && by.planned ? "plan" : "fallback";
+}
+
+std::string reason_of(const RankedBy& by, bool explored) {
+  const std::string of_preset = by.preset == Preset::weighted ? "" : " for " + std::string(to_string(by.preset));
+  std::string reason(by.policy.reason);
+  if (!by.gate.empty()) {
+    reason = by.gate;
+  } else if (by.policy.learns && !by.with_network) {
+    reason = "highest predicted reward" + of_preset + ": no network serves yet";
+  } else if (by.silent && by.planned) {
+    reason = std::string("the plan's choice: the network adds nothing") +
+             (by.life_known ? "" : ", as it was taught pods that go, and this one's end is not known");
+  } else if (by.silent) {
+    reason = "highest predicted reward" + of_preset + ": the network adds nothing";
+    if (by.preset == Preset::weighted) reason += " without a plan";
+  } else if (by.keeps_plan && !explored) {
+    reason = "the plan's choice: no other node's Q is higher by more than the network's margin";
+  } else if (by.policy.learns) {
+    reason += of_preset;
+  }
+  if (explored) reason = "explored within the safe margin; " + reason;
+  return reason;
+}
+
+std::string equal_reason(const RankedBy& by, std::size_t feasible) {
+  const bool by_prior = by.policy.learns && (!by.with_network || by.silent);
+  return "neutral: all " + std::to_string(feasible) + " nodes that can take the pod are worth the same by the " +
+         (by_prior ? "predicted reward" : "policy") + ", so that the scheduler's own scores decide";
+}
+
+}  // namespace wattle::placement

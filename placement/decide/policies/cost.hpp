@@ -1,0 +1,54 @@
+// cost: policies that choose by the cost of a node. One of them is the planner, which also considers the pods to come.
+// Units    watts
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "placement/decide/policies/policy.hpp"
+#include "placement/plan/planner.hpp"
+#include "placement/worth/objective.hpp"
+
+namespace wattle::placement {
+
+// Chooses the node of least cost. The values are the negated costs, with the choice above all others unless all costs
+// are equal.
+class CostPolicy : public Policy {
+ public:
+  using Policy::Policy;
+  void score(PolicyContext& context, std::span<double> values) override;
+  std::optional<std::size_t> choose(PolicyContext& context) override;
+
+ private:
+  // Returns whether the choice among nodes of equal cost is deliberate.
+  virtual bool plans() const { return false; }
+  // Cost of a node that fits. Default: amortised cost.
+  virtual double cost(const Fleet& fleet, std::size_t node, const PodEstimate& ask) {
+    return amortised_cost_w(fleet, node, ask);
+  }
+};
+
+class PlannerPolicy final : public CostPolicy {
+ public:
+  explicit PlannerPolicy(const PolicyInfo& info) : CostPolicy(info), planner_(PlannerOptions{}) {}
+  void prepare(const Fleet& fleet) override { planner_.prepare(fleet); }
+  void plan_with(PlanMaker* maker) override { planner_.plan_with(maker); }
+  std::optional<std::size_t> choose(PolicyContext& context) override;
+
+ private:
+  bool plans() const override { return true; }
+  Planner planner_;
+};
+
+// PEAKS: P(u) = base + k1 e^(k2 u), fitted to the eleven points of a curve by least squares.
+struct Exponential {
+  double base_w = 0, k1_w = 0, k2 = 0;
+  double watts_at(double utilisation) const;
+};
+Exponential fit_exponential(const std::array<double, kCurvePoints>& watts);
+
+}  // namespace wattle::placement

@@ -1,0 +1,103 @@
+#include "placement/decide/policies/kube_scoring.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wattle::placement {
+
+KubePod kube_pod(const Resources& request) {
+  // Values of views and fleets may not be finite or may be out of range; a hundred times the millicores must fit an
+  // integer.
+  const auto sane = [](double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0; };
+  // Quantities round up, as in resource.Quantity.
+  return {static_cast<std::int64_t>(std::ceil(sane(request.cpu_cores, 1e12) * 1000 - 1e-9)),
+          static_cast<std::int64_t>(std::ceil(sane(request.memory_bytes, 1e15)))};
+}
+
+KubeNode kube_node(const FleetNode& node) {
+  const KubePod room = kube_pod(node.allocatable), taken = kube_pod(node.requested);
+  KubeNode out;
+  out.allocatable_milli_cpu = room.milli_cpu;
+  out.allocatable_memory_bytes = room.memory_bytes;
+  out.allocatable_pods = static_cast<std::int64_t>(node.pod_capacity);
+  out.requested_milli_cpu = out.nonzero_milli_cpu = taken.milli_cpu;
+  out.requested_memory_bytes = out.nonzero_memory_bytes = taken.memory_bytes;
+  out.pods = static_cast<std::int64_t>(node.pods);
+  return out;
+}
+
+void add_pod(KubeNode& node, const KubePod& pod) {
+  node.requested_milli_cpu += pod.milli_cpu;
+  node.requested_memory_bytes += pod.memory_bytes;
+  node.nonzero_milli_cpu += pod.nonzero_milli_cpu();
+  node.nonzero_memory_bytes += pod.nonzero_memory_bytes();
+  ++node.pods;
+}
+
+void remove_pod(KubeNode& node, const KubePod& pod) {
+  node.requested_milli_cpu -= pod.milli_cpu;
+  node.requested_memory_bytes -= pod.memory_bytes;
+  node.nonzero_milli_cpu -= pod.nonzero_milli_cpu();
+  node.nonzero_memory_bytes -= pod.nonzero_memory_bytes();
+  --node.pods;
+}
+
+bool fits(const KubeNode& node, const KubePod& pod) {
+  if (node.pods + 1 > node.allocatable_pods) return false;
+  // A resource that the pod does not request cannot be short.
+  const bool cpu = pod.milli_cpu == 0 || pod.milli_cpu <= node.allocatable_milli_cpu - node.requested_milli_cpu;
+  const bool memory =
+      pod.memory_bytes == 0 || pod.memory_bytes <= node.allocatable_memory_bytes - node.requested_memory_bytes;
+  return cpu && memory;
+}
+
+namespace {
+
+std::int64_t least_requested_score(std::int64_t requested, std::int64_t capacity) {
+  return requested > capacity ? 0 : (capacity - requested) * kMaxNodeScore / capacity;
+}
+
+std::int64_t most_requested_score(std::int64_t requested, std::int64_t capacity) {
+  return std::min(requested, capacity) * kMaxNodeScore / capacity;
+}
+
+// Mean over the resources that the node has.
+template <class Score>
+std::int64_t mean_score(const KubeNode& node, const KubePod& pod, Score&& score) {
+  std::int64_t sum = 0, weights = 0;
+  const auto add = [&](std::int64_t requested, std::int64_t capacity) {
+    if (capacity == 0) return;
+    sum += score(requested, capacity);
+    ++weights;
+  };
+  add(node.nonzero_milli_cpu + pod.nonzero_milli_cpu(), node.allocatable_milli_cpu);
+  add(node.nonzero_memory_bytes + pod.nonzero_memory_bytes(), node.allocatable_memory_bytes);
+  return weights == 0 ? 0 : sum / weights;
+}
+
+double fraction_of(std::int64_t requested, std::int64_t capacity) {
+  return std::min(1.0, static_cast<double>(requested) / static_cast<double>(capacity));
+}
+
+}  // namespace
+
+std::int64_t least_allocated(const KubeNode& node, const KubePod& pod) {
+  return mean_score(node, pod, least_requested_score);
+}
+
+std::int64_t most_allocated(const KubeNode& node, const KubePod& pod) {
+  return mean_score(node, pod, most_requested_score);
+}
+
+std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod) {
+  if (pod.milli_cpu == 0 && pod.memory_bytes == 0) return 0;
+  double deviation = 0;  // 0 for a single resource
+  if (node.allocatable_milli_cpu != 0 && node.allocatable_memory_bytes != 0) {
+    const double cpu = fraction_of(node.requested_milli_cpu + pod.milli_cpu, node.allocatable_milli_cpu);
+    const double memory = fraction_of(node.requested_memory_bytes + pod.memory_bytes, node.allocatable_memory_bytes);
+    deviation = std::abs((cpu - memory) / 2);
+  }
+  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kMaxNodeScore));
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,56 @@
+#include "placement/decide/policies/registry.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "placement/decide/policies/makers.hpp"
+
+namespace wattle::placement {
+
+namespace {
+
+constexpr std::array<PolicyInfo, 18> kPolicies{{
+    {"dqn", "highest Q: predicted reward and learned residual", make_network_policy, true, true},
+    {"model-greedy", "highest predicted reward", make_highest_q, false, true},
+    {"tabular-q", "highest Q of the table", make_highest_q, true, true},
+    {"planner", "the plan's next place for a pod of this demand", make_planner_policy},
+    {"amortised", "least amortised watts", make_amortised},
+    {"greedy", "least added watts", make_greedy},
+    {"peaks", "least added watts on exponential curves", make_peaks},
+    {"kube-default", "the default scheduler's own score", make_kube_scored<default_score>},
+    {"least-allocated", "least of cpu and memory requested", make_kube_scored<least_allocated>},
+    {"most-allocated", "most of cpu and memory requested", make_kube_scored<most_allocated>},
+    {"round-robin", "next in turn", make_round_robin},
+    {"random", "at random", make_at_random, false, false, true},
+    {"empty-node", "a node without pods, or the least allocated", make_empty_node},
+    {"target-load-packing", "nearest below 40% of predicted use", make_target_load_packing, false, false, false, true},
+    {"lvrb", "least mean and deviation of use", make_lvrb, false, false, false, true},
+    {"koordinator", "least use, what was bound since the last report included", make_koordinator, false, false, false,
+     true},
+    {"fewest-pods", "fewest pods", make_by_pods<-1>},
+    {"most-pods", "most pods", make_by_pods<1>},
+}};
+
+std::string names() {
+  std::string text;
+  for (const PolicyInfo& info : kPolicies) text += (text.empty() ? "one of " : ", ") + std::string(info.name);
+  return text;
+}
+
+}  // namespace
+
+std::span<const PolicyInfo> policies() { return kPolicies; }
+Result<PolicyInfo> parse_policy(std::string_view name) {
+  const auto found =
+      std::find_if(kPolicies.begin(), kPolicies.end(), [&](const auto& info) { return info.name == name; });
+  if (found != kPolicies.end()) return *found;
+  return fail(Errc::not_found, "policy " + std::string(name), "is not known", names());
+}
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const NetworkOptions& options) {
+  WATTLE_TRY(const PolicyInfo info, parse_policy(name));
+  return info.make(info, options);
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,120 @@
+#include "placement/judge/modelled_saving.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "common/stats/distributions.hpp"
+#include "common/stats/moments.hpp"
+
+namespace wattle::placement {
+
+namespace {
+
+void add_block(ModelledBlock& sum, const ModelledBlock& block) {
+  sum.seconds += block.seconds;
+  sum.now_j += block.now_j;
+  sum.advised_j += block.advised_j;
+  sum.now_waited_s += block.now_waited_s;
+  sum.advised_waited_s += block.advised_waited_s;
+  sum.pod_s += block.pod_s;
+  sum.advised_pod_s += block.advised_pod_s;
+}
+
+// Autocorrelation of neighbouring blocks, 0..0.9, corrected for its bias with few values (Kendall 1954).
+double likeness(const std::vector<double>& errors) {
+  double together = 0, all = 0;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    all += errors[i] * errors[i];
+    if (i > 0) together += errors[i] * errors[i - 1];
+  }
+  if (!(all > 0)) return 0;
+  constexpr double kMost = 0.9;
+  const double found = together / all;
+  return std::clamp(found + (1 + 4 * found) / static_cast<double>(errors.size()), 0.0, kMost);
+}
+
+stats::Interval change_of(std::span<const ModelledBlock> blocks, const ModelledBlock& sum) {
+  const double ratio = sum.advised_j / sum.now_j;
+  const auto n = static_cast<double>(blocks.size());
+  std::vector<double> errors;
+  stats::Moments moments;
+  for (const ModelledBlock& block : blocks) {
+    errors.push_back(block.advised_j - ratio * block.now_j);
+    moments.add(errors.back());
+  }
+  const double alike = likeness(errors);
+  const double worth = (1 - alike) / (1 + alike);  // effective number of independent blocks per block
+  const double deviation = std::sqrt(moments.variance_of_mean() / worth) / (sum.now_j / n);
+  const double reach = deviation > 0 ? stats::student_quantile_975(n * worth - 1) * deviation : 0;
+  return {ratio - 1, ratio - 1 - reach, ratio - 1 + reach};
+}
+
+}  // namespace
+
+bool ModelledBlock::sane() const {
+  for (const double value : {seconds, now_j, advised_j, now_waited_s, advised_waited_s, pod_s, advised_pod_s})
+    if (!std::isfinite(value) || value < 0) return false;
+  return true;
+}
+
+void ModelledSaving::add(const ComparedLoad& load, double passed_s) {
+  if (!(passed_s > 0) || load.advised_pods == 0) return;
+  const double dt_s = std::min(passed_s, options_.longest_gap_s);
+  ModelledBlock now;
+  now.seconds = dt_s;
+  now.now_j = load.now.power_w * dt_s + load.now.wake_j;
+  now.advised_j = load.advised.power_w * dt_s + load.advised.wake_j;
+  now.now_waited_s = load.now.waited_pods * dt_s;
+  now.advised_waited_s = load.advised.waited_pods * dt_s;
+  now.pod_s = static_cast<double>(load.now.pods) * dt_s;
+  now.advised_pod_s = static_cast<double>(load.advised_pods) * dt_s;
+  if (!now.sane()) return;
+  add_block(open_, now);
+  if (open_.seconds < block_s_) return;
+  blocks_.push_back(open_);
+  open_ = {};
+  if (blocks_.size() < options_.most_blocks) return;
+  for (std::size_t i = 0; i + 1 < blocks_.size(); i += 2) {
+    add_block(blocks_[i], blocks_[i + 1]);
+    blocks_[i / 2] = blocks_[i];
+  }
+  blocks_.resize(blocks_.size() / 2);
+  block_s_ *= 2;
+}
+
+std::optional<ModelledFigure> ModelledSaving::figure() const {
+  const std::span<const ModelledBlock> newer = std::span(blocks_).subspan(blocks_.size() / 2);
+  if (newer.size() < options_.least_blocks) return std::nullopt;
+  ModelledBlock sum;
+  for (const ModelledBlock& block : newer) add_block(sum, block);
+  if (!(sum.now_j > 0) || !(sum.pod_s > 0)) return std::nullopt;
+  ModelledFigure figure;
+  figure.change = change_of(newer, sum);
+  figure.now_w = sum.now_j / sum.seconds;
+  figure.advised_w = sum.advised_j / sum.seconds;
+  figure.now_wait_ratio = sum.now_waited_s / sum.pod_s;
+  figure.advised_wait_ratio = sum.advised_waited_s / sum.pod_s;
+  figure.seconds = sum.seconds;
+  figure.advised_ratio = std::min(1.0, sum.advised_pod_s / sum.pod_s);
+  return figure;
+}
+
+double ModelledSaving::first_in_s() const {
+  const std::size_t wanted = 2 * options_.least_blocks - 1;  // so that the newer half has least_blocks
+  if (blocks_.size() >= wanted) return 0;
+  return std::max(0.0, static_cast<double>(wanted - blocks_.size()) * block_s_ - open_.seconds);
+}
+
+bool ModelledSaving::restore(const ModelledState& state) {
+  const bool sane = std::isfinite(state.block_s) && state.block_s >= options_.block_s &&
+                    state.blocks.size() < options_.most_blocks && state.open.sane() &&
+                    std::all_of(state.blocks.begin(), state.blocks.end(), [](const auto& each) { return each.sane(); });
+  if (!sane) return false;
+  block_s_ = state.block_s;
+  blocks_ = state.blocks;
+  open_ = state.open;
+  return true;
+}
+
+}  // namespace wattle::placement

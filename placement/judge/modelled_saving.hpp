@@ -1,0 +1,74 @@
+// modelled_saving: the modelled power and pod waiting if advice had been followed, beside the real cluster's, with an
+// interval. A model value, not a measurement.
+// Input    about once a second the modelled power of the cluster, as it is and with all advice followed
+//          (placement/judge/advised_cluster): the same pods, curves and loads in both
+// Blocks   of time, block_s each, while pods with advice run. At most_blocks blocks each two are merged, so that blocks
+//          become longer than the autocorrelation
+// Figure   over the newer half of the blocks, because the copy starts as the cluster: power of both, and the ratio of
+//          their energies minus 1. Needs least_blocks
+// Interval 95%: the linearised ratio over blocks (Cochran 1977), Student's t, widened by the correlation of
+// neighbouring blocks. It covers variation over time, not errors of the learned curves and demand
+// Errors   none; values that are not finite are ignored
+// Threads  value, single owner
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "common/stats/interval.hpp"
+#include "placement/judge/advised_cluster.hpp"
+
+namespace wattle::placement {
+
+struct ModelledBlock {
+  double seconds = 0;
+  double now_j = 0, advised_j = 0;
+  double now_waited_s = 0, advised_waited_s = 0, pod_s = 0;  // pod-seconds: waited, and all
+  double advised_pod_s = 0;                                  // of pods with advice
+  bool sane() const;
+};
+
+struct ModelledOptions {
+  double block_s = 300;
+  std::size_t least_blocks = stats::kLeastSeeds, most_blocks = 48;
+  double longest_gap_s = 10;  // a longer gap is unknown time
+};
+
+struct ModelledFigure {
+  stats::Interval change;  // of energy: -0.17 is 17% less
+  double now_w = 0, advised_w = 0;
+  double now_wait_ratio = 0, advised_wait_ratio = 0;  // share of pods' time
+  double seconds = 0;                                 // time covered
+  double advised_ratio = 0;                           // share of pods' time with advice
+};
+
+// State to keep over a restart.
+struct ModelledState {
+  double block_s = 0;  // current length of a block
+  std::vector<ModelledBlock> blocks;
+  ModelledBlock open;
+};
+
+class ModelledSaving {
+ public:
+  explicit ModelledSaving(ModelledOptions options = {}) : options_(options), block_s_(options.block_s) {}
+  void begin_anew() { *this = ModelledSaving(options_); }
+  // Adds `passed_s` seconds of this load.
+  void add(const ComparedLoad& load, double passed_s);
+  std::optional<ModelledFigure> figure() const;
+  // Returns the time until the first figure, provided that pods with advice run; 0 if there is one.
+  double first_in_s() const;
+
+  ModelledState state() const { return {block_s_, blocks_, open_}; }
+  // Returns false, without a change, if the state is invalid.
+  bool restore(const ModelledState& state);
+
+ private:
+  ModelledOptions options_;
+  double block_s_ = 0;
+  std::vector<ModelledBlock> blocks_;  // oldest first
+  ModelledBlock open_;
+};
+
+}  // namespace wattle::placement

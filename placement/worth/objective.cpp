@@ -1,0 +1,62 @@
+#include "placement/worth/objective.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wattle::placement {
+
+namespace {
+
+constexpr double kLeastPaidLife_s = 1;
+
+}  // namespace
+
+double node_cost_w(const FleetNode& node, double used_cores, double variance, double cpu_wait_price_w) {
+  const double watts = node.watts_at(used_cores);
+  if (!(cpu_wait_price_w > 0)) return watts;
+  return watts + cpu_wait_price_w * node.waiting.waiting_cores(used_cores, variance, node.allocatable.cpu_cores);
+}
+
+double added_wait_w(const Fleet& fleet, std::size_t i, const PodEstimate& ask) {
+  if (!(fleet.cpu_wait_price_w > 0)) return 0;
+  const FleetNode& node = fleet.nodes[i];
+  const double cores = node.allocatable.cpu_cores;
+  const double before_cores = node.used_cores + node.unsure_cores;
+  const double after = node.waiting.waiting_cores(before_cores + ask.demand_cores + ask.unsure_cores,
+                                                  node.used_cores2 + ask.demand_cores2, cores);
+  if (!(after > 0)) return 0;
+  return fleet.cpu_wait_price_w *
+         std::max(0.0, after - node.waiting.waiting_cores(before_cores, node.used_cores2, cores));
+}
+
+double added_cost_w(const Fleet& fleet, std::size_t i, const PodEstimate& ask) {
+  return added_w(fleet, i, ask) + added_wait_w(fleet, i, ask);
+}
+
+double amortised_cost_w(const Fleet& fleet, std::size_t i, const PodEstimate& ask) {
+  return amortised_w(fleet.nodes[i], ask) + added_wait_w(fleet, i, ask);
+}
+
+void price_waiting(const RewardConfig& config, const ClusterView& view, const Fleet& fleet,
+                   std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
+                   std::span<Prediction> predictions) {
+  if (!(fleet.cpu_wait_price_w > 0)) return;
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    predictions[row].amortised_w += added_wait_w(fleet, rows[row], ask);
+  judge(config, view, rows, pod, predictions);
+}
+
+void price_latency(double latency_price, std::span<Prediction> predictions) {
+  if (!(latency_price > 1)) return;
+  for (Prediction& prediction : predictions) prediction.latency_price = latency_price;
+}
+
+double latency_price_w(const RewardConfig& config, double life_s) {
+  const RewardWeights& weights = config.weights;
+  if (config.preset != Preset::weighted || !(weights.latency > 0) || !(weights.energy > 0)) return 0;
+  const double horizon_s = std::max(config.horizon_s, kLeastPaidLife_s);
+  const double paid_s = std::isfinite(life_s) ? std::clamp(life_s, kLeastPaidLife_s, horizon_s) : horizon_s;
+  return weights.latency / weights.energy * std::max(config.reference_w, 1e-3) * 3600 / paid_s;
+}
+
+}  // namespace wattle::placement

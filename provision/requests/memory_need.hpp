@@ -1,0 +1,52 @@
+// memory_need: the memory that a workload's pods need now, and how much their need rises before a resize can follow.
+// Keeps    the maximum of each ten minutes of the last seventy; for each of 14 days the maximum and the greatest rise,
+//          which is a ten-minute maximum minus the median of the hour before. A recurring rise (a spike, a nightly job,
+//          a start) is included at any level. A level that is no longer needed is dropped within the hour
+// Returns  the median of the last hour plus the greatest rise (at least a twentieth of the median) and its margin; at
+//          most the 14-day maximum plus its margin, at least the current ten minutes; rounded up in steps of 3%
+// Units    bytes; seconds of the wall clock; a day is a UTC day
+// Errors   unpack: the reader's. A clock that is set back by an hour or more resets the state
+// Threads  values
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "placement/cluster/packed.hpp"
+
+namespace wattle::placement {
+
+struct MemoryMargins {
+  double rise_ratio = 0.1;   // on the greatest rise
+  double most_ratio = 0.15;  // on the maximum
+};
+
+class MemoryNeed {
+ public:
+  // Adds one pod's maximum of the ten minutes before `at_s`; may be called more than once for them.
+  void add(double needed, double at_s);
+  // No value if fewer than `days` days before today are known.
+  std::optional<double> wanted(double days, const MemoryMargins& margins) const;
+  void pack(PackWriter& out) const;
+  void unpack(PackReader& in);
+
+ private:
+  struct Day {
+    std::int64_t day = 0;  // since 1970
+    double most = 0, rise = 0;
+  };
+  static constexpr std::size_t kHour = 6, kDays = 14;  // ten-minute spans per hour; days
+
+  void move_to(std::int64_t slot);
+  std::span<const double> hour_before() const;
+  std::span<const double> last_hour() const;
+
+  std::array<double, kHour + 1> spans_{};  // newest last; 0: unknown
+  std::array<Day, kDays> days_{};          // index: day % kDays; `most` 0: unknown
+  std::int64_t newest_ = 0;                // ten-minute spans since 1970
+};
+
+}  // namespace wattle::placement

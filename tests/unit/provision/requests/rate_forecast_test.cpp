@@ -1,0 +1,115 @@
+// The next minute's rate: better than the last one again where there is a pattern, honest about its error, the same after a restart.
+#include "provision/requests/rate_forecast.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "common/stats/draws.hpp"
+
+namespace wattle::placement {
+namespace {
+
+constexpr double kStart_s = 1'700'000'000;
+
+// So many minutes of rate(minutes since midnight) with noise; gives the forecast of the next.
+template <class Rate>
+RateForecast after(std::size_t minutes, Rate rate, double noise_ratio, RateForecast forecast = RateForecast()) {
+  stats::Random random(7);
+  const double midnight_s = std::floor(kStart_s / 86'400) * 86'400;
+  for (std::size_t i = 1; i <= minutes; ++i)
+    forecast.add(rate(static_cast<double>(i)) * (1 + noise_ratio * stats::uniform(random, -1, 1)),
+                 midnight_s + 60 * static_cast<double>(i));
+  return forecast;
+}
+
+// Thrice as much for half an hour, every two hours: what trends cannot see coming.
+double in_steps(double minute) { return std::fmod(minute - 1, 120) < 30 ? 300 : 100; }
+
+TEST_CASE("nothing is said of a rate before three minutes of it") {
+  CHECK_FALSE(RateForecast().next());
+  CHECK_FALSE(after(
+                  2, [](double) { return 5.0; }, 0)
+                  .next());
+  const auto next = after(
+                        3, [](double) { return 5.0; }, 0)
+                        .next();
+  REQUIRE(next);
+  CHECK(next->rate_rps == doctest::Approx(5));
+  CHECK(next->low_rps < 5);
+  CHECK(next->high_rps > 5);
+}
+
+TEST_CASE("noise around a level is forecast better by the level than by the last minute again") {
+  const ForecastScore score = after(
+                                  600, [](double) { return 100.0; }, 0.3)
+                                  .score();
+  CHECK(score.minutes == 597);
+  CHECK(score.rate_rps == doctest::Approx(100).epsilon(0.05));
+  CHECK(score.error_rps < 0.92 * score.last_error_rps);
+}
+
+TEST_CASE("nine of ten rates are in the range that is told") {
+  for (const double noise : {0.02, 0.3}) {
+    CAPTURE(noise);
+    const ForecastScore score = after(
+                                    3000, [](double) { return 100.0; }, noise)
+                                    .score();
+    CHECK(score.within_ratio > 0.85);
+    CHECK(score.within_ratio < 0.95);
+  }
+}
+
+TEST_CASE("from the second day on the time of day is known, and what comes at an hour is forecast before it comes") {
+  CHECK_FALSE(after(1439, in_steps, 0.02).knows_days());
+  RateForecastOptions one_long_day;
+  one_long_day.day_s = 1e10;
+  const RateForecast days = after(3 * 1440, in_steps, 0.02),
+                     none = after(3 * 1440, in_steps, 0.02, RateForecast(one_long_day));
+  CHECK(days.knows_days());
+  CHECK_FALSE(none.knows_days());
+  CHECK(days.score().error_rps < 0.8 * none.score().error_rps);
+}
+
+TEST_CASE(
+    "what is no rate, or told already, is not taken; a gap, and a clock that was set back, begin the level anew") {
+  RateForecast forecast = after(
+      10, [](double) { return 50.0; }, 0);
+  const double last_s = std::floor(kStart_s / 86'400) * 86'400 + 600;
+  for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+    CHECK_FALSE(forecast.add(wrong, last_s + 60));
+  CHECK_FALSE(forecast.add(50, last_s));
+  CHECK(forecast.next());
+  CHECK(forecast.add(400, last_s + 7200));
+  CHECK_FALSE(forecast.next());
+  CHECK_FALSE(forecast.add(400, last_s + 7150));
+  for (double at_s = last_s; at_s < last_s + 300; at_s += 60) CHECK(forecast.add(20, at_s));
+  REQUIRE(forecast.next());
+  CHECK(forecast.next()->rate_rps == doctest::Approx(20).epsilon(0.05));
+}
+
+TEST_CASE("what was kept goes on as it would have, and bytes that are none change nothing") {
+  const RateForecast whole = after(3000, in_steps, 0.1);
+  PackWriter out;
+  whole.pack(out);
+  const std::string bytes = out.take();
+  RateForecast read;
+  PackReader in(bytes);
+  read.unpack(in);
+  CHECK(in.done());
+  CHECK(read.next()->rate_rps == whole.next()->rate_rps);
+  CHECK(read.score().error_rps == whole.score().error_rps);
+
+  for (const std::string& wrong : {bytes.substr(0, bytes.size() - 8), std::string(8, '\xff') + bytes.substr(8)}) {
+    RateForecast kept = whole;
+    PackReader bad(wrong);
+    kept.unpack(bad);
+    CHECK_FALSE(bad.ok());
+    CHECK(kept.next()->rate_rps == whole.next()->rate_rps);
+  }
+}
+
+}  // namespace
+}  // namespace wattle::placement
