@@ -98,19 +98,19 @@ void Decider::take(const RolloutSpec& spec) {
   }
   spec_ = spec;
   ++takes_;
-  engine_.knowledge().set_limits(spec.limits);
-  const auto other = engine_.take(spec.policy, spec.reward);
+  engine_.cluster_model().set_limits(spec.limits);
+  const auto other = engine_.set_policy(spec.policy, spec.reward);
   assert(other);     // callers check the spec
   repeats_.clear();  // an answer of before is no answer now
   monitors_.changed(*other);
-  engine_.set_shadow(spec.mode.mode == Mode::shadow, *other);
+  engine_.shadow().set_shadow(spec.mode.mode == Mode::shadow, *other);
   follow_block();
 }
 
 // Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.
 void Decider::follow_block() {
   const bool control = arm().arm == Arm::control;
-  engine_.set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
+  engine_.shadow().set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
 }
 
 void Decider::plan_with(placement::PlanMaker& maker) {
@@ -154,7 +154,7 @@ std::vector<placement::PodSpec> Decider::next_pods(const wire::Ask& ask) const {
 wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = engine_.expected(spec_of(ask));
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
-  engine_.withdraw(spec.uid);
+  engine_.shadow().withdraw(spec.uid);
   recalled_.erase(spec.uid);
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     open_.take(before->decision_id);  // only the newest decision of a pod can become its placement
@@ -169,8 +169,15 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const Duration may_wait = acts(arm.arm) ? deferrals_.left(spec.uid, permitted(ask), now) : Duration::zero();
   const placement::Ahead ahead{next, seconds(may_wait)};
   const Duration hold = held_by_scheduler(ask);
-  placement::PlacementDecision advice = engine_.decide(view, spec, std::move(ask.candidates), network, epsilon(),
-                                                       figures_.decisions, random_, rows, ahead);
+  placement::PlacementDecision advice = engine_.decide({.view = view,
+                                                        .pod = spec,
+                                                        .candidates = std::move(ask.candidates),
+                                                        .network = network,
+                                                        .epsilon = epsilon(),
+                                                        .turn = figures_.decisions,
+                                                        .random = random_,
+                                                        .rows = rows,
+                                                        .ahead = ahead});
   const bool takes_it = advice.top.has_value();  // some node of the cluster as it is
   std::optional<OpenDecision> open = go_by_copy(advice, view, spec, network, epsilon(), rows, ahead);
   wire::Decision decision = std::move(advice.record);
@@ -215,7 +222,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now, hold);
     engine_.reserve(spec, advice, now, hold);
-    if (const Pod* asked = state_.pod(spec.uid); asked != nullptr && asked->watched) engine_.keep(spec.uid);
+    if (const Pod* asked = state_.pod(spec.uid); asked != nullptr && asked->watched) engine_.shadow().keep(spec.uid);
     // If all nodes have the same value, the scheduler's choice is still learned from; otherwise their values would
     // never differ.
     if (!open && any_feasible) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
@@ -236,8 +243,15 @@ std::optional<OpenDecision> Decider::go_by_copy(placement::PlacementDecision& ad
                                                 const placement::ClusterView& view, const placement::PodSpec& spec,
                                                 const models::QNetwork* network, double epsilon,
                                                 std::span<const std::size_t> rows, const placement::Ahead& ahead) {
-  auto on_copy =
-      engine_.decide_on_copy(view, spec, advice.candidates, network, epsilon, figures_.decisions, random_, rows, ahead);
+  auto on_copy = engine_.decide_on_copy({.view = view,
+                                         .pod = spec,
+                                         .candidates = advice.candidates,
+                                         .network = network,
+                                         .epsilon = epsilon,
+                                         .turn = figures_.decisions,
+                                         .random = random_,
+                                         .rows = rows,
+                                         .ahead = ahead});
   if (!on_copy) return std::nullopt;
   OpenDecision open{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
   open.predicted.assign(open.node.size(), 0);
@@ -295,7 +309,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
   state_.bind(pod_uid, node, by_operator, now);
   if (starts) state_.started(pod_uid, node, now);
   if (starts && placed_) placed_(state_.pod(pod_uid)->spec, node);
-  engine_.came(spec, node, row, now);
+  engine_.on_pod_started(spec, node, row, now);
   ++figures_.placements;
   figures_.placements_unasked += unasked && !recalled ? 1 : 0;
   if (!asked) return true;
@@ -336,7 +350,7 @@ void Decider::gone(const std::string& pod_uid, const std::string& node) {
 }
 
 void Decider::greeted(const wire::Hello& hello) {
-  if (const placement::PowerCurve* curve = engine_.knowledge().kept_curve(hello.node))
+  if (const placement::PowerCurve* curve = engine_.cluster_model().kept_curve(hello.node))
     state_.adopt_curve(hello.node, *curve);
 }
 
@@ -359,7 +373,7 @@ void Decider::refresh(MonoTime now) {
   const placement::ClusterView& view = state_.view({}, now);
   monitors_.watch_curves(view, kRefreshEvery);
   follow_recalled(now);
-  engine_.knowledge().set_acting(acts(arm().arm));
+  engine_.cluster_model().set_acting(acts(arm().arm));
   follow_block();
   const placement::Fleet& fleet = engine_.refresh(view);
   if (monitors_.compare(fleet, networks_.serving(), heard().network.get())) repeats_.clear();

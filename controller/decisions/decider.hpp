@@ -149,12 +149,12 @@ class Decider {
   }
   // `left` is called for each pod that leaves the node on which it was seen.
   void on_left(std::function<void(const placement::PodSpec& pod)> left) { left_ = std::move(left); }
-  const placement::SequentialTest& network_gate() const { return engine_.network_gate(); }
-  const placement::PlanRecord& plan_record() const { return engine_.plan_record(); }
-  const placement::SequentialTest& learned_network_gate() const { return engine_.learned_network_gate(); }
+  const placement::SequentialTest& network_gate() const { return engine_.gates().network_test(); }
+  const placement::PlanRecord& plan_record() const { return engine_.gates().plan_record(); }
+  const placement::SequentialTest& learned_network_gate() const { return engine_.gates().learned_test(); }
   // The recent blocks that contenders() shows.
-  const placement::RecentBlocks& recent() const { return engine_.recent(); }
-  const placement::RecentBlocks& recent_learned() const { return engine_.recent_learned(); }
+  const placement::RecentBlocks& recent() const { return engine_.gates().recent(); }
+  const placement::RecentBlocks& recent_learned() const { return engine_.gates().recent_learned(); }
   // The network that serves the policy at present, or null; its gates may still exclude it (see below).
   struct Heard {
     ServingModel::Network network;
@@ -175,14 +175,14 @@ class Decider {
   double epsilon() const;
   bool drifting() const { return monitors_.drifting(); }
   std::uint64_t drifts() const { return monitors_.drifts(); }
-  const placement::ClusterModel& knowledge() const { return engine_.knowledge(); }
+  const placement::ClusterModel& knowledge() const { return engine_.cluster_model(); }
   // Off-policy comparison of the ranking in force, from recent decisions.
   const placement::OffPolicyComparison& off_policy() const { return monitors_.off_policy(); }
   // Energy compared in the canary's control block; no value if no canary runs.
-  std::optional<placement::ComparedEnergy> compared() const { return engine_.compared(); }
+  std::optional<placement::ComparedEnergy> compared() const { return engine_.shadow().compared(); }
   // Modelled saving of acting on the advice; null outside of shadow.
-  const placement::ModelledSaving* saving() const { return engine_.saving(); }
-  std::string save_knowledge() { return engine_.knowledge().save(state_.view({}, clock_.mono())); }
+  const placement::ModelledSaving* saving() const { return engine_.shadow().saving(); }
+  std::string save_knowledge() { return engine_.cluster_model().save(state_.view({}, clock_.mono())); }
   const placement::DecideOptions& options() const { return engine_.options(); }
   // Takes the ids of decisions added or extended since the last call.
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }

@@ -9,7 +9,7 @@ namespace wattle::controller {
 
 std::vector<wire::BoardClass> Decider::board() {
   const auto network = heard().network;
-  return placement::board_classes(state_.view({}, clock_.mono()), engine_.mind(network.get()), engine_.options(),
+  return placement::board_classes(state_.view({}, clock_.mono()), engine_.inputs(network.get()), engine_.options(),
                                   figures_.decisions, random_);
 }
 
@@ -30,8 +30,8 @@ void Decider::tell_starts(wire::Board& board) {
 
 wire::BoardClass Decider::board_class(std::size_t number) {
   const auto network = heard().network;
-  return placement::board_class(number, state_.view({}, clock_.mono()), engine_.mind(network.get()), engine_.options(),
-                                figures_.decisions, random_);
+  return placement::board_class(number, state_.view({}, clock_.mono()), engine_.inputs(network.get()),
+                                engine_.options(), figures_.decisions, random_);
 }
 
 LoggedDecision Decider::what_if(placement::PodSpec pod, std::vector<std::string> candidates,
@@ -43,8 +43,14 @@ LoggedDecision Decider::what_if(placement::PodSpec pod, std::vector<std::string>
   const placement::PodSpec spec = engine_.expected(std::move(pod));
   const Heard heard = this->heard();
   const models::QNetwork* network = reward.preset == spec_.reward.preset ? heard.network.get() : nullptr;
-  placement::PlacementDecision advice = engine_.what_if(state_.view(spec, clock_.mono()), spec, std::move(candidates),
-                                                        network, reward, row, figures_.decisions);
+  std::mt19937_64 random(figures_.decisions);
+  placement::PlacementDecision advice = engine_.what_if({.view = state_.view(spec, clock_.mono()),
+                                                         .pod = spec,
+                                                         .candidates = std::move(candidates),
+                                                         .network = network,
+                                                         .turn = figures_.decisions,
+                                                         .random = random},
+                                                        reward, row);
   wire::Decision decision = std::move(advice.record);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(spec);

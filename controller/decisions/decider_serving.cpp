@@ -13,8 +13,8 @@ void Decider::left(const std::string& pod_uid, MonoTime now) {
   const Pod* pod = state_.pod(pod_uid);
   if (pod != nullptr && left_) left_(pod->spec);
   const Node* node = pod != nullptr ? state_.node(pod->node) : nullptr;
-  engine_.left(pod_uid, pod != nullptr ? &pod->spec : nullptr,
-               node != nullptr ? std::optional(node->row) : std::nullopt, now);
+  engine_.on_pod_ended(pod_uid, pod != nullptr ? &pod->spec : nullptr,
+                       node != nullptr ? std::optional(node->row) : std::nullopt, now);
 }
 
 std::vector<MonitorState> Decider::monitors() const { return monitors_.rows(ranking_of(spec_)); }
@@ -28,7 +28,7 @@ Status Decider::restore(const MonitorState& state) {
 void Decider::recall(LoggedDecision entry) {
   const wire::Decision& decision = entry.decision;
   const bool shadow = decision.mode == "shadow" || decision.mode == "observed";
-  if (engine_.saving() != nullptr && shadow && decision.policy == spec_.policy && !decision.advice.empty())
+  if (engine_.shadow().saving() != nullptr && shadow && decision.policy == spec_.policy && !decision.advice.empty())
     recalled_[decision.pod_uid] = decision.advice;
   if (decision.defer_until_ns > 0) {
     const Duration left = Duration(decision.defer_until_ns) - clock_.wall().time_since_epoch();
@@ -87,9 +87,9 @@ std::vector<Contender> Decider::contenders() const {
 
   Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}};
   if (applies && !gated) network.why = "it is left out once its choices cost more than the plan's";
-  if (applies && engine_.recent_is_of_learned() == (heard.learned && held))
-    compared(network, "the plan", engine_.recent());
-  if (heard.learned && held && learns) compared(network, "what learning began with", engine_.recent_learned());
+  if (applies && engine_.gates().recent_is_of_learned() == (heard.learned && held))
+    compared(network, "the plan", engine_.gates().recent());
+  if (heard.learned && held && learns) compared(network, "what learning began with", engine_.gates().recent_learned());
 
   std::vector<Contender> all;
   if (applies) {
@@ -116,7 +116,7 @@ std::vector<Contender> Decider::contenders() const {
                     {}};
     if (other_learned) {
       other.why = "it takes the place of what learning began with once its choices cost less";
-      compared(other, "what learning began with", engine_.recent_learned());
+      compared(other, "what learning began with", engine_.gates().recent_learned());
     }
     all.push_back(std::move(other));
   }

@@ -60,10 +60,10 @@ void Decider::record(const std::string& node, const Record& record, const Record
       const auto workload = known->workloads.find(uid);
       if (workload == known->workloads.end() || !workload->second.cpu_cores) continue;
       const double cores = workload->second.whole_cores();
-      readings.push_back(
-          {engine_.knowledge().pod(uid), cores, placement::stalled_ratio(workload->second.values, cores, interval_s)});
+      readings.push_back({engine_.cluster_model().pod(uid), cores,
+                          placement::stalled_ratio(workload->second.values, cores, interval_s)});
     }
-    engine_.used(readings, interval_s);
+    engine_.on_usage(readings, interval_s);
   }
   const MonoTime now = clock_.mono();
   settle(windows_.add(node, record, news.at, news.turn == Turn::ahead, now));

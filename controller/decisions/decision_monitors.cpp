@@ -7,7 +7,7 @@ namespace wattle::controller {
 DecisionMonitors::DecisionMonitors(placement::DecisionEngine& engine, const Clock& clock,
                                    const std::function<void(LearningNews)>& learn)
     : engine_(engine), clock_(clock), learn_(learn), comparison_(clock) {
-  engine_.on_gate([this](const placement::GateNews& news) {
+  engine_.gates().on_verdict([this](const placement::GateNews& news) {
     tell({news.of_learned ? Monitor::learned_gate : Monitor::network_gate,
           news.gated ? Verdict::behind : Verdict::ahead, news.why});
   });
@@ -75,16 +75,16 @@ std::vector<MonitorState> DecisionMonitors::rows(const std::string& of) const {
   std::vector<MonitorState> rows{
       {std::string(kDriftRow), drift_text(drift_.state(clock_.mono()))},
       {std::string(kNetworkGateRow),
-       network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.network_gate().state(),
-                          kept(engine_.recent(), engine_.recent_is_of_learned())})},
+       network_gate_text({of, comparison_.network(), engine_.gates().why(), engine_.gates().network_test().state(),
+                          kept(engine_.gates().recent(), engine_.gates().recent_is_of_learned())})},
       {std::string(kLearnedGateRow), network_gate_text({of,
                                                         comparison_.network(),
                                                         {},
-                                                        engine_.learned_network_gate().state(),
-                                                        kept(engine_.recent_learned(), true)})},
+                                                        engine_.gates().learned_test().state(),
+                                                        kept(engine_.gates().recent_learned(), true)})},
       {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})},
-      {std::string(kPlanRow), plan_text(engine_.plan_record().state())}};
-  if (const placement::ModelledSaving* saving = engine_.saving())
+      {std::string(kPlanRow), plan_text(engine_.gates().plan_record().state())}};
+  if (const placement::ModelledSaving* saving = engine_.shadow().saving())
     rows.push_back({std::string(kSavingRow), saving_text({of, saving->state()})});
   return rows;
 }
@@ -98,20 +98,20 @@ Result<bool> DecisionMonitors::restore(const MonitorState& row, const std::strin
     if (kept.of == of) comparison_.restore(std::move(kept.compared));
   } else if (row.name == kSavingRow) {
     WATTLE_TRY(const auto kept, parse_saving(row.text));
-    if (kept.of == of) engine_.restore_saving(kept.state);
+    if (kept.of == of) engine_.shadow().restore_saving(kept.state);
   } else if (row.name == kNetworkGateRow) {
     WATTLE_TRY(const auto kept, parse_network_gate(row.text));
-    if (kept.of != of || !engine_.restore_gate(kept.state, kept.why)) return false;
-    engine_.restore_recent(recalled(kept.recent), kept.recent.of_learned);
+    if (kept.of != of || !engine_.gates().restore(kept.state, kept.why)) return false;
+    engine_.gates().restore_recent(recalled(kept.recent), kept.recent.of_learned);
     comparison_.gate_restored(kept.network);
     return true;
   } else if (row.name == kLearnedGateRow) {
     WATTLE_TRY(const auto kept, parse_network_gate(row.text));
-    if (kept.of == of && engine_.restore_learned_gate(kept.state))
-      engine_.restore_recent_learned(recalled(kept.recent));
+    if (kept.of == of && engine_.gates().restore_learned(kept.state))
+      engine_.gates().restore_recent_learned(recalled(kept.recent));
   } else if (row.name == kPlanRow) {
     WATTLE_TRY(const auto kept, parse_plan(row.text));
-    engine_.restore_plan_record(kept);
+    engine_.gates().restore_plan_record(kept, engine_.cluster_model());
   }
   return false;
 }

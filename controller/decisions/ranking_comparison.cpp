@@ -57,16 +57,16 @@ bool RankingComparison::run(placement::DecisionEngine& engine, ClusterState& sta
   };
   placement::ComparedDecision sample;
   sample.decision_id = made.id;
-  auto own = choice(engine.mind(network));
+  auto own = choice(engine.inputs(network));
   if (!own) return false;
   sample.own = std::move(*own);
   for (std::size_t i = 0; i < references_.size(); ++i) {
-    auto reference = choice({*references_[i], nullptr, &engine.knowledge(), &engine.index()});
+    auto reference = choice({*references_[i], nullptr, &engine.cluster_model(), &engine.index()});
     if (!reference) return false;
     sample.references[i] = std::move(*reference);
   }
   off_policy_.add(std::move(sample));
-  engine.try_plan(view, made.spec, made.candidates);
+  engine.compare_plan(view, made.spec, made.candidates);
   const bool changed = contend(engine, made, view, serving, network);
   const MonoTime done = clock_.mono();
   after_ = done + kPartOfTime * (done - begun);
@@ -81,10 +81,10 @@ void RankingComparison::look_at(placement::DecisionEngine& engine, const Serving
   const bool goes_on = std::exchange(gate_restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
   if (!from.empty() && from != network_ && !goes_on) {
     // The evidence about a network that is promoted while it serves stays.
-    if (network_ && engine.network_gate().blocks() > 0 && serving.trusted != nullptr && from == kPromotedModel)
-      engine.begin_learned_anew();
+    if (network_ && engine.gates().network_test().blocks() > 0 && serving.trusted != nullptr && from == kPromotedModel)
+      engine.gates().reset_learned();
     else
-      engine.begin_gate_anew("network " + from + " was loaded", version.certificate);
+      engine.gates().reset("network " + from + " was loaded", version.certificate);
   }
   network_ = from;
 }

@@ -38,11 +38,11 @@ void Decider::described(const placement::PodSpec& pod, bool unschedulable, const
   // An agent may have seen its cgroup before anything else was known of it.
   const bool unnamed = before != nullptr && !before->node.empty() && before->spec.app.empty() && !pod.app.empty();
   if (state_.describe(pod, unschedulable))
-    engine_.withdraw(pod.uid);
+    engine_.shadow().withdraw(pod.uid);
   else
-    engine_.keep(pod.uid);
+    engine_.shadow().keep(pod.uid);
   state_.nominate(pod.uid, nominated, clock_.mono());
-  if (unnamed) engine_.knowledge().placed(before->spec, before->node, clock_.mono());
+  if (unnamed) engine_.cluster_model().placed(before->spec, before->node, clock_.mono());
 }
 
 void Decider::failed(const std::string& pod_uid, std::string_view how) {
@@ -67,7 +67,7 @@ void Decider::elsewhere(const std::string& pod_uid) {
     return;
   }
   open_.take(pod->decision_id);
-  engine_.withdraw(pod_uid);
+  engine_.shadow().withdraw(pod_uid);
   state_.forget(pod_uid);
 }
 
@@ -79,8 +79,12 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   const models::QNetwork* network = heard.network.get();
   const std::uint64_t id = next_id_++;
   const placement::ClusterView& view = state_.view(pod, now);
-  placement::PlacementDecision advice =
-      engine_.decide(view, pod, observed_candidates(state_, node), network, 0, figures_.decisions, random_);
+  placement::PlacementDecision advice = engine_.decide({.view = view,
+                                                        .pod = pod,
+                                                        .candidates = observed_candidates(state_, node),
+                                                        .network = network,
+                                                        .turn = figures_.decisions,
+                                                        .random = random_});
   const bool fits_somewhere = advice.top.has_value();  // of the cluster as it is
   std::optional<OpenDecision> open = go_by_copy(advice, view, pod, network, 0, {}, {});
   wire::Decision decision = advice.record;

@@ -11,7 +11,6 @@
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_metrics.hpp"
 #include "controller/web/series.hpp"
-#include "placement/cluster/budget.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {

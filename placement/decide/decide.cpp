@@ -57,15 +57,15 @@ Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& m
   return rows;
 }
 
-// Range of the feasible rows' values.
-struct Range {
+// ValueRange of the feasible rows' values.
+struct ValueRange {
   double best = -INFINITY, worst = INFINITY;
   double tie() const { return std::max(kTie, kTieShare * std::abs(best)); }
   bool tells_apart() const { return best - worst > tie(); }
 };
 
-Range range_of(const std::vector<std::size_t>& feasible, const std::vector<double>& values) {
-  Range range;
+ValueRange range_of(const std::vector<std::size_t>& feasible, const std::vector<double>& values) {
+  ValueRange range;
   for (const std::size_t row : feasible) {
     range.best = std::max(range.best, values[row]);
     range.worst = std::min(range.worst, values[row]);
@@ -79,7 +79,7 @@ struct Choice {
   bool explored = false;
 };
 
-Choice choose(const std::vector<std::size_t>& feasible, const std::vector<double>& values, const Range& range,
+Choice choose(const std::vector<std::size_t>& feasible, const std::vector<double>& values, const ValueRange& range,
               double epsilon, double safe_margin, std::mt19937_64& random) {
   std::vector<std::size_t> ties, safe;
   for (const std::size_t row : feasible) {
@@ -114,7 +114,7 @@ double above_rank(const std::vector<std::size_t>& feasible, const std::vector<do
 // Returns 10 for the advised row and 0..5 for the best of the other open rows. With a limit, returns the limit for the
 // advised row alone.
 std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::size_t rows,
-                                    const std::vector<double>& values, const Range& range, std::size_t advised,
+                                    const std::vector<double>& values, const ValueRange& range, std::size_t advised,
                                     std::int64_t limit) {
   std::vector<std::int64_t> scores(rows, 0);
   if (limit > 0 && limit < kTopScore) {
@@ -293,7 +293,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     advice.predictions = std::move(predictions);
     return advice;
   }
-  const Range range = range_of(open.rows, values);
+  const ValueRange range = range_of(open.rows, values);
   const bool keeps_room = open.rows.size() < rows.feasible.size();
   Choice choice;
   std::vector<std::int64_t> scores;

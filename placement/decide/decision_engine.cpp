@@ -6,109 +6,95 @@
 #include <utility>
 
 #include "placement/cluster/sane_view.hpp"
-#include "placement/decide/paired_choices.hpp"
 #include "placement/decide/policies/kube_scoring.hpp"
 #include "placement/decide/policies/registry.hpp"
-#include "placement/worth/objective.hpp"
 
 namespace wattle::placement {
 
 namespace {
 
-constexpr const char* kOnTrial =
-    "the plan's choice: the network is heard once thirty compared decisions have cost no more joules on copies of this "
-    "cluster";
-constexpr const char* kUnproven =
-    "the plan's choice: the network has not shown yet that it costs fewer joules on copies of this cluster";
-
-std::uint64_t pod_key(const std::string& uid) { return std::hash<std::string>()(uid); }
-
-// "7%", "0.3%"
-std::string in_percent(double ratio) {
-  const double rounded = std::round(1000 * ratio) / 10;
-  const std::string text = std::to_string(rounded);
-  return text.substr(0, text.find('.') + 2) + "%";
-}
-
 double on_the_clock(MonoTime now) { return seconds(now.time_since_epoch()); }
 
 }  // namespace
 
-DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel knowledge)
+DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel model)
     : options_(std::move(options)),
-      knowledge_(std::move(knowledge)),
+      model_(std::move(model)),
       policy_(make_policy("dqn", options_.network).value()),
-      plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), Planner({}), {}, {}},
-      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), Planner({}), {}, {}},
-      advised_(options_.advised),
-      saving_(options_.modelled) {
-  begin_gate_anew("the start");
-}
+      gates_({options_.require_evidence, options_.network.margin, options_.network.shortlist}),
+      shadow_(options_.advised, options_.modelled) {}
 
-Result<bool> DecisionEngine::take(const std::string& policy, const RewardConfig& reward) {
+Result<bool> DecisionEngine::set_policy(const std::string& policy, const RewardConfig& reward) {
   WATTLE_TRY(auto made, make_policy(policy, options_.network));
   if (made->name() == policy_->name() && reward == options_.decide.reward) return false;
   policy_ = std::move(made);
   policy_->plan_with(maker_);
   options_.decide.reward = reward;
-  begin_gate_anew("another policy or reward");
+  gates_.reset("another policy or reward");
   return true;
 }
 
 void DecisionEngine::plan_with(PlanMaker* maker) {
   maker_ = maker;
   policy_->plan_with(maker);
-  for (Planner* each : {&plan_gate_.planner, &learned_gate_.planner, &trial_planner_}) each->plan_with(maker);
+  gates_.plan_with(maker);
 }
 
 PodSpec DecisionEngine::expected(PodSpec pod) const {
-  if (knowledge_.demand().apps() == 0) return pod;
-  const DemandPrediction predicted = knowledge_.predict(pod);
+  if (model_.demand().apps() == 0) return pod;
+  const DemandPrediction predicted = model_.predict(pod);
   pod.demand_cores = predicted.cores;
-  if (!knowledge_.forecast().pods_stay()) pod.life_s = predicted.life_s;
+  if (!model_.forecast().pods_stay()) pod.life_s = predicted.life_s;
   return pod;
 }
 
-PlacementDecision DecisionEngine::decide(const ClusterView& view, const PodSpec& pod,
-                                         std::vector<std::string> candidates, const models::QNetwork* network,
-                                         double epsilon, std::uint64_t turn, std::mt19937_64& random,
-                                         std::span<const std::size_t> rows, const Ahead& ahead) {
-  return decide(view, nullptr, pod, std::move(candidates), network, epsilon, turn, random, rows, ahead);
-}
-
-PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
-                                         std::vector<std::string> candidates, const models::QNetwork* network,
-                                         double epsilon, std::uint64_t turn, std::mt19937_64& random,
-                                         std::span<const std::size_t> rows, const Ahead& ahead) {
+PlacementDecision DecisionEngine::decide(Question question) {
   DecideOptions options = options_.decide;
-  options.epsilon = epsilon;
-  return decide(view, copy, pod, std::move(candidates), network, options, turn, random, rows, ahead);
+  options.epsilon = question.epsilon;
+  return decide_on(question.view, nullptr, std::move(question), options);
 }
 
-PlacementDecision DecisionEngine::what_if(const ClusterView& view, const PodSpec& pod,
-                                          std::vector<std::string> candidates, const models::QNetwork* network,
-                                          const RewardConfig& reward, std::optional<std::size_t> row,
-                                          std::uint64_t turn) {
+std::optional<PlacementDecision> DecisionEngine::decide_on_copy(Question question) {
+  if (!question.pod.node_name.empty()) return std::nullopt;
+  AdvisedCluster::Copy* copy = shadow_.copy(question.view, model_.fleet(question.view), question.pod.owner);
+  if (copy == nullptr) return std::nullopt;
+  DecideOptions options = options_.decide;
+  options.epsilon = question.epsilon;
+  return decide_on(copy->view, &copy->fleet, std::move(question), options);
+}
+
+PlacementDecision DecisionEngine::what_if(Question question, const RewardConfig& reward,
+                                          std::optional<std::size_t> row) {
   DecideOptions options = options_.decide;
   options.reward = reward;
   options.epsilon = 0;
-  std::mt19937_64 random(turn);
   std::optional<AdvisedCluster::Copy> copy;
-  if (const auto known = knowledge_.running(pod.uid); row && known)
-    copy = AdvisedCluster::without(view, knowledge_.fleet(view), *row, *known);
-  return decide(copy ? copy->view : view, copy ? &copy->fleet : nullptr, pod, std::move(candidates), network, options,
-                turn, random, {}, {});
+  if (const auto known = model_.running(question.pod.uid); row && known)
+    copy = AdvisedCluster::without(question.view, model_.fleet(question.view), *row, *known);
+  return decide_on(copy ? copy->view : question.view, copy ? &copy->fleet : nullptr, std::move(question), options);
 }
 
-PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
-                                         std::vector<std::string> candidates, const models::QNetwork* network,
-                                         const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random,
-                                         std::span<const std::size_t> rows, const Ahead& ahead) {
-  PolicyInputs inputs = mind(network);
-  inputs.rows = rows;
-  inputs.ahead = ahead;
+// `copy`: the policies' data on the view's nodes; null: that of the cluster model.
+PlacementDecision DecisionEngine::decide_on(const ClusterView& view, Fleet* copy, Question question,
+                                            const DecideOptions& options) {
+  PolicyInputs inputs = this->inputs(question.network);
+  inputs.rows = question.rows;
+  inputs.ahead = question.ahead;
   inputs.copy = copy;
-  return placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
+  return placement::decide(view, question.pod, std::move(question.candidates), inputs, options, question.turn,
+                           question.random);
+}
+
+void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now, Duration hold) {
+  if (!shadow_.active() || !advice.top) return;
+  shadow_.reserve(pod, {advice.node[advice.row_of[*advice.top]], advice.candidates[*advice.top]}, model_.ask(pod), now,
+                  hold);
+}
+
+void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs,
+                                   MonoTime now) {
+  shadow_.reserve_again(pod, std::move(advised), std::move(runs), model_.running(pod.uid).value_or(model_.ask(pod)),
+                        now);
 }
 
 std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpec& pod,
@@ -116,43 +102,44 @@ std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpe
                                            std::uint64_t turn) {
   std::vector<std::size_t> all(view.nodes.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  PolicyContext context(view, pod, all, feasible, &knowledge_, turn);
+  PolicyContext context(view, pod, all, feasible, &model_, turn);
   context.scheduler = scheduler;
   std::vector<double> values(all.size(), 0.0);
   policy_->score(context, values);
   return values;
 }
 
-PodHandle DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
+PodHandle DecisionEngine::on_pod_started(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
   if (pod.uid.empty()) return {};
-  const PodHandle known = knowledge_.placed(pod, node, now);
-  if (copying() && !pod.daemonset) advised_.placed(pod.uid, {row, node}, now);
-  const PodEstimate ask = knowledge_.ask(pod);
+  const PodHandle known = model_.placed(pod, node, now);
+  shadow_.on_pod_started(pod, {row, node}, now);
+  const PodEstimate ask = model_.ask(pod);
   policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
-  if (pod.daemonset) return known;
-  for (PairedSimulation* copies : copies_of_the_cluster())
-    copies->placed(pod_key(pod.uid), row, ask, on_the_clock(now));
+  if (!pod.daemonset) gates_.on_pod_started(pod_key(pod.uid), row, ask, on_the_clock(now));
   return known;
 }
 
-void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now) {
-  advised_.ended(uid);
+void DecisionEngine::on_usage(std::span<const PodReading> readings, double interval_s) {
+  model_.used(readings, interval_s);
+  shadow_.on_usage(readings, model_);
+}
+
+void DecisionEngine::on_pod_ended(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row,
+                                  MonoTime now) {
+  shadow_.on_pod_ended(uid);
   std::optional<PodEstimate> ask;
   if (pod != nullptr) {
-    ask = knowledge_.ask(*pod);
+    ask = model_.ask(*pod);
     policy_->ended({pod_key(uid), *ask, row, {}, on_the_clock(now)});
   }
-  for (PairedSimulation* copies : copies_of_the_cluster()) {
-    const bool compared = copies->ended(pod_key(uid), on_the_clock(now));
-    if (!compared && ask && !pod->daemonset && row) copies->ended_there(*row, *ask, on_the_clock(now));
-  }
-  knowledge_.gone(uid, now);
+  gates_.on_pod_ended(pod_key(uid), row, ask && !pod->daemonset ? &*ask : nullptr, on_the_clock(now));
+  model_.gone(uid, now);
 }
 
 const Fleet& DecisionEngine::refresh(const ClusterView& view) {
-  const Fleet& fleet = knowledge_.refresh(view);
+  const Fleet& fleet = model_.refresh(view);
   policy_->prepare(fleet);
-  if (copying()) model_saving(view, fleet);
+  shadow_.refresh(view, fleet);
   return fleet;
 }
 
@@ -173,109 +160,24 @@ std::vector<std::size_t> DecisionEngine::rows_of(const ClusterView& view, std::s
   return rows;
 }
 
-void DecisionEngine::try_plan(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates) {
-  if (pod.daemonset || knowledge_.forecast().pods_stay() || !knowledge_.forecast().known()) return;
+void DecisionEngine::compare_plan(const ClusterView& view, const PodSpec& pod,
+                                  std::span<const std::string> candidates) {
   const std::vector<std::size_t> rows = rows_of(view, candidates);
-  const PodEstimate ask = knowledge_.ask(pod);
-  Fleet& fleet = knowledge_.fleet(view);
-  const PairExcess* pairs = std::exchange(fleet.pairs, nullptr);  // pair costs are ignored on both sides
-  const PairedQuestion question{view, fleet, rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
-  const auto figure =
-      plan_trial_.play(question, by_plan(question, trial_planner_, 1), by_plan(question, trial_planner_, 0));
-  fleet.pairs = pairs;
-  if (figure && plan_record_.add(*figure)) knowledge_.set_plan_trust(plan_record_.ahead() ? 1 : 0);
-}
-
-bool DecisionEngine::restore_plan_record(const PlanRecord::State& state) {
-  if (!plan_record_.restore(state)) return false;
-  knowledge_.set_plan_trust(plan_record_.ahead() ? 1 : 0);
-  return true;
+  gates_.compare_plan({view, pod, rows, model_, options_.decide.mask, options_.decide.reward});
 }
 
 bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                              const models::QNetwork& network, bool learned) {
-  if (std::exchange(recent_of_learned_, learned) != learned) plan_gate_.recent = {};
-  const double behind = plan_gate_.test.mean();
-  const bool rested = plan_gate_.test.rests();
-  if (!contend(plan_gate_, view, pod, candidates, network, nullptr)) {
-    if (rested && plan_gate_.test.on_trial()) plan_gate_.why = kOnTrial;
-    return false;
-  }
-  const std::string over = " predicted joules than the planner's on copies of this cluster, over " +
-                           std::to_string(plan_gate_.test.blocks()) + " blocks of decisions";
-  if (plan_gate_.test.network_gated()) {
-    plan_gate_.why = "the plan's choice: " + std::string(learned ? "what was learned here" : "the network") +
-                     " is left out since its own cost " + in_percent(behind) + " more" + over;
-    if (plan_gate_.test.rests()) plan_gate_.why += "; it is tried again after a day";
-  } else {
-    plan_gate_.why = (certificate_.empty() || learned ? "" : certificate_ + "; ") + "its choices cost " +
-                     in_percent(std::abs(behind)) + (behind > 0 ? " more" : " less") + over;
-  }
-  if (gate_told_) gate_told_({false, plan_gate_.test.network_gated(), plan_gate_.why});
-  return true;
+  const std::vector<std::size_t> rows = rows_of(view, candidates);
+  return gates_.compare({view, pod, rows, model_, options_.decide.mask, options_.decide.reward}, network, learned);
 }
 
 bool DecisionEngine::compare_learned(const ClusterView& view, const PodSpec& pod,
                                      std::span<const std::string> candidates, const models::QNetwork& learned,
-                                     const models::QNetwork& trusted) {
-  const double behind = learned_gate_.test.mean();
-  if (!contend(learned_gate_, view, pod, candidates, learned, &trusted)) return false;
-  const bool gated = learned_gate_.test.network_gated();
-  learned_gate_.why = "what was learned here costs " + in_percent(std::abs(behind)) + (gated ? " more" : " less") +
-                      " predicted joules than what it began with, on copies of this cluster";
-  if (gate_told_) gate_told_({true, gated, learned_gate_.why});
-  return true;
-}
-
-// `incumbent` null: the planner.
-bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const PodSpec& pod,
-                             std::span<const std::string> candidates, const models::QNetwork& challenger,
-                             const models::QNetwork* incumbent) {
+                                     const models::QNetwork& baseline) {
   const std::vector<std::size_t> rows = rows_of(view, candidates);
-  const Shortlisted heard(challenger, options_.network.shortlist);
-  std::optional<Shortlisted> other;
-  if (incumbent != nullptr) other.emplace(*incumbent, options_.network.shortlist);
-  const PodEstimate ask = knowledge_.ask(pod);
-  const RewardConfig& reward = options_.decide.reward;
-  std::vector<std::string> ignored;
-  const PodSpec asked = with_sane_limits(pod, ignored);
-  const Fleet& fleet = knowledge_.fleet(view);
-  const double life_s = fleet.pods_stay ? INFINITY : ask.life_s;
-  const double latency_w = fleet.latency_price * latency_price_w(reward, life_s);
-  const PairedQuestion question{view,  fleet,    rows, asked, ask, options_.decide.mask, pod_key(pod.uid),
-                                false, latency_w};
-  const double margin = options_.network.margin;
-  const auto figure = gate.copies.play(question, by_network(question, gate.planner, reward, &heard, margin),
-                                       by_network(question, gate.planner, reward, other ? &*other : nullptr, margin));
-  if (!figure) return false;
-  gate.recent.add(*figure, view.now);
-  return gate.test.add(*figure, gate.copies.block_s());
-}
-
-void DecisionEngine::begin_gate_anew(const std::string& why, const std::string& certificate) {
-  const bool was = plan_gate_.test.network_gated();
-  const bool tried = options_.require_evidence && !certificate.empty();
-  certificate_ = certificate;
-  plan_gate_.test = SequentialTest({.begins_gated = options_.require_evidence, .begins_on_trial = tried});
-  plan_gate_.copies.begin_anew();
-  plan_gate_.recent = {};
-  plan_gate_.why = tried ? kOnTrial : plan_gate_.test.network_gated() ? kUnproven : certificate;
-  begin_learned_anew();
-  if (!gate_told_ || was == plan_gate_.test.network_gated()) return;
-  gate_told_({false, !was, certificate.empty() ? why : why + ": " + (tried ? plan_gate_.why : certificate)});
-}
-
-void DecisionEngine::begin_learned_anew() {
-  learned_gate_.test.begin_anew();
-  learned_gate_.copies.begin_anew();
-  learned_gate_.recent = {};
-  learned_gate_.why.clear();
-}
-
-bool DecisionEngine::restore_gate(const SequentialTestState& state, std::string why) {
-  if (!plan_gate_.test.restore(state)) return false;
-  plan_gate_.why = std::move(why);
-  return true;
+  return gates_.compare_learned({view, pod, rows, model_, options_.decide.mask, options_.decide.reward}, learned,
+                                baseline);
 }
 
 }  // namespace wattle::placement

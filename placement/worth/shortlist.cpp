@@ -128,4 +128,27 @@ models::Observation listed_alone(const models::Observation& seen, std::span<cons
   return alone;
 }
 
+void Shortlisted::residual(const models::Observation& observation, std::span<float> out) const {
+  if (!beyond_shortlist(observation, most_)) return network_.residual(observation, out);
+  const std::vector<std::size_t> listed = shortlist(observation, most_);
+  std::vector<float> said(listed.size(), 0.0F);
+  network_.residual(listed_alone(observation, listed), said);
+  float least = 0;
+  for (const float value : said) least = std::isfinite(value) ? std::min(least, value) : least;
+  for (std::size_t i = 0; i < observation.nodes; ++i) out[i] = observation.valid[i] != 0 ? least : 0.0F;
+  for (std::size_t k = 0; k < listed.size(); ++k) out[listed[k]] = said[k];
+}
+
+std::optional<std::size_t> best_node(const models::Observation& observation, std::span<const float> residual,
+                                     std::optional<std::size_t> keep, double margin) {
+  const auto q = [&](std::size_t i) {
+    return static_cast<double>(observation.prior[i]) + static_cast<double>(residual[i]);
+  };
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < observation.nodes; ++i)
+    if (observation.valid[i] != 0 && (!best || q(i) > q(*best))) best = i;
+  if (best && keep && observation.valid[*keep] != 0 && q(*best) <= q(*keep) + margin) return keep;
+  return best;
+}
+
 }  // namespace wattle::placement

@@ -25,4 +25,24 @@ std::vector<std::size_t> shortlist(const models::Observation& seen, std::size_t 
 // Returns the observation of these rows alone; all of them must be valid.
 models::Observation listed_alone(const models::Observation& seen, std::span<const std::size_t> rows);
 
+// Applies the network to a shortlist (placement/worth/shortlist) of at most `most` valid nodes (0: all), as if there were no
+// others. The other nodes get at most the lowest value on the shortlist.
+class Shortlisted final : public models::QNetwork {
+ public:
+  // `network` must outlive this object.
+  Shortlisted(const models::QNetwork& network, std::size_t most) : network_(network), most_(most) {}
+  void residual(const models::Observation& observation, std::span<float> out) const override;
+  std::uint64_t step() const override { return network_.step(); }
+  bool on_prior() const override { return network_.on_prior(); }
+
+ private:
+  const models::QNetwork& network_;
+  std::size_t most_;
+};
+
+// Returns the valid node of highest prior + residual; `keep` (if given) unless another is better by `margin`. residual
+// is [nodes].
+std::optional<std::size_t> best_node(const models::Observation& observation, std::span<const float> residual,
+                                     std::optional<std::size_t> keep, double margin);
+
 }  // namespace wattle::placement

@@ -227,7 +227,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   figures.work_core_s = end.work_core_s - begun.work_core_s;
   const double undisturbed_s = end.work_pod_s - begun.work_pod_s;
   if (undisturbed_s > 0) figures.life_stretch = (end.pod_s - begun.pod_s) / undisturbed_s;
-  figures.wait_limit = player.engine().knowledge().cpu_wait().limit();
+  figures.wait_limit = player.engine().cluster_model().cpu_wait().limit();
   if (requests != nullptr) {
     const SetRequests& set = requests->figures();
     figures.requests_set = set.writes - set_before.writes;
@@ -236,7 +236,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
     figures.given_up_bytes = (set.given_up_byte_s - set_before.given_up_byte_s) / measured_s;
   }
   figures.network_gated = gated / std::max(1.0, asked);
-  played.known = player.engine().knowledge().save(world.view({}));
+  played.known = player.engine().cluster_model().save(world.view({}));
   played.verdicts = verdicts_of(player.engine());
   return played;
 }

@@ -6,19 +6,19 @@ namespace wattle::sim {
 
 Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, placement::ClusterModel knowledge) {
   std::unique_ptr<LiveEngine> made(new LiveEngine(std::move(options), std::move(knowledge)));
-  WATTLE_CHECK(made->engine_.take(made->options_.policy, made->options_.engine.decide.reward));
-  made->engine_.knowledge().set_acting(made->options_.acting);
-  made->engine_.set_shadow(made->options_.shadow, false);
+  WATTLE_CHECK(made->engine_.set_policy(made->options_.policy, made->options_.engine.decide.reward));
+  made->engine_.cluster_model().set_acting(made->options_.acting);
+  made->engine_.shadow().set_shadow(made->options_.shadow, false);
   return made;
 }
 
 KeptVerdicts verdicts_of(const placement::DecisionEngine& engine) {
-  return {engine.plan_record().state(), engine.network_gate().state(), engine.gate_why()};
+  return {engine.gates().plan_record().state(), engine.gates().network_test().state(), engine.gates().why()};
 }
 
 Status LiveEngine::restore(const KeptVerdicts& kept) {
-  const bool restored = engine_.restore_plan_record(kept.plan) &&
-                        (!options_.gate || engine_.restore_gate(kept.network, kept.network_why));
+  const bool restored = engine_.gates().restore_plan_record(kept.plan, engine_.cluster_model()) &&
+                        (!options_.gate || engine_.gates().restore(kept.network, kept.network_why));
   if (!restored) return fail(Errc::malformed, "verdicts", "are none that a gate can have");
   return {};
 }
@@ -30,10 +30,17 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
     names_.clear();
     for (const placement::NodeView& node : view.nodes) names_.push_back(node.name);
   }
-  placement::PlacementDecision advice =
-      engine_.decide(view, pod, names_, network, epsilon, decisions_++, random, {}, ahead);
-  if (auto on_copy = engine_.decide_on_copy(view, pod, names_, network, epsilon, decisions_, random, {}, ahead))
-    advice = std::move(*on_copy);
+  placement::Question question{.view = view,
+                               .pod = pod,
+                               .candidates = names_,
+                               .network = network,
+                               .epsilon = epsilon,
+                               .turn = decisions_++,
+                               .random = random,
+                               .ahead = ahead};
+  placement::PlacementDecision advice = engine_.decide(question);
+  question.turn = decisions_;
+  if (auto on_copy = engine_.decide_on_copy(std::move(question))) advice = std::move(*on_copy);
   engine_.reserve(pod, advice, view.now);
   network_ = network;
   if (!to_compare_ && advice.top && pod.node_name.empty()) to_compare_ = pod;
@@ -43,17 +50,17 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
 void LiveEngine::placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
                         MonoTime now) {
   if (id >= known_as_.size()) known_as_.resize(id + 1);
-  known_as_[id] = engine_.came(pod, node, row, now);
+  known_as_[id] = engine_.on_pod_started(pod, node, row, now);
 }
 
 void LiveEngine::used(std::span<const PodUse> pods, double interval_s) {
   readings_.clear();
   for (const PodUse& each : pods) readings_.push_back({known_as_[each.pod], each.cores, each.waited});
-  engine_.used(readings_, interval_s);
+  engine_.on_usage(readings_, interval_s);
 }
 
 void LiveEngine::ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) {
-  engine_.left(pod.uid, &pod, row, now);
+  engine_.on_pod_ended(pod.uid, &pod, row, now);
 }
 
 void LiveEngine::refresh(const ViewFor& view_for) {
@@ -61,7 +68,7 @@ void LiveEngine::refresh(const ViewFor& view_for) {
   const auto pod = std::exchange(to_compare_, std::nullopt);
   if (!pod) return;
   const placement::ClusterView& view = view_for(*pod);
-  engine_.try_plan(view, *pod, names_);
+  engine_.compare_plan(view, *pod, names_);
   if (options_.gate && network_ != nullptr && engine_.network_gate_applies(*pod))
     engine_.compare(view, *pod, names_, *network_);
 }

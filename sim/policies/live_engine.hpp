@@ -54,7 +54,7 @@ class LiveEngine final : public WorldObserver {
     return engine_.values(view, pod, feasible, scheduler, decisions_++);
   }
   // Marks the network as certified, like the networks that are installed with the programs: it starts on trial.
-  void certified() { engine_.begin_gate_anew("the start", "held-out fleets speak for it"); }
+  void certified() { engine_.gates().reset("the start", "held-out fleets speak for it"); }
   // Continues from kept verdicts; copies of the cluster restart. The network's verdict applies with the gate only.
   Status restore(const KeptVerdicts& kept);
   // Does the controller's periodic work (about once a second). A view is read before the next one is requested.

@@ -21,23 +21,29 @@ MAY_INCLUDE = {
     "common/json": {"common"},
     "common": set(),
     "models/frozen": {"common"},
-    "models/provision": {"common", "models/frozen"},
     "models/torch": {"common", "models/frozen"},
-    "placement": {"common", "models/frozen"},
+    "placement/cluster": {"common", "models/frozen"},
+    "placement/worth": {"common", "models/frozen", "placement/cluster"},
+    "placement/plan": {"common", "models/frozen", "placement/cluster", "placement/worth"},
+    "placement/judge": {"common", "models/frozen", "placement/cluster", "placement/worth", "placement/plan"},
+    "placement/learn": {"common", "models/frozen", "placement/cluster", "placement/worth", "placement/plan"},
+    "placement/decide": {"common", "models/frozen", "placement"},
+    "provision/requests": {"common", "placement/cluster"},
+    "provision/minute": {"common", "models/frozen"},
+    "provision/student": {"common"},
     "agent": {"common", "models/frozen"},
-    "actuator/student": {"common"},
-    "actuator": {"common", "models/frozen", "models/provision", "actuator/student"},
-    "controller": {"common", "models/frozen", "models/provision", "models/torch", "placement"},
+    "actuator": {"common", "models/frozen", "provision/minute", "provision/student"},
+    "controller": {"common", "models/frozen", "models/torch", "placement", "provision/minute", "provision/requests"},
     "sim/cluster": {"common"},
-    "sim/world": {"common", "placement"},
+    "sim/world": {"common", "placement", "provision/requests"},
     "sim/policies": {"common", "models/frozen", "placement"},
     "sim/report": {"common", "placement"},
     "sim/scenarios": {"common", "placement"},
     "sim/reference": {"common"},
     "sim/episode": {"common", "models/frozen", "placement"},
     "sim/learning": {"common", "models/frozen", "placement"},
-    "sim/provision": {"common", "actuator/student", "models/frozen", "models/provision", "placement"},
-    "sim/requests": {"common", "placement"},
+    "sim/provision": {"common", "models/frozen", "placement", "provision"},
+    "sim/requests": {"common", "placement", "provision/requests"},
     "sim/profile": {"common", "load"},
     "sim": {"common", "models/frozen", "models/torch", "placement"},
     "shim": {"common"},
@@ -71,11 +77,16 @@ MAY_INCLUDE_IN_COMMON = {
     "common/kube": {"common", "common/http", "common/json", "common/kube"},
     "common/stats": {"common/stats"},
 }
-# placement/ is pure: no sockets, no HTTP, no clock. The code that writes limits has no network access.
+# placement/ and provision/ are pure: no sockets, no HTTP, no clock. The code that writes limits has no network access.
 FORBIDDEN = {
     "placement": {"common/transport", "common/http", "common/sqlite", "common/kube"},
+    "provision": {"common/transport", "common/http", "common/sqlite", "common/kube"},
     "actuator": {"common/transport", "common/http", "common/sqlite", "common/kube"},
 }
+# Rooms: other folders include only the headers that the README of the room lists as public.
+ROOMS = ("placement/cluster", "placement/worth", "placement/plan", "placement/judge", "placement/learn", "placement/decide",
+         "provision/requests", "provision/minute", "provision/student")
+PUBLIC = re.compile(r"^- `([\w/]+\.hpp)`", re.MULTILINE)
 
 # Header prefix of a library -> the only files or folders that may include it.
 HOMES = {
@@ -91,7 +102,7 @@ HOMES = {
     r"yaml-cpp/": ["common/config.cpp", "common/config_twice.cpp", "common/yaml_tree.cpp"],
     r"spdlog/|fmt/": ["common/log.cpp"],
     r"zlib\.h": ["sim/scenarios/gzip.cpp"],
-    r"muParser": ["placement/expression.cpp"],
+    r"muParser": ["placement/worth/expression.cpp"],
     r"n?curses\.h|ncursesw?/|term\.h": ["cli/top/terminal.cpp"],
     r"CLI/": ["common/cmdline", "agent/app.cpp", "bench", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands", "load/app.cpp",
              "load/http_command.cpp", "load/resource_command.cpp"],
@@ -117,6 +128,25 @@ def folder_of(path: pathlib.PurePosixPath, folders) -> str:
             if len(folder) > len(best):
                 best = folder
     return best
+
+
+def public_headers(root: pathlib.Path, room: str):
+    """Headers that the room's README lists as public; None without a README."""
+    readme = root / room / "README.md"
+    return set(PUBLIC.findall(readme.read_text())) if readme.exists() else None
+
+
+def check_rooms(root: pathlib.Path, breaches: list) -> None:
+    for room in ROOMS:
+        if not (root / room).exists():
+            continue
+        public = public_headers(root, room)
+        if public is None:
+            breaches.append(f"{room}:1: has no README.md (name its purpose and its public headers)")
+            continue
+        for header in sorted(public):
+            if not (root / room / header).exists():
+                breaches.append(f"{room}/README.md:1: lists {header}, which does not exist")
 
 
 def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: list) -> None:
@@ -163,12 +193,16 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
             continue
         if theirs == mine:
             continue
+        if theirs in ROOMS:
+            public = public_headers(root, theirs)
+            if public is not None and target[len(theirs) + 1:] not in public:
+                breach(number, f"includes {target}, which is private to {theirs} (its README.md lists public headers)")
         if mine.startswith("sim") and theirs.startswith("sim"):
             if mine in MAY_INCLUDE_IN_SIM and theirs not in MAY_INCLUDE_IN_SIM[mine]:
                 breach(number, f"{mine} may not include {theirs} ({target})")
             continue
         allowed = MAY_INCLUDE.get(mine, set())
-        forbidden = FORBIDDEN.get(mine, set())
+        forbidden = FORBIDDEN.get(mine.split("/")[0], set())
         if theirs in forbidden or (theirs not in allowed and theirs.split("/")[0] not in allowed):
             breach(number, f"{mine} may not include {theirs} ({target})")
 
@@ -192,17 +226,18 @@ def check_tree(root: pathlib.Path) -> list:
         for path in sorted((root / top).rglob("*")):
             if path.suffix in SOURCE_SUFFIXES and path.is_file():
                 check_file(root, pathlib.PurePosixPath(path.relative_to(root).as_posix()), breaches)
+    check_rooms(root, breaches)
     return breaches
 
 
 def self_test() -> int:
     cases = {
         "agent/a.cpp": '#include "controller/app.hpp"\n',
-        "shim/b.cpp": '#include "placement/decide.hpp"\n',
-        "placement/c.cpp": '#include "common/http/server.hpp"\n',
+        "shim/b.cpp": '#include "placement/decide/decide.hpp"\n',
+        "controller/c.cpp": '#include "shim/extender.hpp"\n',
         "common/d.cpp": '#include "common/wire/codec.hpp"\n',
         "controller/e.cpp": "#include <zmq.h>\n",
-        "placement/f.cpp": "#include <torch/torch.h>\n",
+        "controller/f.cpp": "#include <torch/torch.h>\n",
         "agent/main.cpp": "\n" * 16,
         "sim/g.hpp": "#pragma once\n",
         "sim/h.cpp": "\n" * 401,
@@ -212,15 +247,22 @@ def self_test() -> int:
         "cli/k.cpp": '#include "app.hpp"\n',
         "sim/cluster/l.cpp": '#include "sim/world/world.hpp"\n',
         "sim/scenarios/m.cpp": '#include "sim/episode/env.hpp"\n',
-        "sim/reference/n.cpp": '#include "placement/fleet.hpp"\n',
-        "agent/o.cpp": '#include "actuator/student/student.hpp"\n',
-        "actuator/student/p.cpp": '#include "actuator/app.hpp"\n',
+        "sim/reference/n.cpp": '#include "placement/cluster/fleet.hpp"\n',
+        "agent/o.cpp": '#include "provision/student/student.hpp"\n',
         "controller/q.cpp": "#include <nlohmann/json.hpp>\n",
         "tests/unit/r.cpp": "#include <nlohmann/json_fwd.hpp>\n",
         "controller/s.cpp": "const json a = json::parse(answer.body());\n",
         # Code that needs the simulator's truth must not be linked live, and live code must not include it.
         "controller/l.cpp": '#include "sim/policies/true_greedy.hpp"\n',
-        "placement/policies/m.cpp": '#include "sim/world/world.hpp"\n',
+    }
+    # In a room that has a README.
+    in_rooms = {
+        "placement/cluster/r.cpp": '#include "placement/worth/reward.hpp"\n',
+        "placement/worth/s.cpp": '#include "common/http/server.hpp"\n',
+        "placement/decide/policies/t.cpp": '#include "sim/world/world.hpp"\n',
+        "placement/plan/u.cpp": '#include "placement/cluster/private.hpp"\n',
+        "provision/student/v.cpp": '#include "actuator/app.hpp"\n',
+        "provision/requests/w.cpp": '#include "placement/worth/reward.hpp"\n',
     }
     missed = []
     for name, content in cases.items():
@@ -230,10 +272,22 @@ def self_test() -> int:
             (root / name).write_text(content)
             if len(check_tree(root)) != 1:
                 missed.append(f"{name}: {check_tree(root)}")
+    for name, content in in_rooms.items():
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            for room in ROOMS:
+                (root / room).mkdir(parents=True)
+                (root / room / "README.md").write_text("# Room\n")
+            (root / "placement/worth/README.md").write_text("- `reward.hpp`: the reward\n")
+            (root / "placement/worth/reward.hpp").write_text("// reward\n#pragma once\n")
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(content)
+            if len(check_tree(root)) != 1:
+                missed.append(f"{name}: {check_tree(root)}")
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
         (root / "controller").mkdir()
-        (root / "controller/fine.cpp").write_text('#include <vector>\n#include "placement/decide.hpp"\n')
+        (root / "controller/fine.cpp").write_text('#include <vector>\n#include "placement/decide/decide.hpp"\n')
         missed += check_tree(root)
     for line in missed:
         print("self-test failed:", line)

@@ -19,6 +19,7 @@
 #include "placement/judge/paired_simulation.hpp"
 #include "placement/judge/sequential_test.hpp"
 #include "placement/plan/planner.hpp"
+#include "placement/worth/shortlist.hpp"
 
 namespace wattle::placement {
 
@@ -33,21 +34,6 @@ struct PlannedAsk {
 PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const PodEstimate& ask, ClusterView& scratch);
 // The same without a plan: the pod's predicted demand and life, and the amortised rank as prior.
 PlannedAsk observe_unplanned(const Fleet& fleet, const PodEstimate& ask, ClusterView& scratch);
-
-// Applies the network to a shortlist (placement/worth/shortlist) of at most `most` valid nodes (0: all), as if there were no
-// others. The other nodes get at most the lowest value on the shortlist.
-class Shortlisted final : public models::QNetwork {
- public:
-  // `network` must outlive this object.
-  Shortlisted(const models::QNetwork& network, std::size_t most) : network_(network), most_(most) {}
-  void residual(const models::Observation& observation, std::span<float> out) const override;
-  std::uint64_t step() const override { return network_.step(); }
-  bool on_prior() const override { return network_.on_prior(); }
-
- private:
-  const models::QNetwork& network_;
-  std::size_t most_;
-};
 
 // On a view it ranks by the given q, which was computed with its plan. On a fleet alone it evaluates its own network;
 // without one it is the plan's choice.
@@ -91,10 +77,5 @@ class NetworkPolicy final : public Policy {
   std::vector<float> q_;
   std::uint64_t choices_ = 0, deviations_ = 0, network_gated_ = 0;
 };
-
-// Returns the valid node of highest prior + residual; `keep` (if given) unless another is better by `margin`. residual
-// is [nodes].
-std::optional<std::size_t> best_node(const models::Observation& observation, std::span<const float> residual,
-                                     std::optional<std::size_t> keep, double margin);
 
 }  // namespace wattle::placement

@@ -133,7 +133,8 @@ TEST_CASE(
 // Idle watts against a latency beyond the limit.
 PlacementDecision decided(DecisionEngine& engine, const ClusterView& view) {
   std::mt19937_64 random(1);
-  return engine.decide(view, limited_pod("asked", 20), testing::names_of(view), nullptr, 0, 0, random);
+  const PodSpec pod = limited_pod("asked", 20);
+  return engine.decide({.view = view, .pod = pod, .candidates = testing::names_of(view), .random = random});
 }
 
 TEST_CASE("beyond the budget a nearer node is worth more watts; what is predicted, and within it all, is as before") {
@@ -150,15 +151,15 @@ TEST_CASE("beyond the budget a nearer node is worth more watts; what is predicte
   EngineOptions options;
   options.decide.epsilon = 0;
   DecisionEngine engine(options);
-  REQUIRE(engine.take("dqn", RewardConfig{}));
-  engine.knowledge().set_acting(true);
+  REQUIRE(engine.set_policy("dqn", RewardConfig{}));
+  engine.cluster_model().set_acting(true);
   engine.refresh(world.view);
   const PlacementDecision before = decided(engine, world.view);
   REQUIRE(before.top);
   CHECK(before.record.advice == "far");
 
-  engine.came(limited_pod("runs", 20), "far", 1, world.view.now);
-  engine.knowledge().set_limits({std::nullopt, 1.0});
+  engine.on_pod_started(limited_pod("runs", 20), "far", 1, world.view.now);
+  engine.cluster_model().set_limits({std::nullopt, 1.0});
   const auto pass = [&](int seconds) {
     for (int i = 0; i < seconds; ++i) {
       world.view.now += std::chrono::seconds(1);
@@ -168,10 +169,10 @@ TEST_CASE("beyond the budget a nearer node is worth more watts; what is predicte
   pass(600);
   const PlacementDecision within = decided(engine, world.view);
   CHECK(within.record.advice == "far");
-  CHECK(engine.knowledge().latency_price() == 1);
-  engine.knowledge().set_limits({std::nullopt, 0.02});
+  CHECK(engine.cluster_model().latency_price() == 1);
+  engine.cluster_model().set_limits({std::nullopt, 0.02});
   pass(3600);
-  REQUIRE(engine.knowledge().latency_price() > 10);
+  REQUIRE(engine.cluster_model().latency_price() > 10);
   const PlacementDecision beyond = decided(engine, world.view);
   CHECK(beyond.record.advice == "near");
   for (std::size_t row = 0; row < 2; ++row) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "placement/cluster/cluster_model.hpp"
-#include "placement/decide/paired_choices.hpp"
 #include "placement/decide/policies/network.hpp"
+#include "placement/judge/paired_choices.hpp"
 #include "placement/judge/paired_simulation.hpp"
 #include "tests/unit/placement/paired_world.hpp"
 #include "tests/unit/placement/views.hpp"

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "placement/decide/paired_choices.hpp"
 #include "placement/decide/policies/network.hpp"
+#include "placement/judge/paired_choices.hpp"
 #include "placement/judge/paired_simulation.hpp"
 #include "placement/worth/objective.hpp"
 #include "tests/unit/placement/paired_world.hpp"

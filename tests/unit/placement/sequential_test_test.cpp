@@ -8,8 +8,8 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/decide/paired_choices.hpp"
 #include "placement/decide/policies/network.hpp"
+#include "placement/judge/paired_choices.hpp"
 #include "placement/judge/paired_simulation.hpp"
 #include "placement/worth/objective.hpp"
 #include "tests/unit/placement/paired_world.hpp"

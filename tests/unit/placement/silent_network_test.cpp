@@ -35,9 +35,9 @@ DecisionEngine engine_of(bool gate) {
   EngineOptions options;
   options.require_evidence = gate;
   DecisionEngine engine(options, ClusterModel(known));
-  REQUIRE(engine.take("dqn", RewardConfig{}));
-  engine.knowledge().set_acting(true);
-  if (gate) engine.begin_gate_anew("the start", "held-out fleets speak for it");
+  REQUIRE(engine.set_policy("dqn", RewardConfig{}));
+  engine.cluster_model().set_acting(true);
+  if (gate) engine.gates().reset("the start", "held-out fleets speak for it");
   return engine;
 }
 
@@ -70,7 +70,7 @@ void live_beside(std::uint64_t seed, DecisionEngine& alone, DecisionEngine& gate
       --node.pods;
       node.requested.cpu_cores -= each.pod.request.cpu_cores;
       node.requested.memory_bytes -= each.pod.request.memory_bytes;
-      for (DecisionEngine* engine : {&alone, &gated}) engine->left(each.pod.uid, &each.pod, each.row, view.now);
+      for (DecisionEngine* engine : {&alone, &gated}) engine->on_pod_ended(each.pod.uid, &each.pod, each.row, view.now);
     }
     std::erase_if(running, over);
     for (NodeView& node : view.nodes) node.asleep = node.pods == 0;
@@ -83,14 +83,19 @@ void live_beside(std::uint64_t seed, DecisionEngine& alone, DecisionEngine& gate
     for (DecisionEngine* engine : {&alone, &gated}) {
       engine->refresh(view);
       std::mt19937_64 ties(draw);
-      decisions.push_back(
-          engine->decide(view, engine->expected(pod), names, &silent, 0, static_cast<std::uint64_t>(step), ties));
-      engine->try_plan(view, pod, names);
+      const PodSpec expected = engine->expected(pod);
+      decisions.push_back(engine->decide({.view = view,
+                                          .pod = expected,
+                                          .candidates = names,
+                                          .network = &silent,
+                                          .turn = static_cast<std::uint64_t>(step),
+                                          .random = ties}));
+      engine->compare_plan(view, pod, names);
     }
     gated.compare(view, pod, names, silent);
     RC_ASSERT(decisions[0].top == decisions[1].top);
     RC_ASSERT(decisions[0].values == decisions[1].values);
-    RC_ASSERT(alone.plan_record().state() == gated.plan_record().state());
+    RC_ASSERT(alone.gates().plan_record().state() == gated.gates().plan_record().state());
     if (!decisions[0].top) continue;
     const std::size_t row = *decisions[0].top;  // all nodes were asked about, in their order
     NodeView& node = view.nodes[row];
@@ -99,8 +104,8 @@ void live_beside(std::uint64_t seed, DecisionEngine& alone, DecisionEngine& gate
     node.requested.memory_bytes += pod.request.memory_bytes;
     const double cores = 0.2 + 0.2 * static_cast<double>(random() % 4);
     for (DecisionEngine* engine : {&alone, &gated}) {
-      const std::vector<PodReading> readings{{engine->came(pod, names[row], row, view.now), cores}};
-      engine->used(readings, 30);
+      const std::vector<PodReading> readings{{engine->on_pod_started(pod, names[row], row, view.now), cores}};
+      engine->on_usage(readings, 30);
     }
     running.push_back({pod, row, step + 1 + static_cast<int>(random() % 40)});
   }
@@ -112,7 +117,7 @@ TEST_CASE("a network that says nothing decides with the gate what the planner de
     DecisionEngine alone = engine_of(false), gated = engine_of(true);
     live_beside(seed, alone, gated);
     if (!gated.gated()) ++heard;
-    if (gated.plan_record().blocks() >= 5) ++judged;
+    if (gated.gates().plan_record().blocks() >= 5) ++judged;
   }));
   // It came in after its trial, and the plan had blocks to be judged by.
   CHECK(heard > 50);

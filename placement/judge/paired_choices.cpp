@@ -1,11 +1,11 @@
-#include "placement/decide/paired_choices.hpp"
+#include "placement/judge/paired_choices.hpp"
 
 #include <algorithm>
 
-#include "placement/decide/policies/network.hpp"
 #include "placement/plan/pair_cost.hpp"
 #include "placement/worth/features.hpp"
 #include "placement/worth/objective.hpp"
+#include "placement/worth/shortlist.hpp"
 
 namespace wattle::placement {
 
