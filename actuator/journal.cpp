@@ -116,11 +116,11 @@ bool take_line(std::string_view body, JournalText& out) {
     if (!number || *number < 0) return false;
     numbers[i] = *number;
   }
-  // Names begin with a slash.
-  std::optional<std::int64_t> original;
-  if (verb == "write" && !body.starts_with('/')) {
-    original = parse::integer<std::int64_t>(take_word(body));
-    if (!original || *original < 0) return false;
+  std::int64_t original = 0;
+  if (verb == "write") {
+    const auto number = parse::integer<std::int64_t>(take_word(body));
+    if (!number || *number < 0) return false;
+    original = *number;
   }
   if (body.empty()) return false;
   const Target target{*seam, std::string(body), *id};
@@ -133,12 +133,7 @@ bool take_line(std::string_view body, JournalText& out) {
   } else if (verb == "pull") {
     out.planted.erase({target, *knob});
   } else {
-    auto& record = out.records.at(target, *knob);
-    if (!record && !original) {
-      out.records.drop(target, *knob);  // removes the entry that at() created
-      return false;
-    }
-    record = Record{original ? *original : record->original, numbers[0], numbers[1]};
+    out.records.at(target, *knob) = Record{original, numbers[0], numbers[1]};
   }
   return true;
 }

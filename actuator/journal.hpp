@@ -7,7 +7,6 @@
 //              done SEAM ID KNOB NAME                    the original, or a value of another writer, is in force again
 //              plant SEAM ID KNOB VALUE NAME             systemd has a drop-in of ours while it contains VALUE
 //              pull SEAM ID KNOB NAME                    the drop-in is gone, or another writer owns it
-//          A line `write` without ORIGINAL, from an earlier version, counts if its `take` does.
 //          <state_dir>/lock: "BOOT_ID BYTES\n", the minimum size of the record. It reveals a truncated or missing file,
 //          and distinguishes it from a last line that was being written when the process was killed.
 // Rules    a kernel file changes only after its line is written: kill -9 leaves the line in the page cache, and a

@@ -81,10 +81,11 @@ json pod_row(const LoggedDecision& entry) {
           {"latency_target", pod->latency_target}};
 }
 
-// Rows of 0.1 have none.
+// A decision without a pod has null.
 bool read_pod(const json& rest, const wire::Decision& decision, std::optional<placement::PodSpec>& pod) {
   const auto row = rest.find("pod");
-  if (row == rest.end() || row->is_null()) return true;
+  if (row == rest.end()) return false;
+  if (row->is_null()) return true;
   if (!row->is_object()) return false;
   const auto text = [&](const char* key) {
     const auto found = row->find(key);
@@ -174,7 +175,7 @@ Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   take("demand_cores", entry.demand_cores, &json::is_number);
   take("network_sha256", entry.model.sha256, &json::is_string);
   take("loaded_from", entry.model.loaded_from, &json::is_string);
-  if (rest.contains("judged_by")) take("judged_by", entry.judged_by, &json::is_string);  // rows of 0.1 have none
+  take("judged_by", entry.judged_by, &json::is_string);
   sane = sane && rest.contains("winner_terms") && read_terms(rest["winner_terms"], entry.winner_terms);
   sane = sane && rest.contains("runner_up_terms") && read_terms(rest["runner_up_terms"], entry.runner_up_terms);
   sane = sane && read_pod(rest, *decision, entry.recalled);

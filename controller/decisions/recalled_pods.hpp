@@ -37,7 +37,7 @@ class RecalledPods {
     std::string node;
     std::uint64_t id = 0;
     placement::PodSpec spec;
-    bool whole = false;  // false: a row of 0.1, which has its names alone
+    bool whole = false;  // false: the row has no pod, only its names
   };
   std::unordered_map<std::string, RecalledPod> pods_;
   std::unordered_map<std::string, Placed> placed_;  // by pod UID: the newest decision whose placement was seen

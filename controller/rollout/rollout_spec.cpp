@@ -132,7 +132,6 @@ Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& 
     const json& reward = object.at("reward");
     arguments["reward"] = reward.at("preset").get<std::string>();
     arguments["load"] = reward.at("load").get<std::string>();
-    // A spec that an older version kept has none.
     if (const auto formula = reward.find("expression"); formula != reward.end() && formula->is_string())
       arguments["expression"] = formula->get<std::string>();
     for (const char* name : {"reference_w", "horizon_s"}) arguments[name] = reward.at(name).dump();

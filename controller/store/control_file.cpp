@@ -6,19 +6,16 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 3> kControlSteps{
+constexpr std::array<const char*, 1> kControlSteps{
     "CREATE TABLE change(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,"
     " why TEXT NOT NULL, standing TEXT NOT NULL, experiment INTEGER NOT NULL, configured TEXT NOT NULL);"
     "CREATE TABLE block(id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, number INTEGER NOT NULL,"
     " treated INTEGER NOT NULL, seen_us INTEGER NOT NULL, energy_uj INTEGER NOT NULL, core_us INTEGER NOT NULL,"
-    " node_us INTEGER NOT NULL, watched_us INTEGER NOT NULL, decisions INTEGER NOT NULL);"
-    "CREATE INDEX block_of ON block(experiment)",
+    " node_us INTEGER NOT NULL, watched_us INTEGER NOT NULL, decisions INTEGER NOT NULL,"
+    " modelled_us INTEGER NOT NULL, modelled_uj INTEGER NOT NULL, modelled_acting_uj INTEGER NOT NULL);"
+    "CREATE INDEX block_of ON block(experiment);"
     "CREATE TABLE monitor(name TEXT PRIMARY KEY, experiment INTEGER NOT NULL, at_s INTEGER NOT NULL,"
-    " state TEXT NOT NULL)",
-    // 3: modelled values of control blocks.
-    "ALTER TABLE block ADD COLUMN modelled_us INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE block ADD COLUMN modelled_uj INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE block ADD COLUMN modelled_acting_uj INTEGER NOT NULL DEFAULT 0"};
+    " state TEXT NOT NULL)"};
 constexpr double kMicro = 1e6;
 constexpr double kHour_s = 3600;
 

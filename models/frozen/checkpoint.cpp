@@ -11,7 +11,6 @@
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
-#include "models/frozen/former_layout.hpp"
 #include "models/frozen/safetensors.hpp"
 
 namespace wattle::models {
@@ -97,7 +96,7 @@ Result<Vouched> parse_manifest(const std::string& text, const std::string& file)
 }
 
 Status check_schema(const Manifest& manifest, const std::string& schema, const std::string& file) {
-  if (reads_schema(manifest.schema, schema)) return {};
+  if (manifest.schema == schema) return {};
   return fail(Errc::unsupported, file, "trained on feature layout " + manifest.schema + ", not " + schema,
               "train again, or run the version that wrote it");
 }

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <random>
 
-#include "models/frozen/former_layout.hpp"
-
 namespace wattle::models {
 
 namespace {
@@ -33,7 +31,7 @@ Result<AlignedFloats> flatten(const Weights& weights, const std::string& subject
     const std::string name = std::string(prefix) + std::string(spec.name);
     const auto found = weights.find(name);
     if (found == weights.end()) return fail(Errc::malformed, subject, "tensor " + name + " is missing", kMend);
-    const Tensor tensor = widened(spec, found->second);
+    const Tensor& tensor = found->second;
     const auto shape = shape_of(spec);
     if (tensor.shape != shape || tensor.values.size() != spec.size())
       return fail(Errc::malformed, subject,
@@ -66,16 +64,12 @@ Weights initial_weights(std::uint64_t seed) {
   float* at = flat.data();
   std::size_t inputs = 0;
   for (const TensorSpec& spec : kLayout) {
-    if (spec.rows != 0) inputs = former_rows(spec);
+    if (spec.rows != 0) inputs = spec.rows;
     // Advantage and its shared part are one layer in two parts.
     if (spec.name.starts_with("advantage.")) inputs = kHidden + kShared;
     const bool output = spec.name.find(".out.") != std::string_view::npos;
     const double bound = output ? 0.0 : 1.0 / std::sqrt(static_cast<double>(inputs));
     for (std::size_t i = 0; i < spec.size(); ++i) {
-      if (is_new_input(spec.name, i / spec.cols)) {
-        *at++ = 0;
-        continue;
-      }
       // Converts 53 bits to [0, 1), because std::uniform_real_distribution differs between libraries.
       const double unit = static_cast<double>(random() >> 11U) * 0x1p-53;
       *at++ = static_cast<float>((2 * unit - 1) * bound);

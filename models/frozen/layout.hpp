@@ -70,7 +70,7 @@ constexpr std::size_t offset_of(Part part) {
 }
 inline constexpr std::size_t kParameters = offset_of(Part::value_out_bias) + 1;
 
-// Expects exactly the tensors of kLayout, or those of the former layout (models/frozen/former_layout), each name after
+// Expects exactly the tensors of kLayout, each name after
 // `prefix`. Errors name `subject`, for example a file.
 Result<AlignedFloats> flatten(const Weights& weights, const std::string& subject, std::string_view prefix = {});
 // Inverse of flatten(); flat is [kParameters]. Adds to `weights`, each name after `prefix`.

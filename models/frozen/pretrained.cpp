@@ -2,7 +2,6 @@
 
 #include "common/digest.hpp"
 #include "common/dir.hpp"
-#include "models/frozen/former_layout.hpp"
 #include "models/frozen/layout.hpp"
 #include "models/frozen/safetensors.hpp"
 
@@ -13,7 +12,7 @@ constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr const char* kAnew = "put the file of this version in its place, or train one: wattle-sim train";
 }  // namespace
 
-std::string network_digest(const Weights& weights) { return sha256_hex(to_safetensors({narrowed(weights), {}})); }
+std::string network_digest(const Weights& weights) { return sha256_hex(to_safetensors({weights, {}})); }
 
 bool taught_on_prior(const std::map<std::string, std::string>& metadata) {
   const auto prior = metadata.find("prior");
@@ -31,7 +30,7 @@ Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& f
   };
   for (const char* key : {"feature_schema", "reward", "network_sha256"})
     if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not tell its ") + key, kAnew);
-  if (!reads_schema(told("feature_schema"), schema))
+  if (told("feature_schema") != schema)
     return fail(Errc::conflict, file,
                 "was trained on other features (schema " + told("feature_schema") + ", here " + schema + ")", kAnew);
   if (told("reward") != reward)

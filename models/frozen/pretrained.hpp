@@ -14,8 +14,7 @@
 
 namespace wattle::models {
 
-// SHA-256 of the weights that serve; the same for any file that contains them, including one of the former layout
-// (models/frozen/former_layout).
+// SHA-256 of the weights that serve; the same for any file that contains them.
 std::string network_digest(const Weights& weights);
 
 // Returns whether the network adds to the prior of its reward, by the key `prior` (preset or none). In older files

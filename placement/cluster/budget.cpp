@@ -30,10 +30,6 @@ double Budget::limit() const {
 }
 
 void PodTimeShare::add(double waiting_pods, double pods, double dt_s, double memory_s) {
-  if (pods_ == 0 && seconds_ > 0) {
-    pods_ = pods;
-    waiting_pods_ *= pods;
-  }
   seconds_ = std::min(seconds_ + dt_s, memory_s);
   const double part = std::min(1.0, dt_s / seconds_);
   waiting_pods_ += part * (waiting_pods - waiting_pods_);
@@ -51,13 +47,6 @@ PodTimeShare PodTimeShare::unpack(PackReader& in) {
     if (*value < 0) in.refuse();
   }
   return read;
-}
-
-PodTimeShare PodTimeShare::of(double ratio, double seconds) {
-  PodTimeShare share;
-  share.waiting_pods_ = ratio;
-  share.seconds_ = seconds;
-  return share;
 }
 
 std::optional<double> Budget::measured() const {
@@ -107,20 +96,12 @@ void Budget::pack(PackWriter& out) const {
   for (const PodTimeShare* share : {&measured_, &lately_, &default_}) share->pack(out);
 }
 
-void Budget::unpack(PackReader& in, bool by_time) {
+void Budget::unpack(PackReader& in) {
   Budget read(rule_);
   read.set_ = set_;
   read.price_ = in.real();
   if (read.price_ < 0) in.refuse();
-  for (PodTimeShare* share : {&read.measured_, &read.lately_, &read.default_}) {
-    if (!by_time) {
-      *share = PodTimeShare::unpack(in);
-      continue;
-    }
-    const double ratio = in.real(), seconds = in.real();
-    if (ratio < 0 || seconds < 0) in.refuse();
-    *share = PodTimeShare::of(ratio, seconds);
-  }
+  for (PodTimeShare* share : {&read.measured_, &read.lately_, &read.default_}) *share = PodTimeShare::unpack(in);
   if (in.ok()) *this = read;
 }
 

@@ -29,16 +29,14 @@ class PodTimeShare {
  public:
   // Adds `dt_s` seconds in which `waiting_pods` of `pods` waited.
   void add(double waiting_pods, double pods, double dt_s, double memory_s);
-  double ratio() const { return pods_ > 0 ? waiting_pods_ / pods_ : waiting_pods_; }
+  double ratio() const { return pods_ > 0 ? waiting_pods_ / pods_ : 0; }
   double seconds() const { return seconds_; }
 
   void pack(PackWriter& out) const;
   static PodTimeShare unpack(PackReader& in);
-  // Builds a share whose number of pods is unknown: it takes the number of pods of the next measurement.
-  static PodTimeShare of(double ratio, double seconds);
 
  private:
-  double waiting_pods_ = 0, pods_ = 0;  // means over those seconds; without pods the first is a share
+  double waiting_pods_ = 0, pods_ = 0;  // means over those seconds
   double seconds_ = 0;
 };
 
@@ -75,8 +73,7 @@ class Budget {
   double acted_s() const { return measured_.seconds(); }  // duration behind measured(), as it fades
 
   void pack(PackWriter& out) const;
-  // `by_time`: reads the format in which shares were means over time, without the number of pods.
-  void unpack(PackReader& in, bool by_time = false);
+  void unpack(PackReader& in);
 
  private:
   PriceRule rule_;

@@ -1,19 +1,14 @@
 // cluster_model_pack: packs a cluster model to bytes and back.
-// Format   "wattle-knowledge 6\n", SHA-256 of the rest in hex, "\n", the rest (placement/cluster/packed.hpp): demand, forecast,
-//          mean request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance
-//          of requests, budget of lateness, scores of the forecast, pairs of applications
-//          Version 5 has no pair probabilities, version 4 ends before lateness, version 3 has the budget's shares as
-//          means over time, version 2 ends before the variance, version 1 ends with the curves and its demand has no
-//          bursts
+// Format   "wattle-cluster-model 1\n", SHA-256 of the rest in hex, "\n", the rest (placement/cluster/packed.hpp): demand,
+//          forecast, mean request and its weight, curves by node, budget of waiting, waiting of the fleet and by node,
+//          variance of requests, budget of lateness, scores of the forecast, pairs of applications
 #include "common/digest.hpp"
 #include "placement/cluster/cluster_model.hpp"
 
 namespace wattle::placement {
 
 namespace {
-constexpr std::string_view kMagic = "wattle-knowledge 6\n", kMagic5 = "wattle-knowledge 5\n",
-                           kMagic4 = "wattle-knowledge 4\n", kMagic3 = "wattle-knowledge 3\n",
-                           kMagic2 = "wattle-knowledge 2\n", kMagic1 = "wattle-knowledge 1\n";
+constexpr std::string_view kMagic = "wattle-cluster-model 1\n";
 constexpr std::size_t kDigestSize = 64;
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 }  // namespace
@@ -54,18 +49,11 @@ std::string ClusterModel::save(const ClusterView& view) const {
 
 Status ClusterModel::restore(std::string_view bytes) {
   const auto refused = [](const char* what) {
-    return fail(Errc::malformed, "knowledge", what, "remove the file: what it held is learned anew");
+    return fail(Errc::malformed, "cluster model", what, "remove the file; the controller learns its content again");
   };
   const std::size_t head = kMagic.size() + kDigestSize + 1;
   if (bytes.size() > kMaxBytes) return refused("is too large");
-  const int version = bytes.starts_with(kMagic)    ? 6
-                      : bytes.starts_with(kMagic5) ? 5
-                      : bytes.starts_with(kMagic4) ? 4
-                      : bytes.starts_with(kMagic3) ? 3
-                      : bytes.starts_with(kMagic2) ? 2
-                      : bytes.starts_with(kMagic1) ? 1
-                                                   : 0;
-  if (bytes.size() < head || version == 0) return refused("is of another version, or none of ours");
+  if (bytes.size() < head || !bytes.starts_with(kMagic)) return refused("is of another version, or no cluster model");
   const std::string_view body = bytes.substr(head);
   if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigestSize)) return refused("is damaged");
   PackReader in(body);
@@ -73,7 +61,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   read.cpu_wait_ = cpu_wait_;
   read.late_ = late_;
   read.acting_ = acting_;
-  read.demand_.unpack(in, version > 1);
+  read.demand_.unpack(in);
   read.forecast_.unpack(in);
   Resources& mean = read.fleet_.mean_request;
   for (double* value : {&mean.cpu_cores, &mean.memory_bytes, &read.request_weight_}) *value = in.real();
@@ -82,22 +70,20 @@ Status ClusterModel::restore(std::string_view bytes) {
     PowerCurve curve = PowerCurve::unpack(in);
     if (read.kept_curves_.size() < options_.max_curves) read.kept_curves_.emplace(std::move(name), curve);
   }
-  if (version > 1) {
-    read.cpu_wait_.unpack(in, version < 4);
-    read.fleet_waiting_ = WaitingModel::unpack(in);
-    for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
-      const std::string name = in.text();
-      WaitingModel model = WaitingModel::unpack(in);
-      if (read.known_.size() < options_.max_curves) read.known_[name].waiting = model;
-    }
+  read.cpu_wait_.unpack(in);
+  read.fleet_waiting_ = WaitingModel::unpack(in);
+  for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
+    const std::string name = in.text();
+    WaitingModel model = WaitingModel::unpack(in);
+    if (read.known_.size() < options_.max_curves) read.known_[name].waiting = model;
   }
-  if (version > 2) read.request_variance_cores2_ = in.real();
-  if (version > 4) read.late_.unpack(in);
-  if (version > 4) read.forecast_.unpack_scores(in);
-  if (version > 4) read.pairs_.unpack(in, version < 6);
+  read.request_variance_cores2_ = in.real();
+  read.late_.unpack(in);
+  read.forecast_.unpack_scores(in);
+  read.pairs_.unpack(in);
   if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0 ||
       read.request_variance_cores2_ < 0)
-    return refused("does not say what it should");
+    return refused("has invalid content");
   read.fleet_.cpu_wait_price_w = read.cpu_wait_.price();
   read.fleet_.latency_price = read.latency_price();
   *this = std::move(read);

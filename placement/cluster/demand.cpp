@@ -235,15 +235,11 @@ void DemandModel::Stats::pack(PackWriter& out) const {
   for (const double value : {weight, mean, square, request_cores, ran_s, ended, burst, burst_weight}) out.real(value);
 }
 
-void DemandModel::Stats::unpack(PackReader& in, bool bursts) {
-  const auto read = [&](std::initializer_list<double*> values) {
-    for (double* value : values) {
-      *value = in.real();
-      if (*value < 0) in.refuse();
-    }
-  };
-  read({&weight, &mean, &square, &request_cores, &ran_s, &ended});
-  if (bursts) read({&burst, &burst_weight});
+void DemandModel::Stats::unpack(PackReader& in) {
+  for (double* value : {&weight, &mean, &square, &request_cores, &ran_s, &ended, &burst, &burst_weight}) {
+    *value = in.real();
+    if (*value < 0) in.refuse();
+  }
 }
 
 void DemandModel::pack(PackWriter& out) const {
@@ -264,19 +260,19 @@ void DemandModel::pack(PackWriter& out) const {
   }
 }
 
-void DemandModel::unpack(PackReader& in, bool bursts) {
-  constexpr std::size_t kLeastBytes = 7 * 8;
+void DemandModel::unpack(PackReader& in) {
+  constexpr std::size_t kLeastBytes = 9 * 8;
   DemandModel read(options_);
-  read.all_.unpack(in, bursts);
+  read.all_.unpack(in);
   read.within_ = in.real();
   read.within_weight_ = in.real();
   std::unordered_map<std::string, Stats> images;
-  for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) images[in.text()].unpack(in, bursts);
+  for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) images[in.text()].unpack(in);
   for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) {
     const std::string name = in.text();
     App app;
     app.image = in.text();
-    app.stats.unpack(in, bursts);
+    app.stats.unpack(in);
     if (read.apps_.size() >= std::max<std::size_t>(1, options_.max_apps) || read.apps_.contains(name)) continue;
     read.recent_.push_back(name);
     app.seen = std::prev(read.recent_.end());

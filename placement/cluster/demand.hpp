@@ -79,9 +79,8 @@ class DemandModel {
   std::size_t apps() const { return apps_.size(); }
 
   void pack(PackWriter& out) const;
-  // Omits applications above max_apps. If the reader refuses the bytes, the model stays as it was. `bursts` is false
-  // for bytes that were packed before bursts were known.
-  void unpack(PackReader& in, bool bursts = true);
+  // Omits applications above max_apps. If the reader refuses the bytes, the model stays as it was.
+  void unpack(PackReader& in);
 
  private:
   struct Stats {
@@ -92,7 +91,7 @@ class DemandModel {
     void add(double value, double by, double memory);
     double variance() const { return weight > 1 ? square / weight : 0; }
     void pack(PackWriter& out) const;
-    void unpack(PackReader& in, bool bursts);
+    void unpack(PackReader& in);
   };
   struct App {
     Stats stats;

@@ -271,17 +271,12 @@ void PairExcess::pack(PackWriter& out) const {
   }
 }
 
-void PairExcess::unpack(PackReader& in, bool by_time) {
+void PairExcess::unpack(PackReader& in) {
   PairExcess read(options_);
-  constexpr std::size_t kBytesEach = 32, kBytesByTime = 40;
-  for (std::size_t left = in.count(by_time ? kBytesByTime : kBytesEach); left > 0 && in.ok(); --left) {
+  constexpr std::size_t kBytesEach = 32;
+  for (std::size_t left = in.count(kBytesEach); left > 0 && in.ok(); --left) {
     const AppId app = in.word();
     Entry entry{in.word(), in.real(), 0, in.real(), ++read.clock_};
-    // Old format: seconds seen, then seconds without excess; converts the expected share to a probability.
-    if (by_time) {
-      if (entry.blame < 0 || in.real() < 0) in.refuse();
-      entry.blame = entry.share > kNoticed ? kBelieved : prior_of(entry.beside == kItself);
-    }
     entry.prior = entry.blame;
     if (app == kItself || entry.share < 0 || entry.share > kMostExcess || !(entry.blame > 0) || !(entry.blame < 1))
       in.refuse();

@@ -80,9 +80,8 @@ class PairExcess {
   std::size_t pairs() const { return pairs_; }
 
   void pack(PackWriter& out) const;
-  // Drops pairs beyond max_pairs. Leaves the object as it was if the reader refuses. `by_time`: reads the format
-  // without blame probabilities.
-  void unpack(PackReader& in, bool by_time = false);
+  // Drops pairs beyond max_pairs. Leaves the object as it was if the reader refuses.
+  void unpack(PackReader& in);
 
  private:
   static constexpr AppId kItself = 0;  // in place of a neighbour

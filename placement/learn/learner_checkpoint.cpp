@@ -1,15 +1,14 @@
 // learner_checkpoint: stores the learner's experience exactly, as named tensors.
-// Format   "replay/node" [rows x 32], "replay/prior" and "replay/valid" [rows], "replay/pod" [n x 16], "replay/context"
-//          [n x 8]; everything else as 64-bit words, each split into three floats of 22, 21 and 21 bits, in
-//          "replay/words" [words x 3] and "replay/centring", which older files lack. Rewards and transitions are not
-//          stored: they follow from raw outcomes
+// Format   "replay/node" [rows x 36], "replay/prior" and "replay/valid" [rows], "replay/pod" [n x 17], "replay/context"
+//          [n x 9]; everything else as 64-bit words, each split into three floats of 22, 21 and 21 bits, in
+//          "replay/words" [words x 3] and "replay/centring". Rewards and transitions are not stored: they follow from
+//          raw outcomes
 // Errors   malformed, naming the tensor; the learner then stays as it was
 #include <bit>
 #include <cmath>
 #include <sstream>
 #include <string>
 
-#include "models/frozen/former_layout.hpp"
 #include "placement/learn/learner.hpp"
 #include "placement/worth/features.hpp"
 
@@ -17,9 +16,7 @@ namespace wattle::placement {
 namespace {
 
 const std::string kCentring = "replay/centring", kError = "replay/td_error";
-constexpr std::uint64_t kFormat = 3;
-constexpr std::uint64_t kUncounted = 2;    // format without the number of earlier placements per outcome
-constexpr std::uint64_t kWithWorkers = 1;  // format with every worker of every outcome
+constexpr std::uint64_t kFormat = 1;
 constexpr std::uint64_t kLimb = 1U << 21U;
 
 class Writer {
@@ -129,33 +126,6 @@ void outcome_fields(Archive& archive, Outcome& outcome) {
   }
   archive(outcome.deviations_pct);
   node_fields(archive, outcome);
-}
-
-void read_with_workers(Reader& words, RawOutcome& outcome) {
-  std::vector<WorkerBefore> before;
-  words.size(before);
-  for (WorkerBefore& worker : before) {
-    words(worker.pods);
-    words(worker.cpu_ratio);
-    words(worker.memory_ratio);
-    words(worker.disk_ratio);
-    words(worker.tcp_established);
-  }
-  std::uint64_t chosen = 0;
-  words(chosen);
-  std::vector<WorkerAfter> after;
-  words.size(after);
-  for (WorkerAfter& worker : after) {
-    words(worker.cpu_pct);
-    words(worker.memory_pct);
-    words(worker.net_rx_pct);
-    words(worker.net_tx_pct);
-    words(worker.disk_read_pct);
-    words(worker.disk_write_pct);
-  }
-  outcome.before = summed(before, static_cast<std::size_t>(chosen));
-  outcome.deviations_pct = deviations_pct(after);
-  node_fields(words, outcome);
 }
 
 template <class Archive, class Config>
@@ -270,11 +240,6 @@ models::Weights Learner::save() const {
 }
 
 Status Learner::restore(const models::Weights& saved) {
-  if (models::is_former_experience(saved, "replay/")) {
-    models::Weights widened = saved;
-    models::widen_experience(widened, "replay/");
-    return restore(widened);
-  }
   WATTLE_TRY(const models::Tensor* node, find(saved, "replay/node", models::kNodeFeatures));
   WATTLE_TRY(const models::Tensor* prior, find(saved, "replay/prior", 1));
   WATTLE_TRY(const models::Tensor* valid, find(saved, "replay/valid", 1));
@@ -284,8 +249,7 @@ Status Learner::restore(const models::Weights& saved) {
   Reader words(packed->values);
   std::uint64_t format = 0, first = 0, count = 0, preset = 0;
   words(format);
-  if (!words.ok() || (format != kFormat && format != kUncounted && format != kWithWorkers))
-    return malformed("replay/words", "is of another format");
+  if (!words.ok() || format != kFormat) return malformed("replay/words", "is of another format");
   words(first);
   words(count);
   words(preset);
@@ -325,9 +289,10 @@ Status Learner::restore(const models::Weights& saved) {
     words(experience.expired);
     words(experience.after_restart);
     words(settled);
-    if (settled && format != kWithWorkers) outcome_fields(words, experience.outcome.emplace());
-    if (settled && format == kWithWorkers) read_with_workers(words, experience.outcome.emplace());
-    if (settled && format == kFormat) words(experience.outcome->placement);
+    if (settled) {
+      outcome_fields(words, experience.outcome.emplace());
+      words(experience.outcome->placement);
+    }
     if (!words.ok() || nodes > total - row || experience.action >= nodes) {
       return malformed("replay/words", "breaks off at experience " + std::to_string(i));
     }
@@ -352,13 +317,11 @@ Status Learner::restore(const models::Weights& saved) {
   if (!words.done() || row != total) return malformed("replay/words", "holds more than its experience");
 
   RewardCentring::State centring;
-  if (saved.contains(kCentring)) {
-    WATTLE_TRY(const models::Tensor* kept, find(saved, kCentring, 3));
-    Reader of_centring(kept->values);
-    centring_fields(of_centring, centring);
-    const bool numbers = std::isfinite(centring.centre) && std::isfinite(centring.spread2) && centring.spread2 >= 0;
-    if (!of_centring.done() || !numbers) return malformed(kCentring, "does not hold a centre");
-  }
+  WATTLE_TRY(const models::Tensor* centred, find(saved, kCentring, 3));
+  Reader of_centring(centred->values);
+  centring_fields(of_centring, centring);
+  const bool numbers = std::isfinite(centring.centre) && std::isfinite(centring.spread2) && centring.spread2 >= 0;
+  if (!of_centring.done() || !numbers) return malformed(kCentring, "does not hold a centre");
 
   if (saved.contains(kError)) {
     WATTLE_TRY(const models::Tensor* kept, find(saved, kError, 3));

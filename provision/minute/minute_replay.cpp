@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "models/frozen/former_layout.hpp"
 #include "provision/minute/choice.hpp"
 
 namespace wattle::models::provision {
@@ -97,11 +96,6 @@ Weights MinuteReplay::save() const {
 }
 
 Status MinuteReplay::restore(const Weights& saved) {
-  if (is_former_experience(saved, {}, kActions)) {
-    Weights wide = saved;
-    widen_experience(wide, {});
-    return restore(wide);
-  }
   const auto wrong = [](const std::string& what) {
     return fail(Errc::malformed, "replay of minutes", what, "learning goes on with what comes from now on");
   };

@@ -201,12 +201,9 @@ void RequestRule::unpack(PackReader& in) {
   unpack_histogram(in, read.memory_);
   read.cpu_track_.unpack(in);
   read.memory_track_.unpack(in);
-  // Older formats end here: first those without kills and days, then those without rises.
-  if (!in.done()) {
-    for (double* value : {&read.killed_bytes_, &read.killed_s_}) *value = at_least_zero(in);
-    read.daily_.unpack(in);
-  }
-  if (!in.done()) read.rises_.unpack(in);
+  for (double* value : {&read.killed_bytes_, &read.killed_s_}) *value = at_least_zero(in);
+  read.daily_.unpack(in);
+  read.rises_.unpack(in);
   if (in.ok()) *this = std::move(read);
 }
 

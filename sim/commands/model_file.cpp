@@ -8,7 +8,6 @@
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"
-#include "models/frozen/former_layout.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "placement/learn/tabular.hpp"
 #include "placement/worth/features.hpp"
@@ -21,7 +20,7 @@ constexpr std::size_t kMaxModelBytes = 64 << 20;
 Result<models::Safetensors> read_model_of_these_features(const std::string& file) {
   WATTLE_TRY(auto model, read_model(file));
   const auto schema = model.metadata.find("feature_schema");
-  if (schema != model.metadata.end() && !models::reads_schema(schema->second, placement::feature_schema_hash()))
+  if (schema != model.metadata.end() && schema->second != placement::feature_schema_hash())
     return fail(Errc::conflict, file, "was trained on other features (schema " + schema->second + ")",
                 "train it again: wattle-sim train");
   return model;

@@ -326,12 +326,12 @@ TEST_CASE("a store that is gone is told, and at a first start none is missed") {
   CHECK(missed() == 1);
 }
 
-TEST_CASE("the control file of an earlier schema is taken over: what is in force, and its blocks") {
+TEST_CASE("a control file of schema 1 is read: the policy in force, and its blocks") {
   World world(1);
   const std::filesystem::path data = world.config.data_dir;
   std::filesystem::create_directories(data);
   {
-    std::ifstream kept(tests::source_dir() + "/tests/fixtures/kept/controller-0.1/control.sql");
+    std::ifstream kept(tests::source_dir() + "/tests/fixtures/kept/control-1.sql");
     const std::string sql((std::istreambuf_iterator<char>(kept)), {});
     auto database = sqlite::Database::open_((data / "control.db").string(), {}, {});
     REQUIRE(database);

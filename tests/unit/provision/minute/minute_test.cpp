@@ -11,7 +11,6 @@
 #include <string>
 
 #include "common/digest.hpp"
-#include "models/frozen/former_layout.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
 #include "provision/minute/student_file.hpp"
@@ -125,15 +124,16 @@ TEST_CASE("the inputs are those of the layout's name: who changes them gives it 
       text += word.data();
     }
   };
-  // Inputs that came in later are of decisions about pods; here they are 0 (models/frozen/former_layout).
+  // The last inputs describe decisions about pods; here they are 0.
+  constexpr std::size_t kMinuteNodeFeatures = 32, kMinutePodFeatures = 16, kMinuteContextFeatures = 8;
   const auto known = [&](std::span<const float> values, std::size_t first) {
     add(values.first(first));
     for (const float value : values.subspan(first)) CHECK(value == 0);
   };
   for (std::size_t i = 0; i < kActions; ++i)
-    known(std::span(seen.node).subspan(i * kNodeFeatures, kNodeFeatures), kFormerNodeFeatures);
-  known(seen.pod, kFormerPodFeatures);
-  known(seen.context, kFormerContextFeatures);
+    known(std::span(seen.node).subspan(i * kNodeFeatures, kNodeFeatures), kMinuteNodeFeatures);
+  known(seen.pod, kMinutePodFeatures);
+  known(seen.context, kMinuteContextFeatures);
   add(seen.prior);
   CHECK(kLayout == "minute-1");
   CHECK(sha256_hex(text) == "821bd82fb7e915d9dfeb3166de94c93d00461505c029b1ef5fa20e8497318d1e");
