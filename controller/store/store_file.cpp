@@ -5,6 +5,7 @@
 
 #include "common/sqlite/record_table.hpp"
 #include "common/wire/codec.hpp"
+#include "controller/store/store_schema.hpp"
 
 namespace wattle::controller {
 namespace {

@@ -115,7 +115,7 @@ Result<std::string> learned_in_shadow(const EnvOptions& options, std::uint64_t s
     else
       WATTLE_CHECK(env.bind(*target, view));
   }
-  return chooser.engine().engine().knowledge().save(env.world().view({}));
+  return chooser.engine().engine().cluster_model().save(env.world().view({}));
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ Result<EpisodeFigures> run_once(Env& env, const Contestant& contestant, std::uin
   }
   collect();
   read_truth(figures, env, first_hour);
-  figures.wait_limit = chooser.engine().engine().knowledge().cpu_wait().limit();
+  figures.wait_limit = chooser.engine().engine().cluster_model().cpu_wait().limit();
   figures.deviates_ratio = ratio(deviations, figures.placements);
   figures.aftermath_w = ratio(figures.energy_j - last_j, env.world().now_s() - last_s);
   if (trace) {

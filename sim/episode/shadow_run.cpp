@@ -71,7 +71,7 @@ Result<PlayedShadow> play_shadow(const Episode& episode, const Contestant& conte
   WATTLE_TRY(auto player, ShadowPlayer::make(episode, contestant, known, reward, options));
   PlayedShadow out;
   WATTLE_TRY(out.played, play_live(episode, player, reward, options));
-  out.figure = player.engine().saving()->figure();
+  out.figure = player.engine().shadow().saving()->figure();
   return out;
 }
 

@@ -164,8 +164,8 @@ struct BothTold : DeciderRig {
     if (!simulated.top) ++neutral;
     if (engine->engine().gated()) ++gated;
     CHECK(engine->engine().gated() == decider->network_gated());
-    CHECK(engine->engine().network_gate().blocks() == decider->network_gate().blocks());
-    CHECK(engine->engine().network_gate().evidence() == decider->network_gate().evidence());
+    CHECK(engine->engine().gates().network_test().blocks() == decider->network_gate().blocks());
+    CHECK(engine->engine().gates().network_test().evidence() == decider->network_gate().evidence());
     if (!simulated.top && simulated.predictions.empty()) return;
     // Where it goes is for a scheduler to say: mostly the advice.
     const std::size_t row = !simulated.top || dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];

@@ -24,7 +24,7 @@ double draw(Random& random, double low, double high) {
   return std::uniform_real_distribution<double>(low, high)(random);
 }
 
-Fleet draw_fleet(std::uint64_t seed, std::size_t nodes) {
+Fleet network_fleet(std::uint64_t seed, std::size_t nodes) {
   Random random(seed);
   Fleet fleet;
   fleet.idle_nodes_sleep = random() % 2 == 0;
@@ -61,7 +61,7 @@ std::shared_ptr<const models::FrozenNetwork> untrained() {
 
 TEST_CASE("an untrained network chooses as the planner does, pod after pod, until the fleet is full") {
   REQUIRE(rc::check([](std::uint64_t seed) {
-    Fleet fleet = draw_fleet(seed, 4);
+    Fleet fleet = network_fleet(seed, 4);
     Planner planner({});
     NetworkPolicy policy(untrained());
     Random random(seed);
@@ -78,7 +78,7 @@ TEST_CASE("an untrained network chooses as the planner does, pod after pod, unti
 }
 
 TEST_CASE("features tell how wrong what is told has been, beside a plan; nothing where it is known") {
-  Fleet fleet = draw_fleet(2, 4);
+  Fleet fleet = network_fleet(2, 4);
   PodEstimate ask{{1, 1e9}, 0.4, 600};
   ClusterView scratch;
   constexpr std::array<std::size_t, 4> kNode{32, 33, 34, 35};
@@ -119,7 +119,7 @@ TEST_CASE("features tell how wrong what is told has been, beside a plan; nothing
 
 TEST_CASE("the plan's view makes the plan's choice, and prefers no other node to it") {
   REQUIRE(rc::check([](std::uint64_t seed) {
-    Fleet fleet = draw_fleet(seed, 5);
+    Fleet fleet = network_fleet(seed, 5);
     Planner one({}), two({});
     Random random(seed);
     for (int k = 0; k < 12; ++k) {
@@ -143,7 +143,7 @@ TEST_CASE("whatever a network has learned, it places only where the pod fits, an
   const testing::MixtureNetwork network;
   const auto shared = std::shared_ptr<const models::QNetwork>(std::shared_ptr<void>(), &network);
   REQUIRE(rc::check([&](std::uint64_t seed) {
-    Fleet fleet = draw_fleet(seed, 5);
+    Fleet fleet = network_fleet(seed, 5);
     const std::vector<std::size_t> shuffled{3, 0, 4, 1, 2};
     NetworkPolicy one(shared), two(shared);
     Random random(seed);
@@ -178,7 +178,7 @@ TEST_CASE("the gate keeps the planner's choice unless another is better by more 
 
 TEST_CASE("features of a plan: absent without one, finite with one, and another reward's prior keeps its judgement") {
   REQUIRE(rc::check([](std::uint64_t seed) {
-    const Fleet fleet = draw_fleet(seed, 4);
+    const Fleet fleet = network_fleet(seed, 4);
     Planner planner({});
     ClusterView view;
     const PodEstimate ask{{1, 1e9}, 0.3, seed % 3 == 0 ? std::numeric_limits<double>::infinity() : 600.0};

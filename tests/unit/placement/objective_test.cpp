@@ -193,29 +193,6 @@ TEST_CASE("shares are those of pod-seconds, whatever came when") {
   }));
 }
 
-TEST_CASE("a share that was kept as a mean over time counts as if by the pods that are seen next") {
-  PackWriter out;
-  for (const double value : {7.0, 0.02, 900.0, 0.04, 300.0, 0.06, 1000.0}) out.real(value);
-  const std::string bytes = out.take();
-  Budget read;
-  PackReader in(bytes);
-  read.unpack(in, true);
-  REQUIRE(in.done());
-  CHECK(read.price() == 7);
-  CHECK(read.measured().value() == doctest::Approx(0.02));
-  CHECK(read.lately() == doctest::Approx(0.04));
-  CHECK(read.limit() == doctest::Approx(0.065));
-  PackWriter again;  // not lost by another restart before pods are seen
-  read.pack(again);
-  const std::string kept = again.take();
-  PackReader in_again(kept);
-  Budget same;
-  same.unpack(in_again);
-  CHECK(same.limit() == read.limit());
-  for (int i = 0; i < 1000; ++i) same.measure(0.02 * 50, 50, 1, false, kCore_w);
-  CHECK(same.under_default().value() == doctest::Approx(0.04).epsilon(0.001));
-}
-
 TEST_CASE("a budget's price outlives a restart, and damaged bytes do not become one") {
   Budget budget;
   for (int i = 0; i < 100; ++i) budget.measure(0.05, 1, 1, i % 3 != 0, kCore_w);

@@ -201,27 +201,6 @@ TEST_CASE("what is packed is unpacked the same; what is cut, doubled or out of r
   CHECK(refused({{0.3, 0.5}}, 0));
 }
 
-TEST_CASE("who was suspected before blame was a probability still is, and who was not is not") {
-  PackWriter out;
-  out.word(3);
-  const auto add = [&](AppId beside, double share, double seen_s, double free_s) {
-    out.word(1);
-    out.word(beside);
-    for (const double value : {share, seen_s, free_s}) out.real(value);
-  };
-  add(0, 0, 3600, 300);
-  add(2, 0.3, 1800, 0);
-  add(3, 0.01, 3600, 300);
-  const std::string bytes = out.take();
-  PackReader in(bytes);
-  PairExcess read;
-  read.unpack(in, true);
-  CHECK(in.done());
-  CHECK(read.pairs() == 3);
-  CHECK(read.expected(1, 2) > 0.2);
-  CHECK(read.expected(1, 3) == 0);
-}
-
 TEST_CASE("of twenty neighbours the one that is to blame is found once each of the others was seen apart from it") {
   for (const AppId guilty : {AppId{2}, AppId{11}, AppId{21}}) {
     PairExcess pairs;

@@ -62,7 +62,7 @@ void put(Fleet& fleet, std::size_t i, const PodEstimate& ask) {
   node.used_cores += ask.demand_cores;
 }
 
-Fleet draw_fleet(std::uint64_t seed, std::size_t nodes, bool sleep) {
+Fleet planner_fleet(std::uint64_t seed, std::size_t nodes, bool sleep) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> unit(0, 1);
   Fleet fleet;
@@ -153,7 +153,7 @@ TEST_CASE("blocks are the lower convex envelope: waking and all cheap pods at on
 
 TEST_CASE("the planner never chooses a node that the pod does not fit, and fills the fleet to the last place") {
   REQUIRE(rc::check([](std::uint64_t seed, bool sleep, bool stay) {
-    Fleet fleet = draw_fleet(seed, 4, sleep);
+    Fleet fleet = planner_fleet(seed, 4, sleep);
     fleet.pods_stay = stay;
     double room = 0;
     for (const FleetNode& node : fleet.nodes) room += node.allocatable.cpu_cores;
@@ -174,7 +174,7 @@ TEST_CASE("the planner never chooses a node that the pod does not fit, and fills
 
 TEST_CASE("the order of nodes means nothing to the planner") {
   REQUIRE(rc::check([](std::uint64_t seed, bool sleep) {
-    const Fleet fleet = draw_fleet(seed, 5, sleep);
+    const Fleet fleet = planner_fleet(seed, 5, sleep);
     std::vector<std::size_t> shuffled{3, 0, 4, 1, 2};
     Fleet other = fleet;
     for (std::size_t i = 0; i < shuffled.size(); ++i) other.nodes[i] = fleet.nodes[shuffled[i]];
@@ -229,7 +229,7 @@ TEST_CASE("heavy pods go to flat curves and light ones to steep curves") {
 }
 
 TEST_CASE("a plan follows what was really placed, not what it had chosen") {
-  Fleet fleet = draw_fleet(7, 5, true);
+  Fleet fleet = planner_fleet(7, 5, true);
   Planner planner({});
   const PodEstimate ask{{1, 0}, 0.2, 0};
   for (int k = 0; k < 20; ++k) {
@@ -267,7 +267,7 @@ class ByHand final : public PlanMaker {
 };
 
 TEST_CASE("while its first plan is made elsewhere, the planner goes by amortised watts, then by the plan") {
-  const Fleet fleet = draw_fleet(3, 6, true);
+  const Fleet fleet = planner_fleet(3, 6, true);
   const PodEstimate ask{{1, 0}, 0.3, 0};
   ByHand maker;
   Planner planner({}), waits({});
@@ -289,7 +289,7 @@ TEST_CASE("while its first plan is made elsewhere, the planner goes by amortised
 }
 
 TEST_CASE("an old plan goes on while a newer one is made, but not for other nodes") {
-  Fleet fleet = draw_fleet(4, 6, true);
+  Fleet fleet = planner_fleet(4, 6, true);
   const PodEstimate ask{{1, 0}, 0.3, 0};
   ByHand maker;
   Planner planner({});
@@ -317,7 +317,7 @@ TEST_CASE("an old plan goes on while a newer one is made, but not for other node
 TEST_CASE("where pods come and go the order that is followed goes on while none is much cheaper") {
   for (const unsigned seed : {1U, 2U, 3U, 4U, 5U}) {
     CAPTURE(seed);
-    Fleet fleet = draw_fleet(seed, 8, true);
+    Fleet fleet = planner_fleet(seed, 8, true);
     fleet.pods_stay = false;
     const Plan former({}, fleet);
     // A reading more or less: the order that is best may be another one, and is not taken.
@@ -358,7 +358,7 @@ TEST_CASE("where pods come and go the order that is followed goes on while none 
 
 TEST_CASE("a planner that trusts nothing chooses as the amortised rank does") {
   CHECK(rc::check([](unsigned seed) {
-    Fleet fleet = draw_fleet(seed, 6, seed % 2 == 0);
+    Fleet fleet = planner_fleet(seed, 6, seed % 2 == 0);
     fleet.pods_stay = seed % 3 == 0;
     fleet.cpu_wait_price_w = seed % 5;
     fleet.trust = 0;
