@@ -66,7 +66,7 @@ def sentences_of(text):
         item = re.match(r"(?:[-*+]|\d+\.)\s+(.*)", bare)
         ends = not bare or bare.startswith(("#", "|", "<", "!!!", "    ")) or item
         if ends and paragraph:
-            whole = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "code", " ".join(paragraph)))
+            whole = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "`code`", " ".join(paragraph)))
             for sentence in re.split(r"(?<=[.!?:])[*_\")]*\s+(?=[A-Z*_\"`\[])", whole):
                 yield start, sentence.strip("*_ ")
             paragraph = []
