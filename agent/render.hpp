@@ -1,4 +1,4 @@
-// render: formats samples for `wattle-agent sample` and `doctor`. docs/reference/agent-output.md lists the columns.
+// render: formats samples for `wattle-agent sample` and `doctor`. docs/reference/agent.md lists the columns.
 // Gives    one JSON object per line, or CSV with one row for the node and one for each domain, socket, workload and
 //          probe; values without a reading are omitted, or an empty cell
 // Units    in every key; "raw" holds the kernel's cumulative counters

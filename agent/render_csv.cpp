@@ -10,7 +10,7 @@ namespace wattle::agent {
 
 namespace {
 // Columns in the order of the header. Readers may rely on it: new ones are added at the end, and
-// docs/reference/agent-output.md lists them all.
+// docs/reference/agent.md lists them all.
 constexpr std::array kColumns = std::to_array<std::string_view>({"node_name",
                                                                  "seq",
                                                                  "wall_ns",

@@ -87,7 +87,7 @@ struct ControllerConfig {
   ModeSetting mode;
   placement::NetworkOptions network;  // decide.margin, decide.shortlist
   // If true, a learned network serves after it has cost fewer joules than the plan on this cluster
-  // (docs/reference/network-gate.md, Never below the planner). The configuration file's default is true.
+  // (docs/reference/rollout.md, The network gate). The configuration file's default is true.
   bool require_evidence = false;
   std::string data_dir = "/var/lib/wattle-controller";
   std::string key_file;    // this controller's key pair

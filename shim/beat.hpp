@@ -1,6 +1,6 @@
 // beat: reports to the controller every second that this shim runs, and its figures. While the breaker is open, the
 // same message is the probe that can close it.
-// Source   Query `shim` of the ask socket (docs/reference/api.md, "What a shim tells")
+// Source   Query `shim` of the ask socket (docs/reference/api.md, Commands)
 // Errors   none: the breaker handles a controller that does not answer
 // Threads  start() creates one, joined by the destructor; without start() the caller runs turn()
 #pragma once

@@ -1,5 +1,5 @@
 // record_table: file of the spool: encoded records in order, and the gaps between them.
-// Format   docs/reference/store.md and files.md; each body has a hash, because SQLite's pages have no checksum outside
+// Format   docs/reference/files.md; each body has a hash, because SQLite's pages have no checksum outside
 //          the log
 // Errors   as database.hpp
 // Threads  single owner

@@ -1,4 +1,4 @@
-// gates: the checks that a rollout must pass before it enters the next mode. docs/reference/guardrails.md has the same
+// gates: the checks that a rollout must pass before it enters the next mode. docs/reference/rollout.md has the same
 // list, and a test compares them.
 // Rules    off -> shadow -> canary -> live; a gate is open if no check for the next mode objects
 // Units    in names

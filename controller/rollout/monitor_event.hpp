@@ -1,4 +1,4 @@
-// monitor_event: the findings of monitors, and the actions that follow, in one table. docs/reference/guardrails.md has
+// monitor_event: the findings of monitors, and the actions that follow, in one table. docs/reference/rollout.md has
 // the same table, and a test compares them.
 // Actions  proceed: only an audit entry; use_planner: the planner serves instead of the network; shadow: decisions stop
 //          acting, and the current ask gets a neutral answer; restore_model: the network of the last promotion serves

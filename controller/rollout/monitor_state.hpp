@@ -1,5 +1,5 @@
 // monitor_state: the state of monitors and gates over a restart, one row each in the control file.
-// Format   name and one JSON object, format 1; docs/reference/guardrails.md lists the fields.
+// Format   name and one JSON object, format 1; docs/reference/rollout.md lists the fields.
 // Bounds   a row is no longer than kMaxStateBytes
 // Errors   parse: malformed, names the row and the fault
 // Threads  values, pure functions

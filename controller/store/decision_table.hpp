@@ -2,7 +2,7 @@
 // Promise  put() is one transaction: all of its rows are in the file, synced, or none is; a row replaces the row with
 //          the same id
 // Bounds   age up to `keep_s` by the wall clock and `max_bytes` of rows in total; the oldest are dropped
-// Format   a row's body and rest are decision_row.hpp's; docs/reference/store.md has the table
+// Format   a row's body and rest are decision_row.hpp's; docs/reference/files.md has the table
 // Units    times are Unix seconds of the decision
 // Errors   as common/sqlite/database.hpp; a row with a wrong hash is skipped
 // Threads  single owner

@@ -1,7 +1,7 @@
 // request_table: stores the known needs of workloads in the store's file, so that they survive a restart.
 // Promise  put() is one transaction; a row replaces the row of the same workload
 // Bounds   kMostRows, and kKeep_s by the wall clock since a row was written; the oldest are dropped
-// Format   a row's body is controller/provision/request_book's; docs/reference/store.md has the table
+// Format   a row's body is controller/provision/request_book's; docs/reference/files.md has the table
 // Units    times are Unix seconds
 // Errors   as common/sqlite/database.hpp; a row with a wrong hash is skipped
 // Threads  single owner

@@ -4,7 +4,7 @@
 //          none is. Records at or below the marks are skipped, so that a repeated batch has no effect
 // Ledger   rows are written up to `ledger_every_s` after their raw records (ledger_buffer.hpp), which are kept until
 //          then. Opening a file adds the sums that were not written; ledger() includes the buffered ones
-// Format   docs/reference/store.md; store_schema migrates each version to the next
+// Format   docs/reference/files.md; store_schema migrates each version to the next
 // Bounds   raw records: age up to `keep`, and `max_bytes` for the file without decisions, usage and requests; the
 //          oldest are dropped. Ledger rows, gaps and events: by number. Decisions, usage and requests have their own
 //          bounds (decision_table.hpp, usage_table.hpp, request_table.hpp). Dropped ledger rows and gaps stay in the

@@ -9,7 +9,7 @@
 //          younger rows. Beyond one and a half of `max_bytes` no pods are added. Running confirmed workloads are exempt
 // Units    energy in microjoules, times in microseconds; hours are the Unix seconds of their beginning, by the
 //          controller's clock when it received a record
-// Format   docs/reference/store.md
+// Format   docs/reference/files.md
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner
 #pragma once

@@ -1,4 +1,4 @@
-// budget_json: what bounds what is saved, as it is now (docs/reference/api/decisions.md).
+// budget_json: what bounds what is saved, as it is now (docs/reference/api.md).
 // Units    shares of pods' time; watts for each core that is waited for; times that the latency term counts
 // Threads  pure
 #pragma once

@@ -1,4 +1,4 @@
-// contender_json: contenders with their reasons and figures, for the document `status` (docs/reference/api/nodes.md).
+// contender_json: contenders with their reasons and figures, for the document `status` (docs/reference/api.md).
 // Threads  pure
 #pragma once
 

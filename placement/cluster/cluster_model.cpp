@@ -11,7 +11,7 @@ namespace wattle::placement {
 namespace {
 
 // Trust in a correct forecast where pods stay. It is below 1, because the end of growth cannot be observed in advance.
-// On the training fleets 0.3 and 1 did not differ (docs/research/consolidation-live.md); this lies between them.
+// On the training fleets 0.3 and 1 did not differ (docs/research/placement.md); this lies between them.
 constexpr double kStayTrust = 0.6;
 // Deviation of requests over their mean; plans count pods of the mean request.
 constexpr double kAlikeRequests = 0.1, kUnlikeRequests = 0.4;

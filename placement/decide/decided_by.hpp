@@ -14,7 +14,7 @@
 
 namespace wattle::placement {
 
-// The words of wire::Decision::decided_by; docs/reference/api/decisions.md explains each.
+// The words of wire::Decision::decided_by; docs/reference/api.md explains each.
 inline constexpr std::array<std::string_view, 9> kDeciders{"bound",   "defer", "explore", "fallback", "network",
                                                            "neutral", "plan",  "rule",    "scheduler"};
 

@@ -146,7 +146,7 @@ constexpr std::array<ConsolidationSetting, 14> kConsolidationSettings{
      {"consolidation_fill, 20-90% requested, idle nodes sleep, oracle knowledge", true, false, kOracle, false, 0.20,
       0.90, false}}};
 constexpr double kOracleMargin =
-    0.05;  // for the network with oracle knowledge, chosen on training fleets: docs/research/consolidation-network.md
+    0.05;  // for the network with oracle knowledge, chosen on training fleets: docs/research/learning.md
 
 bool wanted(const Options& options, const ConsolidationSetting& setting) { return !options.quick || setting.quick; }
 

@@ -140,8 +140,8 @@ TEST_CASE("JSON has the same values") {
   CHECK(json["probes"][0]["unreachables"] == 4);
 }
 
-TEST_CASE("docs/reference/agent-output.md lists the columns of CSV, in order") {
-  std::ifstream file(tests::source_dir() + "/docs/reference/agent-output.md");
+TEST_CASE("docs/reference/agent.md lists the columns of CSV, in order") {
+  std::ifstream file(tests::source_dir() + "/docs/reference/agent.md");
   std::string line, in_docs;
   while (std::getline(file, line))
     if (line.starts_with("node_name,")) in_docs = line;

@@ -1,8 +1,7 @@
-// Renderers over the documents as the pages of docs/reference/api.md have them, and over what is left when parts of them are
-// null, missing or of another type.
+// Renderers over the documents as docs/reference/api.md shows them, and with parts that are null, missing or of another
+// type.
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -16,20 +15,19 @@ using namespace wattle;
 using namespace wattle::cli;
 
 namespace {
-// The first JSON block of that section of the pages below docs/reference/api.
+// The first JSON block of that section of docs/reference/api.md.
 Json example(const std::string& section) {
-  for (const auto& file : std::filesystem::directory_iterator(tests::source_dir() + "/docs/reference/api")) {
-    std::ifstream in(file.path());
-    std::stringstream all;
-    all << in.rdbuf();
-    const std::string page = all.str();
-    const auto heading = page.find("\n## " + section + "\n");
-    if (heading == std::string::npos) continue;
-    const auto begin = page.find("```json\n", heading) + 8;
-    return Json::parse(page.substr(begin, page.find("```", begin) - begin));
+  std::ifstream in(tests::source_dir() + "/docs/reference/api.md");
+  std::stringstream all;
+  all << in.rdbuf();
+  const std::string page = all.str();
+  const auto heading = page.find("\n## " + section + "\n");
+  if (heading == std::string::npos) {
+    FAIL("docs/reference/api.md has no section " << section);
+    return {};
   }
-  FAIL("no page has a section " << section);
-  return {};
+  const auto begin = page.find("```json\n", heading) + 8;
+  return Json::parse(page.substr(begin, page.find("```", begin) - begin));
 }
 
 Json node_example() {

@@ -1,4 +1,4 @@
-// docs/reference/wire-messages.md, wire-values.md and the codec list the same fields in the same order.
+// docs/reference/wire.md and the codec list the same fields in the same order.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -39,7 +39,7 @@ std::map<std::string, Names> documented() {
   REQUIRE(dir);
   std::map<std::string, Names> sections;
   Names* into = nullptr;
-  const std::string text = dir->read_file("wire-messages.md").value() + dir->read_file("wire-values.md").value();
+  const std::string text = dir->read_file("wire.md").value();
   parse::for_each_line(text, [&](std::string_view line) {
     if (line.starts_with("## ")) into = nullptr;
     if (line.starts_with("### ")) into = &sections[std::string(line.substr(4))];
