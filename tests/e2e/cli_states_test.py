@@ -86,7 +86,7 @@ class World(House):
     def shown(self, *words):
         """(exit code, what stands on the screen, the bytes) in a terminal."""
         with Screen([self.binary("wattle"), *words], lines=400, columns=WIDE, **self.environment) as screen:
-            code = screen.ended(60)
+            code = screen.ended()
             while screen.read(0.05) and screen.raw and len(screen.raw) < 1 << 20:
                 before = len(screen.raw)
                 if not screen.read(0.05) or len(screen.raw) == before:
