@@ -25,7 +25,7 @@ ALLOWED = {
 SECONDS = r"(?:[1-9]\d*(?:s|min)\b|(?:std::chrono::)?(?:seconds|minutes)[({][1-9])"
 CPP = (
     (r"\b(?:sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.:>\"/])sleep\(", "a bare sleep"),
-    (rf"\b(?:request|query|ask|snapshot|wait_for)\(.*[ ,(]{SECONDS}.*\)", "a limit of literal seconds"),
+    (rf"\b(?:request|query|ask|snapshot|wait_for)\((?:.*[ ,(])?{SECONDS}.*\)", "a limit of literal seconds"),
     (rf"\breceive\({SECONDS}", "a limit of literal seconds"),
     (rf"\b(?:until|end|patience|deadline) = .*mono\(\) \+ {SECONDS}", "a deadline of literal seconds"),
     (rf"\bk\w*[pP]atience\w*(?: = |\{{)(?:[1-9]|{SECONDS})", "a limit of literal seconds"),
@@ -75,7 +75,7 @@ def breaches(name, text):
 def self_test():
     wrong = {
         "tests/a.cpp": ("std::this_thread::sleep_for(2s);", "::usleep(20'000);", 'client.request("GET", "/", "", 20s);', "const MonoTime until = clock.mono() + 30s;",
-                        "const timeval patience{20, 0};", "inline constexpr std::chrono::seconds kPatience{60};", "client.ask(pod, std::chrono::seconds(20));"),
+                        "const timeval patience{20, 0};", "inline constexpr std::chrono::seconds kPatience{60};", "client.ask(pod, std::chrono::seconds(20));", "REQUIRE(shim.snapshot(20s));"),
         "tests/a.py": ("time.sleep(2)", "subprocess.run(words, timeout=60)", "def until(what, seconds=120):", "process.wait(30)", "end = time.monotonic() + 60",
                        'wait_until("it is back", lambda: back(), 90)', "screen.until('keys',\n    there, 60)", "PATIENCE = 240", "s.settimeout(5)"),
     }
