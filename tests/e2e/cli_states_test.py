@@ -17,7 +17,7 @@ import yaml
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from captured_agent import start_captured  # noqa: E402
 from cli_states import COMMANDS  # noqa: E402
-from house import House, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
+from house import CLI_TIMEOUT, House, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
 from patience import SOON_S  # noqa: E402
 from screen import Screen  # noqa: E402
 
@@ -76,7 +76,7 @@ class World(House):
     def options(self, who, words=(), **other):
         """How the controller is reached, but for what the words say themselves; `other` stands in the place of that."""
         given = {"server": f"tcp://127.0.0.1:{self.ask}", "feed": f"tcp://127.0.0.1:{self.feed}", "key": str(self.dir / f"{who}.key"),
-                 "server_key": str(self.dir / "controller.key.pub"), "timeout": "10s"} | other
+                 "server_key": str(self.dir / "controller.key.pub"), "timeout": CLI_TIMEOUT} | other
         options = {"--" + name.replace("_", "-"): value for name, value in given.items()}
         return [part for name, value in options.items() if name not in words for part in (name, value)]
 
@@ -86,7 +86,7 @@ class World(House):
     def shown(self, *words):
         """(exit code, what stands on the screen, the bytes) in a terminal."""
         with Screen([self.binary("wattle"), *words], lines=400, columns=WIDE, **self.environment) as screen:
-            code = screen.ended(60)
+            code = screen.ended()
             while screen.read(0.05) and screen.raw and len(screen.raw) < 1 << 20:
                 before = len(screen.raw)
                 if not screen.read(0.05) or len(screen.raw) == before:

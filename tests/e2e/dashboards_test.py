@@ -148,7 +148,7 @@ def main():
 
         total = len(asked)
         try:
-            wait_until("every query has data", all_there, 120)
+            wait_until("every query has data", all_there)
         except HouseError as error:
             for where, text in asked:
                 print(f"FAIL {where}: no data for {text}")

@@ -106,7 +106,7 @@ class Demo:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.end(60)
+                self.end(SOON_S)
             self.process.kill()
         if kind is not None:
             print(self.output()[-6000:])

@@ -3,6 +3,7 @@
 
 Usage: demo_test.py BINARY-FOLDER     without root, the test omits pods on this machine and checks the rest"""
 import os
+import signal
 import sys
 
 from demo_run import Claims, Demo
@@ -12,7 +13,8 @@ from house import binaries_from, fetch, wait_until
 def main():
     binaries = binaries_from(sys.argv)
     claims = Claims()
-    with Demo(binaries, seconds=40, DEMO_PERIOD="0.4") as demo:
+    # Longer than all waits below; the test ends the demo early.
+    with Demo(binaries, seconds=600, DEMO_PERIOD="0.3") as demo:
         wait_until("eight nodes are connected", demo.all_connected)
         here = os.uname().nodename
 
@@ -28,6 +30,13 @@ def main():
         page = demo.wait_for(r"look at the page: (http://[\d.:]+/)")[0]
         status, told = fetch(page)
         claims.check("the page whose address it prints is there", status == 406 and "gzip" in told, (status, told))
+
+        def enough():
+            lines, status = demo.find(r"pods=(\d+) placed=(\d+)"), demo.get("controller", "/api/v1/status")
+            running, placed = map(int, lines[-1]) if lines else (0, 0)
+            return placed >= 50 and placed - running > 10 and status["placements"] > 30 and status["outcomes"] > 12 and status["gradient_steps"] > 0
+        wait_until("pods were placed, ended and learned from", enough)
+        demo.process.send_signal(signal.SIGTERM)
         code = demo.end()
         claims.check("the demo ends with 0", code == 0, code)
         claims.check("it prints its summary", "Summary:" in demo.output() and "energy, J" in demo.output())

@@ -22,6 +22,7 @@ import urllib.error
 import urllib.request
 
 SKIPPED = 77  # ctest shows it as skipped
+CLI_TIMEOUT = f"{SOON_S:.0f}s"  # the command line's own limit, 5 s, is too short for a machine that runs other tests
 
 
 class HouseError(Exception):
@@ -32,18 +33,25 @@ class ProcessEnded(HouseError):
     """A process that the test needs has ended: no wait can succeed any more."""
 
 
+RESERVED = []  # sockets whose abstract names reserve ports for this process, in its network namespace
+
+
 def free_ports(count):
-    """Below the range of outgoing connections: one of those might take the port while its server is down."""
+    """Ports below the range of outgoing connections, because one of those might take a port while its server is down. Each is reserved until
+    this process ends, by a name that all tests use: a test that runs beside this one cannot draw it before its server listens."""
     ports = []
     while len(ports) < count:
         port = random.randrange(10000, 32000)
-        with socket.socket() as probe:
-            try:
+        name = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            name.bind(f"\0wattle-test-port-{port}")
+            with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in ports:
-            ports.append(port)
+        except OSError:
+            name.close()
+            continue
+        RESERVED.append(name)
+        ports.append(port)
     return ports
 
 
@@ -136,7 +144,7 @@ class House:
 
     def cli(self, *arguments, key="reader", check=True):
         return self.wattle("--server", f"tcp://127.0.0.1:{self.ask}", "--key", str(self.dir / f"{key}.key"),
-                           "--server-key", str(self.dir / "controller.key.pub"), *arguments, check=check)
+                           "--server-key", str(self.dir / "controller.key.pub"), "--timeout", CLI_TIMEOUT, *arguments, check=check)
 
     def query(self, *arguments):
         return json.loads(self.cli(*arguments, "-o", "json").stdout)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 
-from house import SKIPPED, HouseError, binaries_from, extender_args, fetch, wait_until
+from house import CLI_TIMEOUT, SKIPPED, HouseError, binaries_from, extender_args, fetch, wait_until
 from patience import LATE_S
 
 NAME = "wattle-controller.wattle.svc"
@@ -121,11 +121,14 @@ class Place:
 
     def cli(self, *words, check=True):
         return self.run("wattle", "--server", f"tcp://{NAME}:7462", "--key", f"{self.dir}/operator.key", "--server-key",
-                        f"{self.dir}/controller.key.pub", "--timeout", "20s", *words, check=check)
+                        f"{self.dir}/controller.key.pub", "--timeout", CLI_TIMEOUT, *words, check=check)
 
     def doctor(self, config):
         report = self.run("wattle-agent", "doctor", "--config", config, "-o", "json", check=False)
         return next(one for one in json.loads(report.stdout)["findings"] if one["source"] == "controller")
+
+    def load_answered(self):
+        return self.run("wattle-load", "http", f"http://{NAME}:8050/livez", "--users", "1", "--for", "1s", check=False).returncode == 0
 
     def connected(self):
         nodes = json.loads(self.cli("nodes", "-o", "json").stdout)["nodes"]
@@ -175,7 +178,7 @@ def ipv6_alone(binaries, folder):
         place.agent()
         place.shim()
         check("the agent's link comes up", wait_until("the node is connected", place.connected))
-        check("doctor reaches the controller by the same way", reached(place.doctor(place.agent_config())))
+        check("doctor reaches the controller by the same way", wait_until("doctor reaches it", lambda: reached(place.doctor(place.agent_config()))))
         finding = place.doctor(place.agent_config(port=8050))
         check("doctor refuses a port that takes connections and no link", not reached(finding), finding)
 
@@ -184,8 +187,7 @@ def ipv6_alone(binaries, folder):
             return status == 200 and json.loads(body) and place.cli("explain", "six", check=False).returncode == 0
         check("the controller answers the shim", wait_until("the shim's ask is decided", by_controller))
         check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
-        load = place.run("wattle-load", "http", f"http://{NAME}:8050/livez", "--users", "1", "--for", "1s", check=False)
-        check("wattle-load reaches the name", load.returncode == 0, load.stdout + load.stderr)
+        check("wattle-load reaches the name", wait_until("it is answered within its second", place.load_answered))
     except Exception:
         for name in place.processes:
             print(f"--- {name}\n{place.log(name)[-1500:]}")
@@ -215,10 +217,9 @@ def first_address_dead(binaries, folder):
         place.agent()
         place.shim()
         check("the agent's link comes up", wait_until("the node is connected", place.connected))
-        check("doctor reaches the controller", reached(place.doctor(place.agent_config())))
+        check("doctor reaches the controller", wait_until("doctor reaches it", lambda: reached(place.doctor(place.agent_config()))))
         check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
-        load = place.run("wattle-load", "http", f"http://{NAME}:8050/livez", "--users", "1", "--for", "1s", check=False)
-        check("wattle-load reaches the name", load.returncode == 0, load.stdout + load.stderr)
+        check("wattle-load reaches the name", wait_until("it is answered within its second", place.load_answered))
         # The name moves while everybody is connected: its new address is found without a restart.
         ip("-6", "addr", "add", "fd00:10:96::2/64", "dev", "lo", "nodad")
         place.stop("controller")

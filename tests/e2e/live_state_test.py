@@ -82,7 +82,8 @@ def main():
             seen = []
             end = wall + 6
             while time.monotonic() < end:
-                seen.append((house.query("node", house.node)["node"], memory_used()))
+                mine = next((p for p in house.query("pods")["pods"] if p["uid"] == uid), {})
+                seen.append((house.query("node", house.node)["node"], memory_used(), mine.get("cpu_cores")))
                 pace(0.25)
             seconds = time.monotonic() - wall
             busy_cores = (cpu_ticks()[0] - busy) / os.sysconf("SC_CLK_TCK") / seconds
@@ -91,18 +92,18 @@ def main():
 
         window()  # the first intervals may still hold the start of the load
         seen, busy_cores, pod_cores = window()
-        told = [n["cpu_used_cores"] for n, _ in seen]
+        told = [n["cpu_used_cores"] for n, _, _ in seen]
         mean = sum(told) / len(told)
         failures += check(f"CPU: told {mean:.2f} cores in the mean, /proc/stat says {busy_cores:.2f}", abs(mean - busy_cores) < 0.25 * max(busy_cores, 0.4))
-        node, (used, total) = seen[-1]
+        node, (used, total), _ = seen[-1]
         failures += check(f"memory: total {node['memory_total_bytes']} is MemTotal", node["memory_total_bytes"] == total)
-        lowest, highest = min(m[0] for _, m in seen), max(m[0] for _, m in seen)
+        lowest, highest = min(m[0] for _, m, _ in seen), max(m[0] for _, m, _ in seen)
         slack = 64 << 20
         failures += check(f"memory: used {node['memory_used_bytes'] >> 20} MiB lies in what meminfo said meanwhile",
                           lowest - slack <= node["memory_used_bytes"] <= highest + slack)
         failures += check(f"cores: {node['cpu_cores']} online", node["cpu_cores"] == os.sysconf("SC_NPROCESSORS_ONLN"))
         has_psi = pathlib.Path("/proc/pressure/cpu").exists()
-        psi = [n["psi"]["cpu_some_ratio"] for n, _ in seen]
+        psi = [n["psi"]["cpu_some_ratio"] for n, _, _ in seen]
         failures += check(f"pressure: cpu some {psi[-1]} is told iff the kernel has it", all((p is not None) == has_psi for p in psi))
         failures += check("pressure: every ratio lies in 0..1", all(0 <= p <= 1 for p in psi if p is not None))
         failures += check(f"energy: {node['power_w']} W from '{node['energy_source']}'",
@@ -115,8 +116,10 @@ def main():
         pods = {p["uid"]: p for p in house.query("pods")["pods"]}
         mine = pods.get(uid, {})
         failures += check(f"pod: seen under its uid on {mine.get('node')}", mine.get("node") == house.node)
-        failures += check(f"pod: told {mine.get('cpu_cores')} cores, its cpu.stat says {pod_cores:.2f}",
-                          mine.get("cpu_cores") is not None and abs(mine["cpu_cores"] - pod_cores) < 0.3)
+        # One tick of a busy machine may hold anything: means over the same seconds are compared.
+        cores = [each for _, _, each in seen if each is not None]
+        mean = sum(cores) / len(cores) if cores else -1
+        failures += check(f"pod: told {mean:.2f} cores in the mean, its cpu.stat says {pod_cores:.2f}", abs(mean - pod_cores) < 0.3)
         failures += check(f"pod: its cgroup id is the inode of its folder", mine.get("cgroup_id") == pod.stat().st_ino)
         failures += check(f"pod: has joules ({mine.get('energy_j')})", (mine.get("energy_j") or 0) > 0)
 

@@ -15,7 +15,7 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent / "docs"))
 from documented import blocks_below  # noqa: E402
-from house import SKIPPED, House, binaries_from, wait_until  # noqa: E402
+from house import CLI_TIMEOUT, SKIPPED, House, binaries_from, wait_until  # noqa: E402
 from live_state_test import cgroup2_mount  # noqa: E402
 from patience import LATE_S, SOON_S  # noqa: E402
 
@@ -68,6 +68,7 @@ class Fleet:
             server: "tcp://127.0.0.1:{house.ask}"
             key: {house.dir}/operator.key
             server_key: {house.dir}/controller.key.pub
+            timeout: {CLI_TIMEOUT}
             """)
 
     def sh(self, text):

@@ -10,7 +10,7 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent / "docs"))
 from documented import Walk  # noqa: E402
-from house import House, binaries_from, free_ports, wait_until
+from house import CLI_TIMEOUT, House, binaries_from, free_ports, wait_until
 from patience import SOON_S
 
 failures = 0
@@ -36,6 +36,7 @@ def walk_page(house):
             server: "tcp://127.0.0.1:{house.ask}"
             key: {house.dir}/operator.key
             server_key: {house.dir}/controller.key.pub
+            timeout: {CLI_TIMEOUT}
             """)
 
     def run(text):

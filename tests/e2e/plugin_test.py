@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from house import SKIPPED, House, binaries_from
+from house import CLI_TIMEOUT, SKIPPED, House, binaries_from
 from patience import SOON_S
 
 failures = 0
@@ -34,6 +34,7 @@ def main():
             server: "tcp://127.0.0.1:{house.ask}"
             key: {house.dir}/reader.key
             server_key: {house.dir}/controller.key.pub
+            timeout: {CLI_TIMEOUT}
             """)
 
         def run(*words):

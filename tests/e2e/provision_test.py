@@ -103,13 +103,13 @@ def followed(binaries):
         states = {"shop/Deployment/web": ("owned", "HorizontalPodAutoscaler shop/web", None, 1), "shop/Deployment/db": ("learning", None, None, 3)}
         wait_until("replicas are an autoscaler's where one owns them, and nobody's elsewhere; those count that wait, or are on nodes without agents",
                    lambda: {row["workload"]: tuple(row["replicas"][key] for key in ("state", "owner", "suggested", "now"))
-                            for row in house.query("provision", "replicas")["workloads"]} == states, 300)
+                            for row in house.query("provision", "replicas")["workloads"]} == states)
         text = house.cli("provision", "replicas").stdout
         check("the table of replicas has them", "HorizontalPodAutoscaler shop/web" in text and "learning" in text, text)
         text = house.cli("provision", "why", "web").stdout
         check("and why says whose they are", "nothing is suggested, as HorizontalPodAutoscaler shop/web owns" in " ".join(text.split()), text)
         wait_until("metrics count both", lambda: {"wattle_controller_replica_workloads 2", "wattle_controller_replica_withheld_workloads 1"} <=
-                   set(fetch(f"{house.api()}/metrics")[1].splitlines()), 300)
+                   set(fetch(f"{house.api()}/metrics")[1].splitlines()))
         _, page = fetch(f"{house.api()}/metrics")
         check("metrics are there", "wattle_controller_provision_workloads" in page)
         status, body = fetch(f"{house.api()}/api/v1/provision?only=suggested")

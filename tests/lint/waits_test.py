@@ -6,6 +6,7 @@ Usage     waits_test.py [--self-test]
 Fix       wait_until() for an event, let_a_moment_pass() for what must not happen, pace() for time that is part of the input;
           soon() and late(), SOON_S, LATE_S and AGES_S for limits
 """
+import ast
 import pathlib
 import re
 import sys
@@ -24,7 +25,7 @@ ALLOWED = {
 SECONDS = r"(?:[1-9]\d*(?:s|min)\b|(?:std::chrono::)?(?:seconds|minutes)[({][1-9])"
 CPP = (
     (r"\b(?:sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.:>\"/])sleep\(", "a bare sleep"),
-    (rf"\b(?:request|query|ask|snapshot|wait_for)\(.*[ ,(]{SECONDS}.*\)", "a limit of literal seconds"),
+    (rf"\b(?:request|query|ask|snapshot|wait_for)\((?:.*[ ,(])?{SECONDS}.*\)", "a limit of literal seconds"),
     (rf"\breceive\({SECONDS}", "a limit of literal seconds"),
     (rf"\b(?:until|end|patience|deadline) = .*mono\(\) \+ {SECONDS}", "a deadline of literal seconds"),
     (rf"\bk\w*[pP]atience\w*(?: = |\{{)(?:[1-9]|{SECONDS})", "a limit of literal seconds"),
@@ -37,13 +38,31 @@ PYTHON = (
     (rf"(?<!Demo\(binaries, )\bseconds ?= ?{LITERAL}", "a limit of literal seconds"),
     (r"\.(?:wait|join|settimeout)\([1-9]", "a limit of literal seconds"),
     (r"\bmonotonic\(\) \+ [1-9]", "a deadline of literal seconds"),
-    (r"\bwait_until\(.*\blambda\b.*, [1-9]\d*\)+$", "a limit of literal seconds"),
     (rf"^PATIENCE\w* = {LITERAL}", "a limit of literal seconds"),
 )
 
 
+WAITS = {"wait_until", "until", "holds", "wait_for", "ended", "end"}  # functions whose last argument is their limit
+
+
+def literal_limits(name, text):
+    """Calls of WAITS whose last argument is a number, on however many lines."""
+    if not re.search(r"(?:,|ended\(|end\()\s*[1-9]\d*\)", text):
+        return
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except SyntaxError:  # an excerpt of the self-test
+        return
+    for call in nodes:
+        called = getattr(getattr(call, "func", None), "attr", getattr(getattr(call, "func", None), "id", None))
+        if isinstance(call, ast.Call) and called in WAITS and call.args and isinstance(call.args[-1], ast.Constant) and type(call.args[-1].value) in (int, float) and call.args[-1].value <= 3600:
+            yield f"{name}:{call.end_lineno}: a limit of literal seconds: {ast.unparse(call)[:120]}"
+
+
 def breaches(name, text):
     rules = PYTHON if name.endswith(".py") else CPP
+    if rules is PYTHON:
+        yield from literal_limits(name, text)
     for number, line in enumerate(text.splitlines(), 1):
         if any(part in line for part in ALLOWED.get(name, ())) or line.lstrip().startswith(("//", "#", "TEST_CASE")):
             continue
@@ -56,9 +75,9 @@ def breaches(name, text):
 def self_test():
     wrong = {
         "tests/a.cpp": ("std::this_thread::sleep_for(2s);", "::usleep(20'000);", 'client.request("GET", "/", "", 20s);', "const MonoTime until = clock.mono() + 30s;",
-                        "const timeval patience{20, 0};", "inline constexpr std::chrono::seconds kPatience{60};", "client.ask(pod, std::chrono::seconds(20));"),
+                        "const timeval patience{20, 0};", "inline constexpr std::chrono::seconds kPatience{60};", "client.ask(pod, std::chrono::seconds(20));", "REQUIRE(shim.snapshot(20s));"),
         "tests/a.py": ("time.sleep(2)", "subprocess.run(words, timeout=60)", "def until(what, seconds=120):", "process.wait(30)", "end = time.monotonic() + 60",
-                       'wait_until("it is back", lambda: back(), 90)', "PATIENCE = 240", "s.settimeout(5)"),
+                       'wait_until("it is back", lambda: back(), 90)', "screen.until('keys',\n    there, 60)", "PATIENCE = 240", "s.settimeout(5)"),
     }
     right = {
         "tests/a.cpp": ("wait_until([&] { return done; });", 'client.request("GET", "/", "", wattle::tests::soon());', "clock.advance(20s);", "rig.step(30s);",

@@ -61,7 +61,7 @@ def start_and_read(cluster):
 def begin_learning(cluster):
     cluster.start_pods()
     wait_until("checkpoints are kept and steps were taken", lambda: len([m for m in manifests(cluster) if whole(m)]) == MOST_KEPT
-               and steps(cluster) > 0, 120)
+               and steps(cluster) > 0)
 
 
 def end_learning(cluster):

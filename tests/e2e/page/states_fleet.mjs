@@ -28,7 +28,8 @@ await reads('shadow: not known yet, and for how long', page, /Not known yet: wha
 await open(page, 'fleet');
 for (const [measure, unit] of [['use', /10 nodes by use/], ['pressure', /nodes by pressure/], ['latency', /nodes by latency/], ['watts', /nodes by watts/]]) {
   await press('Measure', measure);
-  check(`the map by ${measure} says so`, unit.test(await page.getAttribute('canvas.heat', 'aria-label')), await page.getAttribute('canvas.heat', 'aria-label'));
+  const says = await page.waitForFunction((source) => new RegExp(source).test(document.querySelector('canvas.heat').getAttribute('aria-label')), unit.source).then(() => true, () => false);
+  check(`the map by ${measure} says so`, says, await page.getAttribute('canvas.heat', 'aria-label'));
 }
 await press('Span', '24 h');
 await press('Span', '1 h');

@@ -60,7 +60,7 @@ def walk_prometheus(house):
     def other():
         return next((row for row in house.query("provision", "margins")["services"] if row["service"] == OTHER and row["requests_by"] == "prometheus"), None)
 
-    row = wait_until("Prometheus tells of the other service", other, 300)
+    row = wait_until("Prometheus tells of the other service", other)
     claim("its rate, and how many are late", PER_S < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.1 and row["latency_by"] == "prometheus", row)
     told = house.query("provision", "margins")["prometheus"]["queries"]
     claim("two queries are answered", [query["series"] for query in told[:2]] == [1, 1], told)
@@ -91,7 +91,7 @@ def walk(house, page, port):
         found = house.query("provision", "margins")
         return next(((found, row) for row in found["services"] if row["service"] == NAME and row["requests_per_s"] is not None), None)
 
-    document, row = wait_until("and one whose requests are known", known, 300)
+    document, row = wait_until("and one whose requests are known", known)
     claim("it is that service's, of this node", len(services) <= 2 and row["node"] == house.node and row["requests_by"] == "node", document)
     claim("with what it used and was granted", 0 < row["used_cores"] <= row["granted_cores"] * 1.2, row)
     claim("and its requests, of which some were late", 0 < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.05, row)

@@ -12,7 +12,6 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import urllib.request
 import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from house import free_ports  # noqa: E402
 from patience import holds, SOON_S  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -55,12 +55,6 @@ def manifest_capabilities():
             if container["name"] == "agent":
                 return container["securityContext"]["capabilities"]["add"]
     raise ValueError("k8s/base/agent.yaml: no container named agent")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def config_in(folder, port):
@@ -135,7 +129,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="wattle-container-") as outer:
         folder = pathlib.Path(outer) / "host"
         folder.mkdir()
-        config = config_in(folder, free_port())
+        config = config_in(folder, free_ports(1)[0])
         pathlib.Path(f"{folder}.yaml").write_text(config, encoding="utf-8")
         tried = subprocess.run(**confined(folder, capabilities, "true"), capture_output=True, text=True, check=False)
         if tried.returncode != 0:

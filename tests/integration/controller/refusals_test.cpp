@@ -182,7 +182,7 @@ TEST_CASE("a revoked key loses its session, its asks and the feed, and nobody el
 
   // Who stayed asks where the feed is and goes on from there.
   auto shim = world.ask_client(world.shim);
-  const auto snapshot = shim.snapshot(20s);
+  const auto snapshot = shim.snapshot(wattle::tests::late());
   REQUIRE(snapshot);
   const std::uint64_t acked = agents[1]->status().acked_seq;
   std::uint64_t seq = 0;

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+# The help of each command, which docs_reference holds against the program: half a second of CPU less than to ask the program.
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/reference/cli/wattle-sim.md"
 SIM = str(pathlib.Path(sys.argv[1]) / "wattle-sim")
 RANGE = re.compile(r"\[\s*[-+]?\d+(\.\d+)?,\s*[-+]?\d+(\.\d+)?\]")
 NOTE = "at least 5 independent ones are needed"
@@ -71,12 +73,16 @@ def play(folder, command, words, option, into, seeds):
 
 
 def main():
-    commands = re.findall(r"^  ([a-z][a-z-]*)\s", run("--help")[1], re.M)
+    listed = run("--help")[1]
+    commands = re.findall(r"^  ([a-z][a-z-]*)\s", listed, re.M)
     if "bench" not in commands:
-        fail("no commands found", run("--help")[1])
+        fail("no commands found", listed)
+    help_of = dict(re.findall(r"^## wattle-sim ([a-z-]+)\n\n```text\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S))
+    if set(commands) - set(help_of):
+        fail(f"{PAGE} does not have {sorted(set(commands) - set(help_of))}: run scripts/docs-reference")
     there = [each for each in COMPARES if each[0] in commands]
     for command in commands:
-        counts = [option for option in COUNTS if re.search(rf"{option}\b", run(command, "--help")[1])]
+        counts = [option for option in COUNTS if re.search(rf"{option}\b", help_of[command])]
         if counts and command not in {each[0] for each in COMPARES} | ELSEWHERE:
             fail(f"{command} has {counts[0]}: say here that it states no interval, or test it")
     with tempfile.TemporaryDirectory() as name:

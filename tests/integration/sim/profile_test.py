@@ -5,12 +5,12 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+from house import free_ports  # noqa: E402
 from patience import holds, LATE_S  # noqa: E402
 
 BINARIES = pathlib.Path(sys.argv[1]).resolve()
@@ -29,12 +29,6 @@ class Answer(http.server.BaseHTTPRequestHandler):
   def log_message(self, *_): pass
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
 """
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def profile(folder, port, *more, quotas="0.05,1", rates="20"):
@@ -80,11 +74,11 @@ def groups():
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        folder, port = pathlib.Path(name), free_port()
+        folder, port = pathlib.Path(name), free_ports(1)[0]
         out = folder / "out.jsonl"
         (folder / "service.py").write_text(SERVICE, encoding="utf-8")
         first = subprocess.Popen(profile(folder, port), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if not until(lambda: first.poll() is not None or (out.exists() and out.read_text(encoding="utf-8").count("\n") > 0), 60):
+        if not until(lambda: first.poll() is not None or (out.exists() and out.read_text(encoding="utf-8").count("\n") > 0)):
             first.kill()
         if first.poll() is not None and first.returncode != 0:
             why = first.communicate()[1]

@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Checks the package lists of scripts/setup: what the demo installs has nothing that only tests need.
+
+Usage: setup_test.py"""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ONLY_TESTS = {"doctest-dev", "librapidcheck-dev", "mold", "clang-tidy", "clang-format", "faketime", "prometheus", "chromium", "lintian", "nodejs", "npm", "kubernetes-client"}
+
+
+def packages(*options):
+    return set(subprocess.run([ROOT / "scripts" / "setup", *options, "--print"], capture_output=True, text=True, check=True).stdout.split())
+
+
+def main():
+    build, run, everything = packages("--build"), packages("--run"), packages()
+    wrong = {
+        "the demo installs what only tests need": ONLY_TESTS & (build | run),
+        "the tests lack what the demo needs": build - everything,
+        "the tests lack their libraries": {"doctest-dev", "librapidcheck-dev"} - everything,
+    }
+    for what, names in wrong.items():
+        print(f"FAIL {what}: {sorted(names)}" if names else f"ok   not so: {what}")
+    return 1 if any(wrong.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
