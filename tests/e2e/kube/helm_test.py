@@ -158,6 +158,10 @@ def check_moves(plane, desk):
     claims.check("its workloads are back", bool(workloads(plane, "wattle")) and not workloads(plane, "4711"))
     kept = [plane.raw("GET", f"/api/v1/namespaces/{space}/persistentvolumeclaims/wattle-controller")[0] for space in ("wattle", "4711")]
     claims.check("the volumes of both namespaces were kept", kept == [200, 200], kept)
+    code, said = desk.change("upgrade", "--set-string", "namespaces.agents=4712")
+    claims.check("an upgrade moves the agents", code == 0 and bool(workloads(plane, "4712")) and not workloads(plane, "wattle-agent"), said[-2000:])
+    code, said = desk.helm("rollback", "wattle", "1")
+    claims.check("helm rolls the agents back at once", code == 0 and bool(workloads(plane, "wattle-agent")) and not workloads(plane, "4712"), said[-2000:])
     code, said = desk.change("upgrade", "--set-string", "namespaces.control=4711")
     claims.check("and an upgrade moves it once more", code == 0 and bool(workloads(plane, "4711")), said[-2000:])
     code, said = desk.helm("rollback", "wattle", "1")
@@ -252,7 +256,7 @@ def main():
         check_moves(plane, desk)
         check_records(plane, desk)
         check_labels(desk)
-        check_names(plane, desk)  # last: no controller here finishes the deletion of the namespaces of before
+        check_names(plane, desk)
     print("helm: every claim holds" if claims.failed == 0 else f"helm: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 
