@@ -174,6 +174,9 @@ Result<Journal> Journal::open_(const std::string& state_dir, const std::string& 
   const std::string path = state_dir + "/originals", lock_path = state_dir + "/lock";
   // A separate file, because the journal's own is replaced when it grows large.
   Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // Originals are restored from a read-only file system, too; append() then refuses new limits.
+  const bool read_only = !lock.valid() && errno == EROFS;
+  if (read_only) lock = Fd(::open(lock_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!lock.valid()) return fail_errno(errno, lock_path);
   if (!locked(lock.get()))
     return fail(Errc::conflict, lock_path, "another wattle-actuator has it",
@@ -189,10 +192,13 @@ Result<Journal> Journal::open_(const std::string& state_dir, const std::string& 
   const bool void_ = !of_this_boot(parsed, noted, boot);
   if (void_) {
     text = line_of("boot " + boot);
-    WATTLE_CHECK(os.replace(path, text));
+    if (!read_only) WATTLE_CHECK(os.replace(path, text));
   }
-  Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file.valid()) return fail_errno(errno, path);
+  Fd file;
+  if (!read_only) {
+    file = Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file.valid()) return fail_errno(errno, path);
+  }
   Journal journal(std::move(lock), std::move(file), path, boot, os);
   if (!void_) {
     journal.records_ = std::move(parsed.records);
@@ -201,12 +207,13 @@ Result<Journal> Journal::open_(const std::string& state_dir, const std::string& 
   journal.damage_ = std::move(damage);
   journal.bytes_ = text.size();
   journal.ragged_ = !text.empty() && text.back() != '\n';
-  if (!journal.damage_ && !void_ && parsed.unfinished > 0 &&
+  if (!journal.damage_ && !void_ && !read_only && parsed.unfinished > 0 &&
       ::ftruncate(journal.file_.get(), static_cast<off_t>(text.size() - parsed.unfinished)) == 0) {
     journal.bytes_ -= parsed.unfinished;
     journal.ragged_ = false;
   }
-  if (!journal.damage_) WATTLE_CHECK(journal.note_size(journal.bytes_));
+  // On a full disk this may fail, and originals are still restored.
+  if (!journal.damage_ && !read_only) static_cast<void>(journal.note_size(journal.bytes_));
   return journal;
 }
 
@@ -230,6 +237,8 @@ Status Journal::note_size(std::size_t bytes) {
 }
 
 Status Journal::append(const std::string& body, bool durable) {
+  if (!file_.valid())
+    return fail_errno(EROFS, path_, "make its file system writable: without its record no limit is written");
   // A damaged file is kept unchanged for inspection.
   if (bytes_ > kCompactBytes && !damage_) WATTLE_CHECK(compact());
   const std::string line = (ragged_ ? "\n" : "") + line_of(body);

@@ -152,22 +152,30 @@ std::vector<Finding> judge_namespace(const std::string& name, const std::string&
   return std::move(out).all();
 }
 
-std::vector<Finding> judge_priority(const std::string& name_space, const std::optional<std::string>& refusal,
-                                    bool quota) {
+std::vector<Finding> judge_priority(const std::string& name_space, const std::string& priority,
+                                    const std::optional<std::string>& refusal, bool quota) {
   Findings out("cluster");
   const std::string what = "priority." + name_space;
-  // plugin/pkg/admission/resourcequota of Kubernetes: limited resources without a quota that covers them.
-  const bool limited = refusal && refusal->find("insufficient quota to match these scopes") != std::string::npos;
+  const std::string pods = priority.empty() ? "pods" : "pods of the priority " + priority;
+  const auto says = [&refusal](const char* words) { return refusal->find(words) != std::string::npos; };
+  // As in plugin/pkg/admission of Kubernetes: resourcequota, priority and limitranger.
+  const bool limited = refusal && says("insufficient quota to match these scopes");
   if (!refusal)
-    out.ok(what, "pods with the priorities system-* are admitted");
+    out.ok(what, pods + " are admitted");
   else if (limited && quota)
-    out.ok(what, "pods with the priorities system-* need a ResourceQuota, which the chart makes");
+    out.ok(what, pods + " need a ResourceQuota, which the chart creates");
   else if (limited)
-    out.failed(what, "pods with the priorities system-* are refused without a ResourceQuota",
+    out.failed(what, pods + " are refused without a ResourceQuota",
                "set resourceQuotas.enabled: true, or priorityClassName of agent, controller and scheduler to a class of"
                " your own");
-  else if (refusal->find("exceeded quota") != std::string::npos)
+  else if (says("exceeded quota"))
     out.failed(what, *refusal, "raise that ResourceQuota");
+  else if (says("failed quota") || says("usage per"))
+    out.failed(what, *refusal,
+               "set `resources` of agent, controller, shim, scheduler and requests as that ResourceQuota or LimitRange"
+               " requires");
+  else if (says("no PriorityClass with name"))
+    out.failed(what, *refusal, "create that PriorityClass, or set priorityClassName to another one");
   else
     out.warn(what, "cannot be tried: " + *refusal, "look as a cluster administrator");
   return std::move(out).all();

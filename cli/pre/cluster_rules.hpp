@@ -21,11 +21,11 @@ std::vector<Finding> judge_nodes(const std::vector<OrderedJson>& nodes);
 // `found` has no value if the namespace does not exist yet; `level` is the Pod Security level that its pods need.
 std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,
                                      const std::optional<wattle::OrderedJson>& found);
-// `refusal`: the API server's refusal of a dry-run pod with a system-* priority in that namespace; no value if it
-// admits the pod.
-// `quota`: the chart makes a ResourceQuota for such pods.
-std::vector<Finding> judge_priority(const std::string& name_space, const std::optional<std::string>& refusal,
-                                    bool quota);
+// `refusal`: the API server's refusal of a dry-run pod with that priority class (empty: none) in that namespace; no
+// value if it admits the pod.
+// `quota`: the chart creates a ResourceQuota for such pods.
+std::vector<Finding> judge_priority(const std::string& name_space, const std::string& priority,
+                                    const std::optional<std::string>& refusal, bool quota);
 
 // A permission that the installing user needs.
 struct Permission {

@@ -74,14 +74,16 @@ Result<std::vector<Finding>> examine_neighbours(Cluster& cluster) {
   return judge_neighbours(seen);
 }
 
-// Creates a pod in a dry run. For a missing namespace it uses `default`, which has no quota of Wattle's either.
+// Creates a pod in a dry run. For a missing namespace it uses `default`, which has no quota of Wattle's either, and
+// requests almost nothing there.
 Result<std::vector<Finding>> examine_priority(Cluster& cluster, const std::string& name_space, bool exists,
-                                              const std::string& priority, bool quotas) {
+                                              const std::string& priority, const Json& resources, bool quotas) {
   const Json locked = {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+  const Json little = {{"limits", {{"cpu", "1m"}, {"memory", "1Mi"}}}};
   const Json container = {{"name", "probe"},
                           {"image", "wattle-agent"},
                           {"securityContext", locked},
-                          {"resources", {{"limits", {{"cpu", "1m"}, {"memory", "1Mi"}}}}}};
+                          {"resources", exists ? resources : little}};
   const Json spec = {{"priorityClassName", priority},
                      {"automountServiceAccountToken", false},
                      {"securityContext", {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
@@ -89,12 +91,12 @@ Result<std::vector<Finding>> examine_priority(Cluster& cluster, const std::strin
   const auto made = cluster.post(
       "/api/v1/namespaces/" + (exists ? name_space : "default") + "/pods?dryRun=All",
       {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"generateName", "wattle-doctor-"}}}, {"spec", spec}});
-  if (made) return judge_priority(name_space, std::nullopt, quotas);
+  if (made) return judge_priority(name_space, priority, std::nullopt, quotas);
   // kube-apiserver answers 500 if a quota is missing, and 403 if one is used up.
   const bool refused = made.error().code == Errc::denied || made.error().code == Errc::malformed ||
                        made.error().what.find("quota") != std::string::npos;
   if (!refused) return tl::unexpected<Error>(made.error());
-  return judge_priority(name_space, made.error().what, quotas);
+  return judge_priority(name_space, priority, made.error().what, quotas);
 }
 
 // Reports a denied request as a finding; other errors are returned.
@@ -113,17 +115,16 @@ Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installatio
   out.take(judge_version(version, installation.scheduler_tag));
   WATTLE_TRY(auto permissions, judge_permissions(cluster, installation));
   out.take(std::move(permissions));
-  for (const auto& [name, level, priority] :
-       {std::tuple(installation.control, "restricted", installation.control_priority),
-        std::tuple(installation.agents, "privileged", installation.agents_priority)}) {
+  for (const auto& [name, level, priority, resources] :
+       {std::tuple(installation.control, "restricted", installation.control_priority, &installation.control_resources),
+        std::tuple(installation.agents, "privileged", installation.agents_priority, &installation.agents_resources)}) {
     const auto found = cluster.find("/api/v1/namespaces/" + name);
     if (found)
       out.take(judge_namespace(name, level, *found));
     else
       WATTLE_CHECK(may_not_look(out, "namespace." + name, found.error()));
-    if (!priority.starts_with("system-")) continue;
     WATTLE_TRY(auto admitted,
-               examine_priority(cluster, name, found && found->has_value(), priority, installation.quotas));
+               examine_priority(cluster, name, found && found->has_value(), priority, *resources, installation.quotas));
     out.take(std::move(admitted));
   }
   if (installation.own_claim) {

@@ -16,8 +16,13 @@ struct Installation {
   std::string scheduler_tag;                                // empty: the chart uses the cluster's
   std::string storage_class;                                // of the controller's volume; empty: the cluster's default
   bool own_claim = true;                                    // false: the values name an existing claim
-  bool quotas = true;                                       // the chart makes ResourceQuotas for system-* priorities
+  bool quotas = true;                                       // the chart creates ResourceQuotas for its priorities
   std::string agents_priority = "system-node-critical", control_priority = "system-cluster-critical";
+  // `resources` of the agents and of the controller
+  OrderedJson agents_resources = {{"requests", {{"cpu", "20m"}, {"memory", "32Mi"}, {"ephemeral-storage", "64Mi"}}},
+                                  {"limits", {{"memory", "128Mi"}}}};
+  OrderedJson control_resources = {{"requests", {{"cpu", "500m"}, {"memory", "512Mi"}, {"ephemeral-storage", "128Mi"}}},
+                                   {"limits", {{"memory", "2Gi"}}}};
 };
 Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installation& installation);
 // Returns every node's object.

@@ -27,6 +27,13 @@ std::string agent_program() {
   return !error && std::filesystem::exists(beside, error) ? beside.string() : "wattle-agent";
 }
 
+// Merges PART.resources of the values over `resources`, as Helm does.
+void lay_over(Json& resources, const Json& values, const char* part) {
+  for (const char* side : {"requests", "limits"})
+    for (const auto& [name, amount] : View(values)[part]["resources"][side].members())
+      resources[side][name] = amount.any();
+}
+
 Result<std::vector<Finding>> examine(const Invocation& invocation) {
   const Arguments& said = invocation.arguments;
   Findings all("");
@@ -48,6 +55,8 @@ Result<std::vector<Finding>> examine(const Invocation& invocation) {
       installation.agents_priority = View(values)["agent"]["priorityClassName"].text_or(installation.agents_priority);
       installation.control_priority =
           View(values)["controller"]["priorityClassName"].text_or(installation.control_priority);
+      lay_over(installation.agents_resources, values, "agent");
+      lay_over(installation.control_resources, values, "controller");
     }
   }
   for (const std::string& file : said.scheduler_files) {

@@ -14,14 +14,16 @@ constexpr const char* kPreferred = "preferredDuringSchedulingIgnoredDuringExecut
 
 bool has_items(const json& list) { return list.is_array() && !list.empty(); }
 
-bool is_spread_by_default(const json& metadata) {
+bool is_spread_by_default(const json& pod) {
+  const json& metadata = member(pod, "metadata");
   const json& labels = member(metadata, "labels");
   if (!labels.is_object() || labels.empty()) return false;
   const json& owners = member(metadata, "ownerReferences");
   if (!owners.is_array()) return true;
-  return std::none_of(owners.begin(), owners.end(), [](const json& owner) {
+  const bool in_service = !text_of(member(pod, "spec"), "subdomain").empty();
+  return std::none_of(owners.begin(), owners.end(), [in_service](const json& owner) {
     const std::string kind = text_of(owner, "kind");
-    return kind == "Job" || kind == "DaemonSet" || kind == "Node";
+    return (kind == "Job" && !in_service) || kind == "DaemonSet" || kind == "Node";
   });
 }
 
@@ -40,7 +42,7 @@ std::vector<std::string> soft_preferences(const json& pod) {
       return text_of(one, "whenUnsatisfiable") == "ScheduleAnyway";
     });
     if (soft) out.emplace_back("topology spread");
-  } else if (is_spread_by_default(member(pod, "metadata"))) {
+  } else if (is_spread_by_default(pod)) {
     out.emplace_back("default topology spread");
   }
   return out;

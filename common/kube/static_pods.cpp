@@ -84,7 +84,10 @@ ResolvedPods StaticPods::resolve(const std::vector<Change<Node>>& nodes, std::ve
     bool fresh = !was_mirror;
     if (was_mirror && (!change.now || change.now->mirror != known->second.pod->mirror)) {
       const MirrorClaim& claim = known->second.pod->mirror;
-      if (known->second.granted) out.released.push_back(claim.uid);
+      if (known->second.granted) {
+        out.released.push_back(claim.uid);
+        recall(claim.uid, known->second.pod->pod_namespace);  // its kubelet may show it again
+      }
       concerned.insert(claim.uid);
       const auto claims = claims_.find(claim.uid);
       claims->second.erase({claim.created, uid});

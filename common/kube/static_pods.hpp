@@ -4,8 +4,8 @@
 //          annotation, too
 // Rules    the annotation counts only if the pod's controller is the Node that spec.nodeName names, by name and UID,
 //          and the pod is not marked as coming from the API server. A mirror pod never gets a UID that the API server
-//          gave to a pod, now or earlier, and a UID that recall() names goes to no pod of another namespace. If several
-//          mirror pods claim one UID, the pod that was created first gets it
+//          gave to a pod, now or earlier. A UID of a former mirror pod, or one that recall() names, goes to no pod of
+//          another namespace. If several mirror pods claim one UID, the pod that was created first gets it
 // Bounds   remembers kFormerUids UIDs of deleted pods, and as many recalled ones
 // Errors   none; a mirror pod whose annotation does not count keeps its UID from the API server
 // Threads  single owner
@@ -36,9 +36,8 @@ struct ResolvedPods {
 
 class StaticPods {
  public:
-  // Restores that a pod of this namespace had the UID before this process started. Call before the first resolve(),
-  //          newest
-  // pods first.
+  // Records that a pod of this namespace had the UID. For pods from before this process started, call it
+  // before the first resolve(), newest pods first.
   void recall(const std::string& uid, const std::string& pod_namespace);
   // `pods` have the UIDs of the API server.
   ResolvedPods resolve(const std::vector<Change<Node>>& nodes, std::vector<Change<Pod>> pods);

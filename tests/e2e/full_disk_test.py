@@ -43,6 +43,10 @@ def scores(house, uid):
     return [host["score" if "score" in host else "Score"] for host in json.loads(body)] if status == 200 else None
 
 
+def mode_of(house):
+    return json.loads(house.cli("policy", "get", "-o", "json", key="operator").stdout)["mode"]
+
+
 def metric(house):
     lines = fetch(f"{house.api()}/metrics")[1].splitlines()
     return next((line for line in lines if line.startswith(METRIC + " ")), "none")
@@ -61,20 +65,26 @@ def walk(house):
     house.start_shim()
     wait_until("the shim gives the controller's scores", lambda: max(scores(house, "before") or [0]) == 10)
 
+    tokens = disk / "tokens"
+    house.wattle("keys", "token", "new", "n1", str(house.dir / "n1.token"), "--tokens", str(tokens))
     fill(disk)
     for each in range(400):  # the control file has some room of its own
         forward = house.cli("policy", "set", "--cpu-wait", f"{1 + each % 2}%", "--why", "no" * 200, key="operator", check=False)
         if forward.returncode != 0:
             break
     check("a change that stops nothing is refused", forward.returncode != 0, forward.stdout[-300:])
+    for mode in ("canary:50%", "canary:20%", "shadow"):
+        back = house.cli("policy", "set", "--mode", mode, "--why", "less", key="operator", check=False)
+        check(f"an order to go back to {mode} is in force at once, and says that it is not on disk",
+              back.returncode == 1 and "not on disk" in back.stderr and mode_of(house) == mode, f"{mode_of(house)} {back.stderr}")
     stop = house.cli("policy", "set", "--mode", "off", "--why", "stop", "-o", "json", key="operator", check=False)
     check("the order to stop exits with 1, and says that it is in force and not on disk",
           stop.returncode == 1 and "took effect, but is not on disk" in stop.stderr, f"{stop.returncode} {stop.stderr}")
     told = json.loads(stop.stdout) if stop.stdout.startswith("{") else {}
-    check("its JSON says so, too", told.get("mode") == "off" and told.get("durable") is False and (told.get("unwritten") or {}).get("changes") == 1, stop.stdout[:500])
+    check("its JSON says so, too", told.get("mode") == "off" and told.get("durable") is False and (told.get("unwritten") or {}).get("changes") == 4, stop.stdout[:500])
     answers = [scores(house, f"after-{i}") for i in range(20)]
     check("no later answer of the shim advises", not any(max(given or [0]) for given in answers), answers)
-    check("the metric counts it", metric(house) == f"{METRIC} 1", metric(house))
+    check("the metric counts them", metric(house) == f"{METRIC} 4", metric(house))
     doctor = json.dumps(json.loads(fetch(f"{house.api()}/api/v1/doctor")[1]))
     check("the doctor's document names it", "a restart would forget them" in doctor, doctor[:500])
     check("the log has it", "policy.unwritten" in house.log("controller"), house.log("controller")[-500:])
@@ -82,6 +92,9 @@ def walk(house):
     revoked = house.wattle("keys", "revoke", "--allow-list", str(disk / "allow"), "cli", check=False)
     check("a key is taken off the list", revoked.returncode == 0, revoked.stderr)
     wait_until("its owner is refused", lambda: house.cli("status", key="reader", check=False).returncode != 0)
+    before = tokens.read_text()
+    taken = house.wattle("keys", "token", "revoke", "--tokens", str(tokens), "n1", check=False)
+    check("an enrolment token is taken back", taken.returncode == 0 and tokens.read_text() != before, taken.stderr)
     check("the list remembers whose it was", "# revoked " in (disk / "allow").read_text(), (disk / "allow").read_text())
     check("others are let in as before", house.cli("policy", "get", key="operator", check=False).returncode == 0)
 
@@ -89,8 +102,7 @@ def walk(house):
     wait_until("the order is written once there is room", lambda: metric(house) == f"{METRIC} 0")
     house.kill("controller", signal.SIGKILL)
     house.start_controller()
-    mode = json.loads(house.cli("policy", "get", "-o", "json", key="operator").stdout)["mode"]
-    check("after a restart it still holds", mode == "off", mode)
+    check("after a restart it still holds", mode_of(house) == "off", mode_of(house))
 
 
 def main():

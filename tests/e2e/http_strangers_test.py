@@ -50,7 +50,7 @@ def foreign_hosts(house):
     own = {"Authorization": f"Bearer {TOKEN}"}
     for name, port, path in (("controller", house.http, "/api/v1/status"), ("controller", house.http, "/"), ("controller", house.http, "/metrics"),
                              ("shim", house.shim_port, "/metrics"), ("agent", house.agent_http, "/metrics")):
-        for host in ("evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}"):
+        for host in ("evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", "svc.evil.example", "localhost.evil.example.", "EVIL.example", "[::1].evil.example"):
             status, text = ask(port, "GET", path, headers=own | {"Host": host})
             check(f"{name}: {path} under the name {host} is refused", status == 421 and "Host" in text, f"{status} {text[:200]}")
         for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"):
@@ -59,13 +59,14 @@ def foreign_hosts(house):
     status, _ = ask(house.http, "GET", "/api/v1/status", headers=own | {"Host": "wattle.example.org"})
     check("controller: a name of http.hosts is answered", status == 200, status)
     status, text = ask(house.http, "GET", "/metrics", headers=own)
-    check("refusals by name are counted", 'wattle_controller_refused_total{socket="http",reason="host"} 9' in text)
+    check("refusals by name are counted", 'wattle_controller_refused_total{socket="http",reason="host"} 21' in text)
 
 
 def large_bodies(house, enrol_port):
     page = b"Host: localhost\r\nX-Wattle: page\r\nContent-Type: application/json\r\n"
     for name, port, path in (("page", house.http, b"/page/pass"), ("change", house.http, b"/page/change"), ("enrolment", enrol_port, b"/api/v1/enrol"),
-                             ("controller", house.http, b"/nothing"), ("agent", house.agent_http, b"/metrics")):
+                             ("controller", house.http, b"/nothing"), ("agent", house.agent_http, b"/metrics"), ("echo", house.agent_http, b"/echo"),
+                             ("readiness", house.http, b"/readyz"), ("liveness", house.shim_port, b"/livez")):
         line = answered(port, b"POST " + path + b" HTTP/1.1\r\n" + page + b"Content-Length: 8000000\r\n\r\n")
         check(f"{name}: 8 MB are refused before they are sent", " 413 " in line, line)
     chunks = b"Transfer-Encoding: chunked\r\n\r\n" + b"1000\r\n" + bytes(0x1000) + b"\r\n"

@@ -3,6 +3,7 @@
 
 Given    a host whose only addresses are IPv6; a hosts file in which the controller's name has no IPv4 address; endpoints in the form that the
          packages and the chart have (`tcp://*:PORT`, `::`)
+         DNS: a short name that a search domain completes, with AAAA records alone, and with dead addresses before the one that serves
 Claims   agent, shim, command line, wattle-load and curl reach the controller by its name; `wattle-agent doctor` says so only when the link does;
          a name whose first address is dead is reached by the next one, over ZeroMQ and over HTTP; where there is no IPv6 the same endpoints
          serve IPv4
@@ -23,6 +24,8 @@ from patience import LATE_S
 
 NAME = "wattle-controller.wattle.svc"
 ADDRESS = "fd00:10:96::1"
+SHORT, SEARCH = "wattle-controller", "wattle.svc.cluster.local"
+A, AAAA = 1, 28  # DNS record types
 SILENT = "fd00:10:96::5"  # takes no connection and refuses none
 DEAD = (SILENT, "fd00:dead::9", "192.0.2.9")  # of the others no host has one
 
@@ -50,6 +53,30 @@ class Api(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Names(threading.Thread):
+    """A DNS server on ::1. records: name -> type -> addresses; for other names it answers NXDOMAIN."""
+
+    def __init__(self, records):
+        super().__init__(daemon=True)
+        self.records = records
+        self.socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        self.socket.bind(("::1", 53))
+
+    def run(self):
+        while True:
+            query, peer = self.socket.recvfrom(4096)
+            at, labels = 12, []
+            while query[at]:
+                labels.append(query[at + 1:at + 1 + query[at]].decode().lower())
+                at += 1 + query[at]
+            kind, question = int.from_bytes(query[at + 1:at + 3], "big"), query[12:at + 5]
+            known = self.records.get(".".join(labels))
+            data = [socket.inet_pton(socket.AF_INET6 if kind == AAAA else socket.AF_INET, one) for one in (known or {}).get(kind, [])]
+            flags = b"\x85\x80" if known is not None else b"\x85\x83"
+            answers = b"".join(b"\xc0\x0c" + kind.to_bytes(2, "big") + b"\x00\x01" + bytes(4) + len(one).to_bytes(2, "big") + one for one in data)
+            self.socket.sendto(query[:2] + flags + b"\x00\x01" + len(data).to_bytes(2, "big") + bytes(4) + question + answers, peer)
+
+
 @contextlib.contextmanager
 def api_at(address):
     """Gives the port of an API server on this address alone."""
@@ -71,8 +98,8 @@ def resolve_to(*addresses):
 class Place:
     """A folder with keys, and processes that end with it."""
 
-    def __init__(self, binaries, folder):
-        self.binaries, self.dir, self.processes = pathlib.Path(binaries).resolve(), folder, {}
+    def __init__(self, binaries, folder, name=NAME):
+        self.binaries, self.dir, self.processes, self.name = pathlib.Path(binaries).resolve(), folder, {}, name
         folder.mkdir()
         for name in ("controller", "agent", "shim", "operator"):
             self.run("wattle", "keys", "new", f"{folder}/{name}.key")
@@ -98,15 +125,15 @@ class Place:
             f"data_dir: {d}/c\nkey: {d}/controller.key\nallow_list: {d}/allow\nmode: live\n"
             'telemetry: {endpoint: "tcp://*:7460"}\nfeed: {endpoint: "tcp://*:7461"}\nask: {endpoint: "tcp://*:7462"}\n'
             'http: {address: "::", port: 8050, insecure: true}\n' +
-            (f"kubernetes: {{server: 'http://{NAME}:{api_port}'}}\n" if api_port else ""))
+            (f"kubernetes: {{server: 'http://{self.name}:{api_port}'}}\n" if api_port else ""))
         self.start("controller", "wattle-controller", "--config", f"{d}/c.yaml")
 
     def agent_config(self, port=7460):
         d = self.dir
         (d / "a.yaml").write_text(
-            f'node: agent\ntick: 500ms\nstate_dir: {d}/a\ncontroller: {{endpoint: "tcp://{NAME}:{port}", server_key: {d}/controller.key.pub, '
+            f'node: agent\ntick: 500ms\nstate_dir: {d}/a\ncontroller: {{endpoint: "tcp://{self.name}:{port}", server_key: {d}/controller.key.pub, '
             f'key: {d}/agent.key}}\nhttp: {{address: "::1", port: 9460}}\nbpf: {{enabled: false}}\n'
-            f"probes: [{{name: page, host: {NAME}, port: 8050, interval: 1s}}]\n")
+            f"probes: [{{name: page, host: {self.name}, port: 8050, interval: 1s}}]\n")
         return str(d / "a.yaml")
 
     def agent(self):
@@ -115,12 +142,12 @@ class Place:
     def shim(self):
         d = self.dir
         (d / "s.yaml").write_text(
-            f'listen: {{address: "::1", port: 8888}}\ncontroller: {{ask: "tcp://{NAME}:7462", feed: "tcp://{NAME}:7461", key: {d}/shim.key, '
+            f'listen: {{address: "::1", port: 8888}}\ncontroller: {{ask: "tcp://{self.name}:7462", feed: "tcp://{self.name}:7461", key: {d}/shim.key, '
             f"server_key: {d}/controller.key.pub}}\n")
         self.start("shim", "wattle-shim", "--config", f"{d}/s.yaml")
 
     def cli(self, *words, check=True):
-        return self.run("wattle", "--server", f"tcp://{NAME}:7462", "--key", f"{self.dir}/operator.key", "--server-key",
+        return self.run("wattle", "--server", f"tcp://{self.name}:7462", "--key", f"{self.dir}/operator.key", "--server-key",
                         f"{self.dir}/controller.key.pub", "--timeout", CLI_TIMEOUT, *words, check=check)
 
     def doctor(self, config):
@@ -155,9 +182,13 @@ def curl(url, *words):
     return subprocess.run(["curl", "-gs", *words, url], capture_output=True, text=True, timeout=LATE_S, check=False).stdout
 
 
-def probe_answers():
+def probe_count():
     page = curl("http://[::1]:9460/metrics")
-    return any(line.startswith("wattle_probe_results_total{") and 'end="answered"' in line and not line.endswith(" 0") for line in page.splitlines())
+    return sum(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith("wattle_probe_results_total{") and 'end="answered"' in line)
+
+
+def probe_answers():
+    return probe_count() > 0
 
 
 def ipv6_alone(binaries, folder):
@@ -235,6 +266,43 @@ def first_address_dead(binaries, folder):
         place.stop()
 
 
+def by_search_domain(binaries, folder):
+    print("a short name that a search domain completes")
+    live = "fd00:10:96::2"
+    names = {f"{SHORT}.{SEARCH}": {AAAA: [live]}}
+    Names(names).start()
+    resolve_to()
+    pathlib.Path("/etc/resolv.conf").write_text(f"nameserver ::1\nsearch {SEARCH} svc.cluster.local\noptions ndots:5 timeout:1\n")
+    place = Place(binaries, folder, SHORT)
+    try:
+        found = [one[4][0] for one in socket.getaddrinfo(SHORT, 80, type=socket.SOCK_STREAM)]
+        check("the system finds an AAAA record alone", found == [live], found)
+        place.controller()
+        place.agent()
+        place.shim()
+        check("the agent's link comes up", wait_until("the node is connected", place.connected))
+        check("doctor reaches the controller", reached(place.doctor(place.agent_config())))
+        check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
+        load = place.run("wattle-load", "http", f"http://{SHORT}:8050/livez", "--users", "1", "--for", "1s", check=False)
+        check("wattle-load reaches the name", load.returncode == 0, load.stdout + load.stderr)
+        # The controller moves to the last of several addresses, and the name gets records of both families.
+        place.stop("controller")
+        ip("-6", "addr", "del", f"{live}/64", "dev", "lo")
+        ip("-4", "addr", "add", "10.96.0.3/32", "dev", "lo")
+        names[f"{SHORT}.{SEARCH}"] = {AAAA: [SILENT, "fd00:dead::9"], A: ["192.0.2.9", "10.96.0.3"]}
+        place.controller()
+        check("the agent finds the one address of four that serves", wait_until("the node is connected again", place.connected))
+        check("so does doctor", reached(place.doctor(place.agent_config())))
+        before = probe_count()
+        check("so does a probe", wait_until("the probe is answered again", lambda: probe_count() > before))
+    except Exception:
+        for name in place.processes:
+            print(f"--- {name}\n{place.log(name)[-1500:]}")
+        raise
+    finally:
+        place.stop()
+
+
 def no_ipv6(binaries, folder):
     print("the same endpoints where no interface has IPv6")
     pathlib.Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text("1\n")
@@ -253,9 +321,13 @@ def inside(binaries, folder):
     hosts = folder / "hosts"
     hosts.write_text("")
     subprocess.run(["mount", "--bind", str(hosts), "/etc/hosts"], check=True)
+    resolv = folder / "resolv.conf"
+    resolv.write_text("")
+    subprocess.run(["mount", "--bind", str(resolv), "/etc/resolv.conf"], check=True)
     ip("link", "set", "lo", "up")
     ipv6_alone(binaries, folder / "six")
     first_address_dead(binaries, folder / "dead")
+    by_search_domain(binaries, folder / "search")
     no_ipv6(binaries, folder / "four")
 
 

@@ -30,12 +30,18 @@ def asks(value):
     for put in (lambda pod: pod["metadata"].setdefault("annotations", {}).update({"wattle.dev/latency-hard-ms": mark}),
                 lambda pod: pod["spec"].update({"containers": [{"name": "a", "resources": {"requests": {"cpu": mark}}}]}),
                 lambda pod: pod["metadata"].update({"uid": mark}),
+                lambda pod: pod["metadata"].update({"labels": {"app": mark}}),
+                lambda pod: pod["metadata"].update({"ownerReferences": [{"kind": mark, "name": mark}]}),
+                lambda pod: pod["spec"].update({"overhead": {"memory": mark}, "resources": {"requests": {"cpu": mark}}}),
+                lambda pod: pod["spec"].update({"tolerations": mark, "topologySpreadConstraints": [mark], "affinity": {"podAffinity": mark}}),
+                lambda pod: pod["spec"].update({"volumes": mark, "resourceClaims": mark, "schedulingGroup": mark}),
                 lambda pod: pod.update({"status": mark})):
         changed = json.loads(json.dumps(whole))
         put(changed["Pod"])
         yield json.dumps(changed).replace(f'"{mark}"', value).encode()
     yield json.dumps({**whole, "NodeNames": mark}).replace(f'"{mark}"', value).encode()
     yield json.dumps({**whole, "NodeNames": None, "Nodes": {"items": mark}}).replace(f'"{mark}"', value).encode()
+    yield json.dumps({**whole, "NodeNameToMetaVictims": {"node-1": {"Pods": mark, "NumPDBViolations": mark}}}).replace(f'"{mark}"', value).encode()
     yield value.encode()
 
 
@@ -95,7 +101,7 @@ def main():
         shim = house.processes["shim"].pid
         good = extender_args("pod-1", ["node-1"])
         good = good if isinstance(good, bytes) else good.encode()
-        for path in ("prioritize", "filter"):
+        for path in ("prioritize", "filter", "preempt"):
             for value in (nested(DEEP), nested(DEEP, '{"a":', "}"), "[" * DEEP):
                 answers = [ask(f"{house.shim()}/{path}", body) for body in asks(value)]
                 claim(f"/{path} refuses {value[:5]}... {DEEP} deep wherever it stands",

@@ -79,6 +79,15 @@ double fraction_of(std::int64_t requested, std::int64_t capacity) {
   return std::min(1.0, static_cast<double>(requested) / static_cast<double>(capacity));
 }
 
+// How evenly CPU and memory are requested once the node has the pod: 50 to 100. Up to 1.35 this was the plugin's score.
+std::int64_t balance_score(const KubeNode& node, const KubePod& pod) {
+  if (node.allocatable_milli_cpu == 0 || node.allocatable_memory_bytes == 0) return kMaxNodeScore;  // a single resource
+  const double cpu = fraction_of(node.requested_milli_cpu + pod.milli_cpu, node.allocatable_milli_cpu);
+  const double memory = fraction_of(node.requested_memory_bytes + pod.memory_bytes, node.allocatable_memory_bytes);
+  const double deviation = std::abs((cpu - memory) / 2);
+  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kMaxNodeScore));
+}
+
 }  // namespace
 
 std::int64_t least_allocated(const KubeNode& node, const KubePod& pod) {
@@ -91,13 +100,8 @@ std::int64_t most_allocated(const KubeNode& node, const KubePod& pod) {
 
 std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod) {
   if (pod.milli_cpu == 0 && pod.memory_bytes == 0) return 0;
-  double deviation = 0;  // 0 for a single resource
-  if (node.allocatable_milli_cpu != 0 && node.allocatable_memory_bytes != 0) {
-    const double cpu = fraction_of(node.requested_milli_cpu + pod.milli_cpu, node.allocatable_milli_cpu);
-    const double memory = fraction_of(node.requested_memory_bytes + pod.memory_bytes, node.allocatable_memory_bytes);
-    deviation = std::abs((cpu - memory) / 2);
-  }
-  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kMaxNodeScore));
+  constexpr std::int64_t kHalf = kMaxNodeScore / 2;
+  return kHalf + (kHalf + balance_score(node, pod) - balance_score(node, {})) / 2;
 }
 
 }  // namespace wattle::placement

@@ -1,6 +1,6 @@
 // kube_scoring: scores of a default kube-scheduler for a pod and its feasible nodes, in its own integer arithmetic.
 // Source   kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated, most_allocated,
-//          balanced_allocation as in 1.26 to 1.35; useRequested differs between the two) and util/pod_resources.go
+//          balanced_allocation as in 1.36 and later; useRequested differs between them) and util/pod_resources.go
 //          (100m, 200 MiB for a pod without requests)
 // Units    CPU in millicores, memory in bytes, scores 0..100 per plugin; both plugins have weight 1 by default
 // Errors   none
@@ -44,7 +44,7 @@ bool fits(const KubeNode& node, const KubePod& pod);
 std::int64_t least_allocated(const KubeNode& node, const KubePod& pod);
 // NodeResourcesFit's score with MostAllocated.
 std::int64_t most_allocated(const KubeNode& node, const KubePod& pod);
-// NodeResourcesBalancedAllocation; 0 for a pod that requests nothing (the plugin is skipped).
+// NodeResourcesBalancedAllocation: 75 if the pod keeps the node's balance, 0 if it requests nothing (skipped plugin).
 std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod);
 inline std::int64_t default_score(const KubeNode& node, const KubePod& pod) {
   return least_allocated(node, pod) + balanced_allocation(node, pod);

@@ -126,7 +126,7 @@ def helm_test(claims, desk, kubelet):
     run = lambda: desk.run("helm test wattle --namespace kube-system")
     code, told = run()
     claims.check("`helm test` succeeds once the agents have enrolled", code == 0, f"{told}\n{said()}")
-    claims.check("and its pod printed what doctor found", "telemetry" in said(), said())
+    claims.check("and its pod printed what doctor found: of the controller and of the node", "controller" in said() and kubelet.name in said(), said())
     agent, = kubelet.running("wattle-agent", "wattle-agent")
     process = agent.processes["agent"]
     process.send_signal(signal.SIGSTOP)

@@ -118,14 +118,14 @@ class ControlPlane:
         self.start("kwok", str(self.assets / "kwok"), "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=true",
                    "--node-lease-duration-seconds", str(lease_s))
 
-    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), plugins=None, verbosity=0, plugin_config=None, group=None):
-        """group: the number of a group that the process alone is in."""
+    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), plugins=None, verbosity=0, plugin_config=None, group=None, more_profiles=()):
+        """group: the number of a group that the process alone is in. more_profiles: further entries of `profiles`."""
         port, = house.free_ports(1)
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.kubeconfig()), "qps": 5000, "burst": 10000},
             "leaderElection": {"leaderElect": False},
-            "profiles": [{"schedulerName": profile} | ({"plugins": plugins} if plugins else {}) | ({"pluginConfig": plugin_config} if plugin_config else {})],
+            "profiles": [{"schedulerName": profile} | ({"plugins": plugins} if plugins else {}) | ({"pluginConfig": plugin_config} if plugin_config else {}), *more_profiles],
             "extenders": list(extenders)}
         path = self.dir / f"{name}.json"
         path.write_text(json.dumps(config))

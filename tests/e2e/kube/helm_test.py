@@ -3,6 +3,8 @@
 
 The API server limits these priorities as Kubernetes documents it and as GKE does: without a ResourceQuota every pod of ours is refused.
 `wattle doctor --pre` says so beforehand. An upgrade moves everything to a namespace whose name is a number, a rollback moves it back.
+Names that YAML reads as numbers, booleans, null or dates arrive in the API server's objects as text; the programs take the configurations,
+and a real kube-scheduler with the rendered configuration binds a pod under such a scheduler name.
 The quota controller, which writes a quota's status, is stood for by this test; pods are asked for in dry runs.
 
 Usage    helm_test.py BIN_DIR [--version V]
@@ -24,11 +26,15 @@ import assets  # noqa: E402
 import manifests_test as manifests  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
 from demo_run import Claims  # noqa: E402
-from house import SKIPPED, wait_until  # noqa: E402
+import house  # noqa: E402
+from house import SKIPPED, HouseError, wait_until  # noqa: E402
 from patience import LATE_S  # noqa: E402
 
 PATIENCE = LATE_S
-PRIORITIES = ["system-node-critical", "system-cluster-critical"]
+# namespaces.control, namespaces.agents and scheduler.name, each of which YAML 1.1 or 1.2 reads as another type than text
+ODD_NAMES = [("0o17", "0b11", "1e3"), ("yes", "no", "null"), ("2024-11-27", "017", "0x1f"), ("0", "12e03", "true"), ("y", "n", "off")]
+CONFIGS = {"controller.yaml": ("wattle-controller",), "shim.yaml": ("wattle-shim",), "agent.yaml": ("wattle-agent", "run")}
+PRIORITIES = ["system-node-critical", "system-cluster-critical", "gold"]  # gold: a class of the cluster's own
 LIMITED = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": [{"name": "ResourceQuota", "configuration": {
     "apiVersion": "apiserver.config.k8s.io/v1", "kind": "ResourceQuotaConfiguration", "limitedResources": [
         {"resource": "pods", "matchScopes": [{"scopeName": "PriorityClass", "operator": "In", "values": PRIORITIES}]}]}}]}
@@ -111,6 +117,31 @@ def check_quota(plane, desk):
                  desk.doctor("images: {registry: r.example}\nresourceQuotas: {enabled: false}\n")["priority.wattle"]["state"] == "ok")
 
 
+def check_classes(plane, desk):
+    """A priority of the cluster's own, and rules of a namespace that was there before."""
+    gold = "images: {registry: r.example}\nagent: {priorityClassName: gold}\n"
+    missing = desk.doctor(gold)["priority.wattle-agent"]
+    claims.check("doctor --pre names a class that does not exist", missing["state"] == "failed" and "no PriorityClass" in missing["detail"], missing)
+    plane.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "gold"}, "value": 1000000})
+    wait_until("the class is known", lambda: desk.doctor(gold + "resourceQuotas: {enabled: false}\n")["priority.wattle-agent"]["detail"].find("ResourceQuota") >= 0, PATIENCE)
+    claims.check("doctor --pre says that this class, too, needs a quota, which the chart makes", desk.doctor(gold)["priority.wattle-agent"]["state"] == "ok", desk.doctor(gold))
+    code, said = desk.change("upgrade", "--set", "agent.priorityClassName=gold")
+    count_quotas(plane, "wattle-agent")
+    agent, = workloads(plane, "wattle-agent")
+    claims.check("an upgrade takes it", code == 0 and manifests.pod_template(agent)["spec"]["priorityClassName"] == "gold", said[-2000:])
+    wait_until("a pod of the class gold is admitted", lambda: admitted(plane, agent, "wattle-agent")[0] == 201, PATIENCE)
+    plane.call("POST", "/api/v1/namespaces/wattle-agent/resourcequotas", {"metadata": {"name": "cpus"}, "spec": {"hard": {"limits.cpu": "10"}}})
+    plane.call("PATCH", "/api/v1/namespaces/wattle-agent/resourcequotas/cpus/status", {"status": {"hard": {"limits.cpu": "10"}, "used": {"limits.cpu": "0"}}})
+    wait_until("the API server refuses pods without a limit", lambda: admitted(plane, agent, "wattle-agent")[0] == 403, PATIENCE)
+    refused = desk.doctor(gold)["priority.wattle-agent"]
+    claims.check("doctor --pre names a quota that wants limits which the values do not have", refused["state"] == "failed" and "limits.cpu" in refused["detail"], refused)
+    limited = desk.doctor(gold.replace("gold}", "gold, resources: {limits: {cpu: 100m}}}"))["priority.wattle-agent"]
+    claims.check("and is content with values that have them", limited["state"] == "ok", limited)
+    plane.call("DELETE", "/api/v1/namespaces/wattle-agent/resourcequotas/cpus")
+    code, said = desk.helm("rollback", "wattle", "1")
+    claims.check("helm rolls back to the priorities of before", code == 0, said[-2000:])
+
+
 def check_test(plane, desk):
     code, said = desk.helm("get", "hooks", "wattle")
     claims.check("`helm test` has a pod that asks the controller what is not well", code == 0 and "helm.sh/hook: test" in said and "doctor" in said, said)
@@ -127,10 +158,64 @@ def check_moves(plane, desk):
     claims.check("its workloads are back", bool(workloads(plane, "wattle")) and not workloads(plane, "4711"))
     kept = [plane.raw("GET", f"/api/v1/namespaces/{space}/persistentvolumeclaims/wattle-controller")[0] for space in ("wattle", "4711")]
     claims.check("the volumes of both namespaces were kept", kept == [200, 200], kept)
+    code, said = desk.change("upgrade", "--set-string", "namespaces.agents=4712")
+    claims.check("an upgrade moves the agents", code == 0 and bool(workloads(plane, "4712")) and not workloads(plane, "wattle-agent"), said[-2000:])
+    code, said = desk.helm("rollback", "wattle", "1")
+    claims.check("helm rolls the agents back at once", code == 0 and bool(workloads(plane, "wattle-agent")) and not workloads(plane, "4712"), said[-2000:])
     code, said = desk.change("upgrade", "--set-string", "namespaces.control=4711")
     claims.check("and an upgrade moves it once more", code == 0 and bool(workloads(plane, "4711")), said[-2000:])
     code, said = desk.helm("rollback", "wattle", "1")
     claims.check("and back", code == 0 and bool(workloads(plane, "wattle")), said[-2000:])
+
+
+def mentions(value, name):
+    """Whether a document has the name as a text of its own."""
+    if isinstance(value, dict):
+        return any(mentions(item, name) for item in value.values())
+    return any(mentions(item, name) for item in value) if isinstance(value, list) else value == name
+
+
+def refused_configs(desk, texts):
+    """What the programs say against the configurations of the release."""
+    said = {}
+    for name in CONFIGS.keys() & texts.keys():
+        path = desk.plane.dir / name
+        path.write_text(texts[name], encoding="utf-8")
+        program, *words = CONFIGS[name]
+        ran = subprocess.run([str(desk.binaries / program), *words, "--config", str(path), "--check-config"], capture_output=True, text=True, check=False)
+        said |= {name: ran.stderr} if f"{name}:" in ran.stderr else {}
+    return said
+
+
+def check_names(plane, desk):
+    plane.add_node("n1")
+    for control, agents, scheduler in ODD_NAMES:
+        names = f"namespaces {control} and {agents}, scheduler {scheduler}"
+        code, said = desk.change("upgrade", "--set-string", f"namespaces.control={control},namespaces.agents={agents},scheduler.name={scheduler}")
+        claims.check(f"helm installs with {names}", code == 0, said[-2000:])
+        found = [len(workloads(plane, space)) for space in (control, agents)]
+        claims.check("their workloads are there", found == [2, 1], found)
+        texts = {key: text for space in (control, agents) for each in plane.call("GET", f"/api/v1/namespaces/{space}/configmaps")["items"]
+                 for key, text in each.get("data", {}).items() if key.endswith(".yaml")}
+        refused = refused_configs(desk, texts)
+        claims.check("the programs take their configurations", {"controller.yaml", "shim.yaml", "agent.yaml"} <= texts.keys() and not refused, refused or list(texts))
+        claims.check("in which the scheduler's name is a text", mentions(yaml.safe_load(texts["scheduler.yaml"]), scheduler), texts["scheduler.yaml"])
+        check_binding(plane, texts["scheduler.yaml"], scheduler)
+
+
+def check_binding(plane, text, name):
+    """The chart's configuration, and where the cluster is."""
+    path = plane.dir / "odd-scheduler.yaml"
+    path.write_text(f"{text}\nclientConnection: {{kubeconfig: {plane.kubeconfig()}}}\n", encoding="utf-8")
+    plane.start("odd-scheduler", str(plane.assets / "kube-scheduler"), "--config", str(path), "--bind-address", "127.0.0.1", "--secure-port", str(house.free_ports(1)[0]))
+    plane.add_pod("odd", scheduler=name)
+    try:
+        wait_until(f"a pod is bound by the scheduler {name}", lambda: plane.pods()[0]["spec"].get("nodeName") == "n1", PATIENCE)
+        claims.check(f"kube-scheduler takes it and binds a pod of the scheduler {name}", True)
+    except HouseError as error:
+        claims.check(f"kube-scheduler takes it and binds a pod of the scheduler {name}", False, f"{error}\n{plane.tail('odd-scheduler')}")
+    plane.kill("odd-scheduler")
+    plane.delete_pod("odd")
 
 
 def check_labels(desk):
@@ -158,7 +243,7 @@ def main():
     parser.add_argument("--version", default=assets.VERSION)
     options = parser.parse_args()
     try:
-        programs = assets.assets(options.version, ("etcd", "kube-apiserver"))
+        programs = assets.assets(options.version, ("etcd", "kube-apiserver", "kube-scheduler"))
         assets.helm(may_build=False)
     except assets.Missing as missing:
         print(f"skipped: {missing}")
@@ -166,10 +251,12 @@ def main():
     with Plane(programs) as plane:
         desk = Desk(plane, options.binaries.resolve())
         check_quota(plane, desk)
+        check_classes(plane, desk)
         check_test(plane, desk)
         check_moves(plane, desk)
         check_records(plane, desk)
         check_labels(desk)
+        check_names(plane, desk)
     print("helm: every claim holds" if claims.failed == 0 else f"helm: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 

@@ -1,10 +1,12 @@
-// kube_scores: what sim/world/kube_scoring makes of pods, for a comparison with a real kube-scheduler.
-// Source   standard input: a line {"nodes": [{"name", "milli_cpu", "memory_bytes", "pods"}]}, then a line for each pod {"milli_cpu",
-//          "memory_bytes"} and, when it has been bound, a line {"bound": node}
-// Gives    for each pod a line {node: {"fit": score, "balanced": score}} of the nodes that it fits on
-// Errors   exit 2: a line that makes no sense
+// kube_scores: scores of sim/world/kube_scoring, for a comparison with a real kube-scheduler.
+// Source   standard input: a line {"nodes": [{"name", "milli_cpu", "memory_bytes", "pods"}]}, then a line for each pod
+//          {"milli_cpu", "memory_bytes", "service", "packed"} and, when it has been bound, a line {"bound": node}.
+//          service: name of the Service that selects the pod, or ""; packed: MostAllocated in place of LeastAllocated
+// Output   for each pod a line {node: {"fit", "balanced", "spread"}} of the nodes that it fits on
+// Errors   exit 2: an invalid line
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,21 +22,37 @@ using namespace wattle::sim;
 struct Nodes {
   std::vector<std::string> names;
   std::vector<KubeNode> nodes;
+  std::map<std::string, std::vector<std::size_t>> pods_of_service;
 };
 
-json scores(const Nodes& all, const KubePod& pod) {
+struct Asked {
+  KubePod pod;
+  std::string service;
+  bool packed = false;
+};
+
+json scores(Nodes& all, const Asked& asked) {
+  const std::size_t count = all.nodes.size();
+  std::vector<std::int64_t> spread(count, 0);
+  if (!asked.service.empty()) {
+    std::vector<std::size_t>& pods = all.pods_of_service[asked.service];
+    pods.resize(count, 0);
+    spread = topology_spread(all.nodes, asked.pod, pods);
+  }
   json out = json::object();
-  for (std::size_t i = 0; i < all.nodes.size(); ++i) {
-    if (!fits(all.nodes[i], pod)) continue;
-    out[all.names[i]] = {{"fit", least_allocated(all.nodes[i], pod)},
-                         {"balanced", balanced_allocation(all.nodes[i], pod)}};
+  for (std::size_t i = 0; i < count; ++i) {
+    const KubeNode& node = all.nodes[i];
+    if (!fits(node, asked.pod)) continue;
+    out[all.names[i]] = {{"fit", asked.packed ? most_allocated(node, asked.pod) : least_allocated(node, asked.pod)},
+                         {"balanced", balanced_allocation(node, asked.pod)},
+                         {"spread", spread[i] * kSpreadWeight}};
   }
   return out;
 }
 
 int run() {
   Nodes all;
-  std::optional<KubePod> pod;
+  std::optional<Asked> asked;
   for (std::string line; std::getline(std::cin, line);) {
     const json told = json::parse(line);
     if (told.contains("nodes")) {
@@ -48,11 +66,14 @@ int run() {
       }
     } else if (told.contains("bound")) {
       const auto at = std::find(all.names.begin(), all.names.end(), told["bound"].get<std::string>());
-      if (at == all.names.end() || !pod) return 2;
-      add_pod(all.nodes[static_cast<std::size_t>(at - all.names.begin())], *pod);
+      if (at == all.names.end() || !asked) return 2;
+      const auto index = static_cast<std::size_t>(at - all.names.begin());
+      add_pod(all.nodes[index], asked->pod);
+      if (!asked->service.empty()) ++all.pods_of_service[asked->service][index];
     } else {
-      pod = KubePod{told["milli_cpu"].get<std::int64_t>(), told["memory_bytes"].get<std::int64_t>()};
-      std::cout << scores(all, *pod).dump() << std::endl;
+      asked = Asked{KubePod{told["milli_cpu"].get<std::int64_t>(), told["memory_bytes"].get<std::int64_t>()},
+                    told["service"].get<std::string>(), told["packed"].get<bool>()};
+      std::cout << scores(all, *asked).dump() << std::endl;
     }
   }
   return 0;

@@ -37,7 +37,16 @@ ANTI_AFFINITY = {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgno
     {"weight": 100, "podAffinityTerm": {"topologyKey": HOST, "labelSelector": SELECTOR}}]}}}
 NODE_AFFINITY = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
     {"weight": 100, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}]}}}
+ANTI_AFFINITY_ELSEWHERE = {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+    {"weight": 100, "podAffinityTerm": {"topologyKey": HOST, "namespaceSelector": {}, "matchLabelKeys": ["app"], "labelSelector": {}}}]}}}
 SPREAD = {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": SELECTOR}]}
+SPREAD_BY_KEYS = {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {},
+                                                 "matchLabelKeys": ["app"], "nodeTaintsPolicy": "Honor", "nodeAffinityPolicy": "Ignore"}]}
+# At most one quiet pod per node, each of which prefers no loud pod beside it.
+AVOIDS_LOUD = {"affinity": {"podAntiAffinity": {
+    "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "quiet"}}}],
+    "preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 100, "podAffinityTerm": {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "loud"}}}}]}}}
 
 
 def owner(kind, name):
@@ -100,6 +109,7 @@ class Scenario:
         where = self.place(scheduler, "node", spec=NODE_AFFINITY)
         row["node affinity"] = sum(node in self.ssd for node in where.values())
         self.clear(where)
+        self.measure_variants(scheduler, row, labels)
         # Taints the nodes that the advice scores highest; those come first.
         where = self.place(scheduler, "bare")
         row["followed"] = self.followed(where) if scheduler != "plain" else 0
@@ -119,6 +129,30 @@ class Scenario:
         self.clear(where)
         print(scheduler, dict(row), flush=True)
 
+    def measure_variants(self, scheduler, row, labels):
+        """Other forms of the same preferences, and those of pods that run already."""
+        where = self.place(scheduler, "by-keys", labels=labels, owner=owner("StatefulSet", "web"), spec=SPREAD_BY_KEYS)
+        row["zones by keys"] = self.zones(where)
+        self.clear(where)
+        where = self.place(scheduler, "anti-ns", labels=labels, owner=owner("StatefulSet", "web"), spec=ANTI_AFFINITY_ELSEWHERE)
+        row["anti-affinity by keys"] = len(set(where.values()))
+        self.clear(where)
+        quiet = self.place(scheduler, "quiet", labels={"app": "quiet"}, spec=AVOIDS_LOUD)
+        where = self.place(scheduler, "loud", labels={"app": "loud"}, owner=owner("ReplicaSet", "loud-1a2"))
+        row["beside quiet"] = sum(node in quiet.values() for node in where.values())
+        self.clear(quiet | where)
+        where = self.place(scheduler, "set", owner=owner("StatefulSet", "db"))
+        row["set"] = (max(collections.Counter(where.values()).values()), max(self.zones(where)))
+        self.clear(where)
+        self.plane.kill("kwok")  # it completes the pods of Jobs at once
+        where = self.place(scheduler, "indexed", labels=labels, owner=owner("Job", "mpi"), spec={"subdomain": "web"})
+        row["indexed job"] = (len(set(where.values())), max(collections.Counter(where.values()).values()))
+        self.clear(where)
+        where = self.place(scheduler, "batch", owner=owner("Job", "batch"))
+        row["batch"] = (max(collections.Counter(where.values()).values()), max(self.zones(where)))
+        self.clear(where)
+        self.plane.start_kwok()
+
     def explained(self, name):
         return self.house.decision(f"default/{name}")["reason"]
 
@@ -133,8 +167,14 @@ class Scenario:
         check(f"{scheduler}: preferred anti-affinity is kept", row["anti-affinity"] == PODS, row["anti-affinity"])
         check(f"{scheduler}: preferred node affinity is kept", row["node affinity"] == PODS, row["node affinity"])
         check(f"{scheduler}: PreferNoSchedule is kept", row["tainted"] == 0, row["tainted"])
+        check(f"{scheduler}: so do constraints with matchLabelKeys and nodeTaintsPolicy", max(row["zones by keys"]) - min(row["zones by keys"]) <= (2 if scheduler == "bounded" else 1), row["zones by keys"])
+        check(f"{scheduler}: preferred anti-affinity with a namespaceSelector is kept", row["anti-affinity by keys"] == PODS, row["anti-affinity by keys"])
+        check(f"{scheduler}: the pods of a Job behind a headless Service are spread", row["indexed job"][0] >= PODS - 1 and row["indexed job"][1] <= 2, row["indexed job"])
+        check(f"{scheduler}: the preferred anti-affinity of running pods is kept", row["beside quiet"] == 0, row["beside quiet"])
         if scheduler == "plain":
             return
+        for owned in ("set", "batch"):
+            check(f"{scheduler}: no node and no zone gets more than half of the replicas ({owned})", max(row[owned]) <= PODS // 2, row[owned])
         check(f"{scheduler}: pods that prefer nothing follow the advice", row["followed"] == PODS and row["bare"] < PODS, (row["followed"], row["bare"]))
         check(f"{scheduler}: so do an owner's replicas that no Service selects", row["owned followed"] == PODS, row["owned followed"])
         check(f"{scheduler}: of which no node and no zone gets more than half", row["owned"][1] <= PODS // 2 and row["owned"][2] <= PODS // 2, row["owned"])

@@ -16,6 +16,8 @@ import random
 import subprocess
 import sys
 
+import yaml
+
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE / "resize"), str(HERE.parent / "docs")]
 sys.dont_write_bytecode = True
@@ -36,6 +38,10 @@ PATIENCE = LATE_S
 KILLS = 20
 PODS = f"/api/v1/namespaces/{SPACE}/pods"
 VPAS = f"/apis/autoscaling.k8s.io/v1/namespaces/{SPACE}/verticalpodautoscalers"
+SCALERS_V1 = f"/apis/autoscaling/v1/namespaces/{SPACE}/horizontalpodautoscalers"
+SCALERS = f"/apis/autoscaling/v2/namespaces/{SPACE}/horizontalpodautoscalers"
+SCALED = f"/apis/keda.sh/v1alpha1/namespaces/{SPACE}/scaledobjects"
+METRICS = "autoscaling.alpha.kubernetes.io/metrics"  # metrics beside CPU in the version v1
 VPA_DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     "metadata": {"name": "verticalpodautoscalers.autoscaling.k8s.io", "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"}},
@@ -194,6 +200,43 @@ class Scenario:
         let_a_moment_pass()
         self.check("and stays", self.requests("hand-1")["cpu"] == "700m", self.requests("hand-1"))
 
+    def scaled(self):
+        """Autoscalers of each form that scale by utilisation keep the request; others do not."""
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        memory = json.dumps([{"type": "Resource", "resource": {"name": "memory", "targetAverageUtilization": 60}}])
+        queue = json.dumps([{"type": "External", "external": {"metricName": "queue", "targetAverageValue": "30"}}])
+        container = [{"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "main", "target": {"type": "Utilization", "averageUtilization": 70}}}]
+        horizontal = lambda notes=None, **spec: {"metadata": {"name": "web-scaler", "annotations": notes or {}}, "spec": {"scaleTargetRef": target, "maxReplicas": 3} | spec}
+        keda = lambda **trigger: {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web-scaler"}, "spec": {
+            "scaleTargetRef": {"name": "web"}, "triggers": [trigger]}}
+        self.plane.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(assets.keda_definition()))
+        wait_until("the API server knows ScaledObjects", lambda: self.plane.raw("GET", SCALED)[0] == 200, PATIENCE)
+        for what, path, scaler, named in (
+                ("autoscaling/v1", SCALERS_V1, horizontal(targetCPUUtilizationPercentage=70), "HorizontalPodAutoscaler shop/web-scaler (CPU utilisation)"),
+                ("autoscaling/v1, memory by annotation", SCALERS_V1, horizontal({METRICS: memory}), "HorizontalPodAutoscaler shop/web-scaler (memory utilisation)"),
+                ("autoscaling/v2, one container", SCALERS, horizontal(metrics=container), "HorizontalPodAutoscaler shop/web-scaler (CPU utilisation)"),
+                ("autoscaling/v2 without metrics", SCALERS, horizontal(), "HorizontalPodAutoscaler shop/web-scaler (CPU utilisation)"),
+                ("KEDA, trigger cpu", SCALED, keda(type="cpu", metricType="Utilization", metadata={"value": "70"}), "ScaledObject shop/web-scaler (CPU utilisation)")):
+            before = self.requests("web-1")["cpu"]
+            self.plane.call("POST", path, scaler)
+            self.eventually(f"{what}: the request stays", lambda: self.state("web-1") == "refused")
+            self.check(f"{what}: why names the autoscaler", named in self.why("web", "--kubeconfig", self.kubeconfig), self.why("web", "--kubeconfig", self.kubeconfig))
+            self.want("web", 1.6, 100)
+            let_a_moment_pass()
+            self.check(f"{what}: it is not changed", self.requests("web-1")["cpu"] == before, self.requests("web-1"))
+            self.plane.call("DELETE", f"{path}/web-scaler")
+            self.eventually(f"{what}: without it the request is set", lambda: self.requests("web-1")["cpu"] == "1600m")
+            self.want("web", 1.5, 100)
+            self.eventually("and again", lambda: self.requests("web-1")["cpu"] == "1500m")
+        for what, path, scaler in (("autoscaling/v1, external metric by annotation", SCALERS_V1, horizontal({METRICS: queue})),
+                                   ("KEDA, trigger cron", SCALED, keda(type="cron", metadata={"timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "3"}))):
+            self.plane.call("POST", path, scaler)
+            self.want("web", 1.6, 100)
+            self.eventually(f"{what}: the request is set", lambda: self.requests("web-1")["cpu"] == "1600m")
+            self.plane.call("DELETE", f"{path}/web-scaler")
+            self.want("web", 1.5, 100)
+            self.eventually("and again", lambda: self.requests("web-1")["cpu"] == "1500m")
+
     def rights(self):
         may = lambda who, method, path, body=None: who(method, path, body, "application/merge-patch+json" if method == "PATCH" else "application/json")[0]
         controller = self.admin.account("wattle", "wattle-controller")
@@ -305,7 +348,7 @@ def run(binaries, version, claims):
             wait_until("this machine is a node", house.connected, PATIENCE)
             scenario = Scenario(house, plane, admin, next(o for o in theirs if o["kind"] == "Role" and o["metadata"]["namespace"] == SPACE), claims)
             scenario.start_setter()
-            for part in (scenario.up_and_down, scenario.deferred, scenario.infeasible, scenario.classes, scenario.others, scenario.rights, scenario.each_right,
+            for part in (scenario.up_and_down, scenario.deferred, scenario.infeasible, scenario.classes, scenario.others, scenario.scaled, scenario.rights, scenario.each_right,
                          scenario.killed, scenario.restored, scenario.documented):
                 part()
 

@@ -221,16 +221,22 @@ TEST_CASE("images that no node can pull are named, and two modes in one file") {
   CHECK_FALSE(state_of(of("controller: {mode: live, config: {mode: live}}"), "controller.config.mode"));
 }
 
-TEST_CASE("a cluster that limits the priorities system-* is named where no quota of the chart's answers it") {
+TEST_CASE("a cluster that refuses pods of a priority is named where no quota of the chart's answers it") {
   // As kube-apiserver 1.35 words them
   const std::string limited =
       "insufficient quota to match these scopes: [{PriorityClass In [system-node-critical system-cluster-critical]}]";
-  const std::string used_up = "pods \"x\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2";
-  CHECK(judge_priority("a", std::nullopt, false).front().state == State::ok);
-  CHECK(judge_priority("a", limited, true).front().state == State::ok);
-  CHECK(judge_priority("a", limited, false).front().state == State::failed);
-  CHECK(judge_priority("a", used_up, true).front().state == State::failed);
-  CHECK(judge_priority("a", "pods is forbidden: User \"x\" cannot create resource", true).front().state == State::warn);
+  const auto of = [](const std::optional<std::string>& refusal, bool quota) {
+    return judge_priority("a", "gold", refusal, quota).front().state;
+  };
+  CHECK(of(std::nullopt, false) == State::ok);
+  CHECK(of(limited, true) == State::ok);
+  CHECK(of(limited, false) == State::failed);
+  CHECK(of("pods \"x\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2", true) == State::failed);
+  CHECK(of("pods \"x\" is forbidden: failed quota: all: must specify limits.cpu for: probe", true) == State::failed);
+  CHECK(of("pods \"x\" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi", true) ==
+        State::failed);
+  CHECK(of("pods \"x\" is forbidden: no PriorityClass with name gold was found", true) == State::failed);
+  CHECK(of("pods is forbidden: User \"x\" cannot create resource", true) == State::warn);
 }
 
 TEST_CASE("the scheduler must be neither newer than the API server nor two versions older") {

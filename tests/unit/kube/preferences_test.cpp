@@ -43,6 +43,9 @@ TEST_CASE("a pod with labels is one that kube-scheduler may spread by default, b
   CHECK(soft_preferences(owned("StatefulSet")) == Texts{"default topology spread"});
   CHECK(soft_preferences(pod(json::object(), {{"labels", labels}})) == Texts{"default topology spread"});
   CHECK(soft_preferences(owned("Job")).empty());
+  json indexed = owned("Job");
+  indexed["spec"]["subdomain"] = "workers";  // a headless Service selects it
+  CHECK(soft_preferences(indexed) == Texts{"default topology spread"});
   CHECK(soft_preferences(owned("DaemonSet")).empty());
   CHECK(soft_preferences(pod(json::object())).empty());
 }

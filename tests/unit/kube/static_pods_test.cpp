@@ -169,6 +169,20 @@ TEST_CASE("of two mirror pods of one UID the one that was created first has it, 
   }
 }
 
+TEST_CASE("a static pod's UID stays in its namespace while its mirror pod is deleted and shown again") {
+  const auto in_namespace = [](json pod, const char* name) {
+    pod["metadata"]["namespace"] = name;
+    return pod;
+  };
+  Known known;
+  known.put(in_namespace(mirror_pod("m1", "n1", kHash), "kube-system"));
+  known.put(in_namespace(mirror_pod("forged", "n1", kHash, "2026-01-01T00:00:01Z"), "tenant"));
+  known.erase("m1");
+  CHECK(known.names == Names{{"forged", "forged-name"}});
+  known.put(in_namespace(mirror_pod("m2", "n1", kHash, "2026-01-01T00:00:02Z"), "kube-system"));
+  CHECK(known.names == Names{{kHash, "m2-name"}, {"forged", "forged-name"}});
+}
+
 TEST_CASE("a mirror pod that claims its own UID, or one that claims a mirror's, goes by its own") {
   Known known;
   known.put(mirror_pod("own", "n1", "own"));

@@ -2,12 +2,66 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <string>
+
+#include "common/json/value.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle::sim;
 
 namespace {
+
+using json = wattle::SortedJson;
+
 constexpr std::int64_t kBinaryGiB = 1LL << 30;
+
+json recorded_scores() {
+  std::ifstream file(wattle::tests::source_dir() + "/tests/fixtures/sim/kube-scheduler-scores.json");
+  return json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+}  // namespace
+
+// Recorded by tests/e2e/kube/scores_test.py --write.
+TEST_CASE("the model gives the scores that a real kube-scheduler logged") {
+  const json recorded = recorded_scores();
+  std::vector<KubeNode> nodes;
+  std::vector<std::string> names;
+  for (const json& node : recorded["nodes"]) {
+    nodes.push_back({node["milli_cpu"].get<std::int64_t>(), node["memory_bytes"].get<std::int64_t>(),
+                     node["pods"].get<std::int64_t>()});
+    names.push_back(node["name"].get<std::string>());
+  }
+  std::map<std::string, std::vector<std::size_t>> pods_of_service;
+  REQUIRE(recorded["pods"].size() >= 60);
+  for (const json& one : recorded["pods"]) {
+    const KubePod pod{one["milli_cpu"].get<std::int64_t>(), one["memory_bytes"].get<std::int64_t>()};
+    const std::string service = one["service"].get<std::string>();
+    std::vector<std::size_t>& count = pods_of_service[service];
+    count.resize(nodes.size(), 0);
+    const std::vector<std::int64_t> spread =
+        service.empty() ? std::vector<std::int64_t>(nodes.size(), 0) : topology_spread(nodes, pod, count);
+    const json& scores = one["scores"];
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      REQUIRE(fits(nodes[i], pod) == scores.contains(names[i]));
+      if (!fits(nodes[i], pod)) continue;
+      const json& real = scores[names[i]];
+      const std::int64_t fit =
+          one["packed"].get<bool>() ? most_allocated(nodes[i], pod) : least_allocated(nodes[i], pod);
+      CHECK(fit == real[0].get<std::int64_t>());
+      CHECK(balanced_allocation(nodes[i], pod) == real[1].get<std::int64_t>());
+      CHECK(spread[i] * kSpreadWeight == real[2].get<std::int64_t>());
+    }
+    const auto bound = static_cast<std::size_t>(std::find(names.begin(), names.end(), one["bound"].get<std::string>()) -
+                                                names.begin());
+    REQUIRE(bound < nodes.size());
+    add_pod(nodes[bound], pod);
+    ++count[bound];
+  }
 }
 
 TEST_CASE("least allocated is the integer mean of the free shares after the pod") {
@@ -32,10 +86,14 @@ TEST_CASE("least allocated gives a resource that would be exceeded nothing") {
   CHECK(least_allocated(node, {1000, 5000}) == 25);  // (0 + 50) / 2
 }
 
-TEST_CASE("balanced allocation is one less half the difference of the fractions, cut") {
-  CHECK(balanced_allocation(KubeNode{4000, 10000, 110}, {3000, 5000}) == 87);  // 1 - |0.75 - 0.5| / 2 = 0.875
-  CHECK(balanced_allocation(KubeNode{4000, 10000, 110}, {2000, 5000}) == 100);
-  CHECK(balanced_allocation(KubeNode{4000, 10000, 110}, {9000, 5000}) == 75);  // a fraction ends at 1
+TEST_CASE("balanced allocation scores how much the pod changes the balance") {
+  KubeNode node{4000, 10000, 110};
+  CHECK(balanced_allocation(node, {2000, 5000}) == 75);                 // 50 + (50 + 100 - 100) / 2
+  CHECK(balanced_allocation(node, {3000, 5000}) == 68);                 // 50 + (50 + 87 - 100) / 2, cut
+  CHECK(balanced_allocation(node, {9000, 5000}) == 62);                 // a fraction ends at 1
+  CHECK(balanced_allocation(KubeNode{4000, 0, 110}, {3000, 0}) == 75);  // a single resource is balanced
+  add_pod(node, {2000, 0});
+  CHECK(balanced_allocation(node, {0, 5000}) == 87);  // 50 + (50 + 100 - 75) / 2, cut
 }
 
 TEST_CASE("balanced allocation counts real requests, not defaults, and skips a pod without any") {
@@ -43,7 +101,7 @@ TEST_CASE("balanced allocation counts real requests, not defaults, and skips a p
   add_pod(node, {});  // best effort: nothing requested, 100m and 200 MiB non-zero
   CHECK(node.requested_milli_cpu == 0);
   CHECK(node.nonzero_milli_cpu == 100);
-  CHECK(balanced_allocation(node, {2000, 5 * kBinaryGiB}) == 100);
+  CHECK(balanced_allocation(node, {2000, 5 * kBinaryGiB}) == 75);
   CHECK(balanced_allocation(node, {}) == 0);
 }
 
