@@ -32,13 +32,20 @@ def man(page, *options):
                           env=os.environ | {"LC_ALL": "C.UTF-8", "MANROFFOPT": "", "MANWIDTH": "80"})
 
 
-def told_by_help(program):
-    """(words of the command, its options)"""
-    page = (REFERENCE.REFERENCE / "cli" / f"{program}.md").read_text(encoding="utf-8")
-    for words, text in re.findall(r"^#+ ([^\n]+)\n(?:(?!#)[^\n]*\n)*?```text\n(.*?)^```$", page, re.M | re.S):
+def options_of(text):
+    """Options of the tables and of the line of common options."""
+    cells = re.findall(r"^\| `(-[^`]*)`", text, re.M) + re.findall(r"`(--[a-z-]+)`", "".join(re.findall(r"^Common options:.*$", text, re.M)))
+    return {name for cell in cells for name in re.findall(r"(?:^|, )(-[-a-zA-Z0-9]+)", cell)}
+
+
+def documented(program):
+    """(words of the command, its options) by its page; all on one page are in cli.md."""
+    page = REFERENCE.REFERENCE / "cli" / f"{program}.md"
+    text = (page if page.exists() else REFERENCE.REFERENCE / "cli.md").read_text(encoding="utf-8")
+    for words, body in re.findall(r"^#+ ([^\n]+)\n(.*?)(?=^#|\Z)", text, re.M | re.S):
         name, *path = words.split()
         if name == program and not (program == "wattle-sim" and len(path) > 1):
-            yield tuple(path), {name for names in re.findall(r"^  (-[-a-zA-Z0-9,]+)", text, re.M) for name in names.split(",")}
+            yield tuple(path), options_of(body)
 
 
 def main():
@@ -56,7 +63,7 @@ def main():
         claims.check(f"{page.name}: apropos reads its name", f'"{program} - ' in name, name)
         text = page.read_text(encoding="utf-8").replace("\\-", "-")
         read = man(page, "-Tutf8").stdout
-        for path, options in told_by_help(program):
+        for path, options in documented(program):
             where = " ".join((program, *path))
             claims.check(f"{where} is in the page, with its {len(options)} options",
                          (not path or f"\n.SS \\fB{where}\\fR" in text) and all(f"\\fB{option}\\fR" in text for option in options),
