@@ -10,12 +10,15 @@ namespace {
 actuation::Level level_of(const ProvisioningConfig& config, const WorkloadValues& workload,
                           const PodLevels& pod_levels) {
   using actuation::Level;
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::ranges::find(names, workload.name) != names.end();
+  };
   if (workload.kind != WorkloadKind::pod)
-    return std::ranges::find(config.limits, workload.name) != config.limits.end() ? Level::limits : config.level;
+    return has(config.limits) ? Level::limits : has(config.protect) ? Level::protect : config.level;
   const auto said = pod_levels.find(workload.name);
   const auto level = said != pod_levels.end() ? actuation::parse_level(said->second) : std::nullopt;
   if (!level) return config.level;
-  return *level == Level::limits && !config.pod_limits ? config.level : *level;
+  return actuation::writes(*level) && !config.pod_limits ? config.level : *level;
 }
 }  // namespace
 
@@ -39,7 +42,7 @@ actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& samp
                                                        level == actuation::Level::limits && step != margins.end())
       order.step =
           actuation::MarginStep{step->second.minute, step->second.margin_ratio, step->second.memory_margin_ratio};
-    (level == actuation::Level::limits ? out.orders : others).push_back(std::move(order));
+    (actuation::writes(level) ? out.orders : others).push_back(std::move(order));
   }
   out.orders.resize(std::min(out.orders.size(), actuation::kMaxWorkloads));
   const std::size_t room = actuation::kMaxWorkloads - out.orders.size();

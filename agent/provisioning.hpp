@@ -1,8 +1,8 @@
 // provisioning: sends the workloads and their levels to wattle-actuator at each tick, and receives its reports.
 // Source   the sample of the tick; for services their metrics pages (latency.hpp) or connections
 //          (connection_latency.hpp); common/actuation defines the messages on the socket
-// Rules    configured services and VMs have level `limits`. Pods have the level of their annotation
-//          wattle.dev/provision, as received from the controller; `limits` only if the configuration permits it,
+// Rules    configured services and VMs have level `limits` or `protect`. Pods have the level of their annotation
+//          wattle.dev/provision, as received from the controller; these two only if the configuration permits it,
 //          because a kubelet owns their cgroups. All others have the general level
 // Margins  passes on the controller's margins for services and VMs at level `limits`, if the configuration permits it
 // Errors   a missing actuator is retried at the next tick; each problem is logged once
@@ -27,12 +27,12 @@
 
 namespace wattle::agent {
 
-// Levels in pods' annotations by UID: off, suggest or limits.
+// Levels in pods' annotations by UID: off, suggest, limits or protect.
 using PodLevels = std::map<std::string, std::string>;
 // Margins that the controller orders, by name of services and VMs.
 using Margins = std::map<std::string, wire::MarginStep>;
 
-// Lists those at level `limits` first, at most actuation::kMaxWorkloads.
+// Lists those whose cgroups are written first, at most actuation::kMaxWorkloads.
 // `requests`: by name of services and VMs.
 actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& sample,
                             const std::map<std::string, actuation::Requests>& requests = {},

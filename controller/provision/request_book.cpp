@@ -65,6 +65,7 @@ void count_level(LevelCounts& counts, kube::PodProvision level, bool set, int po
   count(counts.suggest, level == kube::PodProvision::suggest);
   count(counts.limits, level == kube::PodProvision::limits);
   count(counts.requests, level == kube::PodProvision::requests);
+  count(counts.protect, level == kube::PodProvision::protect);
   count(counts.both, level == kube::PodProvision::limits && set);
 }
 

@@ -57,7 +57,7 @@ struct ResizeCounts {
 
 // Pods by the level in their annotation.
 struct LevelCounts {
-  std::size_t off = 0, suggest = 0, limits = 0, requests = 0;
+  std::size_t off = 0, suggest = 0, limits = 0, requests = 0, protect = 0;
   std::size_t both = 0;  // pods of `limits` whose requests were set: their limits are not changed
 };
 

@@ -52,6 +52,7 @@ json levels_json(const LevelCounts& of) {
           {"suggest", of.suggest},
           {"limits", of.limits},
           {"requests", of.requests},
+          {"protect", of.protect},
           {"limits_left_alone", of.both}};
 }
 

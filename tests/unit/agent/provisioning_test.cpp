@@ -63,6 +63,8 @@ TEST_CASE("services that are named are at level limits, the rest at the general 
   CHECK(orders.headroom_cores == 3);
   CHECK(orders.orders == std::vector<actuation::Order>{
                              {"/b.service", Level::limits}, {"/a.service", Level::suggest}, {"/5eed", Level::suggest}});
+  config.protect = {"a.service"};
+  CHECK(orders_of(config, sample).orders[0] == actuation::Order{"/a.service", Level::protect});
   config.level = Level::off;
   sample.record.workloads[0].ended = true;
   CHECK(orders_of(config, sample).orders == std::vector<actuation::Order>{{"/b.service", Level::limits}});
@@ -79,10 +81,12 @@ TEST_CASE("a pod has the level of its annotation, limits only where the configur
     return Level::off;
   };
   CHECK(of_pod("limits") == Level::suggest);
+  CHECK(of_pod("protect") == Level::suggest);
   CHECK(of_pod("off") == Level::off);
   CHECK(of_pod("nonsense") == Level::suggest);
   config.pod_limits = true;
   CHECK(of_pod("limits") == Level::limits);
+  CHECK(of_pod("protect") == Level::protect);
   CHECK(of_pod("suggest") == Level::suggest);
   CHECK(orders_of(config, sample, {}, {{"5eed", "limits"}}).orders.front().path == "/5eed");
   config.level = Level::off;

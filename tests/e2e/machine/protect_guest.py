@@ -1,0 +1,163 @@
+"""protect_guest: runs inside the machine. Lets wattle-actuator protect working sets with memory.low, and puts memory
+pressure on them. protect_test.py judges the readings.
+
+Three cgroups with the same memory.max each have a database, which touches a file of its own, and a batch job, which
+reads another file again and again: `guarded` (level protect), `open` (level suggest) and `barred` (level protect, below
+an ancestor whose memory.low is 0). A systemd service with a MemoryLow of its own is at level protect as well.
+Source   /run/payload: wattle-actuator, guest.py (this)
+Gives    one JSON value on the third disk, then powers the machine off
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import traceback
+
+PAYLOAD, RESULT_DISK = pathlib.Path("/run/payload"), "/dev/nvme0n3"
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+MIB = 1 << 20
+DATABASE, BATCH, MOST = 64 * MIB, 256 * MIB, 160 * MIB
+ARMS = {"guarded": "guarded.shop/db", "open": "open.shop/db", "barred": "barred.shop/tier/db"}
+UNIT, UNIT_LOW = "ledger.service", 8 * MIB
+FILES = ("memory.current", "memory.low", "memory.high", "memory.min", "memory.max", "memory.events", "memory.stat", "cpu.max")
+RISE_S, RUNS, PRESSURE_S, REST_S = 600, 5, 40, 20
+# Touches its file (sparse: reads of it fill the page cache and no disk) once in two seconds, and prints how long it took.
+DATABASE_CODE = """
+import mmap, os, sys, time
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+os.ftruncate(file, int(sys.argv[2]))
+data = mmap.mmap(file, int(sys.argv[2]), prot=mmap.PROT_READ)
+while True:
+    data[::4096]
+    time.sleep(2)
+"""
+BATCH_CODE = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+os.ftruncate(file, int(sys.argv[2]))
+while True:
+    at = 0
+    while at < int(sys.argv[2]):
+        at += len(os.pread(file, 1 << 20, at)) or 1 << 20
+"""
+
+
+def tell(text):
+    print(f"guest: {time.monotonic():.1f} {text}", flush=True)
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command}: exit {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def reading(path):
+    return {"at_s": time.monotonic(), **{file: (CGROUPS / path / file).read_text(encoding="utf-8").strip() for file in FILES}}
+
+
+def readings():
+    return {name: reading(path) for name, path in ARMS.items()}
+
+
+def started(cgroup, code, *words):
+    def enter():
+        (CGROUPS / cgroup / "cgroup.procs").write_text("0", encoding="utf-8")
+
+    return subprocess.Popen(["/usr/bin/python3", "-c", code, *map(str, words)], preexec_fn=enter)
+
+
+def make_cgroups():
+    def grown(folder):
+        folder.mkdir()
+        (folder.parent / "cgroup.subtree_control").write_text("+memory +cpu", encoding="utf-8")
+
+    for name, path in ARMS.items():
+        top = CGROUPS / f"{name}.shop"
+        grown(top)
+        (top / "memory.max").write_text(str(MOST), encoding="utf-8")
+        (top / "memory.low").write_text("max", encoding="utf-8")
+        for below in list(pathlib.Path(path).parents)[-3::-1]:
+            grown(CGROUPS / below)
+        grown(CGROUPS / path)
+        grown(top / "batch")
+
+
+def make_unit():
+    pathlib.Path("/run/ledger.py").write_text(DATABASE_CODE, encoding="utf-8")
+    pathlib.Path(f"/etc/systemd/system/{UNIT}").write_text(
+        f"[Service]\nExecStart=/usr/bin/python3 /run/ledger.py /var/tmp/ledger {DATABASE}\nMemoryLow={UNIT_LOW}\n", encoding="utf-8")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "start", UNIT)
+
+
+def unit_low():
+    return int(run("systemctl", "show", UNIT, "-p", "MemoryLow", "--value").strip())
+
+
+def observe():
+    make_cgroups()
+    make_unit()
+    databases = [started(path, DATABASE_CODE, f"/var/tmp/{name}", DATABASE) for name, path in ARMS.items()]
+    config = pathlib.Path("/run/actuator.yaml")
+    levels = {"guarded": "protect", "open": "suggest", "barred": "protect"}
+    workloads = ", ".join(f"{{cgroup: /{path}, level: {levels[name]}}}" for name, path in ARMS.items())
+    config.write_text(f"{{state_dir: /run/wattle-state, socket: /run/wattle.socket, agent_user: root, workloads: [{workloads}, "
+                      f"{{unit: {UNIT}, level: protect}}]}}\n", encoding="utf-8")
+    time.sleep(5)
+    program = str(PAYLOAD / "wattle-actuator")
+    seen = {"kernel": os.uname().release, "before": readings(), "unit_before": unit_low(), "rise": [], "runs": []}
+    seen["doctor"] = subprocess.run([program, "doctor", "--config", config], capture_output=True, text=True, check=False).stdout
+    actuator = subprocess.Popen([program, "run", "--config", config], stdout=open("/run/actuator.log", "wb"), stderr=subprocess.STDOUT)
+    tell("the protection rises")
+    end = time.monotonic() + RISE_S
+    while time.monotonic() < end:
+        seen["rise"].append(readings())
+        last = [int(step["guarded"]["memory.low"]) for step in seen["rise"][-30:]]
+        if len(seen["rise"]) > 40 and last[0] >= DATABASE and last[0] == last[-1]:
+            break
+        time.sleep(5)
+    seen["status"] = run(program, "status", "--config", str(config))
+    seen["unit_protected"] = unit_low()
+    for number in range(RUNS):
+        tell(f"pressure {number}")
+        before = readings()
+        jobs = [started(f"{name}.shop/batch", BATCH_CODE, f"/var/tmp/batch-{name}", BATCH) for name in ARMS]
+        during, end = [], time.monotonic() + PRESSURE_S
+        while time.monotonic() < end:
+            during.append({name: int((CGROUPS / path / "memory.current").read_text(encoding="utf-8")) for name, path in ARMS.items()})
+            time.sleep(1)
+        seen["runs"].append({"before": before, "current": during, "after": readings()})
+        for job in jobs:
+            job.kill()
+            job.wait()
+        time.sleep(REST_S)
+    tell("killed")
+    actuator.send_signal(signal.SIGKILL)
+    actuator.wait(60)
+    seen["left"] = {name: reading(path)["memory.low"] for name, path in ARMS.items()}
+    seen["restore"] = run(program, "restore", "--config", str(config))
+    seen["after"], seen["unit_after"] = readings(), unit_low()
+    seen["log"] = pathlib.Path("/run/actuator.log").read_text(encoding="utf-8", errors="replace")[-5000:]
+    for database in databases:
+        database.kill()
+    return seen
+
+
+def main():
+    try:
+        seen = observe()
+    except Exception:  # pylint: disable=broad-except; told to the host, which fails
+        seen = {"error": traceback.format_exc()}
+    tell("done")
+    with open(RESULT_DISK, "r+b") as disk:
+        disk.write((json.dumps(seen) + "\n").encode())
+        disk.flush()
+        os.fsync(disk.fileno())
+    subprocess.run(["systemctl", "poweroff", "--force", "--force"], check=False)
+
+
+main()
