@@ -70,8 +70,8 @@ int status(const ActuatorConfig& config) {
     std::cout << printable(grant.path) << ": " << actuation::kLevelNames[static_cast<std::size_t>(grant.level)] << ", "
               << actuation::kStateNames[static_cast<std::size_t>(grant.state)] << ", used " << cores(grant.used_cores)
               << ", limit " << cores(grant.granted_cores) << ", freed " << freed(grant.freed_cores) << ", memory.high "
-              << (grant.high_bytes ? std::to_string(*grant.high_bytes) : "-") << ", memory.low " << protection(grant.low)
-              << ", refills " << grant.refills << "\n";
+              << (grant.high_bytes ? std::to_string(*grant.high_bytes) : "-") << ", memory.low "
+              << protection(grant.low) << ", refills " << grant.refills << "\n";
   return 0;
 }
 

@@ -133,7 +133,8 @@ Status CgroupLimits::require(const Target& target, Knob knob) const {
   WATTLE_TRY(const Dir dir, open_dir(target));
   const char* name = file_of(target.seam, knob);
   if (name == nullptr)
-    return fail(Errc::unsupported, dir.path(), "is in cgroup v1, which has no memory protection", "boot with cgroup v2");
+    return fail(Errc::unsupported, dir.path(), "is in cgroup v1, which has no memory protection",
+                "boot with cgroup v2");
   if (dir.exists(name)) return {};
   return tl::unexpected<Error>(no_controller(dir.path(), std::string_view(name).starts_with("cpu") ? "cpu" : "memory"));
 }

@@ -1,8 +1,8 @@
 // cgroup_limits: reads and writes limits in the kernel's cgroup files, of v2 or v1, whichever has the CPU controller.
 // Source   v2: cpu.max, cpu.max.burst, memory.high, memory.low; v1: cpu.cfs_quota_us, cpu.cfs_burst_us (v1 has neither
 //          memory.high nor memory.low); the period is only read. Mount points from <proc>/self/mountinfo
-// Errors   those of Limits; find: not_found, and unsupported if the cgroup has neither the CPU nor the memory controller;
-//          require: unsupported, with the controller to enable
+// Errors   those of Limits; find: not_found, and unsupported if the cgroup has neither the CPU nor the memory
+//          controller; require: unsupported, with the controller to enable
 // Cost     2 us per read, 4 us per write: descriptors stay open while a target is in use
 // Threads  single owner
 #pragma once
@@ -31,8 +31,8 @@ std::optional<std::int64_t> parse_limit(std::string_view text);
 // Returns the second number of cpu.max.
 std::optional<std::int64_t> parse_period_us(std::string_view text);
 
-// Least memory.low of the ancestors of a cgroup, and the ancestor that has it. Reclaim of the whole node leaves the cgroup
-// no more than that; reclaim within one of the ancestors counts only the ancestors below that one.
+// Least memory.low of the ancestors of a cgroup, and the ancestor that has it. Reclaim of the whole node leaves the
+// cgroup no more than that; reclaim within one of the ancestors counts only the ancestors below that one.
 struct AncestorProtection {
   std::int64_t bytes = kUnlimited;
   std::string path;  // empty: the cgroup has no ancestor but the root, which has no memory.low

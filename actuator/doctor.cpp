@@ -20,7 +20,8 @@ Finding cpu_finding(const CgroupLimits& cgroups) {
       return {"cpu", true, true, "cgroup v2: cpu.max and cpu.max.burst at " + mounts.v2->path()};
   }
   if (mounts.cpu)
-    return {"cpu", true, true, "cgroup v1: cpu.cfs_quota_us at " + mounts.cpu->path() + "; memory.high and memory.low need v2"};
+    return {"cpu", true, true,
+            "cgroup v1: cpu.cfs_quota_us at " + mounts.cpu->path() + "; memory.high and memory.low need v2"};
   return {"cpu", false, true, "no hierarchy has the CPU controller (mount cgroup2 with it)"};
 }
 

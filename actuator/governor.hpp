@@ -1,8 +1,8 @@
 // governor: the fast loop: applies the student's rule to every workload each 100 ms; writes limits if the level allows.
 // Levels   off: no action; suggest: reports limits and protection without setting them; limits: sets CPU limits and
 //          memory.high; protect: sets memory.low alone
-// Rules    A limit, memory.high included, never exceeds the original one. memory.low is never below the original one, and
-//          all that is protected at most Rules::most_protected_bytes. memory.max and memory.min are not changed.
+// Rules    A limit, memory.high included, never exceeds the original one. memory.low is never below the original one,
+//          and all that is protected at most Rules::most_protected_bytes. memory.max and memory.min are not changed.
 //          Orders of an agent that was silent for 10 s expire, and the limits set by them are put back.
 //          At level suggest systemd is not queried. A unit's limit is lowered every 5 s at most, because each write
 //          costs systemd a file.
@@ -82,7 +82,7 @@ class Governor {
     MemoryRule memory;
     ProtectionRule protection;
     std::string least_ancestor;  // the last one that was reported because it lets no protection through
-    MemoryLooks looks;  // this minute's
+    MemoryLooks looks;           // this minute's
     double margin_ratio = 0, memory_ratio = models::provision::kRuleMemory;
     std::uint64_t ticks = 0, watched_refills = 0;
     models::provision::MinuteWatch watch;                          // this minute, as a student sees it

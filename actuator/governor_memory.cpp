@@ -79,8 +79,8 @@ void Governor::report_ancestor(Workload& workload, const AncestorProtection& abo
   if (workload.least_ancestor == above.path) return;
   workload.least_ancestor = above.path;
   troubles_.push_back({Errc::unsupported, above.path + "/memory.low",
-                       "is 0, so " + workload.path +
-                           " is protected only from other cgroups below " + above.path + ", not from the rest of the node",
+                       "is 0, so " + workload.path + " is protected only from other cgroups below " + above.path +
+                           ", not from the rest of the node",
                        "set it to the sum that the cgroups below may protect, for a slice: systemctl set-property "
                        "system.slice MemoryLow=4G"});
 }

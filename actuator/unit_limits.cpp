@@ -134,9 +134,10 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
   const auto word = [](std::int64_t value) { return value == kUnlimited ? "no limit" : std::to_string(value); };
   return fail(Errc::conflict, target.name + " " + setting_of(knob),
               "is " + word(said) + " to systemd and " + word(**file) + " to the kernel: somebody writes past systemd",
-              knob == Knob::low_bytes ? "stop who does, then: systemctl daemon-reload; or set MemoryLow of the unit, if its "
-                                        "slice has DefaultMemoryLow"
-                                      : "stop who does, then: systemctl daemon-reload");
+              knob == Knob::low_bytes
+                  ? "stop who does, then: systemctl daemon-reload; or set MemoryLow of the unit, if its "
+                    "slice has DefaultMemoryLow"
+                  : "stop who does, then: systemctl daemon-reload");
 }
 
 Status UnitLimits::write_file(const Target& unit, Knob knob, std::int64_t value) {

@@ -38,8 +38,8 @@ actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& samp
     actuation::Order order{sample.paths[i], level};
     if (const auto known = requests.find(workload.name); workload.kind != WorkloadKind::pod && known != requests.end())
       order.requests = known->second;
-    if (const auto step = margins.find(workload.name); config.margins && workload.kind != WorkloadKind::pod &&
-                                                       level == actuation::Level::limits && step != margins.end())
+    if (const auto step = margins.find(workload.name);
+        config.margins && level == actuation::Level::limits && step != margins.end())
       order.step =
           actuation::MarginStep{step->second.minute, step->second.margin_ratio, step->second.memory_margin_ratio};
     (actuation::writes(level) ? out.orders : others).push_back(std::move(order));
@@ -160,7 +160,7 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
   steered_.clear();
   for (std::size_t i = 0; i < std::min(sample.record.workloads.size(), sample.paths.size()); ++i)
     if (const auto& workload = sample.record.workloads[i];
-        workload.kind != WorkloadKind::pod && level_of(config_, workload, pod_levels) == actuation::Level::limits)
+        level_of(config_, workload, pod_levels) == actuation::Level::limits)
       steered_[sample.paths[i]] = workload.name;
   orders.core_power_w = marginal_.core_w();
   orders.memory = orders.orders.size() < actuation::kMaxWorkloads;

@@ -112,6 +112,11 @@ bool differs(const RequestWorkload& workload) {
          is_other(workload.suggested_bytes(), workload.request.memory_bytes);
 }
 
+const std::string* RequestBook::workload_with(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  return found == pods_.end() ? nullptr : &found->second.workload;
+}
+
 RequestBook::RequestBook(const Clock& clock, std::span<const RequestRow> found,
                          std::function<void(std::vector<RequestRow>)> keep, placement::RequestOptions options)
     : clock_(clock), keep_(std::move(keep)), options_(options) {

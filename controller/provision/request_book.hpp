@@ -95,6 +95,8 @@ kube::PodProvision level_apart(const RequestWorkload& workload);
 // change requests.
 bool differs(const RequestWorkload& workload);
 
+using RequestWorkloads = std::map<std::string, RequestWorkload>;
+
 class RequestBook {
  public:
   // `keep` receives the rows to store; if it is empty, rows are not stored.
@@ -110,6 +112,8 @@ class RequestBook {
   void tick(const ClusterState& state, const std::function<void()>& breathe);
 
   const std::map<std::string, RequestWorkload>& workloads() const { return workloads_; }
+  // Null if no pod with this UID is followed.
+  const std::string* workload_with(const std::string& uid) const;
   // Returns the UIDs of one namespace by workload.
   std::map<std::string, std::vector<std::string>> pods_of(const std::string& name_space) const;
   const RequestTotals& totals() const { return totals_; }

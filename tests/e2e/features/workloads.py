@@ -124,7 +124,10 @@ def p1(world):
 
 @row("P2", "nine actions per deployment")
 def p2(world):
-    return elsewhere("one action a minute takes hours to judge", "tests/unit/models/choice_test.cpp", "tests/unit/provision/teach_test.cpp", "tests/integration/controller/margins_test.cpp")
+    said = world.shell("wattle provision margins")
+    claim("without an API server the teacher does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in said, said)
+    return elsewhere("replicas need an API server, and one action a minute takes hours to judge", "tests/unit/models/choice_test.cpp", "tests/unit/provision/teach_test.cpp",
+                     "tests/unit/controller/replica_place_test.cpp", "tests/integration/actuator/pod_margins_test.py", "tests/integration/controller/margins_test.cpp")
 
 
 @row("P3", "state: request rate, forecast, CPU, p99")

@@ -35,7 +35,8 @@ class FakeSystemd {
   // Its cgroup is made; what systemd was told before holds.
   void start(const std::string& unit) const {
     tree_.add(cgroup(unit), "max", "0", "max");
-    for (const auto property : {UnitProperty::quota, UnitProperty::high, UnitProperty::low}) bring_into_force(unit, property);
+    for (const auto property : {UnitProperty::quota, UnitProperty::high, UnitProperty::low})
+      bring_into_force(unit, property);
   }
   void stop(const std::string& unit) const { tree_.remove(cgroup(unit)); }
   // The unit's own file, by an administrator; in force after a reload.

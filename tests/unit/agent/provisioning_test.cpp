@@ -170,7 +170,7 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
 }
 
 TEST_CASE(
-    "minutes that ended are told once, by name, of services at level limits alone; steps go where the configuration "
+    "minutes that ended are told once, by name, of workloads at level limits alone; steps go where the configuration "
     "lets them") {
   const agent::test::Tree tree;
   const std::string path = tree.path() + "/socket";
@@ -182,7 +182,7 @@ TEST_CASE(
   config.margins = true;
   config.pod_limits = true;
   for (const auto& order : orders_of(config, sample, {}, {{"5eed", "limits"}}, margins).orders)
-    CHECK(order.step.has_value() == (order.path == "/b.service"));
+    CHECK(order.step.has_value() == (order.level == Level::limits));
 
   std::optional<Peer> actuator(path);
   Provisioning provisioning(config, log);
@@ -223,6 +223,12 @@ TEST_CASE(
   actuator->say(report);  // the same again
   provisioning.tell(sample, {}, margins);
   CHECK(provisioning.minutes().empty());
+  const PodLevels levels{{"5eed", "limits"}};
+  provisioning.tell(sample, levels, margins);
+  actuator->say(report);
+  provisioning.tell(sample, levels, margins);
+  REQUIRE(provisioning.minutes().size() == 1);
+  CHECK(provisioning.minutes()[0].name == "5eed");
 
   actuator.reset();
   tree.remove("socket");

@@ -190,7 +190,7 @@ TEST_CASE(
     const auto steps = rig.teacher->margins("n1");
     if (steps.empty()) continue;
     const double wanted = steps.at("a.service").memory_margin_ratio.value();
-    const auto bounds = models::provision::bounds_on_a_node(true);
+    const auto bounds = models::provision::bounds_of(true, 1, std::nullopt);
     CHECK(wanted ==
           doctest::Approx(models::provision::memory_within_a_rung(wanted, *minute.memory_margin_ratio, bounds)));
     // One of the two at most.
