@@ -1,8 +1,8 @@
 """protect_guest: runs inside the machine. Lets wattle-actuator protect working sets with memory.low, and puts memory
 pressure on them. protect_test.py judges the readings.
 
-Three cgroups with the same memory.max each have a database, which touches a file of its own, and a batch job, which
-reads another file again and again: `guarded` (level protect), `open` (level suggest) and `barred` (level protect, below
+Three cgroups with the same memory.max each have a database, which reads a file of its own every 15 s, and a batch job,
+which reads another file all the time: `guarded` (level protect), `open` (level suggest) and `barred` (level protect, below
 an ancestor whose memory.low is 0). A systemd service with a MemoryLow of its own is at level protect as well.
 Source   /run/payload: wattle-actuator, guest.py (this)
 Gives    one JSON value on the third disk, then powers the machine off
@@ -22,25 +22,26 @@ DATABASE, BATCH, MOST = 64 * MIB, 256 * MIB, 160 * MIB
 ARMS = {"guarded": "guarded.shop/db", "open": "open.shop/db", "barred": "barred.shop/tier/db"}
 UNIT, UNIT_LOW = "ledger.service", 8 * MIB
 FILES = ("memory.current", "memory.low", "memory.high", "memory.min", "memory.max", "memory.events", "memory.stat", "cpu.max")
-RISE_S, RUNS, PRESSURE_S, REST_S = 600, 5, 40, 20
-# Touches its file (sparse: reads of it fill the page cache and no disk) once in two seconds, and prints how long it took.
+RISE_S, RUNS, PRESSURE_S, REST_S, READ_EVERY_S = 600, 5, 60, 20, 15
+# Reads its file (sparse: the page cache fills, and no disk is needed) again and again, as a database does that is asked
+# for the same pages. Twice at first, because the kernel counts a page as active from the second read on.
 DATABASE_CODE = """
-import mmap, os, sys, time
-file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
-os.ftruncate(file, int(sys.argv[2]))
-data = mmap.mmap(file, int(sys.argv[2]), prot=mmap.PROT_READ)
-while True:
-    data[::4096]
-    time.sleep(2)
+import os, sys, time
+file, size = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), int(sys.argv[2])
+os.ftruncate(file, size)
+for number in range(1 << 30):
+    for at in range(0, size, 1 << 20):
+        os.pread(file, 1 << 20, at)
+    if number > 0:
+        time.sleep(float(sys.argv[3]))
 """
 BATCH_CODE = """
 import os, sys
-file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
-os.ftruncate(file, int(sys.argv[2]))
+file, size = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), int(sys.argv[2])
+os.ftruncate(file, size)
 while True:
-    at = 0
-    while at < int(sys.argv[2]):
-        at += len(os.pread(file, 1 << 20, at)) or 1 << 20
+    for at in range(0, size, 1 << 20):
+        os.pread(file, 1 << 20, at)
 """
 
 
@@ -89,7 +90,7 @@ def make_cgroups():
 def make_unit():
     pathlib.Path("/run/ledger.py").write_text(DATABASE_CODE, encoding="utf-8")
     pathlib.Path(f"/etc/systemd/system/{UNIT}").write_text(
-        f"[Service]\nExecStart=/usr/bin/python3 /run/ledger.py /var/tmp/ledger {DATABASE}\nMemoryLow={UNIT_LOW}\n", encoding="utf-8")
+        f"[Service]\nExecStart=/usr/bin/python3 /run/ledger.py /var/tmp/ledger {DATABASE} {READ_EVERY_S}\nMemoryLow={UNIT_LOW}\n", encoding="utf-8")
     run("systemctl", "daemon-reload")
     run("systemctl", "start", UNIT)
 
@@ -101,7 +102,7 @@ def unit_low():
 def observe():
     make_cgroups()
     make_unit()
-    databases = [started(path, DATABASE_CODE, f"/var/tmp/{name}", DATABASE) for name, path in ARMS.items()]
+    databases = [started(path, DATABASE_CODE, f"/var/tmp/{name}", DATABASE, READ_EVERY_S) for name, path in ARMS.items()]
     config = pathlib.Path("/run/actuator.yaml")
     levels = {"guarded": "protect", "open": "suggest", "barred": "protect"}
     workloads = ", ".join(f"{{cgroup: /{path}, level: {levels[name]}}}" for name, path in ARMS.items())
@@ -116,8 +117,7 @@ def observe():
     end = time.monotonic() + RISE_S
     while time.monotonic() < end:
         seen["rise"].append(readings())
-        last = [int(step["guarded"]["memory.low"]) for step in seen["rise"][-30:]]
-        if len(seen["rise"]) > 40 and last[0] >= DATABASE and last[0] == last[-1]:
+        if int(seen["rise"][-1]["guarded"]["memory.low"]) >= DATABASE and unit_low() >= DATABASE:
             break
         time.sleep(5)
     seen["status"] = run(program, "status", "--config", str(config))
