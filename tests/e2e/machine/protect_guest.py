@@ -1,7 +1,7 @@
 """protect_guest: runs inside the machine. Lets wattle-actuator protect working sets with memory.low, and puts memory
 pressure on them. protect_test.py judges the readings.
 
-Three cgroups with the same memory.max each have a database, which reads a file of its own every 15 s, and a batch job,
+Three cgroups with the same memory.max each have a database, which reads a file of its own every 10 s, and a batch job,
 which reads another file all the time: `guarded` (level protect), `open` (level suggest) and `barred` (level protect, below
 an ancestor whose memory.low is 0). A systemd service with a MemoryLow of its own is at level protect as well.
 Source   /run/payload: wattle-actuator, guest.py (this)
@@ -18,11 +18,12 @@ import traceback
 PAYLOAD, RESULT_DISK = pathlib.Path("/run/payload"), "/dev/nvme0n3"
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 MIB = 1 << 20
-DATABASE, BATCH, MOST = 64 * MIB, 256 * MIB, 160 * MIB
+# A batch job that fits into what is left is no pressure, and pages that it does not read again soon are no rivals.
+DATABASE, BATCH, MOST = 64 * MIB, 128 * MIB, 160 * MIB
 ARMS = {"guarded": "guarded.shop/db", "open": "open.shop/db", "barred": "barred.shop/tier/db"}
 UNIT, UNIT_LOW = "ledger.service", 8 * MIB
 FILES = ("memory.current", "memory.low", "memory.high", "memory.min", "memory.max", "memory.events", "memory.stat", "cpu.max")
-RISE_S, RUNS, PRESSURE_S, REST_S, READ_EVERY_S = 600, 5, 60, 20, 15
+RISE_S, RUNS, PASSES, PASSES_S, READ_EVERY_S = 600, 5, 10, 120, 10
 # Reads its file (sparse: the page cache fills, and no disk is needed) again and again, as a database does that is asked
 # for the same pages. Twice at first, because the kernel counts a page as active from the second read on.
 DATABASE_CODE = """
@@ -32,6 +33,7 @@ os.ftruncate(file, size)
 for number in range(1 << 30):
     for at in range(0, size, 1 << 20):
         os.pread(file, 1 << 20, at)
+    open(sys.argv[1] + ".passes", "w").write(str(number))
     if number > 0:
         time.sleep(float(sys.argv[3]))
 """
@@ -39,9 +41,10 @@ BATCH_CODE = """
 import os, sys
 file, size = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), int(sys.argv[2])
 os.ftruncate(file, size)
-while True:
+for number in range(1 << 30):
     for at in range(0, size, 1 << 20):
         os.pread(file, 1 << 20, at)
+    open(sys.argv[1] + ".passes", "w").write(str(number))
 """
 
 
@@ -95,6 +98,24 @@ def make_unit():
     run("systemctl", "start", UNIT)
 
 
+def passes(kind):
+    def of(name):
+        try:
+            return int(pathlib.Path(f"/var/tmp/{kind}-{name}.passes").read_text(encoding="utf-8") or 0)
+        except FileNotFoundError:
+            return 0
+
+    return {name: of(name) for name in ARMS}
+
+
+def until_passes(kind, count, look=lambda: None):
+    """Waits until each process of the kind has read its file so many times more."""
+    begun, end = passes(kind), time.monotonic() + PASSES_S
+    while time.monotonic() < end and any(now < begun[name] + count for name, now in passes(kind).items()):
+        look()
+        time.sleep(0.5)
+
+
 def unit_low():
     return int(run("systemctl", "show", UNIT, "-p", "MemoryLow", "--value").strip())
 
@@ -102,7 +123,7 @@ def unit_low():
 def observe():
     make_cgroups()
     make_unit()
-    databases = [started(path, DATABASE_CODE, f"/var/tmp/{name}", DATABASE, READ_EVERY_S) for name, path in ARMS.items()]
+    databases = [started(path, DATABASE_CODE, f"/var/tmp/db-{name}", DATABASE, READ_EVERY_S) for name, path in ARMS.items()]
     config = pathlib.Path("/run/actuator.yaml")
     levels = {"guarded": "protect", "open": "suggest", "barred": "protect"}
     workloads = ", ".join(f"{{cgroup: /{path}, level: {levels[name]}}}" for name, path in ARMS.items())
@@ -124,17 +145,16 @@ def observe():
     seen["unit_protected"] = unit_low()
     for number in range(RUNS):
         tell(f"pressure {number}")
-        before = readings()
+        before, during = readings(), []
+        for name in ARMS:
+            pathlib.Path(f"/var/tmp/batch-{name}.passes").write_text("0", encoding="utf-8")
         jobs = [started(f"{name}.shop/batch", BATCH_CODE, f"/var/tmp/batch-{name}", BATCH) for name in ARMS]
-        during, end = [], time.monotonic() + PRESSURE_S
-        while time.monotonic() < end:
-            during.append({name: int((CGROUPS / path / "memory.current").read_text(encoding="utf-8")) for name, path in ARMS.items()})
-            time.sleep(1)
-        seen["runs"].append({"before": before, "current": during, "after": readings()})
+        until_passes("batch", PASSES, lambda held=during: held.append({name: int(reading(path)["memory.current"]) for name, path in ARMS.items()}))
+        seen["runs"].append({"before": before, "current": during, "after": readings(), "passes": passes("batch")})
         for job in jobs:
             job.kill()
             job.wait()
-        time.sleep(REST_S)
+        until_passes("db", 2)
     tell("killed")
     actuator.send_signal(signal.SIGKILL)
     actuator.wait(60)
