@@ -41,6 +41,12 @@ std::string cores(const std::optional<double>& value) {
   return text.data();
 }
 
+std::string protection(const std::optional<actuation::Protection>& low) {
+  if (!low) return "-";
+  if (low->effective_bytes == low->bytes) return std::to_string(low->bytes);
+  return std::to_string(low->bytes) + " (ancestors let " + std::to_string(low->effective_bytes) + " through)";
+}
+
 int status(const ActuatorConfig& config) {
   const auto ask = [&]() -> Result<actuation::Report> {
     WATTLE_TRY(const Fd peer, connect_seqpacket(config.socket));
@@ -64,7 +70,8 @@ int status(const ActuatorConfig& config) {
     std::cout << printable(grant.path) << ": " << actuation::kLevelNames[static_cast<std::size_t>(grant.level)] << ", "
               << actuation::kStateNames[static_cast<std::size_t>(grant.state)] << ", used " << cores(grant.used_cores)
               << ", limit " << cores(grant.granted_cores) << ", freed " << freed(grant.freed_cores) << ", memory.high "
-              << (grant.high_bytes ? std::to_string(*grant.high_bytes) : "-") << ", refills " << grant.refills << "\n";
+              << (grant.high_bytes ? std::to_string(*grant.high_bytes) : "-") << ", memory.low "
+              << protection(grant.low) << ", refills " << grant.refills << "\n";
   return 0;
 }
 

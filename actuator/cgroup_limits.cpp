@@ -24,6 +24,8 @@ const char* file_of(Seam seam, Knob knob) {
       return v2 ? "cpu.max.burst" : "cpu.cfs_burst_us";
     case Knob::high_bytes:
       return v2 ? "memory.high" : nullptr;
+    case Knob::low_bytes:
+      return v2 ? "memory.low" : nullptr;
   }
   return nullptr;
 }
@@ -45,6 +47,11 @@ std::optional<Dir> first_open(const std::vector<Mount>& mounts, const std::strin
     if (auto dir = Dir::open_(prefix + mount.point)) return std::move(*dir);
   }
   return std::nullopt;
+}
+
+Error no_controller(const std::string& path, const std::string& name) {
+  return {Errc::unsupported, path, "has no " + name + " controller",
+          "enable it for the parent: echo +" + name + " >> cgroup.subtree_control"};
 }
 
 std::string below_mount(const std::string& path) {
@@ -89,6 +96,7 @@ Result<Target> CgroupLimits::find(const std::string& path) {
   if (below.empty())
     return fail(Errc::malformed, path, "is no path of a cgroup below the root", "as in /system.slice/a.service");
   std::optional<Error> last;
+  std::optional<Target> memory_only;
   for (const Seam seam : {Seam::cgroup2, Seam::cgroup1}) {
     const auto& mount = seam == Seam::cgroup2 ? mounts_.v2 : mounts_.cpu;
     if (!mount) continue;
@@ -101,9 +109,14 @@ Result<Target> CgroupLimits::find(const std::string& path) {
       WATTLE_TRY(const std::uint64_t id, dir->inode());
       return Target{seam, "/" + below, id};
     }
-    last = Error{Errc::unsupported, dir->path(), "has no CPU controller",
-                 "enable it for the parent: echo +cpu >> cgroup.subtree_control"};
+    // Protection needs only the memory controller. A v1 hierarchy with the CPU controller takes precedence.
+    if (seam == Seam::cgroup2 && dir->exists(file_of(seam, Knob::low_bytes))) {
+      WATTLE_TRY(const std::uint64_t id, dir->inode());
+      memory_only = Target{seam, "/" + below, id};
+    }
+    last = no_controller(dir->path(), "cpu");
   }
+  if (memory_only) return *memory_only;
   return tl::unexpected<Error>(std::move(*last));
 }
 
@@ -114,6 +127,29 @@ Result<Dir> CgroupLimits::open_dir(const Target& target) const {
   WATTLE_TRY(const std::uint64_t id, dir.inode());
   if (id != target.id) return fail(Errc::not_found, dir.path(), "is another cgroup than it was");
   return dir;
+}
+
+Status CgroupLimits::require(const Target& target, Knob knob) const {
+  WATTLE_TRY(const Dir dir, open_dir(target));
+  const char* name = file_of(target.seam, knob);
+  if (name == nullptr)
+    return fail(Errc::unsupported, dir.path(), "is in cgroup v1, which has no memory protection",
+                "boot with cgroup v2");
+  if (dir.exists(name)) return {};
+  return tl::unexpected<Error>(no_controller(dir.path(), std::string_view(name).starts_with("cpu") ? "cpu" : "memory"));
+}
+
+Result<AncestorProtection> CgroupLimits::protection_above(const Target& target) const {
+  AncestorProtection least;
+  for (auto slash = target.name.find('/', 1); slash != std::string::npos; slash = target.name.find('/', slash + 1)) {
+    const std::string path = target.name.substr(0, slash);
+    WATTLE_TRY(const Dir dir, mounts_.v2->open_dir(below_mount(path)));
+    WATTLE_TRY(const std::string text, dir.read_file("memory.low", kSmall));
+    const auto bytes = parse_limit(text);
+    if (!bytes) return fail(Errc::malformed, dir.path() + "/memory.low", "is no limit");
+    if (*bytes < least.bytes) least = {*bytes, path};
+  }
+  return least;
 }
 
 Result<const Fd*> CgroupLimits::file(const Target& target, Knob knob) {
@@ -172,7 +208,7 @@ Status CgroupLimits::write(const Target& target, Knob knob, std::int64_t value) 
 
 std::int64_t CgroupLimits::fitted(const Target&, Knob knob, std::int64_t value) const {
   if (value == kUnlimited) return value;
-  if (knob == Knob::high_bytes) return value / page_bytes_ * page_bytes_;
+  if (knob == Knob::high_bytes || knob == Knob::low_bytes) return value / page_bytes_ * page_bytes_;
   return knob == Knob::quota_us ? std::max(value, kLeastQuota_us) : std::max<std::int64_t>(value, 0);
 }
 

@@ -1,7 +1,8 @@
 // cgroup_limits: reads and writes limits in the kernel's cgroup files, of v2 or v1, whichever has the CPU controller.
-// Source   v2: cpu.max, cpu.max.burst, memory.high; v1: cpu.cfs_quota_us, cpu.cfs_burst_us (v1 has no memory.high); the
-//          period is only read. Mount points from <proc>/self/mountinfo
-// Errors   those of Limits; find: not_found, and unsupported if the cgroup's hierarchy has no CPU controller
+// Source   v2: cpu.max, cpu.max.burst, memory.high, memory.low; v1: cpu.cfs_quota_us, cpu.cfs_burst_us (v1 has neither
+//          memory.high nor memory.low); the period is only read. Mount points from <proc>/self/mountinfo
+// Errors   those of Limits; find: not_found, and unsupported if the cgroup has neither the CPU nor the memory
+//          controller; require: unsupported, with the controller to enable
 // Cost     2 us per read, 4 us per write: descriptors stay open while a target is in use
 // Threads  single owner
 #pragma once
@@ -30,11 +31,21 @@ std::optional<std::int64_t> parse_limit(std::string_view text);
 // Returns the second number of cpu.max.
 std::optional<std::int64_t> parse_period_us(std::string_view text);
 
+// Least memory.low of the ancestors of a cgroup, and the ancestor that has it. Reclaim of the whole node leaves the
+// cgroup no more than that; reclaim within one of the ancestors counts only the ancestors below that one.
+struct AncestorProtection {
+  std::int64_t bytes = kUnlimited;
+  std::string path;  // empty: the cgroup has no ancestor but the root, which has no memory.low
+};
+
 class CgroupLimits final : public Limits {
  public:
   CgroupLimits(CgroupMounts mounts, Os& os);
   Result<Target> find(const std::string& path) override;
   Result<Dir> open_dir(const Target& target) const;
+  // Checks that the cgroup has the file of this knob.
+  Status require(const Target& target, Knob knob) const;
+  Result<AncestorProtection> protection_above(const Target& target) const;
   Result<std::int64_t> period_us(const Target& target);
   const CgroupMounts& mounts() const { return mounts_; }
 

@@ -20,7 +20,8 @@ Finding cpu_finding(const CgroupLimits& cgroups) {
       return {"cpu", true, true, "cgroup v2: cpu.max and cpu.max.burst at " + mounts.v2->path()};
   }
   if (mounts.cpu)
-    return {"cpu", true, true, "cgroup v1: cpu.cfs_quota_us at " + mounts.cpu->path() + "; memory.high is of v2 alone"};
+    return {"cpu", true, true,
+            "cgroup v1: cpu.cfs_quota_us at " + mounts.cpu->path() + "; memory.high and memory.low need v2"};
   return {"cpu", false, true, "no hierarchy has the CPU controller (mount cgroup2 with it)"};
 }
 
@@ -46,7 +47,29 @@ Finding systemd_finding(const Machine& machine, UnitManager& systemd) {
   return {"systemd", true, false, "is told of units' limits over D-Bus, in whole percents of a core"};
 }
 
-Finding workload_finding(UnitLimits& limits, const actuation::Order& order) {
+// Describes memory.low, and the ancestor that lets the least of it through.
+std::string protection_found(const CgroupLimits& cgroups, const Target& cgroup, std::int64_t low_bytes) {
+  std::string text = ", memory.low " + (low_bytes == kUnlimited ? "max" : std::to_string(low_bytes));
+  const auto above = cgroups.protection_above(cgroup);
+  if (!above || above->bytes == kUnlimited) return text;
+  return text + " (" + above->path + " lets " + std::to_string(above->bytes) + " through)";
+}
+
+Finding protected_finding(CgroupLimits& cgroups, UnitLimits& limits, const actuation::Order& order) {
+  const auto cgroup = cgroups.find(order.path);
+  if (!cgroup) return {order.path, false, false, "protect: " + cgroup.error().message()};
+  if (const auto can = cgroups.require(*cgroup, Knob::low_bytes); !can)
+    return {order.path, false, false, "protect: " + can.error().message()};
+  const auto target = limits.find(order.path);
+  if (!target) return {order.path, false, false, "protect: " + target.error().message()};
+  const auto low = limits.read(*target, Knob::low_bytes, std::nullopt);
+  if (!low) return {order.path, false, false, "protect: " + low.error().message()};
+  const std::string how = target->seam == Seam::unit ? "protect through systemd" : "protect";
+  return {order.path, true, false, how + protection_found(cgroups, *cgroup, *low)};
+}
+
+Finding workload_finding(CgroupLimits& cgroups, UnitLimits& limits, const actuation::Order& order) {
+  if (order.level == actuation::Level::protect) return protected_finding(cgroups, limits, order);
   std::string level(actuation::kLevelNames[static_cast<std::size_t>(order.level)]);
   const auto target = limits.find(order.path);
   if (!target) return {order.path, false, false, level + ": " + target.error().message()};
@@ -88,7 +111,7 @@ std::vector<Finding> examine(const ActuatorConfig& config, const Machine& machin
                    student ? config.student_file + ": moves margins where the latency of requests is not known"
                            : student.error().message()});
   }
-  for (const auto& order : config.workloads) out.push_back(workload_finding(limits, order));
+  for (const auto& order : config.workloads) out.push_back(workload_finding(cgroups, limits, order));
   return out;
 }
 

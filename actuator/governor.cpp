@@ -1,6 +1,8 @@
 #include "actuator/governor.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "common/cgroup_path.hpp"
 
@@ -8,10 +10,10 @@ namespace wattle::actuator {
 
 using actuation::Level;
 using actuation::State;
+using actuation::writes;
 
 namespace {
 constexpr Duration kSecond = std::chrono::seconds(1);
-constexpr Duration kMemoryEvery = std::chrono::seconds(5);
 constexpr Duration kSeekEvery = std::chrono::seconds(1);
 constexpr Duration kUnitEvery = std::chrono::seconds(5);  // interval of reading systemd, and of lowering a unit's limit
 constexpr std::uint64_t kUsageEvery = 5;                  // ticks; throttling is read at every tick
@@ -113,9 +115,11 @@ void Governor::lose(Workload& workload) {
   workload.slow_since.reset();
   workload.set.reset();
   workload.high_bytes.reset();
+  workload.low_bytes.reset();
   workload.grant.granted_cores.reset();
   workload.grant.freed_cores.reset();
   workload.grant.high_bytes.reset();
+  workload.grant.low.reset();
   workload.grant.state = State::unseen;
 }
 
@@ -134,6 +138,16 @@ bool Governor::waits(Workload& workload, const Error& error, MonoTime now) {
   return true;
 }
 
+// Checks that the cgroup has the files of the workload's level, with a period that the rule is made for.
+Status Governor::check_files(const Workload& workload, const Target& cgroup) {
+  if (workload.level == Level::protect) return cgroups_.require(cgroup, Knob::low_bytes);
+  WATTLE_CHECK(cgroups_.require(cgroup, Knob::quota_us));
+  WATTLE_TRY(const auto period_us, cgroups_.period_us(cgroup));
+  if (period_us == kPeriodUs) return {};
+  return fail(Errc::unsupported, workload.path,
+              "its period is " + std::to_string(period_us) + " us; the rule is for 100000", "set that one");
+}
+
 void Governor::seek(Workload& workload, MonoTime now) {
   if (now - workload.sought_at < kSeekEvery) return;
   workload.sought_at = now;
@@ -142,18 +156,20 @@ void Governor::seek(Workload& workload, MonoTime now) {
   };
   const auto cgroup = cgroups_.find(workload.path);
   if (!cgroup) return fail_with(cgroup.error());
-  auto target = workload.level == Level::limits ? limits_.find(workload.path) : cgroup;
+  if (const auto can = check_files(workload, *cgroup); !can) return fail_with(can.error());
+  auto target = writes(workload.level) ? limits_.find(workload.path) : cgroup;
   if (!target) return fail_with(target.error());
-  const auto period_us = cgroups_.period_us(*cgroup);
-  if (!period_us) return fail_with(period_us.error());
-  if (*period_us != kPeriodUs)
-    return fail_with({Errc::unsupported, workload.path,
-                      "its period is " + std::to_string(*period_us) + " us; the rule is for 100000", "set that one"});
   auto meter = Meter::open_(cgroups_, *cgroup);
   if (!meter) return fail_with(meter.error());
-  const auto originals = ledger_.originals(*target);
+  constexpr std::array kOfLimits{Knob::quota_us, Knob::burst_us, Knob::high_bytes};
+  constexpr std::array kOfProtection{Knob::low_bytes};
+  std::span<const Knob> knobs = kKnobs;
+  if (workload.level == Level::limits) knobs = kOfLimits;
+  if (workload.level == Level::protect) knobs = kOfProtection;
+  const auto originals = ledger_.originals(*target, knobs);
   if (!originals) return fail_with(originals.error());
   workload.target = std::move(*target);
+  workload.cgroup = *cgroup;
   workload.meter = std::move(*meter);
   workload.originals = *originals;
   StudentRules rules = rules_.student;
@@ -165,6 +181,7 @@ void Governor::seek(Workload& workload, MonoTime now) {
   if (!workload.originals[Knob::burst_us]) rules.burst_ratio = 0;
   workload.student = Student(rules);
   workload.memory = MemoryRule();
+  workload.protection = ProtectionRule();
   workload.margin_ratio = rules_.margin_ratio;
   workload.memory_ratio = models::provision::kRuleMemory;
   workload.memory_limited = false;
@@ -173,6 +190,7 @@ void Governor::seek(Workload& workload, MonoTime now) {
   workload.minute.reset();
   workload.memory_at = workload.looked_at = now;
   workload.wrote_at = now - kUnitEvery;
+  workload.grant.minute.reset();
   workload.grant.state = State::learning;
 }
 
@@ -207,31 +225,6 @@ bool Governor::observe(Workload& workload, MonoTime now) {
   return workload.wishes;
 }
 
-void Governor::observe_memory(Workload& workload, MonoTime now) {
-  if (!rules_.memory || now - workload.memory_at < kMemoryEvery) return;
-  workload.memory_at = now;
-  auto use = workload.meter->memory();
-  if (!use) {
-    if (use.error().code != Errc::not_found) trouble(workload, use.error());
-    return;
-  }
-  if (!*use) return;
-  (*use)->used_us = workload.use->used_us;
-  (*use)->throttled_us = workload.use->throttled_us;
-  auto high = workload.memory.observe(**use, now, workload.memory_ratio);
-  const auto original = workload.originals[Knob::high_bytes];
-  if (!original) high.reset();
-  if (high) high = std::min(*high, *original);
-  workload.looks.add(**use, high, workload.memory.hurt());
-  workload.memory_limited = high.has_value();
-  if (!high) workload.memory_ratio = models::provision::kRuleMemory;  // initial value for the next limit
-  if (high && *high == *original) high.reset();
-  if (high == workload.high_bytes) return;
-  workload.high_bytes = high;
-  workload.grant.high_bytes = high;
-  if (workload.level == Level::limits && workload.set && !workload.slow_since) apply(workload, now);
-}
-
 void Governor::apply(Workload& workload, MonoTime now) {
   Values wanted;
   if (workload.set) {
@@ -239,6 +232,7 @@ void Governor::apply(Workload& workload, MonoTime now) {
     if (workload.originals[Knob::burst_us]) wanted[Knob::burst_us] = workload.set->burst_us;
   }
   wanted[Knob::high_bytes] = workload.high_bytes;
+  wanted[Knob::low_bytes] = workload.low_bytes;
   const auto outcome = ledger_.set(*workload.target, wanted, now);
   if (!outcome) {
     if (waits(workload, outcome.error(), now)) return;
@@ -250,7 +244,7 @@ void Governor::apply(Workload& workload, MonoTime now) {
   workload.looked_at = now;
   workload.slow_since.reset();
   if (*outcome == Outcome::done) {
-    workload.grant.state = State::set;
+    workload.grant.state = ledger_.holds(*workload.target) ? State::set : State::learning;
     return;
   }
   // Limits of another writer are in force; after kHandsOff they become the originals.
@@ -276,7 +270,7 @@ void Governor::act(Workload& workload, const Wish& allowed, MonoTime now) {
   workload.grant.freed_cores.reset();
   if (original && *original != kUnlimited)
     workload.grant.freed_cores = static_cast<double>(*original) / kPeriod - next->cores();
-  if (workload.level != Level::limits) {
+  if (!writes(workload.level)) {
     workload.grant.state = State::suggested;
     return;
   }
@@ -291,7 +285,7 @@ void Governor::put_back_strays(MonoTime now) {
   for (const Target& target : ledger_.targets()) {
     const auto workload = workloads_.find(target.name);
     const bool ours =
-        workload != workloads_.end() && workload->second->target == target && workload->second->level == Level::limits;
+        workload != workloads_.end() && workload->second->target == target && writes(workload->second->level);
     if (!ours) {
       static_cast<void>(ledger_.restore(target));
       continue;
@@ -322,6 +316,11 @@ void Governor::tick(MonoTime now) {
   for (auto& [path, workload] : workloads_) {
     if (!workload->target) seek(*workload, now);
     if (!workload->target || !observe(*workload, now)) continue;
+    if (workload->level == Level::protect) {
+      if (workload->slow_since && now >= workload->retry_at) apply(*workload, now);
+      if (workload->target) observe_memory(*workload, now);
+      continue;
+    }
     wishing_.push_back(workload.get());
     wishes_.push_back(workload->wish);
   }

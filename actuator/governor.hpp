@@ -1,6 +1,8 @@
 // governor: the fast loop: applies the student's rule to every workload each 100 ms; writes limits if the level allows.
-// Levels   off: no action; suggest: reports the limits without setting them; limits: sets them
-// Rules    A limit, memory.high included, never exceeds the original one. memory.max and memory.min are not changed.
+// Levels   off: no action; suggest: reports limits and protection without setting them; limits: sets CPU limits and
+//          memory.high; protect: sets memory.low alone
+// Rules    A limit, memory.high included, never exceeds the original one. memory.low is never below the original one,
+//          and all that is protected at most Rules::most_protected_bytes. memory.max and memory.min are not changed.
 //          Orders of an agent that was silent for 10 s expire, and the limits set by them are put back.
 //          At level suggest systemd is not queried. A unit's limit is lowered every 5 s at most, because each write
 //          costs systemd a file.
@@ -28,6 +30,7 @@
 #include "actuator/memory_rule.hpp"
 #include "actuator/meter.hpp"
 #include "actuator/node_load.hpp"
+#include "actuator/protection_rule.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
 #include "provision/minute/minute.hpp"
@@ -46,7 +49,8 @@ struct Rules {
   double margin_ratio = 0.15;         // initial margin over the base; integral_rule.hpp moves it every minute
   double throttled_aim_ratio = 0.02;  // share of the periods; used if no latency is known
   double student_throttled_ratio = StudentTrial::kMostRatio;  // long-run limit while a student moves the margin
-  bool memory = true;
+  bool memory = true;                                         // memory.high; level protect does not depend on it
+  std::int64_t most_protected_bytes = kUnlimited;             // sum of memory.low over the workloads
 };
 
 class Governor {
@@ -72,11 +76,13 @@ class Governor {
   struct Workload {
     std::string path;
     actuation::Level level = actuation::Level::suggest;
-    std::optional<Target> target;
+    std::optional<Target> target, cgroup;  // of the keeper of limits; in the kernel
     std::optional<Meter> meter;
     Student student;
     MemoryRule memory;
-    MemoryLooks looks;  // this minute's
+    ProtectionRule protection;
+    std::string least_ancestor;  // the last one that was reported because it lets no protection through
+    MemoryLooks looks;           // this minute's
     double margin_ratio = 0, memory_ratio = models::provision::kRuleMemory;
     std::uint64_t ticks = 0, watched_refills = 0;
     models::provision::MinuteWatch watch;                          // this minute, as a student sees it
@@ -95,7 +101,7 @@ class Governor {
     Wish wish;
     bool wishes = false;
     std::optional<CpuLimit> set;  // set by us, or suggested
-    std::optional<std::int64_t> high_bytes;
+    std::optional<std::int64_t> high_bytes, low_bytes;
     Values originals;
     actuation::Grant grant;
   };
@@ -105,7 +111,11 @@ class Governor {
   void seek(Workload& workload, MonoTime now);
   void lose(Workload& workload);
   bool observe(Workload& workload, MonoTime now);
+  Status check_files(const Workload& workload, const Target& cgroup);
   void observe_memory(Workload& workload, MonoTime now);
+  bool move_protection(Workload& workload, const MemoryUse& use, MonoTime now);
+  std::int64_t protectable_bytes(const Workload& workload) const;
+  void report_ancestor(Workload& workload, const AncestorProtection& above);
   void move_margin(Workload& workload, MonoTime now);
   void end_minute(Workload& workload, MonoTime now);
   void take_step(Workload& workload, MonoTime now);

@@ -125,7 +125,7 @@ void Governor::take_step(Workload& workload, MonoTime now) {
   workload.memory_ratio = models::provision::kRuleMemory;
   if (workload.memory_limited && workload.step->memory_ratio)
     workload.memory_ratio = models::provision::memory_within_a_rung(
-        *workload.step->memory_ratio, workload.minute_memory, models::provision::bounds_on_a_node(true));
+        *workload.step->memory_ratio, workload.minute_memory, models::provision::bounds_of(true, 1, std::nullopt));
 }
 
 // Runs only while our limits are in force: otherwise latency and throttling do not depend on the margin.

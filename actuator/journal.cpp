@@ -91,10 +91,11 @@ std::optional<Error> damage_of(const JournalText& parsed, std::size_t size, cons
   else
     return std::nullopt;
   const std::string folder = path.substr(0, path.rfind('/'));
-  return Error{
-      Errc::malformed, path, what + ", so some limits in force may be Wattle's with no record of what was there before",
-      "compare CPU quotas, bursts and memory.high of your workloads with what you set, correct them, then remove " +
-          path + " and " + folder + "/lock"};
+  return Error{Errc::malformed, path,
+               what + ", so some limits in force may be Wattle's with no record of what was there before",
+               "compare CPU quotas, bursts, memory.high and memory.low of your workloads with what you set, correct "
+               "them, then remove " +
+                   path + " and " + folder + "/lock"};
 }
 
 // Returns false if the digest is correct but the line is not valid.

@@ -1,15 +1,19 @@
 #include "actuator/ledger.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace wattle::actuator {
 
 namespace {
 // Order of writes in which burst never exceeds quota.
-std::array<Knob, 3> in_order(std::optional<std::int64_t> burst_now, std::optional<std::int64_t> quota_then) {
-  if (burst_now && quota_then && *quota_then < *burst_now) return {Knob::burst_us, Knob::quota_us, Knob::high_bytes};
-  return {Knob::quota_us, Knob::burst_us, Knob::high_bytes};
+std::array<Knob, 4> in_order(std::optional<std::int64_t> burst_now, std::optional<std::int64_t> quota_then) {
+  auto order = kKnobs;
+  if (burst_now && quota_then && *quota_then < *burst_now) std::swap(order[0], order[1]);
+  return order;
 }
+
+bool of_cpu(Knob knob) { return knob == Knob::quota_us || knob == Knob::burst_us; }
 
 std::string text_of(std::int64_t value) { return value == kUnlimited ? "max" : std::to_string(value); }
 
@@ -26,12 +30,15 @@ Result<Outcome> Ledger::gone(const Target& target) {
   return Outcome::gone;
 }
 
-Result<Outcome> Ledger::check(const Target& target, MonoTime now, Values* current) {
+Result<Outcome> Ledger::check(const Target& target, MonoTime now, const Values& wanted, Values* current) {
   Values seen;
   bool foreign = false;
+  const auto concerned = [&](Knob knob) { return wanted[knob] || journal_.records().find(target, knob) != nullptr; };
+  // The kernel checks quota and burst against each other.
+  const bool cpu = current != nullptr && (concerned(Knob::quota_us) || concerned(Knob::burst_us));
   for (const Knob knob : kKnobs) {
     const Record* record = journal_.records().find(target, knob);
-    if (record == nullptr && current == nullptr) continue;
+    if (!concerned(knob) && !(cpu && of_cpu(knob))) continue;
     const auto value = limits_.read(target, knob, last_of(record));
     if (!value && value.error().code == Errc::not_found) return gone(target);
     if (!value && value.error().code == Errc::unsupported && record == nullptr) continue;
@@ -118,9 +125,9 @@ Status Ledger::write(const Target& target, Knob knob, std::int64_t current, std:
   return written;
 }
 
-Result<Values> Ledger::originals(const Target& target) {
+Result<Values> Ledger::originals(const Target& target, std::span<const Knob> knobs) {
   Values values;
-  for (const Knob knob : kKnobs) {
+  for (const Knob knob : knobs) {
     if (const Record* record = journal_.records().find(target, knob)) {
       values[knob] = record->original;
       continue;
@@ -136,7 +143,7 @@ Result<Values> Ledger::originals(const Target& target) {
 
 Result<Outcome> Ledger::set(const Target& target, Values wanted, MonoTime now) {
   Values current;
-  WATTLE_TRY(const auto outcome, check(target, now, &current));
+  WATTLE_TRY(const auto outcome, check(target, now, wanted, &current));
   if (outcome != Outcome::done) return outcome;
   for (const Knob knob : kKnobs) {
     auto& value = wanted[knob];
@@ -237,7 +244,7 @@ Restored Ledger::restore(const Target& target) {
   Values current;
   for (const Knob knob : kKnobs) {
     const Record* record = journal_.records().find(target, knob);
-    if (record == nullptr && knob != Knob::quota_us && knob != Knob::burst_us) continue;
+    if (record == nullptr && !of_cpu(knob)) continue;
     const auto value = limits_.read(target, knob, last_of(record));
     if (value) {
       current[knob] = *value;

@@ -2,6 +2,7 @@
 // Rules    A knob is read before it is written: if the value is not our last one, it belongs to another writer. It
 //          stays, the other knobs of that workload are put back, and the workload is left alone for a minute; then the
 //          value is the new original.
+//          Only knobs that are wanted or recorded are read, so that trouble with one does not affect the others.
 //          Quota and burst are written in the order that never makes burst exceed quota.
 //          A workload that is gone has nothing to restore.
 //          With a damaged record, a value that is not known to be ours stays, is reported with the original, and keeps
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "actuator/journal.hpp"
@@ -40,11 +42,11 @@ class Ledger {
   Ledger(Journal journal, Limits& limits) : journal_(std::move(journal)), limits_(limits) {}
 
   // Limits given by others: our recorded originals where we wrote, otherwise the current values.
-  Result<Values> originals(const Target& target);
+  Result<Values> originals(const Target& target, std::span<const Knob> knobs = kKnobs);
   // Writes the wanted values that differ; puts back knobs that are not wanted or no longer wanted.
   Result<Outcome> set(const Target& target, Values wanted, MonoTime now);
   // Only checks whether another writer changed a limit.
-  Result<Outcome> look(const Target& target, MonoTime now) { return check(target, now, nullptr); }
+  Result<Outcome> look(const Target& target, MonoTime now) { return check(target, now, {}, nullptr); }
   Restored restore(const Target& target);
   Restored restore_all();
 
@@ -56,7 +58,7 @@ class Ledger {
   std::uint64_t foreign() const { return foreign_; }
 
  private:
-  Result<Outcome> check(const Target& target, MonoTime now, Values* current);
+  Result<Outcome> check(const Target& target, MonoTime now, const Values& wanted, Values* current);
   Status write(const Target& target, Knob knob, std::int64_t current, std::int64_t value);
   Status leave(const Target& target, const Values& seen, MonoTime now);
   void put_back(const Target& target, const Values& current, Restored& out);

@@ -17,9 +17,9 @@
 
 namespace wattle::actuator {
 
-enum class Knob : std::uint8_t { quota_us, burst_us, high_bytes };
-inline constexpr std::array kKnobs{Knob::quota_us, Knob::burst_us, Knob::high_bytes};
-inline constexpr std::array<const char*, 3> kKnobNames{"quota_us", "burst_us", "high_bytes"};
+enum class Knob : std::uint8_t { quota_us, burst_us, high_bytes, low_bytes };
+inline constexpr std::array kKnobs{Knob::quota_us, Knob::burst_us, Knob::high_bytes, Knob::low_bytes};
+inline constexpr std::array<const char*, 4> kKnobNames{"quota_us", "burst_us", "high_bytes", "low_bytes"};
 
 inline constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::int64_t kLeastQuota_us = 1000;  // minimum of the kernel

@@ -34,6 +34,7 @@ bool MemoryRule::hurts(const MemoryUse& use, MonoTime now) const {
 }
 
 std::int64_t MemoryRule::target_bytes(double margin_ratio) const {
+  if (working_sets_.empty()) return 0;
   auto sorted = working_sets_;
   const auto at = static_cast<std::ptrdiff_t>(kQuantile * static_cast<double>(sorted.size() - 1));
   std::nth_element(sorted.begin(), sorted.begin() + at, sorted.end());

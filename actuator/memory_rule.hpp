@@ -31,6 +31,8 @@ class MemoryRule {
                                       double margin_ratio = models::provision::kRuleMemory);
   // Returns whether memory was short at the last observation.
   bool hurt() const { return hurt_; }
+  // Working set that was exceeded in a twentieth of the last hour; 0 without data.
+  std::int64_t usual_bytes() const { return target_bytes(0); }
   double used_over_peak() const;  // working set over the largest of ten minutes; 1 without data
 
  private:

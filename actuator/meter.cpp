@@ -42,6 +42,7 @@ std::optional<MemoryUse> parse_memory(std::string_view current, std::string_view
   use.refaults = parse::keyed_u64(stat, "workingset_refault_anon").value_or(0) +
                  parse::keyed_u64(stat, "workingset_refault_file").value_or(0);
   use.high_events = *high;
+  use.low_events = parse::keyed_u64(events, "low").value_or(0);
   return use;
 }
 

@@ -137,7 +137,11 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   if (left.damage) return tl::unexpected<Error>(*left.damage);
   WATTLE_TRY(NodeLoad load,
              NodeLoad::open_(machine.proc(), static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))));
-  Governor governor(cgroups, limits, ledger, std::move(load), config.rules);
+  Rules rules = config.rules;
+  // Half of the memory stays for workloads without protection.
+  if (const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE); pages > 0 && page > 0)
+    rules.most_protected_bytes = static_cast<std::int64_t>(pages) * page / 2;
+  Governor governor(cgroups, limits, ledger, std::move(load), rules);
   governor.own(config.workloads);
   WATTLE_TRY(auto student, open_student(config, governor, log));
   std::optional<AgentLink> link;

@@ -1,6 +1,6 @@
 // unit_helper: a separate process that talks to systemd, so that this one needs no connection to a bus.
 // Why      Root's connection to the system bus can make systemd start anything. This process receives messages from the
-//          agent, so it has none. It can send the helper only a unit's name, one of two properties and a number.
+//          agent, so it has none. It can send the helper only a unit's name, one of three properties and a number.
 //          systemd may take seconds (daemon-reload). The loop waits at most kPatience, and sends no further request
 //          until systemd has answered.
 // Rules    The helper drops its rights like this process, except for AF_UNIX sockets. It ends when this process does,

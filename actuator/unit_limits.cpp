@@ -17,8 +17,14 @@ constexpr std::int64_t kPeriodsPerSecond = 1'000'000 / kPeriodUs;
 constexpr std::int64_t kPercentUs =
     kPeriodUs / 100;  // a whole percent of a core: the finest step of systemd's drop-ins
 
-UnitProperty property_of(Knob knob) { return knob == Knob::quota_us ? UnitProperty::quota : UnitProperty::high; }
-const char* setting_of(Knob knob) { return knob == Knob::quota_us ? "CPUQuota" : "MemoryHigh"; }
+UnitProperty property_of(Knob knob) {
+  if (knob == Knob::quota_us) return UnitProperty::quota;
+  return knob == Knob::low_bytes ? UnitProperty::low : UnitProperty::high;
+}
+const char* setting_of(Knob knob) {
+  if (knob == Knob::quota_us) return "CPUQuota";
+  return knob == Knob::low_bytes ? "MemoryLow" : "MemoryHigh";
+}
 
 std::uint64_t to_systemd(Knob knob, std::int64_t value) {
   if (value == kUnlimited) return kNoLimit;
@@ -128,7 +134,10 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
   const auto word = [](std::int64_t value) { return value == kUnlimited ? "no limit" : std::to_string(value); };
   return fail(Errc::conflict, target.name + " " + setting_of(knob),
               "is " + word(said) + " to systemd and " + word(**file) + " to the kernel: somebody writes past systemd",
-              "stop who does, then: systemctl daemon-reload");
+              knob == Knob::low_bytes
+                  ? "stop who does, then: systemctl daemon-reload; or set MemoryLow of the unit, if its "
+                    "slice has DefaultMemoryLow"
+                  : "stop who does, then: systemctl daemon-reload");
 }
 
 Status UnitLimits::write_file(const Target& unit, Knob knob, std::int64_t value) {

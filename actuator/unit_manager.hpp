@@ -1,6 +1,6 @@
 // unit_manager: reads and writes limits of a systemd unit.
 // Source   org.freedesktop.systemd1 (org.freedesktop.systemd1(5))
-// Units    CPUQuotaPerSecUSec: us of CPU per second; MemoryHigh: bytes; kNoLimit: none
+// Units    CPUQuotaPerSecUSec: us of CPU per second; MemoryHigh, MemoryLow: bytes; kNoLimit: infinity
 // Errors   not_found: unknown unit; denied, out_of_range, unsupported: refused; unavailable: no answer, and nothing
 //          was changed; timeout: no answer yet, and a write may or may not take effect
 // Threads  single owner
@@ -16,8 +16,8 @@
 
 namespace wattle::actuator {
 
-enum class UnitProperty : std::uint8_t { quota, high };
-inline constexpr std::array<const char*, 2> kUnitPropertyNames{"CPUQuotaPerSecUSec", "MemoryHigh"};
+enum class UnitProperty : std::uint8_t { quota, high, low };
+inline constexpr std::array<const char*, 3> kUnitPropertyNames{"CPUQuotaPerSecUSec", "MemoryHigh", "MemoryLow"};
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 class UnitManager {

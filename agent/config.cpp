@@ -165,6 +165,10 @@ void read_provisioning(config::Section section, AgentConfig& out) {
   section.read("socket", out.provisioning.socket);
   section.read_choice("level", level, {"off", "suggest"});
   section.read("limits", out.provisioning.limits);
+  section.read("protect", out.provisioning.protect);
+  for (const std::string& name : out.provisioning.protect)
+    if (std::ranges::find(out.provisioning.limits, name) != out.provisioning.limits.end())
+      section.mistake("protect", "'" + name + "' is in limits too", "keep it in one of the two");
   section.read("pod_limits", out.provisioning.pod_limits);
   section.read("margins", out.provisioning.margins);
   out.provisioning.level = static_cast<actuation::Level>(level);

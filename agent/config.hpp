@@ -53,11 +53,12 @@ struct EstimateConfig {
 struct ProvisioningConfig {
   std::string socket;  // empty: no actuator
   actuation::Level level = actuation::Level::suggest;
-  std::vector<std::string> limits;             // names of services and VMs
+  std::vector<std::string> limits = {};        // names of services and VMs at level `limits`
+  std::vector<std::string> protect = {};       // the same for level `protect`
   std::vector<LatencySource> latency = {};     // at most one per workload
   std::vector<AnswerTarget> connections = {};  // latency measured in the kernel; at most one per workload
   bool margins = false;                        // the controller may move margins by rungs
-  bool pod_limits = false;                     // annotated pods may be at level `limits`
+  bool pod_limits = false;                     // annotated pods may be at level `limits` or `protect`
 };
 
 struct BpfConfig {

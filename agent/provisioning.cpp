@@ -10,12 +10,15 @@ namespace {
 actuation::Level level_of(const ProvisioningConfig& config, const WorkloadValues& workload,
                           const PodLevels& pod_levels) {
   using actuation::Level;
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::ranges::find(names, workload.name) != names.end();
+  };
   if (workload.kind != WorkloadKind::pod)
-    return std::ranges::find(config.limits, workload.name) != config.limits.end() ? Level::limits : config.level;
+    return has(config.limits) ? Level::limits : has(config.protect) ? Level::protect : config.level;
   const auto said = pod_levels.find(workload.name);
   const auto level = said != pod_levels.end() ? actuation::parse_level(said->second) : std::nullopt;
   if (!level) return config.level;
-  return *level == Level::limits && !config.pod_limits ? config.level : *level;
+  return actuation::writes(*level) && !config.pod_limits ? config.level : *level;
 }
 }  // namespace
 
@@ -35,11 +38,11 @@ actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& samp
     actuation::Order order{sample.paths[i], level};
     if (const auto known = requests.find(workload.name); workload.kind != WorkloadKind::pod && known != requests.end())
       order.requests = known->second;
-    if (const auto step = margins.find(workload.name); config.margins && workload.kind != WorkloadKind::pod &&
-                                                       level == actuation::Level::limits && step != margins.end())
+    if (const auto step = margins.find(workload.name);
+        config.margins && level == actuation::Level::limits && step != margins.end())
       order.step =
           actuation::MarginStep{step->second.minute, step->second.margin_ratio, step->second.memory_margin_ratio};
-    (level == actuation::Level::limits ? out.orders : others).push_back(std::move(order));
+    (actuation::writes(level) ? out.orders : others).push_back(std::move(order));
   }
   out.orders.resize(std::min(out.orders.size(), actuation::kMaxWorkloads));
   const std::size_t room = actuation::kMaxWorkloads - out.orders.size();
@@ -157,7 +160,7 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
   steered_.clear();
   for (std::size_t i = 0; i < std::min(sample.record.workloads.size(), sample.paths.size()); ++i)
     if (const auto& workload = sample.record.workloads[i];
-        workload.kind != WorkloadKind::pod && level_of(config_, workload, pod_levels) == actuation::Level::limits)
+        level_of(config_, workload, pod_levels) == actuation::Level::limits)
       steered_[sample.paths[i]] = workload.name;
   orders.core_power_w = marginal_.core_w();
   orders.memory = orders.orders.size() < actuation::kMaxWorkloads;

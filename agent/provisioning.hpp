@@ -1,10 +1,10 @@
 // provisioning: sends the workloads and their levels to wattle-actuator at each tick, and receives its reports.
 // Source   the sample of the tick; for services their metrics pages (latency.hpp) or connections
 //          (connection_latency.hpp); common/actuation defines the messages on the socket
-// Rules    configured services and VMs have level `limits`. Pods have the level of their annotation
-//          wattle.dev/provision, as received from the controller; `limits` only if the configuration permits it,
+// Rules    configured services and VMs have level `limits` or `protect`. Pods have the level of their annotation
+//          wattle.dev/provision, as received from the controller; these two only if the configuration permits it,
 //          because a kubelet owns their cgroups. All others have the general level
-// Margins  passes on the controller's margins for services and VMs at level `limits`, if the configuration permits it
+// Margins  passes on the controller's margins for workloads at level `limits`, if the configuration permits it
 // Errors   a missing actuator is retried at the next tick; each problem is logged once
 // Threads  single owner; never blocks
 #pragma once
@@ -27,12 +27,12 @@
 
 namespace wattle::agent {
 
-// Levels in pods' annotations by UID: off, suggest or limits.
+// Levels in pods' annotations by UID: off, suggest, limits or protect.
 using PodLevels = std::map<std::string, std::string>;
-// Margins that the controller orders, by name of services and VMs.
+// Margins that the controller orders, by name of services and VMs, and by UID of pods.
 using Margins = std::map<std::string, wire::MarginStep>;
 
-// Lists those at level `limits` first, at most actuation::kMaxWorkloads.
+// Lists those whose cgroups are written first, at most actuation::kMaxWorkloads.
 // `requests`: by name of services and VMs.
 actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& sample,
                             const std::map<std::string, actuation::Requests>& requests = {},
@@ -44,7 +44,7 @@ class Provisioning {
   // `connections` may be null, and must outlive it.
   Provisioning(ProvisioningConfig config, const Log& log, ConnectionLatency* connections = nullptr);
   void tell(const Sample& sample, const PodLevels& pod_levels = {}, const Margins& margins = {});
-  // Minutes of services and VMs that ended, as received in the last tell().
+  // Minutes of workloads at level `limits` that ended, as received in the last tell().
   const std::vector<LimitMinute>& minutes() const { return minutes_; }
   // Values of the last answered tick. Without a connection, the actuator drops our orders after 10 s.
   const ProvisioningValues& values() const { return values_; }

@@ -17,12 +17,24 @@ std::string expected_of(const View& expected) {
   return number(expected["low_rps"].number(), 0) + ".." + number(expected["high_rps"].number(), 0);
 }
 
+// Renders the replicas of a pod's workload, with the teacher's suggestion: "3", "3 to 4".
+std::string replicas_of(const View& row) {
+  const View replicas = row["replicas"];
+  if (!replicas.present()) return "-";
+  const auto now = static_cast<long>(replicas["now"].number().value_or(0));
+  const std::string action = row["teacher"]["action"].text_or();
+  const long then = action == "replicas_up" ? now + 1 : action == "replicas_down" ? now - 1 : now;
+  return std::to_string(now) + (then == now ? "" : " to " + std::to_string(then));
+}
+
 }  // namespace
 
 Result<std::string> render_margins(const Json& document, const Style& style) {
   const View view(document);
   WATTLE_TRY(const std::vector<View> rows, view.list("services"));
   std::string text = "Mode " + view["mode"].text_or() + ": " + view["verdict"].text_or() + ".\n";
+  if (const auto withheld = view["replicas_withheld"].text())
+    text += "It chooses among CPU and memory, not replicas: " + *withheld + ".\n";
   if (const View learned = view["learned"]; learned.present()) {
     text += count(learned["steps"]) + " gradient steps on " + count(learned["replay"]) + " minutes kept";
     if (const auto problem = learned["problem"].text()) text += "; " + *problem;
@@ -62,19 +74,20 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
                {"TEACHER", right},
                {"MEM-MARGIN", right},
                {"MEM-TEACHER", right},
+               {"REPLICAS", right},
                {"GAIN", right},
                {"SERVES"},
                {"WHY"}},
               {}};
   for (const View& row : rows)
     table.rows.push_back(
-        {row["node"].text_or(), row["service"].text_or(), number(row["requests_per_s"].number(), 1),
-         expected_of(row["expected"]), row["requests_by"].text_or(), percent(row["over_ratio"].number()),
-         number(row["used_cores"].number(), 3), number(row["granted_cores"].number(), 3),
-         number(row["margin_ratio"].number(), 3), number(row["rule"]["margin_ratio"].number(), 3),
-         number(row["teacher"]["margin_ratio"].number(), 3), number(row["memory"]["margin_ratio"].number(), 3),
-         number(row["teacher"]["memory_margin_ratio"].number(), 3), number(row["gain"].number(), 3),
-         row["next"].text_or(), row["why"].text_or()});
+        {row["node"].text_or(), row["workload"].text_or(row["service"].text_or()),
+         number(row["requests_per_s"].number(), 1), expected_of(row["expected"]), row["requests_by"].text_or(),
+         percent(row["over_ratio"].number()), number(row["used_cores"].number(), 3),
+         number(row["granted_cores"].number(), 3), number(row["margin_ratio"].number(), 3),
+         number(row["rule"]["margin_ratio"].number(), 3), number(row["teacher"]["margin_ratio"].number(), 3),
+         number(row["memory"]["margin_ratio"].number(), 3), number(row["teacher"]["memory_margin_ratio"].number(), 3),
+         replicas_of(row), number(row["gain"].number(), 3), row["next"].text_or(), row["why"].text_or()});
   text = printable_lines(text) + to_text(table, style.colour);
   if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more: --limit shows them\n";
   return text;

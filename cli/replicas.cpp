@@ -29,6 +29,7 @@ Result<std::string> render_replicas(const Json& document, const Style& style) {
   Table table{{{"WORKLOAD"},
                {"REPLICAS", right},
                {"WOULD BE", right},
+               {"TEACHER", right},
                {"REQ/S", right},
                {"NEXT", right},
                {"UP TO", right},
@@ -41,7 +42,8 @@ Result<std::string> render_replicas(const Json& document, const Style& style) {
     const View replicas = row["replicas"];
     const std::string state = replicas["state"].text_or();
     table.rows.push_back({row["workload"].text_or(), count(replicas["now"]), count(replicas["suggested"]),
-                          number(replicas["rate_rps"].number(), 1), number(replicas["expected_rps"].number(), 1),
+                          count(replicas["teacher"]["suggested"]), number(replicas["rate_rps"].number(), 1),
+                          number(replicas["expected_rps"].number(), 1),
                           number(replicas["expected_high_rps"].number(), 1),
                           number(replicas["replica_rps"].number(), 1), percent(replicas["aim_ratio"].number()),
                           Cell{state, tone_of_replicas(state)}, replicas["owner"].text_or()});

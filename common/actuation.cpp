@@ -21,6 +21,10 @@ std::string last_word(const std::optional<double>& value) { return value ? " " +
 
 std::string bytes_text(const std::optional<std::int64_t>& bytes) { return bytes ? std::to_string(*bytes) : "-"; }
 
+std::string protection_text(const std::optional<Protection>& low) {
+  return low ? "+" + std::to_string(low->bytes) + "/" + std::to_string(low->effective_bytes) : "";
+}
+
 bool fits(const std::string& path) {
   return !path.empty() && path.size() <= kMaxPathBytes && path.find('\n') == std::string::npos;
 }
@@ -185,13 +189,27 @@ bool take_line(std::string_view line, Order& out) {
   return fits(out.path);
 }
 
+bool take_protection(std::string_view word, std::optional<Protection>& out) {
+  const auto slash = word.find('/');
+  if (slash == std::string_view::npos) return false;
+  const auto bytes = parse::integer<std::int64_t>(word.substr(0, slash)),
+             effective = parse::integer<std::int64_t>(word.substr(slash + 1));
+  if (!bytes || !effective || *effective < 0 || *bytes < *effective) return false;
+  out = {*bytes, *effective};
+  return true;
+}
+
 bool take_line(std::string_view line, Grant& out) {
   const auto level = parse_level(take_word(line));
   const auto state = named<State>(kStateNames, take_word(line));
   std::optional<double> used;
   if (!level || !state || !take_milli(line, used) || !used) return false;
   if (!take_milli(line, out.granted_cores) || !take_milli(line, out.freed_cores)) return false;
-  const auto high = take_word(line);
+  auto high = take_word(line);
+  if (const auto plus = high.find('+'); plus != std::string_view::npos) {
+    if (!take_protection(high.substr(plus + 1), out.low)) return false;
+    high = high.substr(0, plus);
+  }
   if (high != "-") {
     out.high_bytes = parse::integer<std::int64_t>(high);
     if (!out.high_bytes || *out.high_bytes < 0) return false;
@@ -262,8 +280,8 @@ std::string to_text(const Report& report) {
     return std::string(kLevelNames[static_cast<std::size_t>(grant.level)]) + " " +
            std::string(kStateNames[static_cast<std::size_t>(grant.state)]) + " " +
            milli_text(std::max(grant.used_cores, 0.0)) + " " + milli_text(grant.granted_cores) + " " +
-           milli_text(grant.freed_cores) + " " + bytes_text(grant.high_bytes) + " " + std::to_string(grant.refills) +
-           minute_text(grant.minute) + " " + grant.path + "\n";
+           milli_text(grant.freed_cores) + " " + bytes_text(grant.high_bytes) + protection_text(grant.low) + " " +
+           std::to_string(grant.refills) + minute_text(grant.minute) + " " + grant.path + "\n";
   });
   return text;
 }

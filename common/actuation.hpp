@@ -3,7 +3,7 @@
 //              orders 1 HEADROOM [WATTS]
 //              LEVEL[:COUNT/OVER][@STEP] PATH
 //              report 1 HEADROOM FOREIGN [WATTS [OUT]]
-//              LEVEL STATE USED GRANTED FREED HIGH REFILLS[:MINUTE] PATH
+//              LEVEL STATE USED GRANTED FREED HIGH[+LOW/EFFECTIVE] REFILLS[:MINUTE] PATH
 //          "status 1" requests a report and changes no order
 //          COUNT/OVER: requests that the workload answered since the agent started, and how many of them took too long
 //          WATTS: power that one more busy core draws on this node, if the agent knows it; in thousandths, as are cores
@@ -14,6 +14,7 @@
 //          (actuation.cpp); in billionths
 //          "off +memory" among the orders: the agent reads the memory and student fields of a minute. An older agent
 //          would reject a report that has them
+//          LOW, EFFECTIVE: memory.low, and the part of it that the ancestors' memory.low lets through
 //          memory is in bytes; "-" is an unknown value; a path is the rest of its line
 // Errors   malformed, out_of_range; a message is accepted whole or rejected
 // Threads  pure
@@ -34,8 +35,11 @@ inline constexpr std::size_t kMaxMessageBytes = 64 << 10;
 inline constexpr std::size_t kMaxWorkloads = 256;
 inline constexpr std::size_t kMaxPathBytes = 4096;
 
-enum class Level : std::uint8_t { off, suggest, limits };
-inline constexpr std::array<std::string_view, 3> kLevelNames{"off", "suggest", "limits"};
+// limits: sets CPU limits and memory.high; protect: sets memory.low and nothing else.
+enum class Level : std::uint8_t { off, suggest, limits, protect };
+inline constexpr std::array<std::string_view, 4> kLevelNames{"off", "suggest", "limits", "protect"};
+// Returns true if the level writes to the workload's cgroup.
+constexpr bool writes(Level level) { return level >= Level::limits; }
 
 // unseen: no such cgroup; learning: too few samples; hands_off: another process wrote its limits recently
 enum class State : std::uint8_t { unseen, learning, suggested, set, hands_off, trouble };
@@ -102,6 +106,14 @@ struct Orders {
   bool operator==(const Orders&) const = default;
 };
 
+// memory.low of a workload: in force at level protect, otherwise the value that this level would set.
+struct Protection {
+  std::int64_t bytes = 0;
+  std::int64_t effective_bytes = 0;  // against reclaim of the whole node: at most the least memory.low of its ancestors
+
+  bool operator==(const Protection&) const = default;
+};
+
 struct Grant {
   std::string path;
   Level level = Level::suggest;
@@ -112,6 +124,7 @@ struct Grant {
   std::optional<std::int64_t> high_bytes;
   std::uint64_t refills = 0;          // quota writes; each gives the cgroup a full quota for its current period
   std::optional<Minute> minute = {};  // the last one, if it ended in the last few seconds
+  std::optional<Protection> low = {};
 
   bool operator==(const Grant&) const = default;
 };

@@ -128,9 +128,9 @@ struct ProbeValues {
   std::uint64_t dns_failures = 0, refusals = 0, timeouts = 0, unreachables = 0, bad_answers = 0;  // counted in `sent`
 };
 
-// Finished minute of a service or VM whose CPU limit wattle-actuator sets (actuator/governor).
+// Finished minute of a service, VM or pod whose CPU limit wattle-actuator sets (actuator/governor).
 struct LimitMinute {
-  std::string name;                                // workload
+  std::string name;                                // workload: service, VM or UID of a pod
   std::uint64_t number = 0;                        // counts the workload's minutes since its first limit
   bool steered = false;                            // the controller set the margin
   double margin_ratio = 0, rule_margin_ratio = 0;  // at its end; the node's own rule would set rule_margin_ratio next

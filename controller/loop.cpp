@@ -342,9 +342,14 @@ void Loop::show(const std::string& node, const Record& record, const RecordNews&
     requests_->record(*told);
   turns_.breathe();
   if (news.turn == Turn::late) return;
-  for (const LimitMinute& minute : record.limit_minutes)
+  for (const LimitMinute& minute : record.limit_minutes) {
+    const bool here = told != nullptr && told->workloads.contains(minute.name);  // a node speaks for its own pods
+    const ReplicaPlace place = place_of(minute.name, here && requests_ ? &*requests_ : nullptr,
+                                        replicas_ ? &*replicas_ : nullptr, parts_.watch != nullptr);
     margins_.minute(node, told != nullptr ? told->hello.cpu_cores : 0, minute,
-                    parts_.traffic != nullptr ? parts_.traffic->traffic(node, minute.name) : Traffic());
+                    parts_.traffic != nullptr ? traffic_of(*parts_.traffic, node, minute.name, place) : Traffic(),
+                    place);
+  }
   each(news.gone, [&](const std::string& uid) { decider_.gone(uid, node); });
   feed_.state(node, state_, parts_.clock.mono());
 }

@@ -136,11 +136,11 @@ PodProvision read_provision(const json& annotations, Pod& pod) {
   const json& value = member(annotations, kKey);
   if (value.is_null()) return PodProvision::unsaid;
   for (const PodProvision level :
-       {PodProvision::off, PodProvision::suggest, PodProvision::limits, PodProvision::requests})
+       {PodProvision::off, PodProvision::suggest, PodProvision::limits, PodProvision::requests, PodProvision::protect})
     if (value == to_string(level)) return level;
   problem(pod, std::string(kKey) + ": '" +
                    shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes) +
-                   "' is none of off, suggest, limits and requests; taken for off");
+                   "' is none of off, suggest, limits, requests and protect; taken for off");
   return PodProvision::off;
 }
 
@@ -329,7 +329,7 @@ std::string_view to_string(PodFailure failure) {
 }
 
 std::string_view to_string(PodProvision level) {
-  constexpr std::array<std::string_view, 5> kNames{"", "off", "suggest", "limits", "requests"};
+  constexpr std::array<std::string_view, 6> kNames{"", "off", "suggest", "limits", "requests", "protect"};
   return kNames[static_cast<std::size_t>(level)];
 }
 

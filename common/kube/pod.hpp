@@ -38,7 +38,7 @@ enum class PodResize : std::uint8_t {
 std::string_view to_string(PodResize resize);
 
 // Value of the annotation wattle.dev/provision: a pod has its limits or its requests set, never both.
-enum class PodProvision : std::uint8_t { unsaid, off, suggest, limits, requests };
+enum class PodProvision : std::uint8_t { unsaid, off, suggest, limits, requests, protect };
 std::string_view to_string(PodProvision level);  // "" if unsaid
 
 // Field manager under which `wattle provision set` owns the requests of a pod.

@@ -16,7 +16,9 @@ constexpr double kMinute = 60, kDay = 86'400;
 constexpr double kExplored = 0.05;  // share of the teacher's minutes in mode canary
 constexpr std::size_t kUp = choice::action_of(choice::Lever::cpu, 1), kDown = choice::action_of(choice::Lever::cpu, -1),
                       kMemoryUp = choice::action_of(choice::Lever::memory, 1),
-                      kMemoryDown = choice::action_of(choice::Lever::memory, -1);
+                      kMemoryDown = choice::action_of(choice::Lever::memory, -1),
+                      kReplicasUp = choice::action_of(choice::Lever::replicas, 1),
+                      kReplicasDown = choice::action_of(choice::Lever::replicas, -1);
 constexpr double kBytesPerGib = 1 << 30;
 
 // Returns the rule's choice as an action.
@@ -24,6 +26,15 @@ std::size_t action_of_rule(double margin, double rule_margin) {
   constexpr double kSame = 1e-6;
   if (rule_margin > margin + kSame) return kUp;
   return rule_margin < margin - kSame ? kDown : choice::kKeep;
+}
+
+// Returns the action at the end of the minute before: replicas that somebody changed since, or what the node applied.
+// No value if it is none of the nine.
+std::optional<std::size_t> action_done(const SteeredService& before, bool steered, std::size_t replicas) {
+  const std::size_t was = before.replicas.now;
+  if (replicas == was) return steered ? before.applied : before.rule_action;
+  if (replicas == was + 1) return kReplicasUp;
+  return replicas + 1 == was ? std::optional(kReplicasDown) : std::nullopt;
 }
 
 // Returns true if both values are set and differ: another party has moved the limit.
@@ -66,6 +77,10 @@ std::string_view action_word(std::size_t action) {
       return "memory_up";
     case kMemoryDown:
       return "memory_down";
+    case kReplicasUp:
+      return "replicas_up";
+    case kReplicasDown:
+      return "replicas_down";
     default:
       return "keep";
   }
@@ -101,8 +116,8 @@ void MarginTeacher::forget_old(MonoTime now) {
   }
 }
 
-void MarginTeacher::minute(const std::string& node, double node_cores, const LimitMinute& ended,
-                           const Traffic& traffic) {
+void MarginTeacher::minute(const std::string& node, double node_cores, const LimitMinute& ended, const Traffic& traffic,
+                           const ReplicaPlace& replicas) {
   if (trial_.mode() == TeacherMode::off) return;
   const MonoTime now = clock_.mono();
   const std::pair name(node, ended.name);
@@ -116,26 +131,28 @@ void MarginTeacher::minute(const std::string& node, double node_cores, const Lim
   SteeredService& service = services_[name];
   if (service.minutes > 0 && service.minute.number == ended.number) return;  // a repeated report
   const bool follows = service.minutes > 0 && service.known && service.minute.number + 1 == ended.number;
+  const auto done = action_done(service, ended.steered, replicas.now);
   service.minute = ended;
+  service.replicas = replicas;
   complete(service, traffic);
   service.heard = now;
   ++service.minutes;
   Chain& chain = chains_[name];
-  decide(node + "/" + ended.name, chain, service, node_cores, follows);
+  decide(node + "/" + ended.name, chain, service, node_cores, follows, done);
 }
 
 void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService& service, double node_cores,
-                           bool follows) {
+                           bool follows, std::optional<std::size_t> done) {
   const LimitMinute& ended = service.minute;
-  const std::size_t done = ended.steered ? service.action : service.rule_action;  // at the end of the minute before
   service.known = ended.requests.has_value();
   if (!follows || !service.known) {
     chain.state.reset();
     trial_.begin_anew(key);
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
-  } else if (moved_otherwise(chain.memory_next, ended.memory_margin_ratio)) {
-    // The party that took over reset the memory margin to the rule's, which is none of the actions. The trial
-    // continues.
+  } else if (!done || (chain.state && chain.state->valid[*done] == 0) ||
+             moved_otherwise(chain.memory_next, ended.memory_margin_ratio)) {
+    // None of the actions that there were: several replicas at once, replicas by an autoscaler, or a memory margin that
+    // the party that took over has reset to the rule's. The trial continues.
     chain.state.reset();
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
   }
@@ -151,6 +168,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   state.peak_ratio = ended.peak_ratio;
   state.used_over_last = chain.last_used > 0 ? ended.used_cores / chain.last_used : 1;
   state.now.margin_ratio = ended.margin_ratio;
+  state.now.replicas = service.replicas.now;
   state.now.memory_ratio = ended.memory_margin_ratio.value_or(choice::kRuleMemory);
   state.missed_ratio = ended.memory_short_ratio;
   state.working_over_peak = ended.memory_used_over_peak;
@@ -158,7 +176,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   state.day_ratio = std::fmod(wall_s, kDay) / kDay;
   chain.last_used = ended.used_cores;
   service.rule_action = action_of_rule(ended.margin_ratio, ended.rule_margin_ratio);
-  service.action = service.rule_action;
+  service.action = service.applied = service.rule_action;
   service.wanted_margin = ended.rule_margin_ratio;
   service.gain = service.cost = service.waste = 0;
   if (service.rate_rps) chain.forecast.add(*service.rate_rps, wall_s);
@@ -178,16 +196,18 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
     state.rate = choice::rate_of(rate, chain.last_rps, service.expected->rate_rps, service.expected->high_rps);
   chain.last_rps = rate;
 
-  const choice::Bounds bounds = choice::bounds_on_a_node(ended.memory_margin_ratio.has_value());
+  const choice::Bounds bounds =
+      choice::bounds_of(ended.memory_margin_ratio.has_value(), service.replicas.now, service.replicas.wanted);
   models::Observation seen = choice::observe(state, bounds);
   const auto network = learner_ != nullptr ? learner_->network() : nullptr;
   std::array<float, choice::kActions> said{};
   if (network) network->residual(seen, said);
   service.action = choice::best_action(seen, network.get());
+  service.applied = choice::best_on_a_node(seen, network.get());
   const auto q = [&](std::size_t action) { return static_cast<double>(said[action] + seen.prior[action]); };
   if (seen.valid[service.rule_action] == 0) service.rule_action = choice::kKeep;
   service.gain = std::max(0.0, q(service.action) - q(service.rule_action));
-  service.agreed += service.action == service.rule_action;
+  service.agreed += service.applied == service.rule_action;
 
   const double over =
       *ended.requests > 0 ? static_cast<double>(*ended.requests_over) / static_cast<double>(*ended.requests) : 0;
@@ -195,13 +215,14 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   // Before the first network the teacher equals the rule on rungs, so there is nothing to compare.
   if (network || trial_.mode() == TeacherMode::shadow) service.teacher_next = trial_.next(key, {service.waste, over});
   if (service.teacher_next && trial_.mode() == TeacherMode::canary && stats::uniform(random_) < kExplored) {
+    // Not of replicas: a suggestion that is a try would mislead its reader.
     constexpr std::array kAny{kDown, choice::kKeep, kUp, kMemoryDown, kMemoryUp};
     const std::size_t drawn = kAny[stats::pick(random_, kAny.size())];
-    if (seen.valid[drawn] != 0) service.action = drawn;
+    if (seen.valid[drawn] != 0) service.action = service.applied = drawn;
     service.explored = true;
   }
   service.guarded = trial_.guarded(key);
-  const choice::Setting wanted = choice::after(service.action, state, bounds);
+  const choice::Setting wanted = choice::after(service.applied, state, bounds);
   service.wanted_margin = wanted.margin_ratio;
   if (ended.memory_margin_ratio) service.wanted_memory = wanted.memory_ratio;
   // The rule uses one fixed margin for memory.
@@ -209,12 +230,26 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
     chain.memory_next = acts() && service.teacher_next ? wanted.memory_ratio : state.now.memory_ratio;
   if (learner_ == nullptr) return;
   if (chain.state)
-    learner_->post({key, false, chain.reward, std::move(*chain.state), static_cast<std::uint32_t>(done)});
+    learner_->post({key, false, chain.reward, std::move(*chain.state), static_cast<std::uint32_t>(*done)});
   chain.state = std::move(seen);
   chain.reward = reward_ == choice::TeacherReward::drpc
                      ? choice::drpc_reward(state, ended.memory_margin_ratio.has_value())
                      : -service.waste;
   if (trial_.rolled_back() != before || service.minutes % 10 == 0) learner_->keep(trial_.state());
+}
+
+std::map<std::string, TeacherReplicas> MarginTeacher::replicas() const {
+  std::map<std::string, TeacherReplicas> all;
+  const MonoTime now = clock_.mono();
+  for (const auto& [name, service] : services_) {
+    if (!service.known || !service.replicas.wanted || now - service.heard >= kStepHolds) continue;
+    TeacherReplicas& sum = all[service.replicas.workload];
+    ++sum.pods;
+    sum.now = service.replicas.now;
+    sum.more += service.action == kReplicasUp;
+    sum.fewer += service.action == kReplicasDown;
+  }
+  return all;
 }
 
 std::map<std::string, wire::MarginStep> MarginTeacher::margins(const std::string& node) const {

@@ -1,11 +1,12 @@
 // margin_teacher: chooses the margin of each service by the provisioning network, and applies the choice in the modes
 // that permit it.
-// Source   minutes of services and VMs at level `limits`, as their nodes report them (LimitMinute); Traffic for
-//          requests that the node does not measure. A service without known latency is left to the node's rule
+// Source   minutes of services, VMs and pods at level `limits`, as their nodes report them (LimitMinute); Traffic for
+//          requests that the node does not measure; ReplicaPlace for pods. A service without known latency is left to
+//          the node's rule
 // Gives    per service the action with the highest Q (models/provision), the rule's action, and the excess cost of the
 //          rule by that Q. In modes canary and live, in the teacher's blocks, a step for the node: one rung of the
-//          margin for CPU or memory. Memory only if the node limits it now. Never changes replicas: a node's service is
-//          one replica (replica_book)
+//          margin for CPU or memory. Memory only if the node limits it now. Another number of replicas is a suggestion,
+//          which nothing applies: the node gets the best of the other actions
 // Learns   from the action taken and its cost: margin_learner
 // Bounds   kMostSteeredServices; a service without a report for ten minutes is forgotten
 // Units    cores, shares, seconds of the wall clock; costs as in provision/minute/service_cost.hpp
@@ -24,6 +25,7 @@
 #include "common/wire/messages.hpp"
 #include "controller/provision/margin_learner.hpp"
 #include "controller/provision/margin_trial.hpp"
+#include "controller/provision/replica_place.hpp"
 #include "controller/provision/traffic.hpp"
 #include "provision/minute/drpc_reward.hpp"
 #include "provision/minute/service_cost.hpp"
@@ -43,8 +45,10 @@ struct SteeredService {
   double wanted_margin = 0;                 // margin that the teacher chooses
   std::optional<double> wanted_memory;      // the same for memory; no value if it is not limited now
   std::size_t action = 0, rule_action = 0;  // provision/minute/choice.hpp
-  double gain = 0;                          // Q of the teacher's action minus that of the rule's, at least 0
-  bool known = false;                       // latency is known; otherwise the rule serves and nothing is learned
+  std::size_t applied = 0;                  // the best action that a node can apply: `action`, unless it is of replicas
+  ReplicaPlace replicas;
+  double gain = 0;     // Q of the teacher's action minus that of the rule's, at least 0
+  bool known = false;  // latency is known; otherwise the rule serves and nothing is learned
   ToldBy rate_by = ToldBy::nobody, latency_by = ToldBy::nobody;
   std::optional<double> rate_rps;
   std::optional<placement::ExpectedRate> expected;  // for the current minute
@@ -56,6 +60,14 @@ struct SteeredService {
   MonoTime heard{};
 };
 
+// The teacher's suggestion for the replicas of a workload, by its pods.
+struct TeacherReplicas {
+  std::size_t pods = 0, more = 0, fewer = 0;
+  std::size_t now = 0;
+  // One more or one fewer if more than half of the pods are for it.
+  std::size_t suggested() const { return 2 * more > pods ? now + 1 : 2 * fewer > pods ? now - 1 : now; }
+};
+
 class MarginTeacher {
  public:
   using Services = std::map<std::pair<std::string, std::string>, SteeredService>;  // by node and name
@@ -64,9 +76,13 @@ class MarginTeacher {
   // `reward`: the learning target; the trial compares the cost of minutes instead.
   MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock,
                 models::provision::TeacherReward reward = models::provision::TeacherReward::waste);
-  void minute(const std::string& node, double node_cores, const LimitMinute& ended, const Traffic& traffic = {});
+  void minute(const std::string& node, double node_cores, const LimitMinute& ended, const Traffic& traffic = {},
+              const ReplicaPlace& replicas = {});
   // Returns the steps for the node, for wire::Ack.
   std::map<std::string, wire::MarginStep> margins(const std::string& node) const;
+
+  // Returns suggestions by workload, for workloads whose number the teacher may choose.
+  std::map<std::string, TeacherReplicas> replicas() const;
 
   const Services& services() const { return services_; }
   const MarginTrial& trial() const { return trial_; }
@@ -85,7 +101,8 @@ class MarginTeacher {
   };
   bool acts() const { return trial_.mode() >= TeacherMode::canary; }
   void forget_old(MonoTime now);
-  void decide(const std::string& key, Chain& chain, SteeredService& service, double node_cores, bool follows);
+  void decide(const std::string& key, Chain& chain, SteeredService& service, double node_cores, bool follows,
+              std::optional<std::size_t> done);
 
   MarginLearner* const learner_;
   const Clock& clock_;
@@ -97,7 +114,7 @@ class MarginTeacher {
   std::uint64_t beyond_ = 0;
 };
 
-// Returns "up" or "down" for CPU, "memory_up", "memory_down", or "keep".
+// Returns "up" or "down" for CPU, "memory_up", "memory_down", "replicas_up", "replicas_down", or "keep".
 std::string_view action_word(std::size_t action);
 
 }  // namespace wattle::controller

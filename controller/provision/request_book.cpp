@@ -65,6 +65,7 @@ void count_level(LevelCounts& counts, kube::PodProvision level, bool set, int po
   count(counts.suggest, level == kube::PodProvision::suggest);
   count(counts.limits, level == kube::PodProvision::limits);
   count(counts.requests, level == kube::PodProvision::requests);
+  count(counts.protect, level == kube::PodProvision::protect);
   count(counts.both, level == kube::PodProvision::limits && set);
 }
 
@@ -109,6 +110,11 @@ bool differs(const RequestWorkload& workload) {
   if (level_apart(workload) != kube::PodProvision::unsaid) return false;
   return is_other(workload.suggested_cores(), workload.request.cpu_cores) ||
          is_other(workload.suggested_bytes(), workload.request.memory_bytes);
+}
+
+const std::string* RequestBook::workload_with(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  return found == pods_.end() ? nullptr : &found->second.workload;
 }
 
 RequestBook::RequestBook(const Clock& clock, std::span<const RequestRow> found,

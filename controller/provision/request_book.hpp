@@ -57,7 +57,7 @@ struct ResizeCounts {
 
 // Pods by the level in their annotation.
 struct LevelCounts {
-  std::size_t off = 0, suggest = 0, limits = 0, requests = 0;
+  std::size_t off = 0, suggest = 0, limits = 0, requests = 0, protect = 0;
   std::size_t both = 0;  // pods of `limits` whose requests were set: their limits are not changed
 };
 
@@ -95,6 +95,8 @@ kube::PodProvision level_apart(const RequestWorkload& workload);
 // change requests.
 bool differs(const RequestWorkload& workload);
 
+using RequestWorkloads = std::map<std::string, RequestWorkload>;
+
 class RequestBook {
  public:
   // `keep` receives the rows to store; if it is empty, rows are not stored.
@@ -110,6 +112,8 @@ class RequestBook {
   void tick(const ClusterState& state, const std::function<void()>& breathe);
 
   const std::map<std::string, RequestWorkload>& workloads() const { return workloads_; }
+  // Null if no pod with this UID is followed.
+  const std::string* workload_with(const std::string& uid) const;
   // Returns the UIDs of one namespace by workload.
   std::map<std::string, std::vector<std::string>> pods_of(const std::string& name_space) const;
   const RequestTotals& totals() const { return totals_; }

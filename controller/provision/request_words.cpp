@@ -76,6 +76,9 @@ void level_words(const LevelCounts& levels, std::vector<std::string>& words) {
   say(levels.limits - levels.both,
       "have limits instead of requests (annotation wattle.dev/provision: limits): set where their node's agent has "
       "provisioning.pod_limits: true, which Kubernetes does not support; what they request is left alone.");
+  say(levels.protect,
+      "have their memory protected (annotation wattle.dev/provision: protect) where their node's agent has "
+      "provisioning.pod_limits: true, which Kubernetes does not support; their requests stay.");
   say(levels.both,
       "say limits (annotation wattle.dev/provision), but what they request was set: a pod has one of both, so that "
       "their "

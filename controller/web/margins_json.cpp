@@ -115,6 +115,10 @@ json service_json(const Sources& from, const std::string& node, const std::strin
           {"next", of.teacher_next ? "teacher" : "rule"},
           {"minutes", of.minutes},
           {"agreed", of.agreed},
+          {"workload", text_or_null(of.replicas.workload)},
+          {"replicas",
+           of.replicas.wanted ? json{{"now", of.replicas.now}, {"wanted", *of.replicas.wanted}} : json(nullptr)},
+          {"replicas_withheld", text_or_null(of.replicas.withheld)},
           {"why", why_of(from, of)}};
 }
 
@@ -182,6 +186,7 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
                    {"heard", trial.heard()},
                    {"rolled_back", trial.rolled_back()},
                    {"verdict", verdict_of(from)},
+                   {"replicas_withheld", text_or_null(no_replicas(from.replicas, from.watch != nullptr))},
                    {"evidence", trial.test().evidence()},
                    {"evidence_needed", trial.test().limit()},
                    {"pairs", trial.test().blocks()},

@@ -13,7 +13,7 @@ namespace wattle::controller {
 namespace {
 
 using json = SortedJson;
-using Workloads = std::map<std::string, RequestWorkload>;
+using Workloads = RequestWorkloads;
 
 constexpr double kSecondsPerDay = 86'400;
 constexpr std::size_t kMostMeant = 5;  // workloads that an ambiguous name lists
@@ -48,14 +48,21 @@ json resizes_json(const ResizeCounts& of) {
 }
 
 json levels_json(const LevelCounts& of) {
-  return {{"off", of.off},
-          {"suggest", of.suggest},
-          {"limits", of.limits},
-          {"requests", of.requests},
-          {"limits_left_alone", of.both}};
+  return {{"off", of.off},           {"suggest", of.suggest}, {"limits", of.limits},
+          {"requests", of.requests}, {"protect", of.protect}, {"limits_left_alone", of.both}};
 }
 
-json replicas_json(const ReplicaBook* book, const std::string& key, const RequestWorkload& of) {
+using TeachersChoices = std::map<std::string, TeacherReplicas>;
+
+json teacher_json(const TeachersChoices& teacher, const std::string& key) {
+  const auto found = teacher.find(key);
+  if (found == teacher.end()) return nullptr;
+  const TeacherReplicas& of = found->second;
+  return {{"pods", of.pods}, {"more", of.more}, {"fewer", of.fewer}, {"suggested", of.suggested()}};
+}
+
+json replicas_json(const ReplicaBook* book, const TeachersChoices& teacher, const std::string& key,
+                   const RequestWorkload& of) {
   if (book == nullptr || book->state_of(key, of) == ReplicaState::none) return nullptr;
   const auto* rule = book->rule_of(key);
   json object = {
@@ -69,17 +76,31 @@ json replicas_json(const ReplicaBook* book, const std::string& key, const Reques
   object["replica_rps"] = next ? json(next->replica_rps) : json();
   if (const auto suggested = book->suggested(key)) object["suggested"] = suggested->replicas;
   object["owner"] = text_or_null(book->owner_of(key).by.value_or(""));
+  object["teacher"] = teacher_json(teacher, key);
   return object;
 }
 
-json words_json(const Sources& from, const std::string& key, const RequestWorkload& of) {
+// A sentence about the teacher's suggestion, if it has one.
+std::optional<std::string> teacher_words(const TeachersChoices& teacher, const std::string& key) {
+  const auto found = teacher.find(key);
+  if (found == teacher.end()) return std::nullopt;
+  const TeacherReplicas& of = found->second;
+  return "The teacher suggests " + std::to_string(of.suggested()) + " replicas: of " + std::to_string(of.pods) +
+         " pods with limits, it would add a replica for " + std::to_string(of.more) + " and remove one for " +
+         std::to_string(of.fewer) + ". Nothing applies it.";
+}
+
+json words_json(const Sources& from, const TeachersChoices& teacher, const std::string& key,
+                const RequestWorkload& of) {
   json words = request_words(of);
   if (from.replicas == nullptr) return words;
   for (std::string& word : replica_words(*from.replicas, key, of)) words.push_back(std::move(word));
+  if (auto word = teacher_words(teacher, key)) words.push_back(*std::move(word));
   return words;
 }
 
-json request_json(const Sources& from, const std::string& key, const RequestWorkload& of) {
+json request_json(const Sources& from, const TeachersChoices& teacher, const std::string& key,
+                  const RequestWorkload& of) {
   return {{"workload", key},
           {"namespace", of.name_space},
           {"owner", of.owner},
@@ -100,8 +121,8 @@ json request_json(const Sources& from, const std::string& key, const RequestWork
           {"heard_s", of.rule.heard_s()},
           {"raise_needs_s", of.rule.raise_needs_s()},
           {"lower_needs_s", of.rule.lower_needs_s()},
-          {"replicas", replicas_json(from.replicas, key, of)},
-          {"why", words_json(from, key, of)}};
+          {"replicas", replicas_json(from.replicas, teacher, key, of)},
+          {"why", words_json(from, teacher, key, of)}};
 }
 
 json totals_json(const RequestTotals& totals) {
@@ -112,11 +133,11 @@ json totals_json(const RequestTotals& totals) {
 }
 
 // Lists all workloads of a namespace with their pods' UIDs, for the client that sets requests.
-json of_namespace(const Sources& from, const std::string& name_space) {
+json of_namespace(const Sources& from, const TeachersChoices& teacher, const std::string& name_space) {
   const RequestBook& book = *from.requests;
   json list = json::array();
   for (const auto& [key, uids] : book.pods_of(name_space)) {
-    list.push_back(request_json(from, key, book.workloads().at(key)));
+    list.push_back(request_json(from, teacher, key, book.workloads().at(key)));
     list.back()["pod_uids"] = uids;
   }
   return list;
@@ -153,6 +174,7 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   if (from.requests == nullptr)
     return fail(Errc::not_found, "provision", "provisioning.level is off", "set provisioning.level: suggest");
   const Workloads& workloads = from.requests->workloads();
+  const TeachersChoices teacher = from.margins != nullptr ? from.margins->replicas() : TeachersChoices();
   json document = {{"level", level_word(from.config.provision)},
                    {"followed", from.watch != nullptr},
                    {"replicas", from.replicas != nullptr},
@@ -160,11 +182,11 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
                    {"totals", totals_json(from.requests->totals())}};
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
     WATTLE_TRY(const auto found, named_workload(workloads, one->second));
-    document["workloads"] = json::array({request_json(from, found->first, found->second)});
+    document["workloads"] = json::array({request_json(from, teacher, found->first, found->second)});
     return provision_dump(document);
   }
   if (const auto one = arguments.find("namespace"); one != arguments.end()) {
-    document["workloads"] = of_namespace(from, one->second);
+    document["workloads"] = of_namespace(from, teacher, one->second);
     document["more"] = 0;
     return provision_dump(document);
   }
@@ -185,7 +207,7 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   document["more"] = rows.size() - std::min(rows.size(), limit);
   rows.resize(std::min(rows.size(), limit));
   json list = json::array();
-  for (const auto& row : rows) list.push_back(request_json(from, row->first, row->second));
+  for (const auto& row : rows) list.push_back(request_json(from, teacher, row->first, row->second));
   document["workloads"] = std::move(list);
   return provision_dump(document);
 }

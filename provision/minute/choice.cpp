@@ -45,10 +45,11 @@ double memory_cost(double ratio, const ServiceMinute& state) {
 
 }  // namespace
 
-Bounds bounds_on_a_node(bool memory) {
+Bounds bounds_of(bool memory, std::size_t replicas, std::optional<std::size_t> wanted_replicas) {
   Bounds bounds;
-  bounds.least_memory = 0;
   bounds.memory = memory;
+  bounds.least_replicas = wanted_replicas.value_or(replicas);
+  bounds.most_replicas = wanted_replicas ? *wanted_replicas + kMoreReplicas : replicas;
   return bounds;
 }
 
@@ -172,6 +173,11 @@ std::size_t best_action(const Observation& observation, const QNetwork* network)
   std::array<float, kActions> said{};
   if (network != nullptr) network->residual(observation, said);
   return best_of(observation, said);
+}
+
+std::size_t best_on_a_node(Observation observation, const QNetwork* network) {
+  for (const int direction : {-1, 1}) observation.valid[action_of(Lever::replicas, direction)] = 0;
+  return best_action(observation, network);
 }
 
 LocalView local_view(ServiceMinute state, double rule_margin_ratio, Bounds bounds) {

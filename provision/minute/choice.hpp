@@ -30,6 +30,7 @@ constexpr std::size_t action_of(Lever lever, int direction) {
 // Name of the actions and inputs in network files; changes whenever observe() changes.
 inline constexpr std::string_view kLayout = "minute-1";
 
+inline constexpr std::size_t kMoreReplicas = 2;                  // above the wanted number, at most
 inline constexpr double kMarginStep = 1.04, kMemoryStep = 1.05;  // factors between rungs, of 1 + ratio
 inline constexpr double kRuleMemory = 0.15;                      // memory's rule: over the largest working set of ten
                                                                  // minutes
@@ -42,12 +43,13 @@ struct Setting {
 
 struct Bounds {
   double least_margin = -0.3, most_margin = 4;
-  double least_memory = -0.15, most_memory = 0.6;
+  double least_memory = 0, most_memory = 0.6;         // never below the working set
   std::size_t least_replicas = 1, most_replicas = 1;  // equal if another owner sets the number
   bool memory = true;                                 // false: memory is not managed
 };
-// Bounds of a service on a node: replicas are fixed, and the memory grant is never below the working set.
-Bounds bounds_on_a_node(bool memory);
+// Bounds in operation and in simulation. `memory`: memory is managed. `wanted_replicas`: their number by the owner or
+// by the replica rule; no value: another owner has the number, so it stays.
+Bounds bounds_of(bool memory, std::size_t replicas, std::optional<std::size_t> wanted_replicas);
 
 // Costs of a minute, relative to the power of the cores that the service used recently.
 struct Price {
@@ -93,6 +95,8 @@ Observation observe(const ServiceMinute& state, const Bounds& bounds);
 
 // Valid action with the highest Q; without a network, with the highest prior.
 std::size_t best_action(const Observation& observation, const QNetwork* network);
+// The best of the actions that a node can apply: CPU and memory.
+std::size_t best_on_a_node(Observation observation, const QNetwork* network);
 
 // State that a node sees without a controller: throttling drives the rule, and replicas are fixed. Leaves out the time
 // of day, because training covers hours, not days.

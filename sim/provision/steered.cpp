@@ -20,9 +20,12 @@ Steered::Steered(const WorldOptions& world, const SteerOptions& options, Steerin
   actuator::StudentRules rules;
   rules.most_cores = world.cores;
   students_.assign(world.services * world.most_replicas, actuator::Student(rules));
-  options_.bounds.least_replicas = world.replicas;
-  options_.bounds.most_replicas = world.most_replicas;
-  options_.bounds.memory = memory_;
+  // The same masks as in operation; the owner wants the number that the world starts with.
+  const auto live = models::provision::bounds_of(memory_, world.replicas, world.replicas);
+  options_.bounds.memory = live.memory;
+  options_.bounds.least_memory = live.least_memory;
+  options_.bounds.least_replicas = live.least_replicas;
+  options_.bounds.most_replicas = std::min(live.most_replicas, world.most_replicas);
   Steer first;
   first.setting.margin_ratio = kSteeredMargin;
   first.setting.replicas = world.replicas;

@@ -100,29 +100,34 @@ def s9(world):
     return missing("no command starts one; a control plane and nodes of real programs: " + shown_by("tests/e2e/kube/node_test.py"))
 
 
-@row("P1", "CPU and memory limits on the node, dry by default, put back on exit")
+@row("P1", "CPU and memory limits and protection on the node, dry by default, put back on exit")
 def p1(world):
     world.house.write("actuator.yaml", """
             workloads:
               - {unit: reports.service, level: suggest}
+              - {unit: postgresql.service, level: protect}
             """)
     world.shell("wattle-actuator run --check-config --config actuator.yaml")
     said = world.shell.run("wattle-actuator doctor --config actuator.yaml")
     world.shell.typed.append("wattle-actuator doctor")
     claim("the doctor says what this node permits", "systemd" in said.stdout and said.returncode in (0, 1), said.stdout + said.stderr)
+    claim("protection is a level of its own", "/system.slice/postgresql.service: note: protect: " in said.stdout, said.stdout)
     world.house.write("wrong.yaml", """
             workloads:
               - {unit: reports.service, level: sometimes}
             """)
     refused = world.shell("wattle-actuator run --check-config --config wrong.yaml", code=2)
     claim("a mistake is reported with its line", "wrong.yaml:2" in refused and "sometimes" in refused, refused)
-    return partly("configuration and doctor; limits that are set and put back by the kernel", "memory.low",
-                  "tests/integration/actuator/kernel_test.py", "tests/unit/actuator/cgroup_limits_test.cpp", "tests/e2e/machine/memory_test.py")
+    return "configuration and doctor; what the kernel sets and puts back: " + shown_by("tests/integration/actuator/kernel_test.py", "tests/unit/actuator/protection_test.cpp",
+                                                                                        "tests/e2e/machine/memory_test.py", "tests/e2e/machine/protect_test.py")
 
 
 @row("P2", "nine actions per deployment")
 def p2(world):
-    return elsewhere("one action a minute takes hours to judge", "tests/unit/provision/minute/choice_test.cpp", "tests/unit/sim/provision/teach_test.cpp", "tests/integration/controller/margins_test.cpp")
+    said = world.shell("wattle provision margins")
+    claim("without an API server the teacher does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in said, said)
+    return elsewhere("replicas need an API server, and one action a minute takes hours to judge", "tests/unit/provision/minute/choice_test.cpp", "tests/unit/sim/provision/teach_test.cpp",
+                     "tests/unit/controller/replica_place_test.cpp", "tests/integration/actuator/pod_margins_test.py", "tests/integration/controller/margins_test.cpp")
 
 
 @row("P3", "state: request rate, forecast, CPU, p99")

@@ -85,6 +85,7 @@ def walk(house, page, port):
     wait_until("this machine is a node", house.connected)
     told = house.cli("provision", "margins").stdout
     claim("before a minute has ended it says so, and what to configure", "no agent tells of a service" in told and "provisioning.limits" in told, told)
+    claim("without an API server it does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in told, told)
     services = wait_until("a minute has ended", lambda: house.query("provision", "margins")["services"])
 
     def known():

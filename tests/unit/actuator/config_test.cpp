@@ -7,12 +7,14 @@ using namespace wattle::actuator;
 
 TEST_CASE("units and cgroups are named with a level, which is suggest where none is said") {
   const auto config = parse_config(
-      "workloads:\n  - {unit: a.service, level: limits}\n  - {cgroup: /jobs/b c}\nrules: {window: 5s, burst: false}\n",
+      "workloads:\n  - {unit: a.service, level: limits}\n  - {cgroup: /jobs/b c}\n  - {unit: c.service, "
+      "level: protect}\nrules: {window: 5s, burst: false}\n",
       "f");
   REQUIRE(config);
-  REQUIRE(config->workloads.size() == 2);
+  REQUIRE(config->workloads.size() == 3);
   CHECK(config->workloads[0] == actuation::Order{"/system.slice/a.service", actuation::Level::limits});
   CHECK(config->workloads[1] == actuation::Order{"/jobs/b c", actuation::Level::suggest});
+  CHECK(config->workloads[2] == actuation::Order{"/system.slice/c.service", actuation::Level::protect});
   CHECK(config->rules.student.window_s == 5);
   CHECK(config->rules.student.burst_ratio == 0);
   CHECK(parse_config("{}", "f")->student_file.empty());

@@ -19,7 +19,7 @@ const std::array<std::string, kWorkloads> kNames{"/a.service", "/pods/b one", "/
 
 // What the files are to say in the end: shared with the process that dies.
 struct Expected {
-  std::array<std::array<std::int64_t, 3>, kWorkloads> value;
+  std::array<std::array<std::int64_t, kKnobs.size()>, kWorkloads> value;
 };
 
 std::string text(std::int64_t value) { return value == kUnlimited ? "max" : std::to_string(value); }
@@ -35,7 +35,7 @@ std::string words(const Expected& expected, std::size_t i, Knob knob) {
 // Somebody else, as a daemon-reload: numbers that we never write.
 void foreign_hand(const KernelTree& tree, Expected& expected, std::mt19937_64& random) {
   const std::size_t i = random() % kWorkloads;
-  const Knob knob = kKnobs[random() % 3];
+  const Knob knob = kKnobs[random() % kKnobs.size()];
   auto& value = expected.value[i][static_cast<std::size_t>(knob)];
   const std::int64_t next = random() % 3 == 0        ? value  // what the configuration said from the first
                             : knob == Knob::quota_us ? 60'001 + static_cast<std::int64_t>(random() % 50) * 10
@@ -70,6 +70,7 @@ void live(const KernelTree& tree, Expected& expected, std::mt19937_64& random, O
     if (random() % 6 != 0) wanted[Knob::quota_us] = quota;
     if (random() % 3 != 0) wanted[Knob::burst_us] = quota / 1'000 * static_cast<std::int64_t>(random() % 1'000);
     if (random() % 2 == 0) wanted[Knob::high_bytes] = static_cast<std::int64_t>(1'000 + random() % 100) * 4096;
+    if (random() % 2 == 0) wanted[Knob::low_bytes] = static_cast<std::int64_t>(3'000 + random() % 100) * 4096;
     static_cast<void>(ledger.set(target, wanted, now));
   }
   static_cast<void>(ledger.restore_all());
@@ -89,8 +90,10 @@ TEST_CASE("restore leaves 0 values behind of processes killed at any call with f
       auto& value = expected.value[i];
       value = {random() % 2 == 0 ? kUnlimited : 30'000 + static_cast<std::int64_t>(random() % 90) * 1'000,
                static_cast<std::int64_t>(random() % 30) * 1'000,
-               random() % 2 == 0 ? kUnlimited : static_cast<std::int64_t>(5'000 + random() % 1'000) * 4096};
+               random() % 2 == 0 ? kUnlimited : static_cast<std::int64_t>(5'000 + random() % 1'000) * 4096,
+               static_cast<std::int64_t>(random() % 2'000) * 4096};
       tree.add(kNames[i], text(value[0]), text(value[1]), text(value[2]));
+      REQUIRE(tree.put(kNames[i], Knob::low_bytes, text(value[3])));
     }
     const std::uint64_t at = random() % 160;
     const auto how = static_cast<unsigned>(random() % 3);

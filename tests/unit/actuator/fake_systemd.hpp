@@ -28,13 +28,15 @@ class FakeSystemd {
   void add(const std::string& unit, std::uint64_t quota, std::uint64_t high) const {
     edit(unit, UnitProperty::quota, quota);
     edit(unit, UnitProperty::high, high);
+    edit(unit, UnitProperty::low, 0);
     start(unit);
     reload();
   }
   // Its cgroup is made; what systemd was told before holds.
   void start(const std::string& unit) const {
     tree_.add(cgroup(unit), "max", "0", "max");
-    for (const auto property : {UnitProperty::quota, UnitProperty::high}) bring_into_force(unit, property);
+    for (const auto property : {UnitProperty::quota, UnitProperty::high, UnitProperty::low})
+      bring_into_force(unit, property);
   }
   void stop(const std::string& unit) const { tree_.remove(cgroup(unit)); }
   // The unit's own file, by an administrator; in force after a reload.
@@ -45,7 +47,7 @@ class FakeSystemd {
     for (const auto& entry : std::filesystem::directory_iterator(tree_.path() + "/units")) {
       const std::string name = entry.path().filename();
       if (!name.starts_with("file ")) continue;
-      const auto property = name.ends_with(" 0") ? UnitProperty::quota : UnitProperty::high;
+      const auto property = static_cast<UnitProperty>(name.back() - '0');
       const std::string unit = name.substr(5, name.size() - 7);
       std::string value = text_of(entry.path());
       if (const std::string text = text_of(drop_in(unit, property)); !text.empty()) value = said(text, property);
@@ -74,7 +76,8 @@ class FakeSystemd {
 
  private:
   static const char* setting(UnitProperty property) {
-    return property == UnitProperty::quota ? "CPUQuota" : "MemoryHigh";
+    if (property == UnitProperty::quota) return "CPUQuota";
+    return property == UnitProperty::low ? "MemoryLow" : "MemoryHigh";
   }
   std::string path(const char* what, const std::string& unit, UnitProperty property) const {
     return tree_.path() + "/units/" + what + " " + unit + " " + std::to_string(static_cast<int>(property));
@@ -90,7 +93,8 @@ class FakeSystemd {
     const bool quota = property == UnitProperty::quota;
     const std::string word =
         value == kNoLimit ? "max" : std::to_string(quota ? std::max<std::uint64_t>(value / 10, 1'000) : value);
-    tree_.put(cgroup(unit), quota ? Knob::quota_us : Knob::high_bytes, quota ? word + " 100000" : word);
+    const Knob memory = property == UnitProperty::low ? Knob::low_bytes : Knob::high_bytes;
+    tree_.put(cgroup(unit), quota ? Knob::quota_us : memory, quota ? word + " 100000" : word);
   }
   const KernelTree& tree_;
 };

@@ -96,12 +96,13 @@ class KernelTree {
     overwrite(folder + (v2_ ? "cpu.max" : "cpu.cfs_quota_us"), v2_ ? quota + " 100000" : quota);
     overwrite(folder + (v2_ ? "cpu.max.burst" : "cpu.cfs_burst_us"), burst);
     if (v2_) overwrite(folder + "memory.high", high);
+    if (v2_) overwrite(folder + "memory.low", "0");
     if (!v2_) overwrite(folder + "cpu.cfs_period_us", "100000");
   }
   void remove(const std::string& cgroup) const { std::filesystem::remove_all(root() + cgroup); }
   std::string file(const std::string& cgroup, Knob knob) const {
-    const std::array<const char*, 3> v2{"cpu.max", "cpu.max.burst", "memory.high"},
-        v1{"cpu.cfs_quota_us", "cpu.cfs_burst_us", "memory.high"};
+    const std::array<const char*, 4> v2{"cpu.max", "cpu.max.burst", "memory.high", "memory.low"},
+        v1{"cpu.cfs_quota_us", "cpu.cfs_burst_us", "memory.high", "memory.low"};
     return root() + cgroup + "/" + (v2_ ? v2 : v1)[static_cast<std::size_t>(knob)];
   }
   std::string get(const std::string& cgroup, Knob knob) const { return text_of(file(cgroup, knob)); }

@@ -96,7 +96,8 @@ class PrivateBus {
     std::string path, member;
   };
   static UnitProperty property_named(const std::string& name) {
-    return name == "CPUQuotaPerSecUSec" ? UnitProperty::quota : UnitProperty::high;
+    if (name == "CPUQuotaPerSecUSec") return UnitProperty::quota;
+    return name == "MemoryLow" ? UnitProperty::low : UnitProperty::high;
   }
   int get(sd_bus_message* message) const {
     const char *interface = nullptr, *name = nullptr;

@@ -20,7 +20,8 @@ using namespace wattle::actuator::test;
 
 namespace {
 const std::array<std::string, 2> kUnits{"a.service", "b\\x2dc@d.scope"};
-constexpr std::array kProperties{UnitProperty::quota, UnitProperty::high};
+constexpr std::array kProperties{UnitProperty::quota, UnitProperty::high, UnitProperty::low};
+constexpr std::array kKnobOf{Knob::quota_us, Knob::high_bytes, Knob::low_bytes};
 
 class MortalManager final : public FakeManager {
  public:
@@ -36,8 +37,8 @@ class MortalManager final : public FakeManager {
 // What is to be there in the end: shared with the process that dies.
 struct UnitExpected {
   struct One {
-    std::array<std::uint64_t, 2> told;
-    std::array<bool, 2> by_set_property;
+    std::array<std::uint64_t, kProperties.size()> told;
+    std::array<bool, kProperties.size()> by_set_property;
     std::int64_t burst_us;
   };
   std::array<One, kUnits.size()> unit;
@@ -60,7 +61,7 @@ void unit_foreign_hand(const KernelTree& tree, const FakeSystemd& systemd, UnitE
     if (tree.put(FakeSystemd::cgroup(kUnits[i]), Knob::burst_us, std::to_string(burst))) mine.burst_us = burst;
     return;
   }
-  const std::size_t p = random() % 2;
+  const std::size_t p = random() % kProperties.size();
   mine.told[p] = p == 0 ? 610'000 + random() % 50 * 10'000 : (1'000'001 + random() % 50) * 4096;
   mine.by_set_property[p] = true;
   systemd.set(kUnits[i], kProperties[p], mine.told[p]);
@@ -101,6 +102,7 @@ void unit_live(const KernelTree& tree, const FakeSystemd& systemd, UnitExpected&
     if (random() % 6 != 0) wanted[Knob::quota_us] = quota;
     if (random() % 3 != 0) wanted[Knob::burst_us] = quota / 1'000 * static_cast<std::int64_t>(random() % 1'000);
     if (random() % 2 == 0) wanted[Knob::high_bytes] = static_cast<std::int64_t>(1'000 + random() % 100) * 4096;
+    if (random() % 2 == 0) wanted[Knob::low_bytes] = static_cast<std::int64_t>(3'000 + random() % 100) * 4096;
     static_cast<void>(ledger.set(target, wanted, now));
   }
   static_cast<void>(ledger.restore_all());
@@ -113,7 +115,7 @@ std::uint64_t unit_differences(const KernelTree& tree, const FakeSystemd& system
     const std::string cgroup = FakeSystemd::cgroup(kUnits[i]);
     for (std::size_t p = 0; p < kProperties.size(); ++p) {
       const UnitProperty property = kProperties[p];
-      const Knob knob = property == UnitProperty::quota ? Knob::quota_us : Knob::high_bytes;
+      const Knob knob = kKnobOf[p];
       const bool drop_in = std::filesystem::exists(systemd.drop_in(kUnits[i], property));
       count += systemd.get(kUnits[i], property) != mine.told[p];
       count += tree.get(cgroup, knob) != kernel_word(property, mine.told[p]);
@@ -140,7 +142,7 @@ TEST_CASE(
       auto& mine = expected.unit[i];
       mine = {};
       mine.told = {random() % 2 == 0 ? kNoLimit : 300'000 + random() % 80 * 1'000,
-                   random() % 2 == 0 ? kNoLimit : (5'000 + random() % 1'000) * 4096};
+                   random() % 2 == 0 ? kNoLimit : (5'000 + random() % 1'000) * 4096, 0};
       systemd.add(kUnits[i], mine.told[0], mine.told[1]);
       mine.burst_us = static_cast<std::int64_t>(random() % 30) * 1'000;
       REQUIRE(tree.put(FakeSystemd::cgroup(kUnits[i]), Knob::burst_us, std::to_string(mine.burst_us)));

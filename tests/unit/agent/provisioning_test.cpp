@@ -63,6 +63,8 @@ TEST_CASE("services that are named are at level limits, the rest at the general 
   CHECK(orders.headroom_cores == 3);
   CHECK(orders.orders == std::vector<actuation::Order>{
                              {"/b.service", Level::limits}, {"/a.service", Level::suggest}, {"/5eed", Level::suggest}});
+  config.protect = {"a.service"};
+  CHECK(orders_of(config, sample).orders[0] == actuation::Order{"/a.service", Level::protect});
   config.level = Level::off;
   sample.record.workloads[0].ended = true;
   CHECK(orders_of(config, sample).orders == std::vector<actuation::Order>{{"/b.service", Level::limits}});
@@ -79,10 +81,12 @@ TEST_CASE("a pod has the level of its annotation, limits only where the configur
     return Level::off;
   };
   CHECK(of_pod("limits") == Level::suggest);
+  CHECK(of_pod("protect") == Level::suggest);
   CHECK(of_pod("off") == Level::off);
   CHECK(of_pod("nonsense") == Level::suggest);
   config.pod_limits = true;
   CHECK(of_pod("limits") == Level::limits);
+  CHECK(of_pod("protect") == Level::protect);
   CHECK(of_pod("suggest") == Level::suggest);
   CHECK(orders_of(config, sample, {}, {{"5eed", "limits"}}).orders.front().path == "/5eed");
   config.level = Level::off;
@@ -166,7 +170,7 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
 }
 
 TEST_CASE(
-    "minutes that ended are told once, by name, of services at level limits alone; steps go where the configuration "
+    "minutes that ended are told once, by name, of workloads at level limits alone; steps go where the configuration "
     "lets them") {
   const agent::test::Tree tree;
   const std::string path = tree.path() + "/socket";
@@ -178,7 +182,7 @@ TEST_CASE(
   config.margins = true;
   config.pod_limits = true;
   for (const auto& order : orders_of(config, sample, {}, {{"5eed", "limits"}}, margins).orders)
-    CHECK(order.step.has_value() == (order.path == "/b.service"));
+    CHECK(order.step.has_value() == (order.level == Level::limits));
 
   std::optional<Peer> actuator(path);
   Provisioning provisioning(config, log);
@@ -219,6 +223,12 @@ TEST_CASE(
   actuator->say(report);  // the same again
   provisioning.tell(sample, {}, margins);
   CHECK(provisioning.minutes().empty());
+  const PodLevels levels{{"5eed", "limits"}};
+  provisioning.tell(sample, levels, margins);
+  actuator->say(report);
+  provisioning.tell(sample, levels, margins);
+  REQUIRE(provisioning.minutes().size() == 1);
+  CHECK(provisioning.minutes()[0].name == "5eed");
 
   actuator.reset();
   tree.remove("socket");

@@ -21,6 +21,9 @@ TEST_CASE("orders and reports come back as they were sent") {
   report.grants.push_back({"/a", Level::limits, State::set, 0.25, 0.5, std::nullopt, std::int64_t{4096}, 7});
   report.grants.push_back({"/b c", Level::suggest, State::hands_off, 0, std::nullopt, 1.5, std::nullopt, 0});
   CHECK(*parse_report(to_text(report)) == report);
+  report.grants[0].low = Protection{8192, 0};
+  report.grants[1].low = Protection{4096, 4096};
+  CHECK(*parse_report(to_text(report)) == report);
   report.core_power_w = 4.25;
   CHECK(to_text(report).starts_with("report 1 500 3 4250\n"));
   CHECK(*parse_report(to_text(report)) == report);
@@ -119,8 +122,10 @@ TEST_CASE("what is no message says what is wrong with it") {
     REQUIRE_FALSE(parsed);
     CHECK_FALSE(parsed.error().mend.empty());
   }
-  for (const char* line : {"limits set - - - - 0 /a", "limits set 1 - - -5 0 /a", "limits set 1 - - - x /a",
-                           "limits none 1 - - - 0 /a", "limits set 1 - - - 0"})
+  for (const char* line :
+       {"limits set - - - - 0 /a", "limits set 1 - - -5 0 /a", "limits set 1 - - - x /a", "limits none 1 - - - 0 /a",
+        "limits set 1 - - - 0", "protect set 1 - - -+ 0 /a", "protect set 1 - - -+5 0 /a",
+        "protect set 1 - - -+4/5 0 /a", "protect set 1 - - -+-5/-5 0 /a"})
     CHECK_FALSE(parse_report("report 1 - 0\n" + std::string(line) + "\n"));
 }
 
@@ -142,9 +147,10 @@ TEST_CASE("messages are bounded in both directions") {
 TEST_CASE("any bytes are a message or none, and what is one is written as it was read") {
   std::mt19937_64 random(5);
   const std::string seed =
-      "orders 1 1250 4250\noff +memory\nlimits:1200/34@5/1040000000/1150000000 /system.slice/a b.service\noff /x\n";
+      "orders 1 1250 4250\noff +memory\nprotect /p\nlimits:1200/34@5/1040000000/1150000000 /system.slice/a "
+      "b.service\noff /x\n";
   const std::string told =
-      "report 1 500 3 4250\nlimits set 250 500 - 4096 "
+      "report 1 500 3 4250\nlimits set 250 500 - 4096+8192/4096 "
       "7:2/1/1100000000/1150000000/0/250000000/500000000/0/1000000000/10/1/m/1150000000/4096/2048/500000000/0/o "
       "/a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
   for (int i = 0; i < 20'000; ++i) {

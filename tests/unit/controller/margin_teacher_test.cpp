@@ -93,7 +93,7 @@ struct Rig {
       told.memory_granted_bytes = static_cast<std::uint64_t>((1 + *told.memory_margin_ratio) * (1 << 30));
       if (!limited) told.memory_margin_ratio.reset();
     }
-    teacher->minute(node, 4, told);
+    teacher->minute(node, 4, told, {}, replicas);
     learner->turn();
   }
   const SteeredService& service(const std::string& node = "n1", const std::string& name = "a.service") const {
@@ -108,9 +108,33 @@ struct Rig {
   std::optional<MarginTeacher> teacher;
   std::map<std::string, LimitMinute> last;
   bool memory = false, limited = true;  // as the node has it
+  ReplicaPlace replicas;
 };
 
 }  // namespace
+
+TEST_CASE(
+    "replicas that somebody changed by one are the minute's action where the teacher could choose them, and none "
+    "else") {
+  for (const bool may : {true, false}) {
+    const wattle::test::TempDir dir;
+    Rig rig(TeacherMode::shadow, dir.path(), 40);
+    rig.replicas.wanted = may ? std::optional<std::size_t>(2) : std::nullopt;
+    rig.replicas.now = 2;
+    for (int i = 0; i < 120; ++i) {
+      rig.replicas.now = i % 20 < 10 ? 2 : 3;
+      rig.minute();
+    }
+    std::size_t up = 0, down = 0;
+    for (const models::Transition& each : rig.taught.seen) {
+      CHECK(each.state.valid[each.action] != 0);
+      up += action_word(each.action) == "replicas_up";
+      down += action_word(each.action) == "replicas_down";
+    }
+    CHECK((up > 0) == may);
+    CHECK((down > 0) == may);
+  }
+}
 
 TEST_CASE("in mode shadow the teacher says what it would do, learns of what the rule did, and steers nobody") {
   const wattle::test::TempDir dir;
@@ -190,7 +214,7 @@ TEST_CASE(
     const auto steps = rig.teacher->margins("n1");
     if (steps.empty()) continue;
     const double wanted = steps.at("a.service").memory_margin_ratio.value();
-    const auto bounds = models::provision::bounds_on_a_node(true);
+    const auto bounds = models::provision::bounds_of(true, 1, std::nullopt);
     CHECK(wanted ==
           doctest::Approx(models::provision::memory_within_a_rung(wanted, *minute.memory_margin_ratio, bounds)));
     // One of the two at most.

@@ -35,7 +35,9 @@ TEST_CASE("a node is told what its own pods say, as long as they are there") {
   levels.described(saying("c", PodProvision::suggest, "n2"));
   levels.described(saying("d", PodProvision::unsaid));
   levels.described(saying("e", PodProvision::requests));
-  CHECK(levels.of("n1") == Levels{{"a", "limits"}, {"b", "off"}});
+  levels.described(saying("f", PodProvision::protect));
+  CHECK(levels.of("n1") == Levels{{"a", "limits"}, {"b", "off"}, {"f", "protect"}});
+  levels.left("f");
   CHECK(levels.of("n2") == Levels{{"c", "suggest"}});
   levels.described(saying("b", PodProvision::unsaid));
   levels.described(saying("a", PodProvision::requests));
@@ -94,6 +96,16 @@ TEST_CASE(
   REQUIRE(told);
   CHECK((*told)["workloads"][0]["levels"]["limits"] == 1);
   CHECK((*told)["workloads"][0]["levels"]["limits_left_alone"] == 1);
+  // Protection leaves requests as they are, and does not conflict with requests that were set.
+  pod.provision = PodProvision::protect;
+  PodLevels levels;
+  levels.described(pod);
+  CHECK(levels.of(pod.node_name).at(pod.uid) == "protect");
+  rig.tell(pod);
+  CHECK(says(rig.web(), "annotation wattle.dev/provision: protect"));
+  CHECK((*rig.provision({{"workload", "web"}}))["workloads"][0]["levels"]["protect"] == 1);
+  pod.provision = PodProvision::limits;
+  rig.tell(pod);
   // One of two says something else: its workload goes on.
   kube::Pod other = RequestRig::pod_of("b");
   other.shrink_allowed = true;

@@ -125,5 +125,44 @@ TEST_CASE("what a student sees has nothing of latency and rate, and nonsense is 
   for (const float value : odd.pod) CHECK(std::isfinite(value));
 }
 
+TEST_CASE("the masks of the nine actions follow from who owns replicas and memory, in operation as in simulation") {
+  CHECK(rc::check([] {
+    const bool memory = *rc::gen::arbitrary<bool>();
+    const auto replicas = *rc::gen::inRange<std::size_t>(1, 12);
+    std::optional<std::size_t> wanted;
+    if (*rc::gen::arbitrary<bool>()) wanted = *rc::gen::inRange<std::size_t>(1, 12);
+    const Bounds bounds = bounds_of(memory, replicas, wanted);
+    ServiceMinute state = at(*rc::gen::inRange(-6, 80) * 0.05, *rc::gen::inRange(-2, 80) * 0.05);
+    state.now.memory_ratio = *rc::gen::inRange(0, 13) * 0.05;
+    state.now.replicas = replicas;
+    state.memory_share = *rc::gen::inRange(0, 5) * 0.1;
+    const Observation seen = observe(state, bounds);
+    RC_ASSERT(seen.valid.size() == kActions);
+    RC_ASSERT(static_cast<bool>(seen.valid[action_of(Lever::replicas, 1)]) ==
+              (wanted && replicas < *wanted + kMoreReplicas));
+    RC_ASSERT(static_cast<bool>(seen.valid[action_of(Lever::replicas, -1)]) == (wanted && replicas > *wanted));
+    for (const int direction : {-1, 1}) RC_ASSERT(memory || seen.valid[action_of(Lever::memory, direction)] == 0);
+    RC_ASSERT(seen.valid[action_of(Lever::replicas, 0)] == 0 && seen.valid[action_of(Lever::memory, 0)] == 0);
+    const auto best = *rc::gen::inRange<std::size_t>(0, kActions);
+    const Wants wants(best, 100.0F);
+    for (const QNetwork* network : {static_cast<const QNetwork*>(nullptr), static_cast<const QNetwork*>(&wants)}) {
+      RC_ASSERT(seen.valid[best_action(seen, network)] == 1);
+      const std::size_t applied = best_on_a_node(seen, network);
+      RC_ASSERT(seen.valid[applied] == 1 && applied / kDirections != static_cast<std::size_t>(Lever::replicas));
+    }
+    if (seen.valid[best] == 1) RC_ASSERT(best_action(seen, &wants) == best);
+  }));
+}
+
+TEST_CASE("nothing learned suggests as many replicas as the replica rule wants") {
+  ServiceMinute state = at(0.1, 0.1);
+  state.now.replicas = 2;
+  CHECK(best_action(observe(state, bounds_of(true, 2, 4)), nullptr) == action_of(Lever::replicas, 1));
+  CHECK(best_action(observe(state, bounds_of(true, 2, 2)), nullptr) == kKeep);
+  CHECK(best_action(observe(state, bounds_of(true, 2, std::nullopt)), nullptr) == kKeep);
+  state.memory_share = 0.1;
+  CHECK(best_action(observe(state, bounds_of(true, 2, 1)), nullptr) == action_of(Lever::replicas, -1));
+}
+
 }  // namespace
 }  // namespace wattle::models::provision

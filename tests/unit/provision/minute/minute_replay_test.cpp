@@ -141,13 +141,13 @@ TEST_CASE("within a rung of what is in force, or as far up as the rule goes") {
   CHECK(within_a_rung(3, 0.3, 0.3, bounds) == doctest::Approx(1.3 * kMarginStep - 1));
   CHECK(within_a_rung(3, 0.3, 0.6, bounds) == 0.6);
   CHECK(within_a_rung(0.31, 0.3, 0.6, bounds) == 0.31);
-  const Bounds node = bounds_on_a_node(true);
+  const Bounds node = bounds_of(true, 1, std::nullopt);
   CHECK(memory_within_a_rung(0.6, 0.15, node) == doctest::Approx(1.15 * kMemoryStep - 1));
   CHECK(memory_within_a_rung(-1, 0.15, node) == doctest::Approx(1.15 / kMemoryStep - 1));
   CHECK(memory_within_a_rung(0.2, 0.15, node) == 0.2);
   CHECK(memory_within_a_rung(-1, 0.02, node) == 0);
   CHECK(memory_within_a_rung(9, 0.58, node) == 0.6);
-  CHECK_FALSE(valid(action_of(Lever::memory, 1), {}, bounds_on_a_node(false)));
+  CHECK_FALSE(valid(action_of(Lever::memory, 1), {}, bounds_of(false, 1, std::nullopt)));
   CHECK_FALSE(valid(action_of(Lever::memory, -1), {0, 0, 1}, node));
   CHECK(within_a_rung(-5, -0.29, -0.29, bounds) == bounds.least_margin);
   CHECK(within_a_rung(100, 3.9, 3.9, bounds) == bounds.most_margin);

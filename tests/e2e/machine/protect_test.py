@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Tests how wattle-actuator protects working sets with memory.low, on Debian's kernel and systemd with pure cgroup v2
+under QEMU. Checks the steps of the rise, what the protection is worth under memory pressure (five runs), the report of
+an ancestor that lets nothing through, and that SIGKILL and `restore` leave what was there.
+
+Usage    protect_test.py BIN_DIR [--keep FOLDER]     FOLDER: receives the console log and all readings
+Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
+Time     15 minutes; limited to 2,400 s
+Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
+"""
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.dont_write_bytecode = True
+import image  # noqa: E402
+import machine  # noqa: E402
+from demo_run import Claims  # noqa: E402
+from house import SKIPPED  # noqa: E402
+
+SECONDS = 2400
+MIB = 1 << 20
+STEP = 0.2  # of actuator/protection_rule.cpp, each minute
+MINUTE_S, LOOK_S = 60, 5
+ARMS = ("guarded", "open", "barred")
+
+
+def number(reading, file, name):
+    return int(re.search(rf"^{name} (\d+)$", reading[file], re.M).group(1))
+
+
+def judge_rise(claims, seen):
+    steps = [(one["guarded"]["at_s"], int(one["guarded"]["memory.low"])) for one in seen["rise"]]
+    low = steps[-1][1]
+    print(f"     guarded: memory.low {', '.join(dict.fromkeys(format(l / MIB, '.0f') for _, l in steps))} MiB")
+    claims.check("the protection is the working set", 64 * MIB <= low <= 90 * MIB, low)
+    ups = [(b[0], b[1] - a[1]) for a, b in zip(steps, steps[1:]) if b[1] > a[1]]
+    claims.check("it rises by a fifth at most, a minute apart", all(step <= STEP * low * 1.05 for _, step in ups) and
+                 all(b[0] - a[0] >= MINUTE_S - 2 * LOOK_S for a, b in zip(ups, ups[1:])), ups)
+    claims.check("at level suggest it is reported and not written", all(one["open"]["memory.low"] == "0" for one in seen["rise"]) and
+                 re.search(r"/open.shop/db: suggest, .*memory.low [1-9]", seen["status"]), seen["status"])
+    claims.check("the status reports what the ancestor lets through", re.search(r"/barred.shop/tier/db: protect, set, .*memory.low \d+ \(ancestors let 0 through\)", seen["status"]), seen["status"])
+    claims.check("the doctor and the log name that ancestor", "/barred.shop/tier lets 0 through" in seen["doctor"] and
+                 "/barred.shop/tier/memory.low" in seen["log"], seen["doctor"] + seen["log"])
+    claims.check("a unit's protection goes through systemd", seen["unit_protected"] >= 60 * MIB, seen["unit_protected"])
+
+
+def judge_pressure(claims, seen):
+    worth = {arm: [] for arm in ARMS}
+    for one in seen["runs"]:
+        for arm in ARMS:
+            before, after = one["before"][arm], one["after"][arm]
+            kept = min(now[arm] for now in one["current"]) / int(before["memory.current"])
+            worth[arm].append((kept, number(after, "memory.stat", "workingset_refault_file") - number(before, "memory.stat", "workingset_refault_file")))
+    for arm in ARMS:
+        print(f"     {arm}: of its memory {', '.join(f'{kept:.0%}' for kept, _ in worth[arm])} stayed under pressure; "
+              f"refaults {', '.join(str(refaults) for _, refaults in worth[arm])}")
+    claims.check("each batch job read its file in each run", all(count > 0 for one in seen["runs"] for count in one["passes"].values()), [one["passes"] for one in seen["runs"]])
+    claims.check("there are five runs", len(seen["runs"]) == 5, len(seen["runs"]))
+    claims.check("with protection the working set stays", all(kept > 0.95 for kept, _ in worth["guarded"]), worth["guarded"])
+    claims.check("without it, it is reclaimed, and read again", all(kept < 0.95 and refaults > 0 for kept, refaults in worth["open"]), worth["open"])
+    claims.check("an ancestor that lets nothing through makes the protection worthless", all(kept < 0.95 for kept, _ in worth["barred"]), worth["barred"])
+    claims.check("protection has fewer refaults in each run", all(a[1] < b[1] for a, b in zip(worth["guarded"], worth["open"])), worth)
+
+
+def judge_end(claims, seen):
+    claims.check("SIGKILL leaves the protection", all(int(seen["left"][arm]) > 0 for arm in ("guarded", "barred")), seen["left"])
+    claims.check("restore puts back what was there", all(seen["after"][arm]["memory.low"] == seen["before"][arm]["memory.low"] == "0" for arm in ARMS) and
+                 seen["unit_after"] == seen["unit_before"], (seen["restore"], seen["after"], seen["unit_after"]))
+    untouched = ("memory.high", "memory.min", "memory.max", "cpu.max")
+    claims.check("nothing else is written", all(one[arm][file] == seen["before"][arm][file] for one in seen["rise"] + [seen["after"]] for arm in ARMS for file in untouched))
+    claims.check("no process was killed for want of memory", all(number(seen["after"][arm], "memory.events", "oom_kill") == 0 for arm in ARMS))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path)
+    options = parser.parse_args()
+    for program in ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "strip"):
+        if shutil.which(program) is None:
+            print(f"skipped: {program} is missing (scripts/setup --long installs it)")
+            return SKIPPED
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    claims = Claims()
+    with tempfile.TemporaryDirectory(prefix="wattle-payload-") as folder:
+        payload = pathlib.Path(folder)
+        subprocess.run(["strip", "-o", payload / "wattle-actuator", options.binaries / "wattle-actuator"], check=True)
+        shutil.copy(HERE / "protect_guest.py", payload / "guest.py")
+        try:
+            seen = machine.boot(image.ensure(options.binaries / "wattle-agent"), payload, SECONDS, options.keep / "console" if options.keep else None)
+        except (image.ImageError, machine.MachineError) as error:
+            print(f"FAIL {error}")
+            return 1
+    if options.keep:
+        (options.keep / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
+    claims.check("the machine reports", "error" not in seen, seen.get("error", ""))
+    if "error" not in seen:
+        print(f"     kernel {seen['kernel']}")
+        judge_rise(claims, seen)
+        judge_pressure(claims, seen)
+        judge_end(claims, seen)
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""pod_margins_test: minutes of pods under CPU limits, from the kernel through actuator and agent to the controller's
+teacher, which knows their replicas and autoscalers from an API server and their requests from a Prometheus.
+
+API server and Prometheus are a fake that supports list, watch and instant queries; all other parts are real, including
+the kernel's cgroups. Takes two minutes, because minutes are real time.
+Usage    pod_margins_test.py FOLDER-OF-BINARIES
+Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
+"""
+import json
+import os
+import pathlib
+import sys
+import time
+import urllib.parse
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e")]
+sys.dont_write_bytecode = True
+from house import House, binaries_from, wait_until  # noqa: E402
+from kernel_test import FAILED, claim  # noqa: E402
+from patience import AGES_S  # noqa: E402
+from pod_levels_test import Answer, Api, Kubepods, Pod  # noqa: E402
+
+RATE = 100
+OWNED, FREE = "shop/StatefulSet/web", "shop/StatefulSet/db"
+SCALER = "HorizontalPodAutoscaler shop/web"
+
+
+class Server(Answer):
+    """Has lists of what there is, and is a Prometheus, by which each workload has RATE requests a second."""
+
+    def do_GET(self):
+        if self.path.partition("?")[0].rsplit("/", 1)[1] not in self.server.objects:
+            self.send_error(404)
+            return
+        super().do_GET()
+
+    def do_POST(self):
+        asked = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["query"][0]
+        value = str(RATE) if asked == "rate" else "0.001"
+        body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": [
+            {"metric": {"namespace": "shop", "workload": f"StatefulSet/{name}"}, "value": [time.time(), value]} for name in ("web", "db")]}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def configure(house, api):
+    socket = house.dir / "actuator.sock"
+    house.write("actuator.yaml", f"{{state_dir: {house.dir}/actuator, socket: {socket}, workloads: []}}")
+    with open(house.dir / "agent.yaml", "a", encoding="utf-8") as config:
+        config.write(f"provisioning: {{socket: {socket}, pod_limits: true, margins: true}}\n")
+    url, token = f"http://127.0.0.1:{api.server_address[1]}", house.dir / "api.token"
+    token.write_text("word")
+    with open(house.dir / "controller.yaml", "a", encoding="utf-8") as config:
+        config.write(f"\nkubernetes: {{server: \"{url}\", token: {token}}}\n"
+                     f"provisioning: {{replicas: suggest, prometheus: {{url: \"{url}\", interval: 5s, rate_query: rate, late_query: late}}}}\n")
+    return socket
+
+
+def walk(house, api, pods):
+    socket = configure(house, api)
+    api.put("nodes", {"metadata": {"name": house.node}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    for pod in pods:
+        api.put("pods", pod.thing("limits"))
+    api.put("horizontalpodautoscalers", {"metadata": {"name": "web", "namespace": "shop"},
+                                         "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"}}})
+    house.start("actuator", house.binary("wattle-actuator"), "run", "--config", str(house.dir / "actuator.yaml"))
+    wait_until("the actuator listens", socket.exists)
+    house.start_controller()
+    house.start_agent()
+    wait_until("this machine is a node", house.connected)
+
+    def rows():
+        found = {row["workload"]: row for row in house.query("provision", "margins")["services"] if row["cost"] is not None}
+        # The list of autoscalers is read once a minute.
+        return found if set(found) == {OWNED, FREE} and SCALER in (found[OWNED]["replicas_withheld"] or "") else None
+
+    told = wait_until("a minute of both pods has ended, with its requests", rows, AGES_S)
+    claim("they are this node's pods, by UID", {(row["node"], row["service"]) for row in told.values()} == {(house.node, pod.uid) for pod in pods}, told)
+    claim("their requests are their workload's", all(row["requests_per_s"] == RATE and row["requests_by"] == row["latency_by"] == "prometheus" for row in told.values()), told)
+    claim("the autoscaler of one is named, and its replicas are left alone", told[OWNED]["replicas"] is None and told[OWNED]["replicas_withheld"] == f"{SCALER} owns the number", told)
+    claim("of the other the number is not known in the first ten minutes", "not known yet" in (told[FREE]["replicas_withheld"] or "") or told[FREE]["replicas"], told)
+    claim("rule and teacher have a margin and an action for each", all(row[who]["action"] and -0.3 <= row[who]["margin_ratio"] <= 4 for row in told.values() for who in ("rule", "teacher")), told)
+    claim("no reason against replicas holds for all workloads", house.query("provision", "margins")["replicas_withheld"] is None)
+    text = house.cli("provision", "margins").stdout
+    claim("the table names both workloads", OWNED in text and FREE in text and "It chooses among CPU and memory" not in text, text)
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    if os.geteuid() != 0:
+        print("[skipped] only root may make cgroups")
+        return 77
+    try:
+        above = Kubepods()
+    except (OSError, StopIteration) as error:
+        print(f"[skipped] no cgroup with a CPU quota of our own here: {error}")
+        return 77
+    api = Api()
+    api.objects["horizontalpodautoscalers"], api.watchers["horizontalpodautoscalers"] = {}, []
+    api.RequestHandlerClass = Server
+    with above, House(binaries, mode="off") as house:
+        pods = [Pod(name, house.node) for name in ("web", "db")]
+        try:
+            walk(house, api, pods)
+        finally:
+            for name in list(house.processes):
+                house.kill(name)
+            for pod in pods:
+                pod.remove()
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
