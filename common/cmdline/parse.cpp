@@ -3,6 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "common/cmdline/usage.hpp"
+#include "common/error_line.hpp"
+
 namespace wattle::cmdline {
 
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, AskedPage asked) {
@@ -12,8 +15,16 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, Asked
   }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& done) {
+    return app.exit(done);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    // A command with a parser of its own is called "wattle-sim train".
+    const std::string called = app.get_name();
+    const auto blank = called.find(' ');
+    const std::string command = blank == std::string::npos ? typed_command(app) : called.substr(blank + 1);
+    const Error wrong = usage_error(app, error, called);
+    std::fprintf(stderr, "%s\n", error_line(called.substr(0, blank), command, wrong).c_str());
+    return 2;
   }
   return std::nullopt;
 }

@@ -51,7 +51,7 @@ COMMANDS = {
     "watch": Command(asks="reader", elsewhere="tests/e2e/watch_test.py", states=[
         ("of what is not there", "fleet", ("clouds",), 2, r"clouds not in \{nodes,pods,decisions\}"),
         ("no feed", "fleet", ("--timeout", "10m", "--feed", "{nowhere}", "decisions"), 1,
-         r"feed: nobody answers at {nowhere} \(does the controller run, and is --feed its feed\?\)")]),
+         r"feed: no answer from {nowhere} \(check that the controller runs and that --feed is its feed\)")]),
     "decisions": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, "no decisions yet: nobody has asked"),
         ("none of that time", "empty", ("--since", "1h"), 0, "no decision of that time is kept"),
@@ -76,16 +76,16 @@ COMMANDS = {
     "provision margins": Command(asks="reader", formats=("json", "yaml"), states=[
         ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 minutes kept\.\nno agent tells of a service at level limits \(provisioning\.limits in its configuration\)")]),
     "provision set": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[
-        ("no namespace", "fleet", (), 2, r"--namespace: no namespace is named \(give --namespace NAME, or the workload as NAMESPACE/KIND/NAME\)"),
+        ("no namespace", "fleet", (), 2, r"--namespace: no namespace given \(pass --namespace NAME or the workload as NAMESPACE/KIND/NAME\)"),
         ("no cluster", "fleet", ("--namespace", "shop", "--kubeconfig", "{dir}/none"), 1, NO_FILE),
         ("no time", "fleet", ("--every", "0"), 2, r"--every: Value 0 not in range")]),
     "provision restore": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[
-        ("no namespace", "fleet", (), 2, r"--namespace: no namespace is named"),
+        ("no namespace", "fleet", (), 2, r"--namespace: no namespace given"),
         ("no cluster", "fleet", ("--namespace", "shop", "--kubeconfig", "{dir}/none"), 1, NO_FILE)]),
     "explain": Command(asks="reader", formats=ALL, states=[
-        ("a pod", "fleet", ("{pod}",), 0, r"^default/pod-{pod}: {node} was advised\. The pod adds [\d.]+ W there by the model.*\nDecision \d+ by "),
+        ("a pod", "fleet", ("{pod}",), 0, r"^default/pod-{pod}: {node} was advised\. By the model, the pod adds [\d.]+ W there.*\nDecision \d+ by "),
         ("what if", "fleet", ("{pod}", "--cpu", "1"), 0, r"What if default/pod-{pod} \(decision \d+\) were placed now, .*\nAs it is: .*\nThen: "),
-        ("what if, no amount", "fleet", ("{pod}", "--cpu", "much"), 2, r"^wattle: argument cpu: 'much' is no amount"),
+        ("what if, no amount", "fleet", ("{pod}", "--cpu", "much"), 2, r"^wattle: argument cpu: 'much' is not a quantity"),
         ("what if, no weight", "fleet", ("{pod}", "--weight", "energy"), 2, r"--weight energy: is not NAME=NUMBER \(--weight energy=2\)"),
         ("what if, unknown node", "fleet", ("{pod}", "--without", "nobody"), 1, r"^wattle: node nobody: not found: is no candidate of decision \d+"),
         ("the advised node is marked, and the column that rows are sorted by is shown", "fleet", ("{pod}",), 0, r"\nADVISED +NODE +Q +SCORE .*\n\* +{node} .*\nSorted by Q\."),
@@ -94,25 +94,25 @@ COMMANDS = {
         ("no node", "empty", ("batch", "--cpu", "1"), 1, r"nodes: no agent is connected \(`wattle nodes` and `wattle doctor` say more\)"),
         ("a node", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}"), 0, r"^{node}\nwhy: +wattle explain \S+\nwhen it runs: +wattle confirm \S+ {node}\n$"),
         ("unknown nodes", "fleet", ("batch", "--cpu", "100m", "--nodes", "nobody,noone"), 1, r"^wattle: node nobody: not found: no agent has registered under that name \(list nodes with `wattle nodes`\)"),
-        ("too big", "fleet", ("batch", "--cpu", "4000"), 1, r"^no node is advised for batch: no candidate is feasible: cpu does not fit"),
-        ("no amount", "fleet", ("batch", "--cpu", "much"), 2, r"--cpu: 'much' is no amount \(write 250m, 1\.5, 64Mi or 2Gi\)"),
-        ("no time", "fleet", ("batch", "--cpu", "1", "--latency-soft", "quick"), 2, r"--latency-soft: 'quick' is no time \(write 20ms or 1s\)"),
+        ("too big", "fleet", ("batch", "--cpu", "4000"), 1, r"^no node for batch: no candidate is feasible: cpu does not fit"),
+        ("no amount", "fleet", ("batch", "--cpu", "much"), 2, r"--cpu: 'much' is not a quantity \(for example 250m, 1\.5, 64Mi or 2Gi\)"),
+        ("no time", "fleet", ("batch", "--cpu", "1", "--latency-soft", "quick"), 2, r"--latency-soft: 'quick' is no time \(for example 20ms or 1s\)"),
         ("with what comes next", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}", "--next", "1,1Gi", "--next", "2,1Gi,big"), 0, r"^{node}\n"),
-        ("no next", "fleet", ("batch", "--cpu", "1", "--next", "4"), 2, r"--next: '4' is not CPU,MEMORY \(write 4,8Gi or 4,8Gi,APP\)"),
+        ("no next", "fleet", ("batch", "--cpu", "1", "--next", "4"), 2, r"--next: '4' is not CPU,MEMORY \(for example 4,8Gi or 4,8Gi,APP\)"),
         ("no file of next", "fleet", ("batch", "--cpu", "1", "--next-file", "{dir}/none"), 2, r"/none: No such file or directory"),
         ("no time to wait", "fleet", ("batch", "--cpu", "1", "--defer", "later"), 2, r"--defer: 'later' is no time"),
-        ("too big to wait for", "fleet", ("batch", "--cpu", "4000", "--defer", "30s"), 1, r"^no node is advised for batch: no candidate is feasible: cpu does not fit")]),
+        ("too big to wait for", "fleet", ("batch", "--cpu", "4000", "--defer", "30s"), 1, r"^no node for batch: no candidate is feasible: cpu does not fit")]),
     "confirm": Command(once=True, asks="operator", states=[
         ("unknown node", "fleet", ("{pod}", "nobody"), 1, r"^wattle: node nobody: not found: no agent has registered under that name \(list nodes with `wattle nodes`\)"),
-        ("it runs", "fleet", ("{pod}", "{node}"), 0, r"^{pod} runs on {node}\nends: +when you run wattle done {pod}, at .* UTC at the latest\nunit: +none of its name is on {node} yet; name it with --unit\n$")]),
+        ("it runs", "fleet", ("{pod}", "{node}"), 0, r"^{pod} runs on {node}\nends: +when you run `wattle done {pod}`, at .* UTC at the latest\nunit: +no unit of its name found on {node} yet; set it with --unit\n$")]),
     "done": Command(once=True, asks="operator", elsewhere="tests/e2e/nights_test.py", states=[
         ("unknown workload", "fleet", ("nobody",), 1, r"^wattle: .*nobody")]),
     "doctor": Command(asks="reader", formats=ALL, states=[
         ("nothing to mend", "empty", (), 0, r"controller ok, 0 of 0 nodes connected: well"),
-        ("a fleet", "fleet", (), None, r"controller ok, 2 of 2 nodes connected: (well|something must be mended)"),
+        ("a fleet", "fleet", (), None, r"controller ok, 2 of 2 nodes connected: (well|problems found)"),
         ("before installing, no file", "fleet", ("--pre", "--scheduler", "{dir}/none"), 2, r"/none: No such file or directory")]),
     "gaps": Command(asks="reader", formats=ALL, states=[
-        ("none", "empty", (), 0, r"^no gaps: every sample that was told of is in the store\n$"),
+        ("none", "empty", (), 0, r"^no gaps: the store has every sample that agents reported\n$"),
         ("of a node", "fleet", ("--node", "{node}"), 0, r"no gaps: every sample"),
         ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "status": Command(asks="reader", formats=ALL, states=[
@@ -121,7 +121,7 @@ COMMANDS = {
     "policy get": Command(asks="reader", formats=ALL, states=[
         ("as configured", "fleet", (), 0, r"mode +live, .*\nsaving +not known: 0 treated and 0 control blocks measured\n.*CHANGE +TIME +WHO +WHAT")]),
     "policy set": Command(once=True, asks="operator", formats=ALL, states=[
-        ("nothing", "fleet", (), 2, r"policy set: nothing is named that would change \(--mode, --policy, --reward or another: wattle policy set --help\)"),
+        ("nothing", "fleet", (), 2, r"policy set: nothing is named that would change \(pass --mode, --policy, --reward or another option; see wattle policy set --help\)"),
         ("nothing but why", "fleet", ("--why", "so"), 2, r"nothing is named that would change"),
         ("no mode", "fleet", ("--mode", "alive"), 2, r"^wattle: mode alive: is not known \(one of off, shadow, canary:P% .*, live\)"),
         ("no policy", "fleet", ("--policy", "oracle-of-delphi"), 2, r"^wattle: policy oracle-of-delphi: is not known \(one of dqn, "),
@@ -140,7 +140,7 @@ COMMANDS = {
         ("no number", "fleet", ("--to", "then"), 2, r"^wattle: argument to: 'then' is no change's number"),
         ("back", "empty", (), 0, r"^mode +off, .*rolled back to change \d+: mode shadow -> off")]),
     "model list": Command(asks="reader", formats=ALL, states=[
-        ("none", "empty", (), 0, r"^no network is kept yet: wattle model save NAME\n\nServing: "),
+        ("none", "empty", (), 0, r"^no stored networks yet (store one with `wattle model save NAME`)\n\nServing: "),
         ("some", "fleet", (), 0, r"NAME +STEP +SAVED .*\nkept .*Serving: ")]),
     "model save": Command(asks="operator", formats=("json", "yaml"), states=[
         ("no name", "fleet", ("a b",), 2, r"^wattle: checkpoint 'a b': is no name \(a letter, then letters, digits, - and _, at most 64\)"),
@@ -160,27 +160,27 @@ COMMANDS = {
         ("no network", "fleet", ("mine", "{dir}/controller.yaml"), 1, r"controller\.yaml: is no network \(name a safetensors file, as wattle-sim improve writes it\)"),
         ("added", "fleet", ("mine", "{root}/models/pretrained/weighted.safetensors"), 0, r"\nmine ")]),
     "keys new": Command(once=True, states=[
-        ("made", "empty", ("{dir}/mine.key",), 0, r"mine\.key: secret key pair, mode 0400\n.*mine\.key\.pub: public key "),
-        ("there already", "empty", ("{dir}/reader.key",), 1, r"reader\.key: is there already and is not overwritten \(name another file, or move it away\)"),
+        ("made", "empty", ("{dir}/mine.key",), 0, r"mine\.key: key pair (secret), mode 0400\n.*mine\.key\.pub: public key "),
+        ("there already", "empty", ("{dir}/reader.key",), 1, r"reader\.key: already exists and is not overwritten \(choose another file name, or move it away\)"),
         ("no folder", "empty", ("{dir}/none/x.key",), 1, r"/none/x\.key: No such file or directory")]),
     "keys list": Command(formats=("json", "yaml"), states=[
         ("some", "fleet", LIST, 0, r"KEY +ROLE +NAME +NOTE\n.* reader +cli"),
-        ("which", "empty", (), 2, r"--allow-list: no allow list is named \(give --allow-list FILE, or allow_list in the configuration\)"),
+        ("which", "empty", (), 2, r"--allow-list: no allow list is configured \(pass --allow-list FILE, or set allow_list in the configuration\)"),
         ("no file", "empty", ("--allow-list", "{dir}/none"), 2, NO_FILE)]),
     "keys allow": Command(once=True, states=[
         ("allowed", "empty", (*LIST, "{dir}/stranger.key.pub", "reader", "somebody"), 0, r"own-list: allows \S+ reader somebody"),
-        ("no key", "empty", (*LIST, "much", "reader", "x"), 2, r"much: No such file or directory \(name a public key of 40 characters or a file that has one\)"),
+        ("no key", "empty", (*LIST, "much", "reader", "x"), 2, r"much: No such file or directory \(pass a public key of 40 characters or a file that contains one\)"),
         ("a secret", "empty", (*LIST, "{dir}/stranger.key", "reader", "x"), 2, r"stranger\.key: is a secret key pair \(name \S+stranger\.key\.pub\)"),
         ("no role", "empty", (*LIST, "{dir}/stranger.key.pub", "king", "x"), 2, r"role: 'king' is none \(use agent, shim, reader or operator\)"),
         ("no name", "empty", (*LIST, "{dir}/stranger.key.pub", "reader", "a b"), 2, r"a b: is no name \(use letters, digits"),
         ("another's", "empty", (*LIST, "{dir}/reader.key.pub", "shim", "x"), 1, r"is reader cli there \(revoke it first: wattle keys revoke cli\)")]),
     "keys revoke": Command(once=True, states=[
-        ("nobody", "empty", (*LIST, "nobody"), 1, r"'nobody' not found: it has no such key or name, nor the key of a file of that name \(list keys with `wattle keys list`\)"),
+        ("nobody", "empty", (*LIST, "nobody"), 1, r"'nobody' not found: the list has no such key or name, and no file of that name contains a key of the list \(list keys with `wattle keys list`\)"),
         ("gone", "empty", (*LIST, "somebody"), 0, r"own-list: no longer allows \S+ reader somebody")]),
     "keys rotate": Command(once=True, states=[
         ("no pair", "empty", ("{dir}/none",), 1, r"/none: No such file or directory \(make a pair with 'wattle keys new'\)"),
-        ("no next pair", "empty", ("--switch", "{dir}/stranger.key"), 1, r"stranger\.key\.next: no next pair is there \(make it with: wattle keys rotate \S+\)"),
-        ("made", "empty", ("{dir}/stranger.key",), 0, r"stranger\.key\.next: next secret key pair, mode 0400\n.*wattle keys rotate --switch ")]),
+        ("no next pair", "empty", ("--switch", "{dir}/stranger.key"), 1, r"stranger\.key\.next: there is no next key pair \(create it with: wattle keys rotate \S+\)"),
+        ("made", "empty", ("{dir}/stranger.key",), 0, r"stranger\.key\.next: next key pair (secret), mode 0400\n.*wattle keys rotate --switch ")]),
     "keys token new": Command(once=True, states=[
         ("made", "fleet", (*TOKENS, "worker-1", "{dir}/worker-1.token"), 0, r"worker-1"),
         ("how long", "empty", (*TOKENS, "--valid", "soon", "worker-1", "{dir}/other.token"), 2, r"soon")]),
@@ -188,25 +188,25 @@ COMMANDS = {
         ("some", "fleet", TOKENS, 0, r"worker-1"),
         ("none", "empty", ("--tokens", "{dir}/none"), 0, r"/none: no tokens")]),
     "keys token revoke": Command(once=True, states=[
-        ("nobody", "empty", (*TOKENS, "nobody"), 1, r"'nobody' not found: it has no such token or node \(list tokens with `wattle keys token list`\)"),
+        ("nobody", "empty", (*TOKENS, "nobody"), 1, r"'nobody' not found: the file has no such token or node \(list tokens with `wattle keys token list`\)"),
         ("gone", "fleet", (*TOKENS, "worker-1"), 0, r"worker-1")]),
     "keys controller": Command(states=[
         ("all there", "fleet", CONFIG, 0, r"controller\.yaml: all that it names is there"),
         ("no file", "empty", ("--config", "{dir}/none"), 2, NO_FILE)]),
     "keys bootstrap": Command(elsewhere="tests/e2e/kube/rbac_test.py", states=[
-        ("no pod", "empty", (), 2, r"KUBERNETES_SERVICE_HOST: is not in the environment: this is no pod \(give --kubeconfig FILE, or set KUBECONFIG\)"),
+        ("no pod", "empty", (), 2, r"KUBERNETES_SERVICE_HOST: is not in the environment: this is no pod \(pass --kubeconfig FILE or set KUBECONFIG\)"),
         ("no cluster", "empty", ("--kubeconfig", "{dir}/none"), None, NO_FILE)]),
     "keys unpack": Command(elsewhere="tests/unit/cli/cluster_test.cpp", states=[
         ("no folder", "empty", ("{dir}/none", "{dir}/unpacked"), 1, NO_FILE)]),
     "token": Command(elsewhere="tests/e2e/machine/join_test.py", states=[
-        ("nobody may enrol", "empty", CONFIG, 1, r"controller\.yaml: lets nobody enrol by a token over TLS \(set enrol\.tokens and enrol\.tls there, then: "),
+        ("nobody may enrol", "empty", CONFIG, 1, r"controller\.yaml: enrolment with tokens over TLS is not configured \(set enrol\.tokens and enrol\.tls there, then: "),
         ("no file", "empty", ("--config", "{dir}/none"), 1, NO_FILE)]),
     "join": Command(elsewhere="tests/e2e/machine/join_test.py", states=[
         ("no token", "empty", ("word",), 2, r"the token: does not look like one of `wattle token` \(copy the whole line that `wattle token` printed, or make another\)")]),
     "up": Command(elsewhere="tests/e2e/packages/joining.py", states=[
         ("no folder", "empty", ("--folder", "/proc/none/x"), 1, r"/proc/none")]),
     "down": Command(elsewhere="tests/e2e/packages/joining.py", states=[
-        ("nothing", "empty", ("--folder", "{dir}/none"), 1, r"/none: has nothing that `wattle up` started \(name its folder: --folder FOLDER\)")]),
+        ("nothing", "empty", ("--folder", "{dir}/none"), 1, r"/none: contains no installation of `wattle up` \(pass its folder: --folder FOLDER\)")]),
     "backup": Command(once=True, asks="operator", states=[
         ("there already", "fleet", (*CONFIG, "{dir}/controller.yaml"), 1, r"controller\.yaml: .*there"),
         ("no configuration", "fleet", ("--config", "{dir}/none", "{dir}/other.backup"), 1, NO_FILE),

@@ -166,7 +166,7 @@ def asks(world, path, command):
     if command.asks == "operator":
         look_at(world, f"{name}, a key that may not", [*world.options("reader"), *words], 1, r"reader/cli: may not .*\(allow the key with role (shim or )?operator\)")
     away = world.options(command.asks, server=world.nowhere, feed=world.nowhere, timeout="10m")
-    look_at(world, f"{name}, nobody answers", [*away, *words], 1, rf"nobody answers at {re.escape(world.nowhere)} \(.*the controller run")
+    look_at(world, f"{name}, nobody answers", [*away, *words], 1, rf"no answer from {re.escape(world.nowhere)} \(.*the controller run")
 
 
 def watched(world):
@@ -193,10 +193,10 @@ def waits_for_feed(world):
         return "pod-before" in world.log("watch")
     wait_until("the feed is heard", heard)
     world.kill("controller", signal.SIGTERM)
-    wait_until("that it is away", lambda: "it is waited for" in world.log("watch"))
+    wait_until("that it is away", lambda: "retrying" in world.log("watch"))
     world.start_controller()
     wait_until("that it is back", lambda: "the feed is back" in world.log("watch"))
-    check("a feed that is away is told once", world.log("watch").count("it is waited for") == 1, world.log("watch"))
+    check("a feed that is away is told once", world.log("watch").count("retrying") == 1, world.log("watch"))
     check("and watching ends well", world.kill("watch", signal.SIGINT) == 0)
 
 

@@ -144,7 +144,7 @@ TEST_CASE("wattle against a controller that answers") {
   SUBCASE("an answer that is no JSON names the endpoint and the document") {
     const Ran ran = world.ask("status");
     CHECK(ran.exit_code == 1);
-    CHECK(has(ran.err, world.endpoint() + " status: the answer is no JSON object"));
+    CHECK(has(ran.err, world.endpoint() + " status: the answer is not a JSON object"));
   }
   SUBCASE("gaps are asked of the controller, and may be those of one node") {
     const Ran all = world.ask("gaps -o json");
@@ -191,7 +191,7 @@ TEST_CASE("wattle against a controller that answers") {
     world.write("controller.yaml", "key: server\nallow_list: allow\ndata_dir: data\nstore: {path: data/store.db}\n");
     const Ran taken = world.run("backup allow --config controller.yaml" + away);
     CHECK(taken.exit_code == 1);
-    CHECK(has(taken.err, "allow: is there already"));
+    CHECK(has(taken.err, "allow: already exists"));
     const Ran free = world.run("backup kept --config controller.yaml" + away);
     CHECK(free.exit_code == 1);
     CHECK(has(free.err, "is the controller running"));

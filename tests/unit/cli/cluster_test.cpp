@@ -259,11 +259,11 @@ echo "{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s
   CHECK(log_in(login, false).error().code == Errc::not_found);
   CHECK(log_in(login, false).error().mend == "install it");
   login.install_hint.clear();
-  CHECK(log_in(login, false).error().mend == "install it, or put its folder on PATH");
+  CHECK(log_in(login, false).error().mend == "install it or add its folder to PATH");
   login.words = {"/etc"};
   CHECK(log_in(login, false).error().code == Errc::denied);
   login.words = {"/bin/sh", "-c", "exit 127"};  // it is there, and what it calls is not
-  CHECK(log_in(login, false).error().what == "ends with exit code 127");
+  CHECK(log_in(login, false).error().what == "failed with exit code 127");
 }
 
 TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {

@@ -40,7 +40,7 @@ TEST_CASE("keys new overwrites neither half") {
   REQUIRE(outside.run({"keys", "new", file}) == 0);
   const std::string before = text_of(file);
   CHECK(outside.run({"keys", "new", file}) == 1);
-  CHECK(outside.complains_of(file + ": is there already"));
+  CHECK(outside.complains_of(file + ": already exists"));
   CHECK(text_of(file) == before);
   std::filesystem::remove(file);
   CHECK(outside.run({"keys", "new", file}) == 1);
