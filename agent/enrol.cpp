@@ -96,7 +96,8 @@ void Enroller::run() {
     }
     const Status tried = try_once();
     if (tried) {
-      log_.info("enrol.done", {{"node", node_}, {"key", public_key_}, {"url", config_.url}});
+      log_.info("enrol.done", "the controller has enrolled this node",
+                {{"node", node_}, {"key", public_key_}, {"url", config_.url}});
       ++done_;
       span = kFirstPause;
       pause(kQuiet);
@@ -105,7 +106,8 @@ void Enroller::run() {
       continue;
     }
     if (told.note(tried.error().message(), clock_.mono()))
-      log_.warn("enrol.failed", {{"node", node_}, {"key", public_key_}, {"error", tried.error()}});
+      log_.warn("enrol.failed", "the enrolment failed; the agent retries",
+                {{"node", node_}, {"key", public_key_}, {"error", tried.error()}});
     std::uniform_real_distribution<double> jitter(0.5, 1.0);
     pause(from_seconds(wattle::seconds(span) * jitter(random_)));
     const bool unanswered = tried.error().code == Errc::unavailable || tried.error().code == Errc::timeout;

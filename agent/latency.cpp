@@ -93,15 +93,18 @@ void Latency::ask(Page& page) {
   }
   if (!got) {
     if (got.error().subject != page.subject) got.error().subject = page.subject + ": " + got.error().subject;
-    if (!page.told_lost) log_.warn("latency.lost", {{"workload", page.source.workload}, {"error", got.error()}});
+    if (!page.told_lost)
+      log_.warn("latency.lost", "the response times of a workload are not readable",
+                {{"workload", page.source.workload}, {"error", got.error()}});
     page.told_lost = true;
     return;
   }
   if (!page.told_found || page.told_lost)
-    log_.info("latency.known", {{"workload", page.source.workload},
-                                {"page", page.subject},
-                                {"target_s", page.source.histogram.target_s},
-                                {"late_above_s", got->bound_s}});
+    log_.info("latency.known", "the response times of a workload are readable",
+              {{"workload", page.source.workload},
+               {"page", page.subject},
+               {"target_s", page.source.histogram.target_s},
+               {"late_above_s", got->bound_s}});
   page.told_found = true;
   page.told_lost = false;
 }

@@ -36,12 +36,13 @@ std::vector<Answers::Late> Answers::late() {
 wire::Message Answers::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
   parts_.context.refusals().add(Channel::ask, reason, who.role);
   if (const auto count = told_.note(who.user_id() + " " + std::string(to_string(reason)), parts_.clock.mono()))
-    parts_.log.warn("peer refused", {{"endpoint", "ask"},
-                                     {"reason", to_string(reason)},
-                                     {"peer", who.user_id()},
-                                     {"subject", why.subject},
-                                     {"what", why.what},
-                                     {"count", *count}});
+    parts_.log.warn("peer.refused", "a request of a peer was rejected",
+                    {{"endpoint", "ask"},
+                     {"reason", to_string(reason)},
+                     {"peer", who.user_id()},
+                     {"subject", why.subject},
+                     {"what", why.what},
+                     {"count", *count}});
   return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.mend)};
 }
 

@@ -22,30 +22,31 @@ int serve(const ControllerConfig& config) {
   const Log log("wattle-controller", config.log_level, config.log_format);
   auto stop = StopSignal::open_();  // before any thread starts, so that all inherit the mask
   if (!stop) {
-    log.error("cannot start", {{"error", stop.error()}});
+    log.error("controller.start_failed", "the controller cannot start", {{"error", stop.error()}});
     return 1;
   }
   const SystemClock clock;
   ServiceNotify notify;
   auto controller = Controller::start(config, clock, log, &notify);
   if (!controller) {
-    log.error("cannot start", {{"error", controller.error()}});
+    log.error("controller.start_failed", "the controller cannot start", {{"error", controller.error()}});
     return 1;
   }
   const Endpoints& at = (*controller)->endpoints();
-  log.info("controller runs", {{"version", kVersion},
-                               {"mode", config.mode.text()},
-                               {"policy", config.policy},
-                               {"telemetry", at.telemetry},
-                               {"feed", at.feed},
-                               {"ask", at.ask},
-                               {"http_port", at.http_port},
-                               {"enrol_port", at.enrol_port}});
+  log.info("controller.started", "the controller is running",
+           {{"version", kVersion},
+            {"mode", config.mode.text()},
+            {"policy", config.policy},
+            {"telemetry", at.telemetry},
+            {"feed", at.feed},
+            {"ask", at.ask},
+            {"http_port", at.http_port},
+            {"enrol_port", at.enrol_port}});
   notify.ready("serves in mode " + config.mode.text());
   while (!stop->wait(std::chrono::hours(1))) {
   }
   notify.stopping();
-  log.info("controller stops");
+  log.info("controller.stopping", "the controller is stopping");
   controller->reset();
   return 0;
 }

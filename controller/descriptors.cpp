@@ -33,7 +33,7 @@ int descriptors_for_asks(std::uint64_t limit) {
 void warn_of_few_descriptors(const transport::AllowList& allow, std::uint64_t limit, const Log& log) {
   const std::uint64_t needed = descriptors_needed(allow);
   if (limit == 0 || needed <= limit) return;
-  log.warn("controller.few_descriptors",
+  log.warn("controller.few_descriptors", "the limit of open files is too low for the allowed keys",
            {{"limit", limit},
             {"needed", needed},
             {"keys", static_cast<std::uint64_t>(allow.size())},

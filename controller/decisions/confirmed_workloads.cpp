@@ -172,10 +172,11 @@ void ConfirmedWorkloads::end(const std::string& uid, const char* why) {
   const auto found = workloads_.find(uid);
   if (found == workloads_.end()) return;
   const Pod* pod = state_.pod(uid);
-  log_.info("workload.ended", {{"pod", uid},
-                               {"name", pod != nullptr ? pod->spec.name : std::string()},
-                               {"node", found->second.node},
-                               {"why", why}});
+  log_.info("workload.ended", "a confirmed workload has ended",
+            {{"pod", uid},
+             {"name", pod != nullptr ? pod->spec.name : std::string()},
+             {"node", found->second.node},
+             {"why", why}});
   ending_ = true;
   decider_.gone(uid, std::string(found->second.node));
   ending_ = false;

@@ -83,11 +83,12 @@ http::Response Enrolment::refuse(const EnrolRefusal& refusal) {
     count = told_.note(std::string(kEnrolRefusedNames[index]), clock_.mono());
   }
   if (count)
-    log_.warn("peer refused", {{"endpoint", "enrol"},
-                               {"reason", kEnrolRefusedNames[index]},
-                               {"subject", refusal.error.subject},
-                               {"what", refusal.error.what},
-                               {"count", *count}});
+    log_.warn("peer.refused", "an enrolment was rejected",
+              {{"endpoint", "enrol"},
+               {"reason", kEnrolRefusedNames[index]},
+               {"subject", refusal.error.subject},
+               {"what", refusal.error.what},
+               {"count", *count}});
   return {kStatus[index], "application/json", dump({{"error", refusal.error.message()}})};
 }
 
@@ -143,7 +144,7 @@ Reviewed<void> Enrolment::allow(const std::string& key, const Admission& admissi
   if (!write || *changed == *text) return {};
   if (const Status written = transport::write_list(options_.allow_file, *changed); !written)
     return unavailable(written.error());
-  log_.info("agent enrolled", {{"node", admission.node}, {"key", key}, {"by", admission.by}});
+  log_.info("enrol.done", "an agent has been enrolled", {{"node", admission.node}, {"key", key}, {"by", admission.by}});
   return {};
 }
 

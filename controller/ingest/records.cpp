@@ -80,7 +80,8 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   } else {
     ++figures_.refused;
     if (!std::exchange(history.refused_told, true))
-      log_.warn("record refused, and more of this node's may be", {{"node", node}, {"error", valid.error()}});
+      log_.warn("record.refused", "a record was rejected; further ones of this node are not logged",
+                {{"node", node}, {"error", valid.error()}});
   }
   if (store_ == nullptr) return Taken::yes;
   item.refused = !valid;
@@ -95,7 +96,8 @@ bool Telemetry::fold(const std::string& node, History& history, Record& record) 
   const std::size_t folded = sink_.fold(node, record);
   figures_.folded += folded;
   if (folded > 0 && !std::exchange(history.folded_told, true))
-    log_.warn("more workloads than a node may tell one by one: the others are one in sum",
+    log_.warn("record.workloads_folded",
+              "a node reports too many workloads; the controller combines the excess into one",
               {{"node", node}, {"folded", static_cast<std::uint64_t>(folded)}});
   return folded > 0;
 }

@@ -44,12 +44,13 @@ std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, st
   ++figures_.refusals;
   if (refusals_ != nullptr) refusals_->add(Channel::telemetry, reason, from.identity.role);
   if (const auto count = told_.note(from.identity.user_id() + " " + std::string(to_string(reason)), clock_.mono()))
-    log_.warn("peer refused", {{"endpoint", "telemetry"},
-                               {"reason", to_string(reason)},
-                               {"peer", from.identity.user_id()},
-                               {"subject", subject},
-                               {"what", what},
-                               {"count", *count}});
+    log_.warn("peer.refused", "a message of a peer was rejected",
+              {{"endpoint", "telemetry"},
+               {"reason", to_string(reason)},
+               {"peer", from.identity.user_id()},
+               {"subject", subject},
+               {"what", what},
+               {"count", *count}});
   history.cut_route = from.route;
   const auto session = sessions_.find(from.identity.name);
   if (session != sessions_.end() && session->second.route == from.route) end_session(from.identity.name);
@@ -130,7 +131,8 @@ bool Telemetry::cut_if_alternating(const std::string& node, History& history, bo
   history.conflict_at = now;
   history.takeovers.clear();
   ++figures_.conflicts;
-  log_.error("two agents with one key take over from each other: both are cut",
+  log_.error("agent.duplicate_cut",
+             "two agents with the same key replace each other; the controller rejects both for a while",
              {{"node", node}, {"for_s", wattle::seconds(history.cut_for)}});
   end_session(node);
   return true;
@@ -146,7 +148,8 @@ void Telemetry::on_knock(const std::string& node, History& history) {
   history.conflict_at = now;
   if (std::exchange(history.knocks_told, true)) return;
   ++figures_.conflicts;
-  log_.error("two agents use one key: the one that was started later is heard, the other refused", {{"node", node}});
+  log_.error("agent.duplicate", "two agents use the same key; the controller accepts the one that started later",
+             {{"node", node}});
 }
 
 std::vector<std::string> Telemetry::conflicts() const {
@@ -211,7 +214,7 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   history.refused_told = history.folded_told = false;
   sink_.on_hello(hello);
   if (now - std::exchange(history.welcomed, now) >= std::chrono::seconds(1))
-    log_.info("agent welcomed",
+    log_.info("agent.welcomed", "an agent has connected",
               {{"node", node}, {"agent_version", hello.agent_version}, {"incarnation", hello.incarnation}});
   wire::Welcome welcome;
   welcome.version = version;
@@ -284,7 +287,7 @@ void Telemetry::expire() {
     }
   }
   for (const std::string& node : silent) {
-    log_.warn("agent is silent", {{"node", node}, {"for_s", wattle::seconds(kDeadAfter)}});
+    log_.warn("agent.silent", "an agent has stopped sending", {{"node", node}, {"for_s", wattle::seconds(kDeadAfter)}});
     end_session(node);
   }
 }

@@ -70,7 +70,8 @@ void Autoscalers::look() {
     if (stop_ || known_.take(std::move(listed), clock_.mono())) return;
     problem = known_.problem();
   }
-  log_.warn("it is not known which replicas autoscalers own, so none are suggested", {{"error", problem}});
+  log_.warn("replicas.owners_unknown", "autoscalers cannot be listed, so no replicas are suggested",
+            {{"error", problem}});
 }
 
 std::optional<std::string> Autoscalers::owner_of(const std::string& workload) const {

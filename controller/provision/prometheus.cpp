@@ -172,7 +172,7 @@ void PrometheusRates::failed(TrafficQuery query, const Error& error) {
     figures.problem = error.message();
   }
   if (const auto untold = throttle_.note(std::string(key_of(query)), clock_.mono()))
-    log_.warn("Prometheus tells nothing",
+    log_.warn("prometheus.failed", "a query to Prometheus failed",
               {{"url", config_.url}, {"key", key_of(query)}, {"error", error}, {"times", *untold}});
 }
 
@@ -190,11 +190,13 @@ void PrometheusRates::answered(TrafficQuery query, TrafficValues values) {
     figures.left_out = values.no_number + values.unnamed + values.twice + values.out_of_range;
     told_[static_cast<std::size_t>(query)] = LastAnswer{std::move(values.values), clock_.mono()};
   }
-  if (back) log_.info("Prometheus tells again", {{"key", key_of(query)}, {"series", series}});
+  if (back)
+    log_.info("prometheus.recovered", "a query to Prometheus succeeds again",
+              {{"key", key_of(query)}, {"series", series}});
   if (left_out.empty()) return;
   if (const auto untold = throttle_.note(std::string(key_of(query)), clock_.mono()))
     log_.warn(
-        "of what Prometheus tells some is left out",
+        "prometheus.series_skipped", "some series of a Prometheus query were skipped",
         {{"url", config_.url}, {"key", key_of(query)}, {"what", left_out}, {"as", values.example}, {"times", *untold}});
 }
 

@@ -55,16 +55,17 @@ void tell_initial_network(const InitialNetwork& first, const std::string& servin
                           RolloutManager& rollout, const Log& log) {
   if (resumed) return;
   if (first.fault) {
-    log.error("network to begin with not loaded, an untrained one begins", {{"error", *first.fault}});
+    log.error("network.initial_failed", "the initial network cannot be loaded; an untrained network is used",
+              {{"error", *first.fault}});
     rollout.audit("start", "not done: network to begin with loaded: " + first.fault->message(), {});
     return;
   }
   if (!first.network) {
-    log.info("an untrained network begins", {{"why", first.none}});
+    log.info("network.untrained", "learning starts with an untrained network", {{"why", first.none}});
     return;
   }
   if (serving_from != first.name) return;  // it was refused, which the trainer has logged
-  log.info("a pretrained network begins",
+  log.info("network.pretrained", "learning starts with a pretrained network",
            {{"file", first.network->file}, {"network_sha256", first.network->network_sha256}});
   rollout.audit("start",
                 "pretrained network begins: " + first.name + ", " + first.network->network_sha256.substr(0, 12),

@@ -193,7 +193,7 @@ Status Trainer::load_network(const std::string& name) {
   }
   if (!taken) {
     if (const Status back = network_->restore(before); !back)
-      log_.error("network of before not restored", {{"error", back.error()}});
+      log_.error("network.restore_failed", "the previous network cannot be restored", {{"error", back.error()}});
     return fail(taken.error().code, "model " + name, taken.error().message(), "another one: `wattle model list`");
   }
   unsaved_ = true;
@@ -254,7 +254,7 @@ Result<std::string> Trainer::evaluate_network(const std::string& name, const Ser
 void Trainer::list_models() {
   auto listed = checkpoints_.list(placement::feature_schema_hash());
   if (!listed) {
-    log_.error("checkpoints cannot be listed", {{"error", listed.error()}});
+    log_.error("checkpoint.list_failed", "the checkpoints cannot be listed", {{"error", listed.error()}});
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -282,7 +282,8 @@ void Trainer::draw_curves() {
   }
   if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
   if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {
-    if (own_.problem != drawn.error().message()) log_.error("curves not written", {{"error", drawn.error()}});
+    if (own_.problem != drawn.error().message())
+      log_.error("curves.write_failed", "the learning curves were not written", {{"error", drawn.error()}});
     own_.problem = drawn.error().message();
   }
 }

@@ -22,15 +22,16 @@ constexpr double kTellEvery_s = 10;
 void tell_of(const Log& log, const Swarm& swarm) {
   const SwarmStatus status = swarm.status();
   const AckDelays delays = swarm.ack_delays(from_seconds(kTellEvery_s));
-  log.info("swarm", {{"nodes", status.nodes},
-                     {"welcomed", status.welcomed},
-                     {"pods", status.pods},
-                     {"samples", status.samples},
-                     {"placements", status.placements},
-                     {"records_dropped", status.dropped},
-                     {"ack_p50_ms", delays.p50_s * 1e3},
-                     {"ack_p99_ms", delays.p99_s * 1e3},
-                     {"problem", status.problem}});
+  log.info("swarm.status", "the swarm is running",
+           {{"nodes", status.nodes},
+            {"welcomed", status.welcomed},
+            {"pods", status.pods},
+            {"samples", status.samples},
+            {"placements", status.placements},
+            {"records_dropped", status.dropped},
+            {"ack_p50_ms", delays.p50_s * 1e3},
+            {"ack_p99_ms", delays.p99_s * 1e3},
+            {"problem", status.problem}});
 }
 
 int run(const SwarmOptions& options, const Clock& clock, const Log& log) {

@@ -325,7 +325,7 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
     nodes_[i].unacked.emplace_back(record.seq, now);
     if (nodes_[i].unacked.size() > outbox_records_) nodes_[i].unacked.pop_front();
     if (const Status pushed = nodes_[i].outbox->push(std::move(record)); !pushed)
-      log_.warn("record lost", {{"node", fleet_.server(i).name}, {"error", pushed.error()}});
+      log_.warn("swarm.record_lost", "a record was lost", {{"node", fleet_.server(i).name}, {"error", pushed.error()}});
     busy[i] = true;
     ++samples_;
   }

@@ -178,7 +178,7 @@ COMMANDS = {
         ("nobody", "empty", (*LIST, "nobody"), 1, r"'nobody' not found: the list has no such key or name, and no file of that name contains a key of the list \(list keys with `wattle keys list`\)"),
         ("gone", "empty", (*LIST, "somebody"), 0, r"own-list: no longer allows \S+ reader somebody")]),
     "keys rotate": Command(once=True, states=[
-        ("no pair", "empty", ("{dir}/none",), 1, r"/none: No such file or directory \(make a pair with 'wattle keys new'\)"),
+        ("no pair", "empty", ("{dir}/none",), 1, r"/none: No such file or directory \(create a key pair with `wattle keys new`\)"),
         ("no next pair", "empty", ("--switch", "{dir}/stranger.key"), 1, r"stranger\.key\.next: there is no next key pair \(create it with: wattle keys rotate \S+\)"),
         ("made", "empty", ("{dir}/stranger.key",), 0, r"stranger\.key\.next: next key pair (secret), mode 0400\n.*wattle keys rotate --switch ")]),
     "keys token new": Command(once=True, states=[
@@ -194,7 +194,7 @@ COMMANDS = {
         ("all there", "fleet", CONFIG, 0, r"controller\.yaml: all that it names is there"),
         ("no file", "empty", ("--config", "{dir}/none"), 2, NO_FILE)]),
     "keys bootstrap": Command(elsewhere="tests/e2e/kube/rbac_test.py", states=[
-        ("no pod", "empty", (), 2, r"KUBERNETES_SERVICE_HOST: is not in the environment: this is no pod \(pass --kubeconfig FILE or set KUBECONFIG\)"),
+        ("no pod", "empty", (), 2, r"KUBERNETES_SERVICE_HOST: is not set: this process does not run in a pod \(pass --kubeconfig FILE or set KUBECONFIG\)"),
         ("no cluster", "empty", ("--kubeconfig", "{dir}/none"), None, NO_FILE)]),
     "keys unpack": Command(elsewhere="tests/unit/cli/cluster_test.cpp", states=[
         ("no folder", "empty", ("{dir}/none", "{dir}/unpacked"), 1, NO_FILE)]),
@@ -202,7 +202,7 @@ COMMANDS = {
         ("nobody may enrol", "empty", CONFIG, 1, r"controller\.yaml: enrolment with tokens over TLS is not configured \(set enrol\.tokens and enrol\.tls there, then: "),
         ("no file", "empty", ("--config", "{dir}/none"), 1, NO_FILE)]),
     "join": Command(elsewhere="tests/e2e/machine/join_test.py", states=[
-        ("no token", "empty", ("word",), 2, r"the token: does not look like one of `wattle token` \(copy the whole line that `wattle token` printed, or make another\)")]),
+        ("no token", "empty", ("word",), 2, r"the token: is not a token of `wattle token` \(copy the whole line that `wattle token` printed, or create a new token\)")]),
     "up": Command(elsewhere="tests/e2e/packages/joining.py", states=[
         ("no folder", "empty", ("--folder", "/proc/none/x"), 1, r"/proc/none")]),
     "down": Command(elsewhere="tests/e2e/packages/joining.py", states=[

@@ -210,7 +210,7 @@ def of_all(world):
         ("no command of policy", ("policy",), 2, r"^wattle: wattle policy: a command is missing \(one of get, set, promote, rollback\)"),
         ("no such form", (*good, "nodes", "-o", "xml"), 2, r"--output: xml not in \{table,wide,json,yaml,name\}"),
         ("no such time", (*world.options("reader", timeout="soon"), "nodes"), 2, r"--timeout: 'soon' is not 10ms to 10m \(write 250ms, 5s or 1m\)"),
-        ("no key file", (*world.options("reader", key="/none.key"), "nodes"), 2, r"/none\.key: No such file or directory \(make a pair with 'wattle keys new'\)"),
+        ("no key file", (*world.options("reader", key="/none.key"), "nodes"), 2, r"/none\.key: No such file or directory \(create a key pair with `wattle keys new`\)"),
         ("no key of the controller", (*world.options("reader", server_key="/none.pub"), "nodes"), 2, r"/none\.pub: No such file or directory"),
         ("another controller's key", (*world.options("reader", server_key=str(world.dir / "stranger2.key.pub")), "nodes"), 1, r"its key is not \S+, or it is no Wattle server"),
         ("no endpoint", (*world.options("reader", server="controller:7462"), "nodes"), 2, r"controller:7462"),

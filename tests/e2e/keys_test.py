@@ -52,7 +52,7 @@ def revoke(house):
     wait_until("the agent's next try is refused", lambda: refused(house, "unknown_key") > 0)
     check("the metrics tell of the revocation", metric(house, "wattle_controller_keys_revoked_total") == 1)
     log = house.log("controller")
-    check("so does the log", '"event":"key revoked"' in log and f"agent/{house.node}" in log, log[-500:])
+    check("so does the log", '"event":"key.revoked"' in log and f"agent/{house.node}" in log, log[-500:])
     check("the agent lives and says why", house.alive("agent") and "has been revoked" in house.log("agent"), house.log("agent")[-500:])
 
 

@@ -139,7 +139,7 @@ def follow_size(screen, all_names):
 
 def lose_controller(house, screen):
     house.kill("controller")
-    said = screen.until("that nobody answers", lambda rows: rows[-1].startswith("nobody answers at tcp://") and rows[-1])
+    said = screen.until("that nobody answers", lambda rows: rows[-1].startswith("no answer from tcp://") and rows[-1])
     check("a controller that is away is told, and what was known stays", len(names(screen.rows())) == NODES, said)
     screen.type("N")
     check("keys are answered meanwhile", bool(screen.until("in order", lambda rows: " by NODE, A to Z" in rows[1] and rows[-1] == said)))

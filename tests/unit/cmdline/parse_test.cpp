@@ -5,6 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
+#include "common/cmdline/usage.hpp"
+#include "common/error_line.hpp"
+
 using namespace wattle::cmdline;
 
 namespace {
@@ -40,4 +43,52 @@ TEST_CASE("a command of a program has a part of its page, and no page") {
   Typed typed;
   CHECK(typed.parse<2>({"command", "--man-part"}, asked_man_part) == 0);
   CHECK(typed.parse<3>({"command", "--man-page", "1"}, asked_man_part) == 2);
+}
+
+namespace {
+// The line that wrong usage prints.
+std::string line_of(std::vector<std::string> words) {
+  CLI::App app{"Does something", "program"};
+  int limit = 0;
+  std::string form, file;
+  bool once = false, watch = false;
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_option("--form", form, "how")->check(CLI::IsMember({"table", "json"}));
+  auto* nodes = app.add_subcommand("nodes", "shows nodes");
+  nodes->fallthrough();
+  nodes->add_option("--limit", limit, "how many")->check(CLI::Range(1, 9));
+  auto* one = nodes->add_flag("--once", once, "once");
+  nodes->add_flag("--watch", watch, "again")->excludes(one);
+  auto* keys = app.add_subcommand("keys", "changes keys");
+  keys->require_subcommand(1);
+  keys->add_subcommand("new", "makes one")->add_option("FILE", file, "where")->required();
+  std::reverse(words.begin(), words.end());
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return wattle::error_line("program", typed_command(app), usage_error(app, error, "program"));
+  }
+  return "parsed";
+}
+}  // namespace
+
+TEST_CASE("wrong usage names the command, what is wrong and how to fix it") {
+  CHECK(line_of({}) == "program: a command is missing (commands: nodes, keys)");
+  CHECK(line_of({"ndoes"}) == "program: unknown command \"ndoes\" (did you mean \"nodes\"? commands: nodes, keys)");
+  CHECK(line_of({"clouds"}) == "program: unknown command \"clouds\" (commands: nodes, keys)");
+  CHECK(line_of({"keys", "nwe"}) == "program: keys: unknown command \"nwe\" (did you mean \"new\"? commands: new)");
+  CHECK(line_of({"nodes", "--limt", "3"}) ==
+        "program: nodes: unknown option \"--limt\" (did you mean \"--limit\"? see program nodes --help)");
+  CHECK(line_of({"nodes", "--frm=json"}) ==
+        "program: nodes: unknown option \"--frm\" (did you mean \"--form\"? see program nodes --help)");
+  CHECK(line_of({"nodes", "more"}) == "program: nodes: unexpected argument \"more\" (see program nodes --help)");
+  CHECK(line_of({"nodes", "--limit", "0"}) == "program: nodes: --limit: 0 is out of range (use 1 to 9)");
+  CHECK(line_of({"nodes", "--limit", "x"}).starts_with("program: nodes: --limit: "));
+  CHECK(line_of({"nodes", "--limit"}) == "program: nodes: --limit: the value is missing (see program nodes --help)");
+  CHECK(line_of({"nodes", "--form", "jsn"}) ==
+        "program: nodes: --form: unknown value \"jsn\" (did you mean \"json\"? use one of table, json)");
+  CHECK(line_of({"nodes", "--once", "--watch"}) ==
+        "program: nodes: --watch cannot be combined with --once (see program nodes --help)");
+  CHECK(line_of({"keys", "new"}) == "program: keys new: FILE is required (see program keys new --help)");
 }

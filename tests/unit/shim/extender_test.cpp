@@ -162,7 +162,7 @@ TEST_CASE("a latency that is no number above 0 is told and ignored") {
     CHECK(ask.latency_hard_ms == 50.0);
     REQUIRE(ask.problems.size() == 1);
     CHECK(ask.problems[0] ==
-          "wattle.dev/latency-soft-ms: '" + std::string(value) + "' is no number of milliseconds above 0; ignored");
+          "wattle.dev/latency-soft-ms: '" + std::string(value) + "' is not a positive number of milliseconds; ignored");
   }
 }
 

@@ -115,8 +115,8 @@ TEST_CASE("every mistake in an allow list is told with file and line") {
   REQUIRE_FALSE(list);
   CHECK(list.error().code == Errc::malformed);
   CHECK(list.error().subject == path);
-  for (const char* line :
-       {":2: the key", ":3: the key is in line 1", ":4: role 'king'", ":5: the name 'no/de'", ":6: not three words"})
+  for (const char* line : {":2: the key", ":3: duplicate of the key in line 1", ":4: role 'king'",
+                           ":5: the name 'no/de'", ":6: not three words"})
     CHECK(list.error().what.find(path + line) != std::string::npos);
   CHECK(list.error().what.find("5 mistakes") == 0);
   CHECK(AllowList::load(dir.file("none")).error().code == Errc::not_found);

@@ -17,7 +17,7 @@ TEST_CASE("a refusal is told in its words, and the session tries again") {
     return rig.session->status().reconnects == 1;
   }));
   CHECK(rig.session->status().problem ==
-        "refused by the controller: node-1: another agent speaks for it (stop one of them)");
+        "rejected by the controller: node-1: another agent speaks for it (stop one of them)");
   rig.clock.advance(milliseconds(250));
   CHECK(rig.next<wire::Hello>());
 }
@@ -51,7 +51,7 @@ TEST_CASE("what makes no sense from a controller ends the session") {
     CHECK(rig.session->status().problem.find(problem) != std::string::npos);
     CHECK(rig.outbox.size() == 1);
   };
-  loses_after("garbage", "the controller sends malformed");
+  loses_after("garbage", "the controller sent malformed");
   loses_after(wire::encode(wire::Ack{2, 999, 1}), "never sent");
   loses_after(wire::encode(wire::Samples{}), "agents do not take");
 }
@@ -76,7 +76,7 @@ TEST_CASE("a controller of another version is named") {
     return rig.session->status().reconnects == 1;
   }));
   CHECK(rig.session->status().problem ==
-        "the controller speaks wire version 7, this agent 1 to " + std::to_string(wattle::wire::kVersionMax));
+        "the controller uses wire version 7, this agent 1 to " + std::to_string(wattle::wire::kVersionMax));
 }
 
 namespace {
