@@ -32,7 +32,7 @@ Result<std::string> boot_of(const Machine& machine) {
   WATTLE_TRY(const std::string text, read_file(machine.proc() + "/sys/kernel/random/boot_id", 256));
   const std::string boot(parse::trim(text));
   if (boot.empty() || boot.find_first_of(" \n") != std::string::npos)
-    return fail(Errc::malformed, machine.proc() + "/sys/kernel/random/boot_id", "is no id of a boot");
+    return fail(Errc::malformed, machine.proc() + "/sys/kernel/random/boot_id", "is not a boot ID");
   return boot;
 }
 
@@ -154,7 +154,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   WATTLE_CHECK(give_up_rights(Work::limits));
   log.info("actuator.started", "the actuator is running",
            {{"version", kVersion}, {"workloads", config.workloads.size()}, {"socket", config.socket}});
-  notify.ready("watches " + std::to_string(config.workloads.size()) + " workloads of its own");
+  notify.ready("managing " + std::to_string(config.workloads.size()) + " configured workloads");
 
   MonoTime now = clock.mono(), next = now, complained_at = now - kComplainEvery;
   while (!stop.pending() && !(helper && helper->gone())) {
@@ -178,8 +178,8 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   log.info("actuator.stopped", "the actuator has stopped",
            {{"writes", ledger.writes()}, {"foreign", ledger.foreign()}});
   if (helper && helper->gone())
-    return fail(Errc::unavailable, "systemd", "the process that speaks to it has ended",
-                "start wattle-actuator anew, or run `wattle-actuator restore`: units are put back then");
+    return fail(Errc::unavailable, "systemd", "the helper process for systemd has ended",
+                "restart wattle-actuator or run `wattle-actuator restore` to restore units");
   if (restored.failed.empty()) return {};
   return tl::unexpected<Error>(restored.failed.front());
 }

@@ -29,8 +29,8 @@ struct Latency::Page {
   Result<LateRequests> get() {
     WATTLE_TRY(const auto answer, client.request("GET", source.path, "", kPatience));
     if (answer.status != 200)
-      return fail(Errc::malformed, subject, "answers with status " + std::to_string(answer.status),
-                  "is it the page of metrics?");
+      return fail(Errc::malformed, subject, "returned status " + std::to_string(answer.status),
+                  "check that this is the page of metrics");
     return read_late_requests(answer.body, source.histogram);
   }
 

@@ -53,7 +53,7 @@ class ErrorLog {
 http::Response live(const Pulse& pulse, MonoTime now, Duration tick) {
   const Duration age = pulse.age(now);
   if (age <= kHangs + tick) return {200, "text/plain", "ok\n"};
-  return {503, "text/plain", "the loop has not turned for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
+  return {503, "text/plain", "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
 }
 
 // Returns the time until the link has work, at most until systemd's watchdog needs the next notification.
@@ -100,7 +100,7 @@ Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& cl
 Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (config.controller.endpoint.empty() && !config.http_port)
     return fail(Errc::malformed, "configuration", "neither controller.endpoint nor http.port is set",
-                "set one; an agent that nobody hears is of no use");
+                "set at least one of them");
   WATTLE_TRY(const Fd stop, stop_signals());  // before any thread starts
   raise_descriptor_limit();
   WATTLE_TRY(auto spool, open_spool(config, clock));

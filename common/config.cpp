@@ -70,7 +70,7 @@ struct Section::Node {
         const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a scalar)";
         if (known.contains(key)) continue;
         const std::vector<std::string> names(known.begin(), known.end());
-        const std::string fix = did_you_mean(key, names, "known keys: " + listed(names));
+        const std::string fix = did_you_mean(key, names, "known keys: " + comma_list(names));
         const int at = entry.first.Mark().line + 1;
         into.emplace_back(at,
                           document->name + ":" + std::to_string(at) + ": " + full(key) + ": unknown key (" + fix + ")");
@@ -232,7 +232,7 @@ void Section::read_choice(std::string_view key, std::size_t& out, const std::vec
     return;
   }
   const std::vector<std::string> choices(names.begin(), names.end());
-  const std::string fix = "use one of " + listed(choices);
+  const std::string fix = "use one of " + comma_list(choices);
   const int line = value->Mark().line + 1;
   if (!value->IsScalar()) return node_->add(key, line, "not a string", fix);
   node_->add(key, line, "unknown value '" + value->Scalar() + "'", did_you_mean(value->Scalar(), choices, fix));

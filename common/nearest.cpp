@@ -62,7 +62,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return "did you mean \"" + *name + "\"?" + (fix.empty() ? "" : " ") + std::string(fix);
 }
 
-std::string listed(const std::vector<std::string>& names) {
+std::string comma_list(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
   return out;

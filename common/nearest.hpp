@@ -23,6 +23,6 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names, std::string_view fix = {});
 
 // Returns names as a list for an error: "a, b, c".
-std::string listed(const std::vector<std::string>& names);
+std::string comma_list(const std::vector<std::string>& names);
 
 }  // namespace wattle

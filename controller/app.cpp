@@ -42,7 +42,7 @@ int serve(const ControllerConfig& config) {
             {"ask", at.ask},
             {"http_port", at.http_port},
             {"enrol_port", at.enrol_port}});
-  notify.ready("serves in mode " + config.mode.text());
+  notify.ready("running in mode " + config.mode.text());
   while (!stop->wait(std::chrono::hours(1))) {
   }
   notify.stopping();
@@ -64,11 +64,11 @@ std::string models_beside_program() {
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app("Wattle's controller: decides where workloads cost the fewest joules, and learns", "wattle-controller");
+  CLI::App app("Wattle's controller: places workloads where they cost the least energy, and learns from the results", "wattle-controller");
   std::string path = "/etc/wattle/controller.yaml";
   bool check = false;
   app.add_option("--config", path, "Configuration (YAML)")->type_name("FILE")->capture_default_str();
-  app.add_flag("--check-config", check, "Only tell whether the configuration is right");
+  app.add_flag("--check-config", check, "Check the configuration and exit");
   app.set_version_flag("--version", std::string(kVersion));
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   auto config = load_config(path);
@@ -80,7 +80,7 @@ int run_app(int argc, char** argv) {
   config->descriptor_limit = raise_descriptor_limit();
   keep_memory_private();
   if (!check) return serve(*config);
-  std::cout << path << ": fine\n";
+  std::cout << path << ": ok\n";
   return 0;
 }
 

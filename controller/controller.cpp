@@ -43,8 +43,8 @@ Status may_replace(const std::string& file) {
   const auto folder = std::filesystem::path(file).parent_path();
   const std::string path = folder.empty() ? "." : folder.string();
   if (::access(path.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(Errc::denied, path, "the controller may not write here, and enrolment changes " + file,
-              "move it into a folder that the controller's user may write, as /var/lib/wattle-controller");
+  return fail(Errc::denied, path, "the controller cannot write to this folder, but enrolment changes " + file,
+              "move the file to a folder that the controller's user can write to, for example /var/lib/wattle-controller");
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const MonitorOptions monitors{{}, config_.learn.max_abs_residual};
   ran_before_ = told_of(traces_of_before(config_.data_dir, ""));
   std::string lost = told_of(traces_of_before(config_.data_dir, config_.store.path));
-  if (!lost.empty()) lost = path + (is_emptied(path) ? " is empty" : " holds no change") + ", but " + lost;
+  if (!lost.empty()) lost = path + (is_emptied(path) ? " is empty" : " contains no change") + ", but " + lost;
   const auto open = [&](const std::string& file) {
     return RolloutManager::open_(configured_spec(config_), file, monitors, clock, log, lost);
   };
@@ -258,7 +258,7 @@ http::Response Controller::of_store(const std::string& what, const std::map<std:
   auto asked = ask_store(store_.get(), what, arguments, now);
   if (!asked) return failed(asked.error());
   if (asked->wait_for(kHttpPatience) != std::future_status::ready)
-    return failed({Errc::timeout, what, "the store has not answered in time", "see wattle doctor"});
+    return failed({Errc::timeout, what, "the store did not answer in time", "see wattle doctor"});
   return found(asked->get());
 }
 
@@ -268,8 +268,8 @@ Status Controller::let_page_change(PageParts& page) {
   if (file.empty()) return {};
   WATTLE_TRY(const std::string word, http::load_token(file));
   if (page.token && page.token->is(word))
-    return fail(Errc::conflict, file, "holds the word of http.token_file: who may look could change things",
-                "write another word into it");
+    return fail(Errc::conflict, file, "contains the token of http.token_file: readers could make changes",
+                "write another token to it");
   WATTLE_TRY(page.operators, http::Token::load(file));
   page.change = [this](const Arguments& arguments, const std::string& who) {
     const auto work = [this, arguments, who]() -> Result<std::string> {
@@ -288,7 +288,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   routes["GET /livez"] = [this, &clock](const http::Request&) -> http::Response {
     const Duration age = pulse_.age(clock.mono());
     if (age <= kHangs) return {200, "text/plain", "ok\n"};
-    return {503, "text/plain", "the loop has not turned for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
+    return {503, "text/plain", "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
   };
   routes["GET /readyz"] = [this](const http::Request&) -> http::Response {
     auto ready = std::make_shared<bool>(false);
@@ -346,8 +346,8 @@ Status Controller::start_enrolment(const std::string& public_key, const Clock& c
   WATTLE_CHECK(may_replace(config_.allow_file));
   if (!config.tokens.empty()) WATTLE_CHECK(may_replace(config.tokens));
   if (config.kubernetes && !api_)
-    return fail(Errc::not_found, "enrol.kubernetes", "there is no API server to review tokens",
-                "run as a pod with a service account, or name kubernetes.server");
+    return fail(Errc::not_found, "enrol.kubernetes", "no API server is configured to review tokens",
+                "run the controller as a pod with a service account, or set kubernetes.server");
   auto reviewer = std::make_unique<EitherReviewer>(
       config.tokens.empty() ? nullptr : std::make_unique<TokenFile>(config.tokens, clock),
       config.kubernetes ? std::make_unique<TokenReview>(*api_, config.review) : nullptr);

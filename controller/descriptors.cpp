@@ -38,7 +38,7 @@ void warn_of_few_descriptors(const transport::AllowList& allow, std::uint64_t li
             {"needed", needed},
             {"keys", static_cast<std::uint64_t>(allow.size())},
             {"fix", "raise the hard limit of open files to at least " + std::to_string(needed) +
-                        ": LimitNOFILE in the unit, or the container runtime's limit"}});
+                        " with LimitNOFILE in the unit, or with the container runtime's limit"}});
 }
 
 }  // namespace wattle::controller

@@ -278,7 +278,7 @@ void Loop::cut(const std::vector<transport::Revoked>& revoked) {
     const auto route = telemetry_.revoke(identity.name, key);
     if (!route) continue;
     telemetry_socket_.send(*route, wire::encode(wire::Refusal{"key " + key, "has been revoked",
-                                                              "if it should not be: wattle keys allow"}));
+                                                              "to allow it again, run `wattle keys allow`"}));
   }
 }
 

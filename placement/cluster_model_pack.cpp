@@ -54,7 +54,7 @@ std::string ClusterModel::save(const ClusterView& view) const {
 
 Status ClusterModel::restore(std::string_view bytes) {
   const auto refused = [](const char* what) {
-    return fail(Errc::malformed, "knowledge", what, "remove the file: what it held is learned anew");
+    return fail(Errc::malformed, "knowledge", what, "remove the file; the cluster model is then learned from scratch");
   };
   const std::size_t head = kMagic.size() + kDigestSize + 1;
   if (bytes.size() > kMaxBytes) return refused("is too large");
@@ -65,7 +65,7 @@ Status ClusterModel::restore(std::string_view bytes) {
                       : bytes.starts_with(kMagic2) ? 2
                       : bytes.starts_with(kMagic1) ? 1
                                                    : 0;
-  if (bytes.size() < head || version == 0) return refused("is of another version, or none of ours");
+  if (bytes.size() < head || version == 0) return refused("has an unknown format or version");
   const std::string_view body = bytes.substr(head);
   if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigestSize)) return refused("is damaged");
   PackReader in(body);
@@ -97,7 +97,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   if (version > 4) read.pairs_.unpack(in, version < 6);
   if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0 ||
       read.request_variance_cores2_ < 0)
-    return refused("does not say what it should");
+    return refused("contains invalid values");
   read.fleet_.cpu_wait_price_w = read.cpu_wait_.price();
   read.fleet_.latency_price = read.latency_price();
   *this = std::move(read);

@@ -211,7 +211,7 @@ Service::Impl::Routes Service::Impl::page_routes() {
   routes["GET /livez"] = [this](const http::Request&) {
     const std::string hung = hanging();
     if (hung.empty()) return http::Response{200, std::string(kText), "ok\n"};
-    return http::Response{503, std::string(kText), "does not turn:\n" + hung};
+    return http::Response{503, std::string(kText), "stuck:\n" + hung};
   };
   routes["GET /readyz"] = [this](const http::Request&) {
     const std::string controller = without_controller ? "does not answer" : "ok";

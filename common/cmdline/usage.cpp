@@ -42,7 +42,7 @@ Error command_error(const CLI::App& at, const std::vector<std::string>& rest) {
   std::vector<std::string> names;
   for (const Outline& each : outline_of(at).commands) names.push_back(each.name);
   const auto word = std::find_if(rest.begin(), rest.end(), [](const auto& one) { return !one.starts_with('-'); });
-  const std::string all = "commands: " + listed(names);
+  const std::string all = "commands: " + comma_list(names);
   if (word == rest.end()) return wrong("a command is missing", "", all);
   return wrong("unknown command " + quoted(*word), "", did_you_mean(*word, names, all));
 }
@@ -58,7 +58,7 @@ Error value_error(const std::string& option, const std::string& text, const std:
       choices.push_back(text.substr(from, end - from));
       from = end + 1;
     }
-    return wrong(option, "unknown value " + quoted(value), did_you_mean(value, choices, "use one of " + listed(choices)));
+    return wrong(option, "unknown value " + quoted(value), did_you_mean(value, choices, "use one of " + comma_list(choices)));
   }
   constexpr std::string_view kValue = "Value ", kRange = " not in range ";
   if (const auto at = text.find(kRange); text.starts_with(kValue) && at != std::string::npos) {

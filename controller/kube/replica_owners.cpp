@@ -11,7 +11,7 @@ constexpr milliseconds kListPatience{10'000};
 constexpr Duration kListEvery = std::chrono::minutes(1);
 constexpr Duration kListHolds = std::chrono::minutes(5);
 constexpr Duration kTellEvery = std::chrono::minutes(10);
-constexpr const char* kGrant = "it is an opt-in: replicas.suggest of the chart, or a ClusterRole of your own";
+constexpr const char* kGrant = "grant it with replicas.suggest of the chart or with your own ClusterRole";
 
 }  // namespace
 

@@ -51,7 +51,7 @@ void ChangeLog::record_anyway(Change& change) {
   note(change);
   log_->error(
       "policy.unwritten", "a change is in force but not saved",
-      {{"what", change.what}, {"error", recorded.error()}, {"effect", "it is in force, and a restart forgets it"}});
+      {{"what", change.what}, {"error", recorded.error()}, {"effect", "a restart of the controller would lose it"}});
 }
 
 Status ChangeLog::write_late() {

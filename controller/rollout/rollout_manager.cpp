@@ -48,7 +48,7 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
   if (last)
     if (const auto before = parse_spec(last->standing, configured.schedule)) what += ": " + described(*before, spec_);
   if (!may_act(spec_.mode.mode)) return change(spec_, "configuration", what, "");
-  const std::string why = "the file names mode " + spec_.mode.text() + ": no gate was asked";
+  const std::string why = "the configuration sets mode " + spec_.mode.text() + ": gates were skipped";
   log_->warn("policy.gates_skipped", "the configured mode skips the gates", {{"mode", spec_.mode.text()}});
   return change(spec_, "configuration", what, why);
 }
@@ -97,7 +97,7 @@ Status RolloutManager::begin_without(const std::string& lost) {
                {"mode", shadow ? "shadow" : spec_.mode.text()},
                {"fix", "to let the controller act again: wattle policy set --mode MODE --force --why TEXT"}});
   if (shadow) spec_.mode = Mode::shadow;
-  WATTLE_CHECK(change(spec_, "guard", "the control file was lost: nothing acts until an operator says so", lost));
+  WATTLE_CHECK(change(spec_, "guard", "the control file was lost: Wattle does not act until an operator allows it", lost));
   lost_ = lost;
   return {};
 }
@@ -208,7 +208,7 @@ void RolloutManager::take(const MonitorEvent& event, bool acting) {
   if (!rule.what.empty())
     audit(who, std::string(rule.what), event.evidence);
   else if (!acting)
-    return audit(who, "nothing to roll back in mode " + spec_.mode.text(), event.evidence);
+    return audit(who, "no rollback needed in mode " + spec_.mode.text(), event.evidence);
   for (const Action action : rule.actions) perform(action, event.evidence);
 }
 

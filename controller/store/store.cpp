@@ -74,7 +74,7 @@ std::int64_t Store::now_s() const { return to_ns(clock_.wall()) / 1'000'000'000;
 Status Store::open_file() {
   std::optional<Error> damage;
   if (is_emptied(options_.file.path)) {
-    damage = Error{Errc::malformed, options_.file.path, "is empty, as a power cut leaves it", "bring back a copy"};
+    damage = Error{Errc::malformed, options_.file.path, "is empty, possibly after a power failure", "restore a copy"};
     log_.error("store.empty", "the store file is empty; acknowledgements, ledger and raw records start from zero",
                {{"error", *damage}});
   }
@@ -97,7 +97,7 @@ Status Store::set_aside(const Error& why) {
   const std::string aside = path + ".damaged-" + std::to_string(now_s());
   for (const char* suffix : {"", "-wal"}) {
     if (std::rename((path + suffix).c_str(), (aside + suffix).c_str()) == 0 || errno == ENOENT) continue;
-    return fail_errno(errno, path + suffix, "move it away by hand; it is damaged");
+    return fail_errno(errno, path + suffix, "the file is damaged; move it away by hand");
   }
   {
     const std::lock_guard lock(mutex_);
@@ -106,7 +106,7 @@ Status Store::set_aside(const Error& why) {
   log_.error("store.damaged", "the store file is damaged; it was moved aside and a new one was created",
              {{"error", why},
               {"moved_to", aside},
-              {"lost", "the ledger and raw records so far; what agents still hold they send again"}});
+              {"lost", "the ledger and raw records; agents send again what they still hold"}});
   return {};
 }
 
@@ -169,7 +169,7 @@ std::future<Result<std::string>> Store::read(Read make) {
     wake_.notify_one();
   } else {
     reading.answer.set_value(
-        fail(Errc::unavailable, options_.file.path, "has too many readers, or stops", "ask again"));
+        fail(Errc::unavailable, options_.file.path, "too many readers, or the store is stopping", "retry"));
     signal();
   }
   return answer;
@@ -219,7 +219,7 @@ void Store::run() {
     if (queue_.empty() && (!rows_wait() || !figures_.decisions_problem.empty() || pods_fail_ || requests_fail_)) break;
   }
   copy_.reset();
-  refuse_reads({Errc::unavailable, options_.file.path, "the store stops", "ask again"});
+  refuse_reads({Errc::unavailable, options_.file.path, "the store is stopping", "retry"});
   // For who reads the file; a controller that is killed adds up at its next start.
   if (file_)
     if (const Status written = file_->write_ledger(); !written) trouble(written.error());

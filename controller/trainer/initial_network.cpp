@@ -23,7 +23,7 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
   const bool automatic = learn.pretrained == "auto";
   const std::string file = automatic ? models_dir + "/" + preset + ".safetensors" : learn.pretrained;
   if (automatic && models_dir.empty()) {
-    first.none = "no folder of networks is known";
+    first.none = "the folder of shipped networks is unknown";
     return first;
   }
   auto read = models::read_pretrained(file, placement::feature_schema_hash(), preset);
@@ -34,12 +34,12 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
   }
   std::error_code ignored;
   if (automatic && read.error().code == Errc::not_found && std::filesystem::is_directory(models_dir, ignored)) {
-    first.none = "none is shipped for the reward preset " + preset + " (" + models_dir + ")";
+    first.none = "no network is shipped for the reward preset " + preset + " (" + models_dir + ")";
     return first;
   }
   first.fault = read.error();
   if (read.error().code == Errc::not_found)
-    first.fault->mend = "install share/wattle/models beside the programs, or set learn.pretrained to a file or none";
+    first.fault->mend = "install share/wattle/models next to the programs, or set learn.pretrained to a file or to none";
   return first;
 }
 
@@ -57,7 +57,7 @@ void tell_initial_network(const InitialNetwork& first, const std::string& servin
   if (first.fault) {
     log.error("network.initial_failed", "the initial network cannot be loaded; an untrained network is used",
               {{"error", *first.fault}});
-    rollout.audit("start", "not done: network to begin with loaded: " + first.fault->message(), {});
+    rollout.audit("start", "not done: initial network loaded: " + first.fault->message(), {});
     return;
   }
   if (!first.network) {
@@ -68,7 +68,7 @@ void tell_initial_network(const InitialNetwork& first, const std::string& servin
   log.info("network.pretrained", "learning starts with a pretrained network",
            {{"file", first.network->file}, {"network_sha256", first.network->network_sha256}});
   rollout.audit("start",
-                "pretrained network begins: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
+                "initial network loaded: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
                 first.network->file);
 }
 

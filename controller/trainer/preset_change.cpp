@@ -97,7 +97,7 @@ void Trainer::begin_preset() {
   serving_from_ = origin_.from;
   log_.info("preset.changed", "the reward preset has changed",
             {{"preset", text_of(reward_.preset)},
-             {"network", origin_.from.empty() ? "none: its prior begins" : origin_.from},
+             {"network", origin_.from.empty() ? "none: the prior only" : origin_.from},
              {"step", network_->steps()}});
 }
 

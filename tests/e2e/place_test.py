@@ -80,7 +80,7 @@ def waits_and_leaves_room(house):
     said = json.loads(waits.stdout)
     check("it is told to wait, with exit 3", waits.returncode == 3 and said["node"] is None and 0 < said["again_s"] <= said["defer_left_s"] <= 2, waits.stdout)
     text = house.cli("explain", "late").stdout
-    check("and a person is told why", "late should wait (deferred: no node can take it now); it was to be asked for again in 2 s." in text, text)
+    check("and a person is told why", "late should wait (deferred: no feasible node now); it was to be asked for again in 2 s." in text, text)
     over = wait_until("its time is over", lambda: (done := place(*late, "--defer", "1h")).returncode == 1 and done)
     check("then it waits no more, whatever is permitted", "cpu does not fit" in json.loads(over.stdout)["reason"], over.stdout)
     check("an announcement promises no node where none may have room", "a node if one can take it then, else why none can" in house.cli(
@@ -91,7 +91,7 @@ def waits_and_leaves_room(house):
     check("a node that stays full is the answer when the time is over", full_still.returncode == 1 and "cpu does not fit" in json.loads(full_still.stdout)["reason"], full_still.stdout)
     check("--wait is for --defer", house.cli("place", "x", "--cpu", "1", "--wait", key="operator", check=False).returncode == 2)
     table = house.cli("place", "table", "--cpu", f"{0.5 * cores[second]:.3f}", "--nodes", second, "--defer", "1m", key="operator", check=False)
-    check("in words", table.returncode == 3 and table.stdout.startswith("table should wait: deferred: no node can take it now\nask again in:  5 s, with --uid "), table.stdout)
+    check("in words", table.returncode == 3 and table.stdout.startswith("table should wait: deferred: no feasible node now\nask again in:  5 s, with --uid "), table.stdout)
 
 
 def main():

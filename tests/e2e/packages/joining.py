@@ -86,7 +86,7 @@ def refusals(claims, host):
         ("with a port that is none", sealed([*good[:2], "70000", *good[3:]]), "contains invalid fields"),
         ("with another fingerprint", sealed([*good[:5], "0" * 64, good[6]]), "shows another certificate"),
         ("with another controller's key", sealed([*good[:4], "x" * 40, *good[5:]]), "has another key than the token says"),
-        ("with a secret that nobody made", sealed([*good[:6], "wattle-enrol-" + "0" * 64]), "is none of this controller's"),
+        ("with a secret that nobody made", sealed([*good[:6], "wattle-enrol-" + "0" * 64]), "was not created by this controller"),
         ("whose controller is away", sealed([*good[:2], closed, *good[3:]]), "check that the server is running and that the port is right"),
     ):
         code, said = host.run(f"wattle join --node fresh-3 -- {text}" if what == "shell" else f"wattle join --node fresh-3 - <<'END'\n{text}\nEND")

@@ -88,7 +88,7 @@ await world('guard');
 await reads('where a token is asked for since, it is', page, 'This controller asks for a token');
 check('the title says so', (await page.title()) === 'A token is needed · Wattle');
 await enter(page, 'not the token at all');
-await reads('a wrong token is told', page, 'this is not the token of http.token_file', '[role=alert]');
+await reads('a wrong token is told', page, 'wrong token (use the token of http.token_file)', '[role=alert]');
 await world('kill');
 await enter(page);
 await reads('a controller that is gone is told there too', page, AWAY, '[role=alert]');

@@ -140,7 +140,7 @@ for (const by of ['owner', 'node', 'label', 'namespace']) {
     await reads('cost by label: which is asked', page, 'Name a label to sum by.');
     await page.fill('input[aria-label="Key of the label"]', 'a=b');
     await page.keyboard.press('Enter');
-    await reads('cost by label: no key', page, /argument label: is no label's key/, '.error');
+    await reads('cost by label: no key', page, /argument label: is not the key of a label/, '.error');
   }
 }
 await press('Since', '1 d');
@@ -200,10 +200,10 @@ for (const [mode, words] of [['off', /The mode goes from shadow to off\. Nothing
 await reads('the gate is closed, and why', page, /The gate to canary:10% is closed: .*\. Go past the gate all the same\. The reason is recorded\./, 'dialog');
 await changeTo('canary:10%', '', 'to see it', 'a-word-for-this-test-alone');
 await page.keyboard.press('Enter');
-await reads('the token of who looks does not do', page, 'this is not the token of http.operator_token_file', 'dialog [role=alert]');
+await reads('the token of who looks does not do', page, 'wrong token (use the token of http.operator_token_file)', 'dialog [role=alert]');
 await inDialog('token').fill('no header can hold this: \u20ac');
 await page.keyboard.press('Enter');
-await reads('nor does a word that no header can hold', page, 'this is not the token of http.operator_token_file', 'dialog [role=alert]');
+await reads('nor does a word that no header can hold', page, 'wrong token (use the token of http.operator_token_file)', 'dialog [role=alert]');
 await inDialog('token').fill(operators);
 await page.keyboard.press('Enter');
 await reads('a closed gate is told as the command line tells it', page, /mode canary:10%: its gate is closed: .*wattle policy get/, 'dialog [role=alert]');

@@ -143,7 +143,7 @@ TEST_CASE("pods beyond their soft latency limit are measured, and a canary that 
   World world(2);
   world.config.decide.mask.stale_after_s = 600;
   world.start();
-  const std::string late = "pods were beyond their soft latency limit 100% of their time, and 2% is the limit";
+  const std::string late = "pods exceeded their soft latency limit 100% of their time (limit 2% is the limit";
   {
     Agents agents = connect_agents(world, 2);
     for (auto& agent : agents)
@@ -285,7 +285,7 @@ TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is n
   }));
   agents.clear();
   const json before = policy_of(world);
-  CHECK(before["promotion"]["closed_by"] == "30 of 100 decisions that a canary asks for");
+  CHECK(before["promotion"]["closed_by"] == "30 of 100 decisions needed for a canary");
   world.controller.reset();
   world.start();
   json after = policy_of(world);

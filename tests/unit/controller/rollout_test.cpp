@@ -113,7 +113,7 @@ TEST_CASE("a change holds over a restart, until the configuration says something
   CHECK(document["changes"][0]["who"] == "configuration");
   CHECK(document["changes"][1]["who"] == "operator/ann");
   CHECK(document["changes"][1]["why"] == "try");
-  CHECK(document["changes"][0]["why"] == "the file names mode live: no gate was asked");
+  CHECK(document["changes"][0]["why"] == "the configuration sets mode live: gates were skipped");
   CHECK(
       document["changes"][1]["what"] ==
       "mode shadow -> canary:50%, policy dqn -> planner, weight.energy 1 -> 3, forced past: 0 of 100 decisions that a "
@@ -345,7 +345,7 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
 TEST_CASE(
     "a control file that lost what it held lets nothing act until an operator says so, whatever the configuration asks "
     "for") {
-  const std::string lost = "control.db is empty, but knowledge is from a controller that ran here before";
+  const std::string lost = "control.db is empty, but knowledge is from a previous controller";
   for (const Mode configured : {Mode::live, Mode::canary, Mode::shadow, Mode::off}) {
     CAPTURE(to_string(configured));
     const Folder folder;
@@ -453,7 +453,7 @@ TEST_CASE("what a controller leaves behind is a trace of it, what was there befo
     std::ofstream(folder.path + "/" + name) << "x";
   }
   CHECK(traces().size() == 5);
-  CHECK(told_of(traces()).find(" and 3 more are from a controller that ran here before") != std::string::npos);
+  CHECK(told_of(traces()).find(" and 3 more are from a previous controller") != std::string::npos);
   CHECK(is_emptied(folder.file()));
   CHECK_FALSE(is_emptied(folder.path + "/store.db"));
   CHECK_FALSE(is_emptied(folder.path));
