@@ -127,7 +127,7 @@ def main():
         after = wait_until("its outcome is measured", lambda: (d := house.query("explain", placed["uid"])["decision"])["outcome"] and d)
         check("it is known where it runs, and what came of it", after["placed_on"] == placed["node"] and after["outcome"]["reward"] is not None)
         text = house.cli("explain", placed["uid"]).stdout
-        check("a person is told in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "It was placed on" in text, text[:300])
+        check("a person is told in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "The pod was placed on" in text, text[:300])
 
         walk_page(house)
         waits_and_leaves_room(house)

@@ -134,12 +134,12 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await then('^$');
   await page.fill('form.whatif input[name=cpu]', '100000');
   await page.keyboard.press('Enter');
-  await then('^Then no node would be advised: no candidate is feasible');
+  await then('^Wattle would then advise no node: no candidate is feasible');
   check('a pod larger than any node would go nowhere', true);
   await page.fill('form.whatif input[name=cpu]', '');
   await page.fill('form.whatif input[name=energy]', '5');
   await page.keyboard.press('Enter');
-  await then('^Then \\S+ would be advised');
+  await then('^Wattle would then advise \\S+');
   check('other weights are asked for', true);
   await shot(page, 'what-if-light');
   await page.fill('form.whatif input[name=cpu]', 'many');
