@@ -10,6 +10,7 @@
 #include "actuator/doctor.hpp"
 #include "actuator/run.hpp"
 #include "common/cmdline/parse.hpp"
+#include "common/error_line.hpp"
 #include "common/printable.hpp"
 #include "common/seqpacket.hpp"
 #include "common/version.hpp"
@@ -19,15 +20,16 @@ namespace wattle::actuator {
 
 namespace {
 int complain(const Error& error) {
-  std::cerr << "wattle-actuator: " << printable_lines(error.message()) << "\n";
+  std::cerr << error_line("wattle-actuator", "", error) << "\n";
   return 1;
 }
 
 int put_back(const ActuatorConfig& config) {
   const auto restored = restore(config, Machine{});
   if (!restored) return complain(restored.error());
-  std::cout << restored->put_back << " limits restored, " << restored->foreign << " kept because another program changed them, "
-            << restored->gone << " ended with their workloads, " << restored->waiting << " waiting for a higher quota\n";
+  std::cout << restored->put_back << " limits restored, " << restored->foreign
+            << " kept because another program changed them, " << restored->gone << " ended with their workloads, "
+            << restored->waiting << " waiting for a higher quota\n";
   for (const auto* errors : {&restored->failed, &restored->traces})
     for (const Error& error : *errors) complain(error);
   if (restored->damage) complain(*restored->damage);
@@ -92,12 +94,14 @@ int run_app(int argc, char** argv) {
   bool check = false;
   auto* running = app.add_subcommand("run", "Set limits of workloads until SIGTERM, then restore the original limits");
   running->add_flag("--check-config", check, "Check the configuration and exit");
-  auto* restoring =
-      app.add_subcommand("restore", "Restore the original limits after an actuator that did not stop normally; can be repeated");
-  auto* examining = app.add_subcommand("doctor", "Report which limits the actuator can set on this node; exit 1 if none");
+  auto* restoring = app.add_subcommand(
+      "restore", "Restore the original limits after an actuator that did not stop normally; can be repeated");
+  auto* examining =
+      app.add_subcommand("doctor", "Report which limits the actuator can set on this node; exit 1 if none");
   auto* telling = app.add_subcommand("status", "Show the limits that the running actuator has set or would set");
   for (auto* command : {running, restoring, examining, telling})
-    command->add_option("--config", file, "Configuration (YAML) (default: /etc/wattle/actuator.yaml)")->type_name("FILE");
+    command->add_option("--config", file, "Configuration (YAML) (default: /etc/wattle/actuator.yaml)")
+        ->type_name("FILE");
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   const auto config = load_config(file);
   if (!config) return complain(config.error());

@@ -59,7 +59,7 @@ bool is_of_argument(const Error& error) {
   return !subject.starts_with("/") && !subject.starts_with("model ") && subject != "trained network";
 }
 
-// Restores the controller's own error from its text: "not found: node a: no agent has registered under that name (...)".
+// Restores the controller's own error from its text, for example "not found: node a: no agent has registered (...)".
 std::optional<Error> own_error(const Error& error, const std::string& subject) {
   if (error.subject != subject) return std::nullopt;
   for (int number = 0; number <= static_cast<int>(Errc::io); ++number) {

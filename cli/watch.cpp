@@ -45,7 +45,7 @@ std::string decision_line(const Json& document) {
   const auto added = decision["marginal_w"].number();
   return printable(utc(decision["wall_ns"].number()) + "  " +
                    pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]) + " -> " +
-                   decision["advice"].text_or("nobody") + (added ? ", adds " + number(*added, 1) + " W est" : "") +
+                   decision["advice"].text_or("no node") + (added ? ", adds " + number(*added, 1) + " W est" : "") +
                    " (" + decision["decided_by"].text_or("-") + ")") +
          "\n";
 }

@@ -8,7 +8,7 @@
 #include "common/cmdline/parse.hpp"
 #include "common/descriptor_limit.hpp"
 #include "common/dir.hpp"
-#include "common/printable.hpp"
+#include "common/error_line.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
 #include "common/stop_signal.hpp"
@@ -64,7 +64,8 @@ std::string models_beside_program() {
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app("Wattle's controller: places workloads where they cost the least energy, and learns from the results", "wattle-controller");
+  CLI::App app("Wattle's controller: places workloads where they cost the least energy, and learns from the results",
+               "wattle-controller");
   std::string path = "/etc/wattle/controller.yaml";
   bool check = false;
   app.add_option("--config", path, "Configuration (YAML)")->type_name("FILE")->capture_default_str();
@@ -73,7 +74,7 @@ int run_app(int argc, char** argv) {
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   auto config = load_config(path);
   if (!config) {
-    std::cerr << printable_lines(config.error().message()) << '\n';
+    std::cerr << error_line("wattle-controller", "", config.error()) << '\n';
     return 1;
   }
   config->models_dir = models_beside_program();

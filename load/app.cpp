@@ -6,24 +6,24 @@
 
 #include "common/cmdline/completion.hpp"
 #include "common/cmdline/parse.hpp"
+#include "common/error_line.hpp"
 #include "common/parse.hpp"
-#include "common/printable.hpp"
 #include "common/version.hpp"
 #include "load/commands.hpp"
 
 namespace wattle::load {
 
 namespace {
-void told(const Error& error) { std::fprintf(stderr, "wattle-load: %s\n", printable_lines(error.message()).c_str()); }
+void report(const Error& error) { std::fprintf(stderr, "%s\n", error_line("wattle-load", "", error).c_str()); }
 }  // namespace
 
 int complain(const Error& error) {
-  told(error);
+  report(error);
   return kProblem;
 }
 
 int misused(const Error& error) {
-  told(error);
+  report(error);
   return kUsage;
 }
 

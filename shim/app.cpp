@@ -8,7 +8,7 @@
 
 #include "common/cmdline/parse.hpp"
 #include "common/descriptor_limit.hpp"
-#include "common/printable.hpp"
+#include "common/error_line.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
 #include "common/version.hpp"
@@ -19,7 +19,7 @@ namespace wattle::shim {
 
 namespace {
 int complain(const Error& error) {
-  std::fprintf(stderr, "wattle-shim: %s\n", printable_lines(error.message()).c_str());
+  std::fprintf(stderr, "%s\n", error_line("wattle-shim", "", error).c_str());
   return 1;
 }
 }  // namespace

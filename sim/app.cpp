@@ -6,6 +6,8 @@
 #include <string>
 
 #include "common/cmdline/man_page.hpp"
+#include "common/error_line.hpp"
+#include "common/nearest.hpp"
 #include "common/version.hpp"
 
 namespace wattle::sim {
@@ -22,9 +24,9 @@ void usage(std::FILE* to, std::span<const Subcommand> commands) {
 int man_page(const char* section, std::span<const Subcommand> commands) {
   cmdline::Outline program{
       "wattle-sim",
-      "simulates clusters, and judges on them who places workloads",
+      "simulates clusters and evaluates placement policies on them",
       "",
-      {{.names = {"-h", "--help"}, .text = "Print the list of commands; of a command: its options"},
+      {{.names = {"-h", "--help"}, .text = "Print the list of commands, or the options of a command"},
        {.names = {"--version"}, .text = "Print the version"}},
       {},
       {}};
@@ -58,8 +60,13 @@ int run_app(std::span<const Subcommand> commands, int argc, char** argv) {
     std::printf("wattle-sim %s\n", std::string(kVersion).c_str());
     return 0;
   }
-  if (!name.empty()) std::fprintf(stderr, "wattle-sim: there is no command '%s'\n", std::string(name).c_str());
-  usage(stderr, commands);
+  std::vector<std::string> names;
+  for (const Subcommand& each : commands) names.emplace_back(each.name);
+  const std::string fix = "commands: " + comma_list(names);
+  const Error error = name.empty() ? Error{Errc::malformed, "a command is missing", "", fix}
+                                   : Error{Errc::malformed, "unknown command \"" + std::string(name) + "\"", "",
+                                           did_you_mean(name, names, fix)};
+  std::fprintf(stderr, "%s\n", error_line("wattle-sim", "", error).c_str());
   return 2;
 }
 

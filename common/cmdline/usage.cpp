@@ -31,7 +31,7 @@ const CLI::Option* option_named(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
-std::string quoted(const std::string& word) { return '"' + word + '"'; }
+std::string in_quotes(const std::string& word) { return '"' + word + '"'; }
 
 Error wrong(std::string subject, std::string what, std::string fix) {
   return {Errc::malformed, std::move(subject), std::move(what), std::move(fix)};
@@ -44,7 +44,7 @@ Error command_error(const CLI::App& at, const std::vector<std::string>& rest) {
   const auto word = std::find_if(rest.begin(), rest.end(), [](const auto& one) { return !one.starts_with('-'); });
   const std::string all = "commands: " + comma_list(names);
   if (word == rest.end()) return wrong("a command is missing", "", all);
-  return wrong("unknown command " + quoted(*word), "", did_you_mean(*word, names, all));
+  return wrong("unknown command " + in_quotes(*word), "", did_you_mean(*word, names, all));
 }
 
 // "xml not in {table,json}", "Value 0 not in range 1 to 9", "Value x could not be converted": all after the option.
@@ -58,7 +58,8 @@ Error value_error(const std::string& option, const std::string& text, const std:
       choices.push_back(text.substr(from, end - from));
       from = end + 1;
     }
-    return wrong(option, "unknown value " + quoted(value), did_you_mean(value, choices, "use one of " + comma_list(choices)));
+    return wrong(option, "unknown value " + in_quotes(value),
+                 did_you_mean(value, choices, "use one of " + comma_list(choices)));
   }
   constexpr std::string_view kValue = "Value ", kRange = " not in range ";
   if (const auto at = text.find(kRange); text.starts_with(kValue) && at != std::string::npos) {
@@ -82,7 +83,7 @@ Error conversion_error(const CLI::App& at, const std::string& text, const std::s
   if (!text.starts_with(kOpening) || equals == std::string::npos) return wrong(text, "", help);
   const std::string option = text.substr(kOpening.size(), equals - kOpening.size());
   const std::string name = option.substr(0, option.find(','));
-  return wrong(option, quoted(text.substr(equals + 3)) + " is not " + kind_of(option_named(at, name)), help);
+  return wrong(option, in_quotes(text.substr(equals + 3)) + " is not " + kind_of(option_named(at, name)), help);
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -111,12 +112,12 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::
   const auto option = std::find_if(rest.begin(), rest.end(), [](const auto& one) { return one.starts_with("-"); });
   if (option != rest.end() && *option != "--" && (kind == "ExtrasError" || kind == "RequiredError")) {
     const std::string name = option->substr(0, option->find('='));
-    return wrong("unknown option " + quoted(name), "", did_you_mean(name, option_names(at), help));
+    return wrong("unknown option " + in_quotes(name), "", did_you_mean(name, option_names(at), help));
   }
   if (kind == "RequiredError") return needs_command ? command_error(at, rest) : wrong(text, "", help);
   if (kind == "ExtrasError") {
     if (needs_command) return command_error(at, rest);
-    return wrong("unexpected argument " + quoted(rest.empty() ? "" : rest.front()), "", help);
+    return wrong("unexpected argument " + in_quotes(rest.empty() ? "" : rest.front()), "", help);
   }
   if (kind == "ConversionError") return conversion_error(at, text, help);
   if (kind == "ExcludesError") return wrong(replaced(text, " excludes ", " cannot be combined with "), "", help);

@@ -30,8 +30,7 @@ Result<std::string> ConfirmedWorkloads::uid_of(const std::string& pod) const {
   if (state_.pod(pod) != nullptr) return pod;
   const LoggedDecision* entry = decider_.log().newest(pod);
   if (entry == nullptr)
-    return fail(Errc::not_found, "pod " + pod, "it was not placed",
-                "run `wattle place` first, or use its UID");
+    return fail(Errc::not_found, "pod " + pod, "it was not placed", "run `wattle place` first, or use its UID");
   if (entry->decision.pod_uid.empty())
     return fail(Errc::malformed, "pod " + pod, "has no UID", "place it with a UID, which identifies the placement");
   return entry->decision.pod_uid;
@@ -148,7 +147,7 @@ Result<Ending> ConfirmedWorkloads::done(const std::string& pod, bool failed) {
     return Ending{uid, {}, false};
   }
   if (!workloads_.contains(uid))
-    return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends with its cgroup on " + node + "",
+    return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends with its cgroup on " + node,
                 "stop it on the node");
   if (failed) decider_.failed(uid, to_string(kube::PodFailure::crash));
   end(uid, failed ? "reported as failed" : "reported as done");

@@ -143,7 +143,7 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
      .placements = 800,
      .trouble = FaultKind::curves},
     {.name = "liars",
-     .help = "churn on 30 nodes, three of which freeze, scale or swap what they tell",
+     .help = "churn on 30 nodes, three of which freeze, scale or swap their values",
      .nodes = 30,
      .placements = 900,
      .trouble = FaultKind::lies},

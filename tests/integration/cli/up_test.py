@@ -84,7 +84,7 @@ def ended(root):
     agent.write_text("#!/bin/sh\necho a reason of its own >&2\nexit 3\n", encoding="utf-8")
     agent.chmod(0o755)
     code, said = run("up", "--folder", str(folder), programs=programs)
-    claim("an agent that ends is reported with its log, and nothing is left", code == 1 and "wattle-agent: ended" in said and "a reason of its own" in said
+    claim("an agent that ends is reported with its log, and nothing is left", code == 1 and "wattle-agent: the process ended" in said and "a reason of its own" in said
           and not folder.exists(), (code, said))
     agent.unlink()
     agent.symlink_to(BINARIES / "wattle-agent")
