@@ -25,7 +25,7 @@ void read_name(config::Section& section, std::string_view key, T& out, Parse par
   if (value) {
     out = *value;
   } else {
-    section.mistake(key, "'" + text + "' is not known", value.error().mend);
+    section.mistake(key, "'" + text + "' is unknown", value.error().mend);
   }
 }
 
@@ -101,7 +101,7 @@ void read_learn(config::Section learn, LearnConfig& out) {
   std::string network = out.tabular ? "tabular" : "deepsets";
   learn.read("network", network);
   if (network != "tabular" && network != "deepsets")
-    learn.mistake("network", "'" + network + "' is not known", "one of deepsets, tabular");
+    learn.mistake("network", "'" + network + "' is unknown", "use one of deepsets, tabular");
   out.tabular = network == "tabular";
   learn.read("pretrained", out.pretrained);
   if (out.pretrained.empty()) learn.mistake("pretrained", "is empty", "use auto, none or a safetensors file");
@@ -166,7 +166,8 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
     review.read("accounts", out.review.accounts);
     for (const std::string& account : out.review.accounts)
       if (std::count(account.begin(), account.end(), '/') != 1)
-        review.mistake("accounts", "'" + account + "' is not a service account", "for example wattle-agent/wattle-agent");
+        review.mistake("accounts", "'" + account + "' is not a service account",
+                       "for example wattle-agent/wattle-agent");
   }
   config::Section tls = enrol.section("tls");
   tls.read("certificate", out.tls.certificate);

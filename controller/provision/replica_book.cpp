@@ -133,9 +133,7 @@ std::vector<std::string> replica_words(const ReplicaBook& book, const std::strin
   if (rule == nullptr || !rule->rate_rps())
     return {"Replicas: no suggestion, because its request rate is unknown (provisioning.prometheus.rate_query)."};
   const ReplicaOwner owner = book.owner_of(key);
-  if (!owner.by)
-    return {"Replicas: no suggestion, because the autoscalers are unknown: " +
-            owner.problem + "."};
+  if (!owner.by) return {"Replicas: no suggestion, because the autoscalers are unknown: " + owner.problem + "."};
   if (!owner.by->empty()) return {"Replicas: no suggestion, because " + *owner.by + " sets their number."};
   const auto next = rule->next();
   if (!next)
@@ -147,9 +145,10 @@ std::vector<std::string> replica_words(const ReplicaBook& book, const std::strin
                            rounded(next->expected.high_rps, 1) + " in nine of ten minutes.";
   const std::string each = "A request takes " + rounded(1000 * next->core_s_per_request, 2) +
                            " ms of CPU time, so a replica can serve " + rounded(next->replica_rps, 1) + "/s with " +
-                           rounded(100 * next->aim_ratio, 0) + "% of what it requests.";
-  std::string last = "Suggested: " + std::to_string(next->replicas) + " replicas; current: " +
-                     std::to_string(book.replicas_of(key, workload)) + ". Wattle never changes the number of replicas.";
+                           rounded(100 * next->aim_ratio, 0) + "% of its requests.";
+  std::string last = "Suggested: " + std::to_string(next->replicas) +
+                     " replicas; current: " + std::to_string(book.replicas_of(key, workload)) +
+                     ". Wattle never changes the number of replicas.";
   if (!book.may_shrink(key, workload))
     last += " Wattle suggests fewer replicas only if the pods have wattle.dev/shrink: allowed.";
   return {rate, each, last};

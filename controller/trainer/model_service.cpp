@@ -27,8 +27,8 @@ Result<Given> read(const wire::Query& query) {
   for (const auto& [name, what] : kQueries)
     if (name == query.what) given = Given{{what, {}, {}}, {}};
   if (!given)
-    return fail(Errc::not_found, query.what, "is nothing to do to a model",
-                "model-save, model-add, model-load, model-eval");
+    return fail(Errc::not_found, query.what, "is not a command for models",
+                "use model-save, model-add, model-load or model-eval");
   std::string encoded;
   for (const auto& [name, value] : query.arguments) {
     if (name == "name") {
@@ -46,7 +46,8 @@ Result<Given> read(const wire::Query& query) {
   if (given->order.what == What::add) {
     auto network = base64_decode(encoded);
     if (!network || network->empty())
-      return fail(Errc::malformed, "arguments network.NNNN", "are missing or not base64", "use wattle model add NAME FILE");
+      return fail(Errc::malformed, "arguments network.NNNN", "are missing or not base64",
+                  "use wattle model add NAME FILE");
     given->order.network = std::move(*network);
   }
   return *given;

@@ -205,7 +205,7 @@ std::string ranked_by(const Sources& from) {
   if (heard.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
   const std::string step = ", at step " + std::to_string(heard.network->step());
   const std::string network = "a network for " + preset + " trained from " +
-                              (heard.version.began.empty() ? "the prior alone" : heard.version.began) + step;
+                              (heard.version.began.empty() ? "the prior only" : heard.version.began) + step;
   if (from.decider.network_gated()) return "the plan; not in use yet: " + network;
   return network + (heard.network->on_prior() ? "" : ", without the prior");
 }

@@ -27,11 +27,13 @@ Result<Network> parse_student(std::string_view bytes, const std::string& file) {
   for (const char* key : {"provisioning", "layout", "network_sha256"})
     if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not contain its ") + key, kAnew);
   if (told("provisioning") != "student")
-    return fail(Errc::conflict, file,
-                "is a " + told("provisioning") + "'s network, whose inputs a node does not have, kAnew);
+    return fail(Errc::conflict, file, "is a " + told("provisioning") + "'s network, whose inputs a node does not have",
+                kAnew);
   if (told("layout") != kLayout)
     return fail(Errc::conflict, file,
-                "was trained on other inputs (layout " + told("layout") + ", but this version needs " + std::string(kLayout) + ")", kAnew);
+                "was trained on other inputs (layout " + told("layout") + ", but this version needs " +
+                    std::string(kLayout) + ")",
+                kAnew);
   WATTLE_TRY(const Network network, FrozenNetwork::from_weights(model.tensors, 0, file));
   for (const auto& [name, tensor] : model.tensors)
     if (std::ranges::any_of(tensor.values, [](float value) { return std::abs(value) > kMostWeight; }))

@@ -192,7 +192,7 @@ Status learn(const ImproveArguments& arguments, const Asked& asked, std::span<co
       "%zu days learned from, %zu judged by, %zu labels; model: %zu measured hours of nodes, a node's joules off by "
       "%.1f%%%s\n",
       asked.days.learned, found.judged_days, found.labels, model.measured_hours, 100 * model.node_error,
-      model.measured_hours == 0 ? " (assumed: nothing was measured)" : "");
+      model.measured_hours == 0 ? " (assumed: no measurements)" : "");
   std::printf("energy, mean [95%%]: learned over start %s, learned over planner %s, start over planner %s\n",
               percent(found.learned_over_start).c_str(), percent(found.learned_over_planner).c_str(),
               percent(found.start_over_planner).c_str());
@@ -200,7 +200,7 @@ Status learn(const ImproveArguments& arguments, const Asked& asked, std::span<co
     WATTLE_CHECK(write_file_atomically(arguments.json_file, verdict_json(asked, found).dump() + "\n"));
   if (!found.kept()) {
     std::printf("%s", seeds_note(found.plays, "--plays").c_str());
-    std::printf("no network is written: nothing that was learned is better for certain\n");
+    std::printf("wrote no network: no learned network is significantly better\n");
     return {};
   }
   models::Safetensors file{std::move(found.weights), {}};

@@ -116,7 +116,7 @@ Status run(ImitateArguments arguments) {
     if (!initial) consolidation::silence_constant_inputs(weights.back(), labels);
     if (gated) consolidation::close_untaught(weights.back(), taught);
     if (gated && !consolidation::close_beyond_taught_size(weights.back(), labels))
-      std::printf("seed %llu: speaks in larger fleets than it was taught in, too\n",
+      std::printf("seed %llu: also applies to larger fleets than those of the training\n",
                   static_cast<unsigned long long>(options.seed));
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights.back(), trainer->steps()));
     std::printf("seed %llu: %llu steps, loss %.4f, agreement %.3f, regret %.4f | %.4f\n",

@@ -55,7 +55,7 @@ Result<EnvRequest> parse_env_request(std::string_view line) {
     WATTLE_TRY(const std::uint64_t action, whole_number(object, "action"));
     return EnvRequest(StepRequest{action});
   }
-  return fail(Errc::malformed, "op", "is not known", std::string(kSyntax));
+  return fail(Errc::malformed, "op", "is unknown", std::string(kSyntax));
 }
 
 }  // namespace wattle::sim

@@ -179,8 +179,7 @@ Status playable(const AdaptOptions& options) {
   if (live && (shift.odd_watts != 1 || shift.interference != 0))
     return fail(Errc::out_of_range, "a shift", "changes given knowledge, but a controller starts without knowledge",
                 "--knowledge oracle or imitated");
-  if (!live && shift.pairs > 0)
-    return fail(Errc::unsupported, "--pairs", "is of worlds alone", "add --knowledge production");
+  if (!live && shift.pairs > 0) return fail(Errc::unsupported, "--pairs", "needs worlds", "add --knowledge production");
   for (const std::string& name : options.contestants) {
     if (!live && std::find(kLive.begin(), kLive.end(), name) != kLive.end())
       return fail(Errc::out_of_range, "contestant " + name, "learns as a controller does", "--knowledge production");

@@ -76,7 +76,7 @@ Result<std::vector<Label>> merged(std::vector<LabelShard> shards, std::size_t da
     if (each.days_done < days)
       return fail(Errc::conflict, name,
                   "is done with " + std::to_string(each.days_done) + " of " + std::to_string(days) + " days",
-                  "run that shard again: it goes on where it was");
+                  "run that shard again; it continues");
     there[each.shard] = true;
     std::move(each.labels.begin(), each.labels.end(), std::back_inserter(all));
   }

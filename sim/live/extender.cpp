@@ -77,7 +77,7 @@ Result<std::vector<std::int64_t>> parse_priorities(std::string_view body, const 
     const auto host = entry["Host"].get<std::string>();
     if (!entry["Score"].is_number_integer()) return malformed("gives " + host + " a score that is not an integer");
     const auto found = index.find(host);
-    if (found == index.end()) return malformed("names " + host + ", which was not asked for");
+    if (found == index.end()) return malformed("names " + host + ", which was not requested");
     const auto score = entry["Score"].get<std::int64_t>();
     if (score < 0 || score > kMaxPriority)
       return malformed("gives " + host + " the score " + std::to_string(score) + ", not 0 to 10");

@@ -26,7 +26,7 @@ std::string milliseconds_text(Duration span) {
 
 std::string last_words(const std::string& file) {
   const auto said = read_file(file, kMostSaid);
-  if (!said || said->empty()) return "it said nothing";
+  if (!said || said->empty()) return "no output";
   return "it said: " + said->substr(said->size() - std::min<std::size_t>(said->size(), 400));
 }
 

@@ -91,8 +91,8 @@ Result<History> parse_history(std::string_view line) {
     if (!value || *value < 0) return bad("contains a value that is not a number or negative");
     history.samples.push_back(*value);
   }
-  if (!from || *from >= history.samples.size() * kMinutesPerValue) return bad("has no minute to judge");
-  if (!request || !(*request > 0)) return bad("requests nothing");
+  if (!from || *from >= history.samples.size() * kMinutesPerValue) return bad("contains no minute to evaluate");
+  if (!request || !(*request > 0)) return bad("has no requests");
   history.judged_from = static_cast<std::size_t>(*from);
   history.request = *request;
   return history;

@@ -18,7 +18,7 @@ class Command(NamedTuple):
     elsewhere: str = ""     # a test that has states which this one cannot have
 
 
-NO_STORE = "there is no store"  # never here: both worlds have one
+NO_STORE = "no store is configured"  # never here: both worlds have one
 NO_NODES = "no nodes yet: no agent has registered"
 NOBODY = r'^wattle: \w+: (node )?"nobody" not found: no agent has registered under that name \(list nodes with `wattle nodes`\)'
 NO_POD = r'^wattle: explain: pod "nobody" not found: no recent decision is about it \(list recorded decisions with `wattle decisions`\)'

@@ -144,7 +144,7 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await shot(page, 'what-if-light');
   await page.fill('form.whatif input[name=cpu]', 'many');
   await page.keyboard.press('Enter');
-  await page.waitForFunction(() => document.querySelector('section[aria-label="What if"] .error')?.textContent.includes("'many' is no amount"));
+  await page.waitForFunction(() => document.querySelector('section[aria-label="What if"] .error')?.textContent.includes("'many' is not a quantity"));
   check('a size that is none is told', true);
   seen.errors = seen.errors.filter((text) => !/status of 400/.test(text));
   check('nothing was decided by asking', (await made()) === before);

@@ -251,7 +251,7 @@ await page.click('dialog button[type=submit]');
 await reads('past the gate, with a reason', page, /Changed: mode shadow -> canary:50%, forced despite: /);
 check('the mode is another, by the command line too', (await world('mode')) === 'canary:50%');
 const audit = await world('changes');
-check('and who changed it, from where and why', audit.some((each) => each.who === 'page/127.0.0.1' && each.why === 'to see it' && each.what.startsWith('mode shadow -> canary:50%, forced past: ')), audit);
+check('and who changed it, from where and why', audit.some((each) => each.who === 'page/127.0.0.1' && each.why === 'to see it' && each.what.startsWith('mode shadow -> canary:50%, forced despite: ')), audit);
 await reads('canary: no figure yet, and what it takes', page, /No result yet: \d+ blocks with and \d+ blocks without advice measured, \d+ of each needed\./);
 await reads('canary: in which block', page, /Now (with advice|without) block \d+, .* left/);
 await reads('who changed what, and why', page, /Changes .*page\/127\.0\.0\.1.*to see it/);

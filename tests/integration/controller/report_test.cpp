@@ -107,7 +107,7 @@ TEST_CASE("what was used is told by socket, HTTP and command line, and goes on a
   const Ran table = wattle_cli(world, "report --since 7d");
   CAPTURE(table.err);
   CHECK(table.exit_code == 0);
-  CHECK(table.out.find("on; before that nothing was recorded\nNAMESPACE") != std::string::npos);
+  CHECK(table.out.find("on; there is no earlier data\nNAMESPACE") != std::string::npos);
   CHECK(table.out.find("\ndefault ") != std::string::npos);
   CHECK(table.out.find("\n(all nodes) ") != std::string::npos);
   const Ran document = wattle_cli(world, "report --since 7d --by node -o json");

@@ -271,7 +271,7 @@ TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {
   const cli::test::Folder folder;
   CHECK(outside.run({"keys", "bootstrap", "--kubeconfig", folder / "absent"}) == kUsage);
   CHECK(outside.run({"keys", "bootstrap", "--namespace", "Not,One"}) == kUsage);
-  CHECK(outside.complains_of("is no namespace"));
+  CHECK(outside.complains_of("is not a valid namespace"));
 }
 
 TEST_CASE("keys unpack copies a Secret's files for their user alone, and allows whom it names") {

@@ -261,7 +261,7 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   CHECK_FALSE(has(text, "PRIOR"));
   const std::string wide = render_explain(document, {.wide = true}).value();
   CHECK(has(wide, "\nWaiting now: at most 1.2% of pods' time, the share under the default scheduler; measured 0.8%"));
-  CHECK(has(wide, ", price 14.2 W a core.\nLateness now: at most 2.0% of pods' time; measured 1.3%"));
+  CHECK(has(wide, ", price 14.2 W per core.\nLateness now: at most 2.0% of pods' time; measured 1.3%"));
   CHECK(has(wide, "Best:      worker-1, q -0.210 = prior -0.250 + residual 0.040, adds 4.2 W est."));
   CHECK(has(wide, "Runner-up: worker-3, q -0.400 = prior -0.300 + residual -0.100, adds 6.0 W est."));
   CHECK(has(wide, "network of step 1200, sha256 9b1f..."));
@@ -305,7 +305,7 @@ TEST_CASE("what if: both answers are sentences and stand side by side, and only 
   std::string text = render_what_if(document, {}).value();
   CHECK(text.starts_with(
       "What if default/web-5d9-x2x (decision 17) were placed now, without worker-1, weight of energy 5.000?\n"
-      "As it is:  worker-1, where it adds 4.2 W by the model.\nThen:      worker-3, where it adds 5.1 W by the "
+      "Now:   worker-1, where it adds 4.2 W by the model.\nThen:  worker-3, where it adds 5.1 W by the "
       "model.\n"));
   CHECK_FALSE(has(text, "Nothing would change"));
   CHECK(has(text, "THEN ADDS"));

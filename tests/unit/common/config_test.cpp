@@ -93,11 +93,11 @@ TEST_CASE("each kind of mistake names file, line, key and mend") {
 }
 
 TEST_CASE("a key that is there twice is a mistake, wherever it stands") {
-  check_mistake("count: 3\non: true\ncount: 4\n", "agent.yaml:3: count: is in line 1 (remove one of the two)");
+  check_mistake("count: 3\non: true\ncount: 4\n", "agent.yaml:3: count: duplicate of line 1 (remove one of the two)");
   check_mistake("controller:\n  endpoint: a\n  endpoint: b\n",
-                "agent.yaml:3: controller.endpoint: is in line 2 already");
-  check_mistake("weights: {energy: 0.5, energy: 1}\n", "agent.yaml:1: weights.energy: is in line 1 already");
-  check_mistake("targets: [a, {x: 1, y: {z: 1, z: 2}}]\n", "agent.yaml:1: targets[1].y.z: is in line 1 already");
+                "agent.yaml:3: controller.endpoint: duplicate of line 2");
+  check_mistake("weights: {energy: 0.5, energy: 1}\n", "agent.yaml:1: weights.energy: duplicate of line 1");
+  check_mistake("targets: [a, {x: 1, y: {z: 1, z: 2}}]\n", "agent.yaml:1: targets[1].y.z: duplicate of line 1");
   Options out;
   CHECK(read("targets: [count, count]\ncontroller:\n  endpoint: count\ncount: 4\n", out));
 }
@@ -107,7 +107,7 @@ TEST_CASE("aliases that would be followed for ever, or very often, are words to 
   for (int i = 1; i < 40; ++i)
     text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + ", *a" +
             std::to_string(i - 1) + "]\n";
-  check_mistake(text + "count: 1\ncount: 2\n", "count: is in line 41 already");
+  check_mistake(text + "count: 1\ncount: 2\n", "count: duplicate of line 41");
 }
 
 TEST_CASE("all mistakes are told at once, in the order of their lines") {

@@ -78,8 +78,8 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   HeardRig rig(0, "regret -0.016 [-0.025, -0.009] W0 a placement", 0);
   rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.text(0).starts_with("the plan serves: the network is heard once thirty compared decisions"));
-  CHECK(rig.text(1).starts_with("the network shipped:weighted does not serve: regret -0.016"));
+  CHECK(rig.text(0).starts_with("the plan is in use: the network is used once thirty compared decisions"));
+  CHECK(rig.text(1).starts_with("the network shipped:weighted is not in use: regret -0.016"));
   int pods = 1;
   for (; pods < 100 && rig.decider->network_gated(); ++pods) rig.pod();
   CHECK(pods >= 30);

@@ -116,8 +116,8 @@ TEST_CASE("a change holds over a restart, until the configuration says something
   CHECK(document["changes"][0]["why"] == "the configuration sets mode live: gates were skipped");
   CHECK(
       document["changes"][1]["what"] ==
-      "mode shadow -> canary:50%, policy dqn -> planner, weight.energy 1 -> 3, forced past: 0 of 100 decisions that a "
-      "canary asks for");
+      "mode shadow -> canary:50%, policy dqn -> planner, weight.energy 1 -> 3, forced despite: 0 of 100 decisions "
+      "needed for a canary");
   CHECK(document["changes"][0]["what"] ==
         "the configuration changed: mode canary:50% -> live, policy planner -> dqn, weight.energy 3 -> 1");
 }
@@ -219,7 +219,7 @@ TEST_CASE(
   const json forced = rig.rollout->document()["changes"][0];
   CHECK(forced["who"] == "operator/ann");
   CHECK(forced["why"] == "a demo");
-  CHECK(forced["what"].get<std::string>().starts_with("mode canary:95% -> live, forced past: measured blocks"));
+  CHECK(forced["what"].get<std::string>().starts_with("mode canary:95% -> live, forced despite: measured blocks"));
   REQUIRE(rig.handle("policy-set", {{"mode", "off"}}));  // back is always open
 }
 
@@ -328,7 +328,7 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
   RolloutRig rig(Mode::shadow, folder.file());
   const auto wrong = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energie"}});
   REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().message().find("'energie' is no term") != std::string::npos);
+  CHECK(wrong.error().message().find("'energie' is not a term") != std::string::npos);
   CHECK_FALSE(rig.handle("policy-set", {{"reward", "expression"}}));  // no formula
   const auto set = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energy + 2 * latency"}});
   if (!set) FAIL(set.error().message());

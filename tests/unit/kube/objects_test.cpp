@@ -240,7 +240,7 @@ TEST_CASE("a node without capacity is told with the reason, and Ready must be Tr
   object["status"]["allocatable"]["cpu"] = "many";
   object["status"]["conditions"][1]["status"] = "Unknown";
   const Node node = read_node(object);
-  CHECK(node.problems == std::vector<std::string>{"status.allocatable.cpu is no quantity; ignored",
+  CHECK(node.problems == std::vector<std::string>{"status.allocatable.cpu is not a quantity; ignored",
                                                   "status.allocatable.memory is missing; ignored"});
   CHECK_FALSE(node.ready);
 }

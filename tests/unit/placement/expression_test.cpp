@@ -55,7 +55,7 @@ TEST_CASE("a formula is computed from its terms, in their order") {
 
 TEST_CASE("a term that there is not is named, and so is what there is") {
   const Error error = refused("energy + 2 * latancy");
-  CHECK(error.what == "'latancy' is no term");
+  CHECK(error.what == "'latancy' is not a term");
   CHECK(error.mend.find("latency") != std::string::npos);
   CHECK(error.code == Errc::malformed);
 }
@@ -64,7 +64,7 @@ TEST_CASE("what is no formula is refused with the reason") {
   CHECK(refused("").what == "is empty");
   CHECK(refused(std::string(2000, '1')).code == Errc::out_of_range);
   CHECK(refused("3 + 4").what.find("names no term") != std::string::npos);
-  CHECK(refused("energy = 3").what == "assigns at 8");
+  CHECK(refused("energy = 3").what == "contains an assignment at 8");
   CHECK(refused("energy, latency").what == "returns several values");
   CHECK(refused("energy + \"text\"").what.find("no formula has") != std::string::npos);
   CHECK(refused("energy +").code == Errc::malformed);

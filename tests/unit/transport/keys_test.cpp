@@ -135,7 +135,7 @@ TEST_CASE("a client keeps the server's present key and at most its next one") {
   REQUIRE(write_file_atomically(path, one + "\n" + one + "\n"));
   CHECK(load_server_keys(path)->next.empty());
   REQUIRE(write_file_atomically(path, one + "\n" + two + "\n" + one + "\n"));
-  CHECK(load_server_keys(path).error().message().find("line 3 is a third key") != std::string::npos);
+  CHECK(load_server_keys(path).error().message().find("line 3 contains a third key") != std::string::npos);
   REQUIRE(write_file_atomically(path, one + "\nno key\n"));
   CHECK(load_server_keys(path).error().message().find(path + ": line 2 is no Z85 key") != std::string::npos);
   REQUIRE(write_file_atomically(path, "\n"));

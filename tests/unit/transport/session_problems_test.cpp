@@ -31,7 +31,7 @@ TEST_CASE("a key that is not allowed is the session's problem until it is") {
   REQUIRE(eventually([&] {
     rig.clock.advance(250ms);
     rig.step();
-    return rig.session->status().problem.find("does not allow our key") != std::string::npos;
+    return rig.session->status().problem.find("does not allow your key") != std::string::npos;
   }));
   rig.world.context.set_allow_list(rig.world.list());
   REQUIRE(eventually([&] {
