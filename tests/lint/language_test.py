@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRODUCT = ("actuator/", "agent/", "cli/", "common/", "controller/", "load/", "models/", "placement/", "shim/", "sim/")
-LIMITS = {"openings": 0, "words": 529, "columns": 0, "sentences": 350, "starts": 214}
+LIMITS = {"openings": 0, "words": 361, "columns": 0, "sentences": 350, "starts": 214}
 SLACK = 0.1  # below a limit by more than this share, the limit must be lowered
 OPENINGS = set("of it they whether what who whoever likewise as nothing nobody null: absent: empty where its in by with to from so those one none".split())
 WORDS = {

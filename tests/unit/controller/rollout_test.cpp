@@ -114,10 +114,9 @@ TEST_CASE("a change holds over a restart, until the configuration says something
   CHECK(document["changes"][1]["who"] == "operator/ann");
   CHECK(document["changes"][1]["why"] == "try");
   CHECK(document["changes"][0]["why"] == "the configuration sets mode live: gates were skipped");
-  CHECK(
-      document["changes"][1]["what"] ==
-      "mode shadow -> canary:50%, policy dqn -> planner, weight.energy 1 -> 3, forced despite: 0 of 100 decisions "
-      "needed for a canary");
+  CHECK(document["changes"][1]["what"] ==
+        "mode shadow -> canary:50%, policy dqn -> planner, weight.energy 1 -> 3, forced despite: 0 of 100 decisions "
+        "needed for a canary");
   CHECK(document["changes"][0]["what"] ==
         "the configuration changed: mode canary:50% -> live, policy planner -> dqn, weight.energy 3 -> 1");
 }
