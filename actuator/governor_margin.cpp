@@ -39,8 +39,8 @@ void Governor::try_student(Workload& workload, double throttled_ratio) {
   const auto percent = [](double ratio) { return std::to_string(std::lround(100 * ratio)) + "%"; };
   troubles_.push_back({Errc::out_of_range, "rules.student",
                        "allowed throttling of " + workload.path + " in " + percent(workload.trial.mean_ratio()) +
-                           " of the periods of the last hour, above the limit of " + percent(rules_.student_throttled_ratio) +
-                           " in the long run; throttling now sets its margin",
+                           " of the periods of the last hour, above the limit of " +
+                           percent(rules_.student_throttled_ratio) + " in the long run; throttling now sets its margin",
                        "train another student (wattle-sim teach), or raise rules.student_throttled"});
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("an operator changes policy and mode while it runs; a reader may look,
 
   const auto closed = query(operator_client, "policy-set", {{"mode", "live"}, {"why", "now"}});
   REQUIRE_FALSE(closed);
-  CHECK(closed.error().message().find("canary:10% comes first") != std::string::npos);
+  CHECK(closed.error().message().find("canary:10% is the next mode") != std::string::npos);
   CHECK(ask(shim, "p1b").neutral);
   const auto changed =
       query(operator_client, "policy-set",

@@ -300,7 +300,7 @@ TEST_CASE("keys unpack copies a Secret's files for their user alone, and allows 
     const std::string before = list();
     REQUIRE(outside.run(words) == kOk);
     CHECK(list() == before);
-    CHECK(outside.out.str().find("was told to refuse") != std::string::npos);
+    CHECK(outside.out.str().find("refuses the revoked key") != std::string::npos);
   }
   SUBCASE("a folder without files is no Secret") {
     CHECK(outside.run({"keys", "unpack", folder / "secret/..data", folder / "run"}) == kProblem);

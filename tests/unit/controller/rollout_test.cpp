@@ -196,11 +196,11 @@ TEST_CASE(
     return refused.error().message();
   };
   RolloutRig off(Mode::off);
-  CHECK(refusal(off, {{"mode", "live"}}).find("shadow comes first") != std::string::npos);
+  CHECK(refusal(off, {{"mode", "live"}}).find("shadow is the next mode") != std::string::npos);
   REQUIRE(off.handle("policy-set", {{"mode", "shadow"}}));
   RolloutRig rig;
   std::string text = refusal(rig, {{"mode", "live"}, {"why", "now"}});
-  for (const char* part : {"mode live", "canary:10% comes first", "0 of 100 decisions", "--force --why"})
+  for (const char* part : {"mode live", "canary:10% is the next mode", "0 of 100 decisions", "--force --why"})
     CHECK_MESSAGE(text.find(part) != std::string::npos, part, " in ", text);
   CHECK(rig.rollout->document()["changes"][0]["what"] == "promotion to live refused");
   CHECK(rig.rollout->document()["changes"][0]["who"] == "operator/ann");
@@ -228,7 +228,7 @@ TEST_CASE("what the guard took back is not brought back by a rollback without a 
   REQUIRE(rig.rollout->spec().mode.mode == Mode::shadow);
   const auto refused = rig.handle("policy-rollback", {});
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message().find("canary:10% comes first") != std::string::npos);
+  CHECK(refused.error().message().find("canary:10% is the next mode") != std::string::npos);
   REQUIRE(rig.handle("policy-rollback", {{"force", "yes"}, {"why", "another network serves"}}));
   CHECK(rig.rollout->spec().mode.mode == Mode::live);
 }

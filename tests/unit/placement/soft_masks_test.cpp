@@ -215,7 +215,7 @@ TEST_CASE("a pod with a score limit gives it to the advised node alone, and the 
   const PlacementDecision unlimited = decide(view, pod, names_of(view), {*policy}, {}, 1, random);
   REQUIRE(unlimited.top);
   CHECK(unlimited.scores[*unlimited.top] == kTopScore);
-  CHECK(unlimited.record.reason.find("the scheduler weighs what the pod prefers above this advice: topology spread") !=
+  CHECK(unlimited.record.reason.find("the scheduler gives the pod's preferences more weight: topology spread") !=
         std::string::npos);
   pod.score_limit = 1;
   const PlacementDecision limited = decide(view, pod, names_of(view), {*policy}, {}, 1, random);
