@@ -86,6 +86,11 @@ Error conversion_error(const CLI::App& at, const std::string& text, const std::s
   return wrong(option, in_quotes(text.substr(equals + 3)) + " is not " + kind_of(option_named(at, name)), help);
 }
 
+template <class Kind>
+bool is(const CLI::ParseError& error) {
+  return dynamic_cast<const Kind*>(&error) != nullptr;
+}
+
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
   return text;
@@ -105,27 +110,29 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::
   const CLI::App& at = deepest(app);
   const std::string path = typed_command(app);
   const std::string help = "see " + program + (path.empty() ? "" : " " + path) + " --help";
-  const std::string kind = error.get_name(), text = error.what();
+  const std::string text = error.what();
+  // The name of an ExtrasError is that of its command, so the types are compared.
+  const bool required = is<CLI::RequiredError>(error), extra = is<CLI::ExtrasError>(error);
   const auto rest = app.remaining(true);
   const bool needs_command = at.get_require_subcommand_min() > 0;
   // A mistyped option is also the reason why something else is missing.
   const auto option = std::find_if(rest.begin(), rest.end(), [](const auto& one) { return one.starts_with("-"); });
-  if (option != rest.end() && *option != "--" && (kind == "ExtrasError" || kind == "RequiredError")) {
+  if (option != rest.end() && *option != "--" && (extra || required)) {
     const std::string name = option->substr(0, option->find('='));
     return wrong("unknown option " + in_quotes(name), "", did_you_mean(name, option_names(at), help));
   }
-  if (kind == "RequiredError") return needs_command ? command_error(at, rest) : wrong(text, "", help);
-  if (kind == "ExtrasError") {
+  if (required) return needs_command ? command_error(at, rest) : wrong(text, "", help);
+  if (extra) {
     if (needs_command) return command_error(at, rest);
     return wrong("unexpected argument " + in_quotes(rest.empty() ? "" : rest.front()), "", help);
   }
-  if (kind == "ConversionError") return conversion_error(at, text, help);
-  if (kind == "ExcludesError") return wrong(replaced(text, " excludes ", " cannot be combined with "), "", help);
+  if (is<CLI::ConversionError>(error)) return conversion_error(at, text, help);
+  if (is<CLI::ExcludesError>(error)) return wrong(replaced(text, " excludes ", " cannot be combined with "), "", help);
   const auto colon = text.find(": ");
   if (colon == std::string::npos) return wrong(text, "", help);
   const std::string name = text.substr(0, colon), why = text.substr(colon + 2);
-  if (kind == "ValidationError") return value_error(name, why, help);
-  if (kind == "ArgumentMismatch" && why.ends_with(" missing")) return wrong(name, "the value is missing", help);
+  if (is<CLI::ValidationError>(error)) return value_error(name, why, help);
+  if (is<CLI::ArgumentMismatch>(error) && why.ends_with(" missing")) return wrong(name, "the value is missing", help);
   return wrong(name, why, help);
 }
 

@@ -89,6 +89,6 @@ TEST_CASE("wrong usage names the command, what is wrong and how to fix it") {
   CHECK(line_of({"nodes", "--form", "jsn"}) ==
         "program: nodes: --form: unknown value \"jsn\" (did you mean \"json\"? use one of table, json)");
   CHECK(line_of({"nodes", "--once", "--watch"}) ==
-        "program: nodes: --watch cannot be combined with --once (see program nodes --help)");
+        "program: nodes: --once cannot be combined with --watch (see program nodes --help)");
   CHECK(line_of({"keys", "new"}) == "program: keys new: FILE is required (see program keys new --help)");
 }
