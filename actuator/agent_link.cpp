@@ -32,7 +32,7 @@ Result<AgentLink> AgentLink::open_(const std::string& path, const std::string& a
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return fail(Errc::out_of_range, path, "longer than a socket's path may be", "choose a shorter one");
+    return fail(Errc::out_of_range, path, "too long for a socket path", "choose a shorter path");
   path.copy(address.sun_path, path.size());
   Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.valid()) return fail_errno(errno, path);
@@ -43,7 +43,7 @@ Result<AgentLink> AgentLink::open_(const std::string& path, const std::string& a
   const int bound = ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int why = errno;
   ::umask(before);
-  if (bound != 0) return fail_errno(why, path, "name a socket in a folder that it may write to");
+  if (bound != 0) return fail_errno(why, path, "use a socket in a folder that the actuator can write to");
   if (::listen(listener.get(), 4) != 0) return fail_errno(errno, path);
   return AgentLink(std::move(listener), std::move(allowed));
 }
@@ -56,7 +56,7 @@ Status AgentLink::accept() {
   if (::getsockopt(peer.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return fail_errno(errno, "peer");
   if (std::ranges::find(allowed_, who.uid) == allowed_.end())
     return fail(Errc::denied, "peer of user " + std::to_string(who.uid), "is not the agent",
-                "name the agent's user as agent_user");
+                "set agent_user to the agent's user");
   peer_ = std::move(peer);
   return {};
 }

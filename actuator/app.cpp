@@ -10,6 +10,7 @@
 #include "actuator/doctor.hpp"
 #include "actuator/run.hpp"
 #include "common/cmdline/parse.hpp"
+#include "common/error_line.hpp"
 #include "common/printable.hpp"
 #include "common/seqpacket.hpp"
 #include "common/version.hpp"
@@ -19,15 +20,16 @@ namespace wattle::actuator {
 
 namespace {
 int complain(const Error& error, int code = 1) {
-  std::cerr << "wattle-actuator: " << printable_lines(error.message()) << "\n";
+  std::cerr << error_line("wattle-actuator", "", error) << "\n";
   return code;
 }
 
 int put_back(const ActuatorConfig& config) {
   const auto restored = restore(config, Machine{});
   if (!restored) return complain(restored.error());
-  std::cout << restored->put_back << " limits put back, " << restored->foreign << " left that somebody else wrote, "
-            << restored->gone << " gone with their workloads, " << restored->waiting << " waiting for a higher quota\n";
+  std::cout << restored->put_back << " limits restored, " << restored->foreign
+            << " kept because another program changed them, " << restored->gone << " ended with their workloads, "
+            << restored->waiting << " waiting for a higher quota\n";
   for (const auto* errors : {&restored->failed, &restored->traces})
     for (const Error& error : *errors) complain(error);
   if (restored->damage) complain(*restored->damage);
@@ -64,8 +66,8 @@ int status(const ActuatorConfig& config) {
   };
   std::cout << "headroom " << cores(report->headroom_cores) << " cores, " << report->foreign << " foreign writes\n";
   if (report->student_out > 0)
-    std::cout << "student: out for " << report->student_out
-              << " workloads, which were throttled too often under it: throttling moves their margins\n";
+    std::cout << "student: withdrawn for " << report->student_out
+              << " workloads because of too much throttling; throttling now sets their margins\n";
   for (const auto& grant : report->grants)
     std::cout << printable(grant.path) << ": " << actuation::kLevelNames[static_cast<std::size_t>(grant.level)] << ", "
               << actuation::kStateNames[static_cast<std::size_t>(grant.state)] << ", used " << cores(grant.used_cores)
@@ -91,20 +93,22 @@ int doctor(const ActuatorConfig& config) {
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app{"Wattle's actuator: sets limits of workloads on one node, and puts back what was there",
+  CLI::App app{"Wattle's actuator: sets limits of workloads on one node, and restores the original limits",
                "wattle-actuator"};
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   std::string file = "/etc/wattle/actuator.yaml";
   bool check = false;
-  auto* running = app.add_subcommand("run", "Look after workloads until SIGTERM, then put back what was there");
-  running->add_flag("--check-config", check, "Only tell whether the configuration is right");
-  auto* restoring =
-      app.add_subcommand("restore", "Put back what was there before an actuator that is no more; safe to run again");
-  auto* examining = app.add_subcommand("doctor", "Tell what this node lets it do; exit 1 if it can set nothing");
-  auto* telling = app.add_subcommand("status", "Show what the one that runs has set, or would set");
+  auto* running = app.add_subcommand("run", "Set limits of workloads until SIGTERM, then restore the original limits");
+  running->add_flag("--check-config", check, "Check the configuration and exit");
+  auto* restoring = app.add_subcommand(
+      "restore", "Restore the original limits after an actuator that did not stop normally; can be repeated");
+  auto* examining =
+      app.add_subcommand("doctor", "Report which limits the actuator can set on this node; exit 1 if none");
+  auto* telling = app.add_subcommand("status", "Show the limits that the running actuator has set or would set");
   for (auto* command : {running, restoring, examining, telling})
-    command->add_option("--config", file, "Configuration (YAML); default /etc/wattle/actuator.yaml")->type_name("FILE");
+    command->add_option("--config", file, "Configuration (YAML) (default: /etc/wattle/actuator.yaml)")
+        ->type_name("FILE");
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   const auto config = load_config(file);
   if (!config) return complain(config.error(), cmdline::kMisused);

@@ -94,7 +94,7 @@ CgroupLimits::CgroupLimits(CgroupMounts mounts, Os& os)
 Result<Target> CgroupLimits::find(const std::string& path) {
   const std::string below = below_mount(normal_cgroup_path(path).value_or(""));
   if (below.empty())
-    return fail(Errc::malformed, path, "is no path of a cgroup below the root", "as in /system.slice/a.service");
+    return fail(Errc::malformed, path, "is not the path of a cgroup below the root", "for example /system.slice/a.service");
   std::optional<Error> last;
   std::optional<Target> memory_only;
   for (const Seam seam : {Seam::cgroup2, Seam::cgroup1}) {
@@ -125,7 +125,7 @@ Result<Dir> CgroupLimits::open_dir(const Target& target) const {
   if (!mount) return fail(Errc::not_found, target.name, "its hierarchy is not mounted");
   WATTLE_TRY(Dir dir, mount->open_dir(below_mount(target.name)));
   WATTLE_TRY(const std::uint64_t id, dir.inode());
-  if (id != target.id) return fail(Errc::not_found, dir.path(), "is another cgroup than it was");
+  if (id != target.id) return fail(Errc::not_found, dir.path(), "is now another cgroup");
   return dir;
 }
 
@@ -155,7 +155,7 @@ Result<AncestorProtection> CgroupLimits::protection_above(const Target& target) 
 Result<const Fd*> CgroupLimits::file(const Target& target, Knob knob) {
   const char* name = file_of(target.seam, knob);
   if (target.seam == Seam::unit || name == nullptr)
-    return fail(Errc::unsupported, target.name, "has no such limit here");
+    return fail(Errc::unsupported, target.name, "does not support this limit on this machine");
   if (const auto kept = kept_.find(target); kept != kept_.end()) {
     const Fd& fd = kept->second[static_cast<std::size_t>(knob)];
     if (fd.valid()) return &fd;
@@ -165,8 +165,8 @@ Result<const Fd*> CgroupLimits::file(const Target& target, Knob knob) {
   if (!fd.valid()) {
     const int why = errno;
     // The cgroup still exists, so the kernel has no such file.
-    if (why == ENOENT && open_dir(target)) return fail(Errc::unsupported, dir.path() + "/" + name, "is not there");
-    return fail_errno(why, dir.path() + "/" + name, why == EACCES ? "run it as the owner of the file, root" : "");
+    if (why == ENOENT && open_dir(target)) return fail(Errc::unsupported, dir.path() + "/" + name, "does not exist");
+    return fail_errno(why, dir.path() + "/" + name, why == EACCES ? "run the actuator as root, the owner of the file" : "");
   }
   Fd& slot = kept_[target][static_cast<std::size_t>(knob)];
   slot = std::move(fd);
@@ -180,7 +180,7 @@ Result<std::int64_t> CgroupLimits::read(const Target& target, Knob knob, std::op
   const std::string subject = target.name + "/" + file_of(target.seam, knob);
   if (n < 0) return fail_errno(errno, subject);
   const auto value = parse_limit({buffer.data(), static_cast<std::size_t>(n)});
-  if (!value) return fail(Errc::malformed, subject, "is no limit");
+  if (!value) return fail(Errc::malformed, subject, "is not a limit");
   return *value;
 }
 
@@ -190,7 +190,7 @@ Result<std::int64_t> CgroupLimits::period_us(const Target& target) {
   WATTLE_TRY(const std::string text, dir.read_file(v2 ? "cpu.max" : "cpu.cfs_period_us", kSmall));
   const auto period = v2 ? parse_period_us(text) : parse_limit(text);
   if (!period || *period <= 0 || *period == kUnlimited)
-    return fail(Errc::malformed, dir.path(), "has no period of its CPU quota");
+    return fail(Errc::malformed, dir.path(), "contains no period of the CPU quota");
   return *period;
 }
 
@@ -200,8 +200,8 @@ Status CgroupLimits::write(const Target& target, Knob knob, std::int64_t value) 
   const ssize_t n = os_->put(fd->get(), text);
   if (n == static_cast<ssize_t>(text.size())) return {};
   const std::string subject = target.name + "/" + file_of(target.seam, knob);
-  const std::string what = "refuses " + std::string(parse::trim(text));
-  if (n == -EINVAL) return fail(Errc::out_of_range, subject, what, "its burst, or its parent's quota, is in the way");
+  const std::string what = "the kernel rejected " + std::string(parse::trim(text));
+  if (n == -EINVAL) return fail(Errc::out_of_range, subject, what, "check its burst and its parent's quota");
   if (n < 0) return fail_errno(static_cast<int>(-n), subject);
   return fail(Errc::io, subject, what);
 }

@@ -14,14 +14,14 @@ actuation::Order read_workload(config::Section& section) {
   section.read("unit", unit);
   section.read("cgroup", order.path);
   if (unit.empty() == order.path.empty())
-    section.mistake("unit", "is not one of two", "name either a unit of system.slice, or a cgroup by its path");
+    section.mistake("unit", "needs exactly one of unit and cgroup", "set either a unit of system.slice or the path of a cgroup");
   if (unit.find('/') != std::string::npos)
-    section.mistake("unit", "'" + unit + "' is no unit", "as in nginx.service; name a path as `cgroup`");
+    section.mistake("unit", "'" + unit + "' is not a unit", "for example nginx.service; set a path as `cgroup`");
   if (!order.path.empty()) {
     const auto normal = normal_cgroup_path(order.path);
     if (!normal || *normal == "/" || order.path.front() != '/' || normal->size() > actuation::kMaxPathBytes)
-      section.mistake("cgroup", "'" + order.path + "' is no path",
-                      "as in /system.slice/nginx.service, below the mount, without '..'");
+      section.mistake("cgroup", "'" + order.path + "' is not a path",
+                      "for example /system.slice/nginx.service, below the mount, without '..'");
     else
       order.path = *normal;
   }
@@ -38,13 +38,13 @@ Result<ActuatorConfig> read(config::Document document) {
   root.read("state_dir", out.state_dir);
   root.read("socket", out.socket);
   root.read("agent_user", out.agent_user);
-  if (out.state_dir.empty()) root.mistake("state_dir", "empty", "name a folder: without it nothing could be put back");
+  if (out.state_dir.empty()) root.mistake("state_dir", "empty", "set a folder: without it the actuator cannot restore limits");
   if (out.socket.size() > 107) root.mistake("socket", "longer than 107 bytes", "choose a shorter path");
   std::set<std::string> paths;
   for (auto& section : root.sections("workloads")) {
     auto order = read_workload(section);
     if (!order.path.empty() && !paths.insert(order.path).second)
-      section.mistake("level", "'" + order.path + "' is there twice", "keep one");
+      section.mistake("level", "'" + order.path + "' is a duplicate", "remove one");
     out.workloads.push_back(std::move(order));
   }
   if (out.workloads.size() > actuation::kMaxWorkloads)

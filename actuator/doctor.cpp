@@ -31,7 +31,7 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
       if (*mount && (*mount)->exists(name))
         return {"kubernetes", false, false,
                 "a kubelet owns the cgroups below " + std::string(name) +
-                    ": level `limits` on its pods is unsupported (Kubernetes does not let others manage them), and set "
+                    ": level `limits` on its pods is unsupported (only the kubelet may manage them), and set "
                     "only "
                     "for pods annotated `wattle.dev/provision: limits` where the agent has `provisioning.pod_limits: "
                     "true`; use `suggest`"};
@@ -41,10 +41,10 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
 // Queries -.slice, which exists wherever systemd runs.
 Finding systemd_finding(const Machine& machine, UnitManager& systemd) {
   if (!machine.has_systemd())
-    return {"systemd", true, false, "does not run this machine: limits are written to the cgroups' own files"};
+    return {"systemd", true, false, "systemd does not run on this machine: the actuator writes to the files of cgroups"};
   const auto quota = systemd.read("-.slice", UnitProperty::quota);
-  if (!quota) return {"systemd", false, false, "level `limits` cannot be kept for units: " + quota.error().message()};
-  return {"systemd", true, false, "is told of units' limits over D-Bus, in whole percents of a core"};
+  if (!quota) return {"systemd", false, false, "level `limits` is not available for units: " + quota.error().message()};
+  return {"systemd", true, false, "sets limits of units over D-Bus, in whole percents of a core"};
 }
 
 // Describes memory.low, and the ancestor that lets the least of it through.
@@ -102,13 +102,13 @@ std::vector<Finding> examine(const ActuatorConfig& config, const Machine& machin
     out.push_back({"state_dir", false, true, made.error().message()});
   else
     out.push_back({"state_dir", ::access(config.state_dir.c_str(), W_OK) == 0, true,
-                   config.state_dir + ": what was there is recorded here before the first write"});
+                   config.state_dir + ": records the original limits before the first write"});
   if (const auto damage = record_damage(config, machine)) out.push_back({"record", false, true, damage->message()});
   out.push_back(kubelet_finding(cgroups.mounts()));
   if (!config.student_file.empty()) {
     const auto student = models::provision::read_student(config.student_file);
     out.push_back({"student", student.has_value(), false,
-                   student ? config.student_file + ": moves margins where the latency of requests is not known"
+                   student ? config.student_file + ": sets margins of workloads with unknown response times"
                            : student.error().message()});
   }
   for (const auto& order : config.workloads) out.push_back(workload_finding(cgroups, limits, order));

@@ -38,10 +38,10 @@ void Governor::try_student(Workload& workload, double throttled_ratio) {
   if (!workload.trial.add(throttled_ratio)) return;
   const auto percent = [](double ratio) { return std::to_string(std::lround(100 * ratio)) + "%"; };
   troubles_.push_back({Errc::out_of_range, "rules.student",
-                       "let " + workload.path + " be throttled in " + percent(workload.trial.mean_ratio()) +
-                           " of its periods in the last hour, of " + percent(rules_.student_throttled_ratio) +
-                           " at most in the long run: throttling moves its margin from now on",
-                       "teach another (wattle-sim teach), or raise rules.student_throttled"});
+                       "allowed throttling of " + workload.path + " in " + percent(workload.trial.mean_ratio()) +
+                           " of the periods of the last hour, above the limit of " +
+                           percent(rules_.student_throttled_ratio) + " in the long run; throttling now sets its margin",
+                       "train another student (wattle-sim teach), or raise rules.student_throttled"});
 }
 
 std::optional<double> Governor::margin_ratio(const std::string& path) const {
@@ -61,8 +61,8 @@ std::optional<double> Governor::by_student(const Workload& workload, const model
                                                       student_.get());
   if (next) return next->margin_ratio;
   if (!told_not_finite_)
-    troubles_.push_back({Errc::out_of_range, "rules.student", "says what is no number of " + workload.path,
-                         "teach another; throttling moves the margin meanwhile"});
+    troubles_.push_back({Errc::out_of_range, "rules.student", "returned an invalid margin for " + workload.path,
+                         "train another student; throttling sets the margin meanwhile"});
   told_not_finite_ = true;
   return std::nullopt;
 }

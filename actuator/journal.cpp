@@ -85,17 +85,16 @@ std::optional<Error> damage_of(const JournalText& parsed, std::size_t size, cons
   else if (parsed.damaged > 0)
     what = std::to_string(parsed.damaged) + (parsed.damaged == 1 ? " line is" : " lines are") + " damaged";
   else if (noted_now && size < noted->bytes)
-    what = "is cut off: it has " + std::to_string(size) + " of " + std::to_string(noted->bytes) + " bytes";
+    what = "is truncated: it has " + std::to_string(size) + " of " + std::to_string(noted->bytes) + " bytes";
   else if (parsed.boot.empty())
     what = "its first line is missing";
   else
     return std::nullopt;
   const std::string folder = path.substr(0, path.rfind('/'));
-  return Error{Errc::malformed, path,
-               what + ", so some limits in force may be Wattle's with no record of what was there before",
-               "compare CPU quotas, bursts, memory.high and memory.low of your workloads with what you set, correct "
-               "them, then remove " +
-                   path + " and " + folder + "/lock"};
+  return Error{
+      Errc::malformed, path, what + ", so Wattle may have set some limits without a record of the original limits",
+      "check and correct CPU quotas, bursts, memory.high and memory.low of your workloads, then remove " +
+          path + " and " + folder + "/lock"};
 }
 
 // Returns false if the digest is correct but the line is not valid.
@@ -180,8 +179,8 @@ Result<Journal> Journal::open_(const std::string& state_dir, const std::string& 
   if (read_only) lock = Fd(::open(lock_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!lock.valid()) return fail_errno(errno, lock_path);
   if (!locked(lock.get()))
-    return fail(Errc::conflict, lock_path, "another wattle-actuator has it",
-                "stop that one first: it restores what was there");
+    return fail(Errc::conflict, lock_path, "another wattle-actuator uses it",
+                "stop that process first: it restores the original limits");
   const auto noted = read_noted(lock_path);
   std::string text;
   if (auto there = read_file(path, kMaxBytes))
@@ -233,7 +232,7 @@ Status Journal::note_size(std::size_t bytes) {
   const std::string line = boot_ + " " + number + "\n";
   if (::pwrite(lock_.get(), line.data(), line.size(), 0) != static_cast<ssize_t>(line.size()))
     return fail_errno(errno, path_.substr(0, path_.rfind('/')) + "/lock",
-                      "make room: without its record no limit is written");
+                      "free disk space: the actuator writes no limit without a record");
   return {};
 }
 
@@ -244,7 +243,7 @@ Status Journal::append(const std::string& body, bool durable) {
   if (bytes_ > kCompactBytes && !damage_) WATTLE_CHECK(compact());
   const std::string line = (ragged_ ? "\n" : "") + line_of(body);
   const ssize_t n = os_->append(file_.get(), line);
-  if (n < 0) return fail_errno(static_cast<int>(-n), path_, "make room: without its record no limit is written");
+  if (n < 0) return fail_errno(static_cast<int>(-n), path_, "free disk space: the actuator writes no limit without a record");
   bytes_ += static_cast<std::size_t>(n);
   if (static_cast<std::size_t>(n) != line.size()) {
     // The rest of a partial line would look like damage later.
@@ -252,7 +251,7 @@ Status Journal::append(const std::string& body, bool durable) {
       bytes_ -= static_cast<std::size_t>(n);
     else
       ragged_ = true;
-    return fail(Errc::exhausted, path_, "is not written in full", "make room: without its record no limit is written");
+    return fail(Errc::exhausted, path_, "was not written completely", "free disk space: the actuator writes no limit without a record");
   }
   ragged_ = false;
   if (!damage_) WATTLE_CHECK(note_size(bytes_));
@@ -285,7 +284,7 @@ Status Journal::compact() {
 
 Status Journal::take(const Target& target, Knob knob, std::int64_t original) {
   if (target.name.empty() || target.name.find('\n') != std::string::npos)
-    return fail(Errc::malformed, "workload", "its name is empty or has an end of line in it", "give it another");
+    return fail(Errc::malformed, "workload", "the name is empty or contains a line break", "use another name");
   WATTLE_CHECK(append("take" + key_of(target, knob) + std::to_string(original) + " " + target.name, true));
   records_.at(target, knob) = Record{original, original, original};
   return {};

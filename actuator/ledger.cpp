@@ -117,7 +117,7 @@ Status Ledger::write(const Target& target, Knob knob, std::int64_t current, std:
   if (still && *still != current) {
     journal_.settle(target, knob, false);
     if (!held) WATTLE_CHECK(journal_.done(target, knob));
-    return fail(Errc::conflict, kKnobNames[static_cast<std::size_t>(knob)], "was changed by somebody else");
+    return fail(Errc::conflict, kKnobNames[static_cast<std::size_t>(knob)], "another program changed the limit");
   }
   auto written = limits_.write(target, knob, value);
   if (written || written.error().code != Errc::timeout) journal_.settle(target, knob, written.has_value());
@@ -200,8 +200,8 @@ void Ledger::put_back(const Target& target, const Values& current, Restored& out
     } else if (journal_.damage()) {
       out.failed.push_back({Errc::conflict, target.name + " " + kKnobNames[static_cast<std::size_t>(knob)],
                             "is " + text_of(*current[knob]) + ", and was " + text_of(record->original) +
-                                " before Wattle wrote: the record is damaged, so the value may be Wattle's",
-                            "set it to what you want"});
+                                " before Wattle's change: the record is damaged, so Wattle may have set the value",
+                            "set it to the intended value"});
     } else {
       ++out.foreign;
       theirs[knob] = *current[knob];

@@ -12,7 +12,7 @@ namespace {
 using Buffer = std::array<char, 8192>;
 
 Error no_numbers(const Dir& dir, const char* file) {
-  return {Errc::malformed, dir.path() + "/" + file, "lacks a line that it should have", ""};
+  return {Errc::malformed, dir.path() + "/" + file, "lacks an expected line", ""};
 }
 }  // namespace
 

@@ -36,7 +36,7 @@ Status NodeLoad::read(MonoTime now, std::uint64_t throttled_us) {
   std::array<char, 512> buffer{};
   WATTLE_TRY(const auto text, dir_.read_once_into(stat_, "stat", buffer));
   const auto times = parse_proc_stat(text);
-  if (!times) return fail(Errc::malformed, dir_.path() + "/stat", "does not begin with the times of all CPUs");
+  if (!times) return fail(Errc::malformed, dir_.path() + "/stat", "does not start with the times of all CPUs");
   std::optional<std::uint64_t> some_us;
   if (pressure_.valid())
     if (const auto pressure = dir_.read_once_into(pressure_, "pressure/cpu", buffer))

@@ -32,7 +32,7 @@ Result<std::string> boot_of(const Machine& machine) {
   WATTLE_TRY(const std::string text, read_file(machine.proc() + "/sys/kernel/random/boot_id", 256));
   const std::string boot(parse::trim(text));
   if (boot.empty() || boot.find_first_of(" \n") != std::string::npos)
-    return fail(Errc::malformed, machine.proc() + "/sys/kernel/random/boot_id", "is no id of a boot");
+    return fail(Errc::malformed, machine.proc() + "/sys/kernel/random/boot_id", "is not a boot ID");
   return boot;
 }
 
@@ -41,16 +41,20 @@ Result<Journal> open_journal(const ActuatorConfig& config, const Machine& machin
   return Journal::open_(config.state_dir, boot, os);
 }
 
-void tell(const Restored& restored, std::string_view event, const Log& log) {
+void log_restored(const Restored& restored, std::string_view event, std::string_view message, const Log& log) {
   if (restored.put_back + restored.foreign + restored.gone + restored.waiting > 0)
-    log.info(event, {{"limits", restored.put_back},
-                     {"foreign", restored.foreign},
-                     {"gone", restored.gone},
-                     {"waiting", restored.waiting}});
+    log.info(event, message,
+             {{"limits", restored.put_back},
+              {"foreign", restored.foreign},
+              {"gone", restored.gone},
+              {"waiting", restored.waiting}});
   // A confined process may not write there; its unit then runs `restore`, which does.
-  for (const Error& error : restored.traces) log.info("restore.left", {{"error", error}});
-  for (const Error& error : restored.failed) log.error("restore.failed", {{"error", error}});
-  if (restored.damage) log.error("record.damaged", {{"error", *restored.damage}});
+  for (const Error& error : restored.traces)
+    log.info("restore.left", "the trace of a restored limit cannot be removed by this process", {{"error", error}});
+  for (const Error& error : restored.failed)
+    log.error("restore.failed", "a limit was not restored", {{"error", error}});
+  if (restored.damage)
+    log.error("record.damaged", "the record of changed limits is damaged", {{"error", *restored.damage}});
 }
 
 void wait(const std::optional<AgentLink>& link, int stop_fd, Duration span) {
@@ -70,7 +74,7 @@ void listen(AgentLink& link, Governor& governor, MonoTime now, MonoTime& complai
   const auto complain = [&](const Error& error) {
     if (now - complained_at < kComplainEvery) return;
     complained_at = now;
-    log.warn("agent.refused", {{"error", error}});
+    log.warn("agent.refused", "the actuator rejected a message of the agent", {{"error", error}});
   };
   if (const auto taken = link.accept(); !taken) complain(taken.error());
   auto message = link.receive();
@@ -85,7 +89,7 @@ Result<std::optional<StudentWatch>> open_student(const ActuatorConfig& config, G
   if (config.student_file.empty()) return std::optional<StudentWatch>();
   WATTLE_TRY(auto student, StudentWatch::open_(config.student_file));
   governor.steer_by(student.network());
-  log.info("student.serves", {{"file", config.student_file}});
+  log.info("student.serves", "the student's margins are in use", {{"file", config.student_file}});
   return std::optional(std::move(student));
 }
 
@@ -94,9 +98,10 @@ void look(StudentWatch& student, const std::string& file, Governor& governor, Mo
   if (another && !*another) return;
   governor.steer_by(student.network());
   if (another)
-    log.info("student.serves", {{"file", file}});
+    log.info("student.serves", "the student's margins are in use", {{"file", file}});
   else
-    log.warn("student.lost", {{"error", another.error()}});
+    log.warn("student.lost", "the student file is not usable; the previous student stays in use",
+             {{"error", another.error()}});
 }
 }  // namespace
 
@@ -132,7 +137,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   UnitLimits limits(cgroups, helper.get(), machine.control_dir());
   Ledger ledger(std::move(journal), limits);
   const Restored left = ledger.restore_all();
-  tell(left, "restored.left", log);
+  log_restored(left, "restore.left_behind", "restored limits that a previous actuator left behind", log);
   // A limit in force may be ours, and must not be taken for the original.
   if (left.damage) return tl::unexpected<Error>(*left.damage);
   WATTLE_TRY(NodeLoad load,
@@ -151,9 +156,9 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   }
   ServiceNotify notify;
   WATTLE_CHECK(give_up_rights(Work::limits));
-  log.info("actuator.started",
+  log.info("actuator.started", "the actuator is running",
            {{"version", kVersion}, {"workloads", config.workloads.size()}, {"socket", config.socket}});
-  notify.ready("watches " + std::to_string(config.workloads.size()) + " workloads of its own");
+  notify.ready("managing " + std::to_string(config.workloads.size()) + " configured workloads");
 
   MonoTime now = clock.mono(), next = now, complained_at = now - kComplainEvery;
   while (!stop.pending() && !(helper && helper->gone())) {
@@ -163,7 +168,8 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
     if (now >= next) {
       if (student) look(*student, config.student_file, governor, now, log);
       governor.tick(now);
-      for (const Error& error : governor.take_troubles()) log.warn("workload.trouble", {{"error", error}});
+      for (const Error& error : governor.take_troubles())
+        log.warn("workload.trouble", "a workload's limits cannot be managed", {{"error", error}});
       // After a pause (the machine slept), missed ticks are skipped.
       next = std::max(next + kTick, now);
     }
@@ -171,12 +177,13 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   }
   notify.stopping();
   const Restored restored = ledger.restore_all();
-  tell(restored, "restored", log);
+  log_restored(restored, "restore.done", "restored the limits of this actuator", log);
   if (!config.socket.empty()) ::unlink(config.socket.c_str());
-  log.info("actuator.stopped", {{"writes", ledger.writes()}, {"foreign", ledger.foreign()}});
+  log.info("actuator.stopped", "the actuator has stopped",
+           {{"writes", ledger.writes()}, {"foreign", ledger.foreign()}});
   if (helper && helper->gone())
-    return fail(Errc::unavailable, "systemd", "the process that speaks to it has ended",
-                "start wattle-actuator anew, or run `wattle-actuator restore`: units are put back then");
+    return fail(Errc::unavailable, "systemd", "the helper process for systemd has ended",
+                "restart wattle-actuator or run `wattle-actuator restore` to restore units");
   if (restored.failed.empty()) return {};
   return tl::unexpected<Error>(restored.failed.front());
 }

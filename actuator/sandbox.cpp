@@ -111,14 +111,14 @@ Status give_up_rights(Work work) {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   const std::unique_ptr<std::remove_pointer_t<cap_t>, Free> none(::cap_init());
   if (!none || ::cap_set_proc(none.get()) != 0)
-    return fail_errno(errno, "capabilities", "let it call capset (SystemCallFilter of its unit)");
+    return fail_errno(errno, "capabilities", "allow capset in SystemCallFilter of the unit");
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno(errno, "no_new_privs");
   const std::unique_ptr<void, Release> filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return fail(Errc::unsupported, "seccomp", "libseccomp gives no filter");
+  if (!filter) return fail(Errc::unsupported, "seccomp", "libseccomp cannot create a filter");
   if (const int failed = allow(filter.get(), work); failed < 0)
-    return fail_errno(-failed, "seccomp", "a newer libseccomp knows this machine's calls");
+    return fail_errno(-failed, "seccomp", "install a newer libseccomp");
   if (const int failed = ::seccomp_load(filter.get()); failed < 0)
-    return fail_errno(-failed, "seccomp", "let it call seccomp (SystemCallFilter of its unit)");
+    return fail_errno(-failed, "seccomp", "allow seccomp in SystemCallFilter of the unit");
   return {};
 }
 

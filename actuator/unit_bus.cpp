@@ -50,9 +50,9 @@ Errc bus_code(int failed, std::string_view name, bool writes) {
 }
 
 std::string bus_mend(Errc code) {
-  if (code == Errc::denied) return "run it as root: systemd lets root alone change units";
+  if (code == Errc::denied) return "run the actuator as root: only root may change units";
   if (code == Errc::unavailable)
-    return "is systemd on its bus? systemctl status; busctl status org.freedesktop.systemd1";
+    return "check systemd with systemctl status and busctl status org.freedesktop.systemd1";
   return {};
 }
 }  // namespace
@@ -99,7 +99,7 @@ tl::unexpected<Error> UnitBus::refused(int failed, const char* name, const char*
 
 // Opens a connection if needed, and finds the object path and interface of the unit.
 Result<UnitBus::Sought> UnitBus::seek(const std::string& unit) {
-  if (!is_unit_name(unit)) return fail(Errc::malformed, unit, "is no name of a service, scope or slice");
+  if (!is_unit_name(unit)) return fail(Errc::malformed, unit, "is not the name of a service, scope or slice");
   if (bus_ && sd_bus_is_open(bus_.get()) <= 0) bus_.reset();
   if (!bus_) {
     sd_bus* opened = nullptr;

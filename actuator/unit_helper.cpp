@@ -58,7 +58,7 @@ Result<std::unique_ptr<UnitHelper>> UnitHelper::start(const Make& make, std::chr
   const pid_t self = ::getpid();
   std::fflush(nullptr);
   const pid_t child = ::fork();
-  if (child < 0) return fail_errno(errno, "fork", "let it have one more process (TasksMax)");
+  if (child < 0) return fail_errno(errno, "fork", "allow one more process (TasksMax)");
   if (child > 0) return std::unique_ptr<UnitHelper>(new UnitHelper(std::move(mine), patience));
 
   mine = Fd();
@@ -98,7 +98,7 @@ UnitHelper::Answer UnitHelper::answer(const Question& question, UnitManager& man
   };
   const std::string unit = text_in(question.unit);
   if (!is_unit_name(unit) || question.property >= kUnitPropertyNames.size()) {
-    tell({Errc::malformed, "question", "is none about a unit", ""});
+    tell({Errc::malformed, "question", "is not a message about a unit", ""});
     return out;
   }
   const auto property = static_cast<UnitProperty>(question.property);
@@ -107,7 +107,7 @@ UnitHelper::Answer UnitHelper::answer(const Question& question, UnitManager& man
       if (const auto path = manager.cgroup_of(unit); !path)
         tell(path.error());
       else if (path->size() >= out.text.size())
-        tell({Errc::out_of_range, unit, "has a cgroup with too long a path", ""});
+        tell({Errc::out_of_range, unit, "the path of its cgroup is too long", ""});
       else
         put_text(out.text, *path);
       return out;
@@ -121,7 +121,7 @@ UnitHelper::Answer UnitHelper::answer(const Question& question, UnitManager& man
       if (const auto written = manager.write(unit, property, question.value); !written) tell(written.error());
       return out;
   }
-  tell({Errc::malformed, "question", "is none of those that there are", ""});
+  tell({Errc::malformed, "question", "is an unknown message", ""});
   return out;
 }
 
@@ -142,11 +142,11 @@ bool UnitHelper::receive(std::chrono::milliseconds timeout, Answer& answer) {
 }
 
 Result<UnitHelper::Answer> UnitHelper::ask(Question question, const std::string& unit) {
-  if (!is_unit_name(unit)) return fail(Errc::malformed, unit, "is no name of a service, scope or slice");
+  if (!is_unit_name(unit)) return fail(Errc::malformed, unit, "is not the name of a service, scope or slice");
   const auto lost = [&](bool sent) {
     // The result of a request that was sent is unknown.
     const Errc code = sent && question.what == Question::What::write ? Errc::timeout : Errc::unavailable;
-    return fail(code, unit, "the process that speaks to systemd has ended", "start wattle-actuator anew");
+    return fail(code, unit, "the helper process for systemd has ended", "restart wattle-actuator");
   };
   Answer said;
   if (asked_ != answered_) receive(std::chrono::milliseconds(0), said);

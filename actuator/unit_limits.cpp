@@ -110,7 +110,7 @@ Result<std::optional<std::int64_t>> UnitLimits::in_force(const Target& unit, Kno
 
 Result<std::int64_t> UnitLimits::told(const Target& unit, Knob knob) {
   if (manager_ == nullptr)
-    return fail(Errc::unavailable, unit.name, "is a unit's, and systemd does not run this machine");
+    return fail(Errc::unavailable, unit.name, "is a unit, but systemd does not run on this machine");
   WATTLE_TRY(const std::uint64_t value, manager_->read(unit_of(unit), property_of(knob)));
   return from_systemd(knob, value);
 }
@@ -125,7 +125,7 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
   if (!file && (!ours || knob == Knob::burst_us || file.error().code != Errc::unsupported))
     return tl::unexpected<Error>(file.error());
   const bool runs = file && file->has_value();
-  if (!runs && !ours) return fail(Errc::unsupported, target.name, "has no limits while it does not run");
+  if (!runs && !ours) return fail(Errc::unsupported, target.name, "is not running, so it has no limits");
   // A unit that does not run has no burst.
   if (knob == Knob::burst_us) return runs ? **file : 0;
   WATTLE_TRY(const std::int64_t said, told(target, knob));
@@ -133,11 +133,11 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
   if (ours) return said == *ours ? **file : said;
   const auto word = [](std::int64_t value) { return value == kUnlimited ? "no limit" : std::to_string(value); };
   return fail(Errc::conflict, target.name + " " + setting_of(knob),
-              "is " + word(said) + " to systemd and " + word(**file) + " to the kernel: somebody writes past systemd",
+              "is " + word(said) + " to systemd and " + word(**file) + " to the kernel: another program bypasses systemd",
               knob == Knob::low_bytes
-                  ? "stop who does, then: systemctl daemon-reload; or set MemoryLow of the unit, if its "
-                    "slice has DefaultMemoryLow"
-                  : "stop who does, then: systemctl daemon-reload");
+                  ? "stop that program, then run systemctl daemon-reload; or set MemoryLow of the unit, if its slice "
+                    "has DefaultMemoryLow"
+                  : "stop that program, then run systemctl daemon-reload");
 }
 
 Status UnitLimits::write_file(const Target& unit, Knob knob, std::int64_t value) {
@@ -169,12 +169,12 @@ Status UnitLimits::write(const Target& target, Knob knob, std::int64_t value) {
   const std::string subject = target.name + " " + setting_of(knob);
   // systemd changes a value only by rounding; any other change comes from a later writer.
   if (*still - kPercentUs >= value || *still + kPercentUs <= value)
-    return fail(Errc::conflict, subject, "was changed by somebody else");
+    return fail(Errc::conflict, subject, "another program changed the limit");
   if (const auto back = manager_->write(unit_of(target), property_of(knob), to_systemd(knob, before)); !back)
     return fail(Errc::timeout, back.error().subject, back.error().what, back.error().mend);
   return fail(Errc::out_of_range, subject,
-              "became " + std::to_string(runs ? **file : *still) + " and not " + std::to_string(value),
-              "see what systemd says of it: journalctl -u " + unit_of(target));
+              "became " + std::to_string(runs ? **file : *still) + " instead of " + std::to_string(value),
+              "check journalctl -u " + unit_of(target));
 }
 
 std::int64_t UnitLimits::fitted(const Target& target, Knob knob, std::int64_t value) const {
@@ -214,7 +214,7 @@ Status UnitLimits::erase(const Target& target, Knob knob, std::int64_t value) {
     WATTLE_CHECK(manager_->write(unit_of(target), property_of(knob), to_systemd(knob, value)));
   const std::string folder = drop_ins(target), file = folder + "/50-" + setting_of(knob) + ".conf";
   if (::unlink(file.c_str()) != 0 && errno != ENOENT)
-    return fail_errno(errno, file, "run it as root where it may write there: wattle-actuator restore");
+    return fail_errno(errno, file, "run wattle-actuator restore as root with write access to this folder");
   // Succeeds only if the folder is empty.
   ::unlinkat(AT_FDCWD, folder.c_str(), AT_REMOVEDIR);
   return {};

@@ -104,7 +104,7 @@ PhaseSums AcceptTally::all_phases() const {
 }
 
 AcceptTally::Verdict AcceptTally::conserved() const {
-  Verdict out{"shares, idle and unattributed add up to what was measured", {}, {}};
+  Verdict out{"shares, idle and unattributed energy add up to the measured energy", {}, {}};
   out.found = std::to_string(looked_at_) + " intervals, " + std::to_string(not_conserved_) + " do not";
   if (looked_at_ > 0) out.good = not_conserved_ == 0;
   return out;
@@ -133,17 +133,17 @@ std::vector<AcceptTally::Verdict> AcceptTally::counters() const {
       out.push_back({platform + " is more than its packages", figure(*whole_w) + " W and " + figure(*part_w) + " W",
                      *whole_w >= *part_w});
   }
-  if (out.empty()) out.push_back({"two counters of one thing agree", "no two sources know the same domain here", {}});
+  if (out.empty()) out.push_back({"two counters of one thing agree", "no domain has two sources on this machine", {}});
   return out;
 }
 
 AcceptTally::Verdict AcceptTally::additive() const {
-  Verdict out{"two loads together take what they take alone", no_loads_, {}};
+  Verdict out{"two loads together use as much energy as separately", no_loads_, {}};
   if (!no_loads_.empty()) return out;
   std::array<std::optional<double>, kAcceptPhases.size()> power_w;
   for (std::size_t i = 0; i < power_w.size(); ++i) power_w[i] = phases_[i].power_w();
   if (std::any_of(power_w.begin(), power_w.end(), [](const auto& one) { return !one; })) {
-    out.found = "no energy was told in some phase";
+    out.found = "no energy was measured in some phase";
     return out;
   }
   const double idle_w = (*power_w[0] + *power_w[4]) / 2;
@@ -159,17 +159,17 @@ std::vector<AcceptTally::Verdict> AcceptTally::attributed() const {
   std::vector<Verdict> out;
   const auto idle = phases_[0].power_w();
   for (std::size_t load = 0; load < kLoadNames.size(); ++load) {
-    Verdict verdict{"the load '" + std::string(kLoadNames[load]) + "' is given what it takes", {}, {}};
+    Verdict verdict{"the load '" + std::string(kLoadNames[load]) + "' is attributed the energy that it uses", {}, {}};
     const PhaseSums& alone = phases_[1 + load];
     const auto power_w = alone.power_w();
     if (!no_workloads_.empty()) {
       verdict.found = no_workloads_;
     } else if (!idle || !power_w || alone.seconds <= 0) {
-      verdict.found = "no energy was told";
+      verdict.found = "no energy was measured";
     } else {
       const double given_w = static_cast<double>(alone.load_uj[load]) * 1e-6 / alone.seconds;
       const double rise_w = *power_w - *idle;
-      verdict.found = figure(given_w) + " W given, " + figure(rise_w) + " W above idle, " +
+      verdict.found = figure(given_w) + " W attributed, " + figure(rise_w) + " W above idle, " +
                       figure(static_cast<double>(alone.load_usage_us[load]) * 1e-6 / alone.seconds, 2) + " cores";
       // Attributed power may include idle power: at most the total power, and at least half of the rise.
       if (rise_w >= kLeastRise_w) verdict.good = given_w >= rise_w / 2 && given_w <= *power_w;
@@ -180,7 +180,7 @@ std::vector<AcceptTally::Verdict> AcceptTally::attributed() const {
 }
 
 AcceptTally::Verdict AcceptTally::own_cost() const {
-  Verdict out{"the agent itself costs little", {}, {}};
+  Verdict out{"the agent itself uses little CPU", {}, {}};
   const PhaseSums all = all_phases();
   if (all.seconds <= 0) return out;
   const double cores = all.own_cpu_s / all.seconds;
@@ -258,7 +258,7 @@ std::string AcceptTally::text() const {
     const PhaseSums& sums = phases_[i];
     const auto power_w = sums.power_w();
     out += std::string(kAcceptPhases[i].name) + ": " + figure(sums.seconds) + " s, " +
-           (power_w ? figure(*power_w) + " W" : std::string("no energy told")) + ", " +
+           (power_w ? figure(*power_w) + " W" : std::string("no energy measured")) + ", " +
            figure(sums.seconds > 0 ? sums.used_core_seconds / sums.seconds : 0, 2) + " cores";
     for (const auto& [name, sum] : sums.by_source)
       if (const auto one_w = watts(sum)) out += ", " + name + " " + figure(*one_w) + " W";
@@ -267,7 +267,7 @@ std::string AcceptTally::text() const {
   out += "\n";
   for (const Verdict& one : verdicts())
     out += std::string(!one.good ? "not seen" : *one.good ? "good" : "BAD") + ": " + one.what + ": " + one.found + "\n";
-  return out + "\n" + (accepted() ? "accepted" : "NOT accepted") + "; why a source is lost: wattle-agent doctor\n";
+  return out + "\n" + (accepted() ? "accepted" : "NOT accepted") + "; run wattle-agent doctor to see why a source is lost\n";
 }
 
 }  // namespace wattle::agent

@@ -164,7 +164,7 @@ Result<bool> run_accept(AgentConfig config, const AcceptOptions& options, const 
   std::vector<Load> loads;
   AcceptTally tally(examine(config), processor_of(config.roots), kernel_version());
   if (config.roots.captured) {
-    tally.without_loads("a captured tree gets no load");
+    tally.without_loads("captured trees run without loads");
   } else {
     const unsigned threads = std::max(1U, std::thread::hardware_concurrency() / 2);
     for (std::size_t i = 0; i < kLoadNames.size(); ++i) {
@@ -174,7 +174,7 @@ Result<bool> run_accept(AgentConfig config, const AcceptOptions& options, const 
     const auto root = open_cgroup_root(config.roots);
     for (Load& load : loads)
       if (const std::string why = root ? load.own_cgroup(root->path()) : "no cgroups"; !why.empty())
-        tally.without_workloads("no cgroup of its own could be made for it: " + why);
+        tally.without_workloads("cannot create a cgroup: " + why);
   }
   WATTLE_TRY(const Fd stop, stop_signals());
   config.probes.clear();
@@ -192,7 +192,7 @@ Result<bool> run_accept(AgentConfig config, const AcceptOptions& options, const 
               << seconds(config.tick) * static_cast<double>(ticks) << " s\n";
     for (std::size_t i = 0; i < loads.size(); ++i) loads[i].burn(kAcceptPhases[phase].loads[i]);
     for (std::int64_t i = 0; i < ticks; ++i) {
-      if (!ticker.wait(stop.get())) return fail(Errc::unavailable, "accept", "was stopped before its end", "");
+      if (!ticker.wait(stop.get())) return fail(Errc::unavailable, "accept", "was stopped early", "");
       look(phase);
     }
   }

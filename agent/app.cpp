@@ -12,6 +12,7 @@
 #include "agent/render.hpp"
 #include "agent/run.hpp"
 #include "common/cmdline/parse.hpp"
+#include "common/error_line.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
@@ -21,7 +22,7 @@ namespace wattle::agent {
 
 namespace {
 int complain(const Error& error, int code = 1) {
-  std::cerr << "wattle-agent: " << printable_lines(error.message()) << "\n";
+  std::cerr << error_line("wattle-agent", "", error) << "\n";
   return code;
 }
 
@@ -57,42 +58,43 @@ int run_app(int argc, char** argv) {
   RecorderOptions recorder;
   bool check = false;
 
-  auto* run = app.add_subcommand("run", "Sample at every tick and send the samples to the controller");
+  auto* run = app.add_subcommand("run", "Sample this node and send the samples to the controller");
   run->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE")->required();
-  run->add_option("--node", node,
-                  "This node's name, whatever the configuration says: a pod knows it from its environment alone");
-  run->add_flag("--check-config", check, "Only tell whether the configuration is right");
+  run->add_option("--node", node, "Name of this node; overrides the configuration");
+  run->add_flag("--check-config", check, "Check the configuration and exit");
 
-  auto* sampling = app.add_subcommand("sample", "Print samples; no controller is needed");
-  sampling->add_option("--count", recorder.count, "How many samples")
+  auto* sampling = app.add_subcommand("sample", "Print samples; needs no controller");
+  sampling->add_option("--count", recorder.count, "Number of samples")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
   sampling->add_option("--interval", interval,
-                       "Time between samples, 100ms to 60s; default 1s or the configuration's tick");
+                       "Time between samples, 100ms to 60s (default: tick of the configuration, else 1s)");
   sampling->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's")->type_name("DIR");
   sampling->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE");
-  sampling->add_option("--output-file", recorder.file, "Write to this file instead of stdout; what was in it is lost")
+  sampling->add_option("--output-file", recorder.file, "Write to this file instead of stdout, and overwrite it")
       ->type_name("FILE");
-  auto* pod = sampling->add_option("--pod", recorder.filter.pod, "Of the workloads only the pod with this UID");
-  sampling->add_option("--workload", recorder.filter.name, "Of the workloads only those of this name")->excludes(pod);
-  sampling->add_option("-o,--output", output, "json (one object a line) or csv")->check(CLI::IsMember({"json", "csv"}));
+  auto* pod = sampling->add_option("--pod", recorder.filter.pod, "Print only the workload of the pod with this UID");
+  sampling->add_option("--workload", recorder.filter.name, "Print only workloads of this name")->excludes(pod);
+  sampling->add_option("-o,--output", output, "Output format: json (one object per line) or csv")
+      ->check(CLI::IsMember({"json", "csv"}));
 
-  auto* examining =
-      app.add_subcommand("doctor", "Tell which sources this node gives, which not, and why; exit 1 if it cannot do");
+  auto* examining = app.add_subcommand(
+      "doctor", "Report available and missing sources with the reason; exit 1 if the agent cannot run");
   examining->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's")->type_name("DIR");
   examining->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE");
-  examining->add_option("-o,--output", doctor_output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  examining->add_option("-o,--output", doctor_output, "Output format: text or json")
+      ->check(CLI::IsMember({"text", "json"}));
 
   AcceptOptions accept;
   std::string phase;
   auto* accepting = app.add_subcommand(
-      "accept", "Judge this machine's counters with known loads, in ten minutes; exit 1 where one is wrong");
-  accepting->add_option("--phase", phase, "How long each of the five phases takes, 2s to 60m; default 2m");
-  accepting->add_option("--report", accept.report, "Write the report as JSON to this file as well, to post it")
-      ->type_name("FILE");
+      "accept", "Check this machine's counters with known loads, in ten minutes; exit 1 if one is wrong");
+  accepting->add_option("--phase", phase, "Duration of each of the five phases, 2s to 60m (default 2m)");
+  accepting->add_option("--report", accept.report, "Also write the report as JSON to this file")->type_name("FILE");
   accepting->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's, without loads")
       ->type_name("DIR");
   accepting->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE");
-  accepting->add_option("-o,--output", accept_output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  accepting->add_option("-o,--output", accept_output, "Output format: text or json")
+      ->check(CLI::IsMember({"text", "json"}));
 
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
 
@@ -102,8 +104,8 @@ int run_app(int argc, char** argv) {
   if (!interval.empty()) {
     const auto tick_s = parse::duration_s(interval);
     if (!tick_s || from_seconds(*tick_s) < kMinTick || from_seconds(*tick_s) > kMaxTick) {
-      std::cerr << "wattle-agent: --interval: '" << printable(interval)
-                << "' is not 100ms to 60s (as in 250ms, 1s, 1m)\n";
+      complain({Errc::malformed, "--interval", "'" + interval + "' is not a duration from 100ms to 60s",
+                "for example 250ms, 1s or 1m"});
       return 2;
     }
     config->tick = from_seconds(*tick_s);
@@ -114,7 +116,8 @@ int run_app(int argc, char** argv) {
   if (*accepting) {
     const auto phase_s = phase.empty() ? 120.0 : parse::duration_s(phase).value_or(0);
     if (phase_s < 2 || phase_s > 3600) {
-      std::cerr << "wattle-agent: --phase: '" << printable(phase) << "' is not 2s to 60m (as in 10s, 2m)\n";
+      complain(
+          {Errc::malformed, "--phase", "'" + phase + "' is not a duration from 2s to 60m", "for example 10s or 2m"});
       return 2;
     }
     accept.phase = from_seconds(phase_s);

@@ -22,7 +22,7 @@ ProbeTarget read_probe(config::Section& section) {
   section.read("name", target.name, true);
   section.read("host", target.host, true);
   if (target.host.find_first_of("[]/ ") != std::string::npos)
-    section.mistake("host", "'" + target.host + "' is no host", "a name or an address, without scheme and brackets");
+    section.mistake("host", "'" + target.host + "' is not a host", "use a name or an address without scheme and brackets");
   std::size_t kind = 0;
   section.read_choice("kind", kind, kKinds);
   target.kind = static_cast<ProbeKind>(kind);
@@ -34,7 +34,7 @@ ProbeTarget read_probe(config::Section& section) {
     section.mistake("path", "only for kind http", "remove it, or set kind: http");
   section.read("path", target.path);
   if (!valid_http_path(target.path))
-    section.mistake("path", "'" + target.path + "' is no path", "as in /healthz; blanks and the like as %20");
+    section.mistake("path", "'" + target.path + "' is not a path", "for example /healthz; write a blank as %20");
   double interval_s = seconds(target.interval);
   section.read("interval", interval_s,
                {.min = seconds(kMinProbeInterval), .max = seconds(kMaxProbeInterval), .unit = config::Unit::seconds});
@@ -44,7 +44,7 @@ ProbeTarget read_probe(config::Section& section) {
                {.min = seconds(kMinProbeTimeout), .max = seconds(kMaxProbeInterval), .unit = config::Unit::seconds});
   target.timeout = from_seconds(timeout_s);
   if (target.timeout > target.interval)
-    section.mistake("timeout", "longer than the interval", "one probe has to end before the next begins");
+    section.mistake("timeout", "longer than the interval", "each probe must end before the next one starts");
   return target;
 }
 
@@ -53,7 +53,7 @@ void read_probes(config::Section& root, AgentConfig& out) {
   for (auto& section : root.sections("probes")) {
     ProbeTarget target = read_probe(section);
     if (!target.name.empty() && !names.insert(target.name).second)
-      section.mistake("name", "'" + target.name + "' is there twice", "give each probe its own name");
+      section.mistake("name", "'" + target.name + "' is a duplicate", "use a different name for each probe");
     out.probes.push_back(std::move(target));
   }
   if (out.probes.size() > kMaxProbeTargets)
@@ -65,7 +65,7 @@ void read_pcm(config::Section pcm, std::optional<PcmEndpoint>& out) {
   pcm.read("endpoint", endpoint);
   if (endpoint.empty()) return;
   out = parse_pcm_endpoint(endpoint);
-  if (!out) pcm.mistake("endpoint", "'" + endpoint + "' is no address", "as in http://127.0.0.1:9738");
+  if (!out) pcm.mistake("endpoint", "'" + endpoint + "' is not an address", "for example http://127.0.0.1:9738");
 }
 
 void read_estimate(config::Section estimate, EstimateConfig& out) {
@@ -74,9 +74,9 @@ void read_estimate(config::Section estimate, EstimateConfig& out) {
   estimate.read("idle_w", idle_w, {.min = 0, .max = 100'000});
   estimate.read("max_w", max_w, {.min = 0, .max = 100'000});
   estimate.read("curve", out.curve, {.min = 0, .max = 1});
-  if (idle != max) estimate.mistake(idle ? "max_w" : "idle_w", "missing", "set both, or neither");
-  if (idle && max && max_w < idle_w) estimate.mistake("max_w", "less than idle_w", "a full machine draws more");
-  if (out.curve.size() == 1) estimate.mistake("curve", "one point", "give at least two, for utilisations from 0 to 1");
+  if (idle != max) estimate.mistake(idle ? "max_w" : "idle_w", "missing", "set both or neither");
+  if (idle && max && max_w < idle_w) estimate.mistake("max_w", "less than idle_w", "max_w must be at least idle_w");
+  if (out.curve.size() == 1) estimate.mistake("curve", "only one point", "use at least two points, for utilisations from 0 to 1");
   if (!out.curve.empty() && !idle) estimate.mistake("curve", "without idle_w and max_w", "set both");
   if (idle && max) {
     out.idle_w = idle_w;
@@ -95,10 +95,10 @@ void read_enrol(config::Section section, AgentConfig& out) {
   section.read("insecure", insecure);
   out.controller.key_file = out.state_dir + "/agent.key";
   out.controller.server_key_file = out.state_dir + "/controller.pub";
-  const std::string mend = "as in https://controller.example:7463";
+  const std::string mend = "for example https://controller.example:7463";
   std::string_view rest = enrol.url;
   enrol.tls = !rest.starts_with("http://");
-  if (enrol.tls && !rest.starts_with("https://")) return section.mistake("url", "is no https:// address", mend);
+  if (enrol.tls && !rest.starts_with("https://")) return section.mistake("url", "is not an https:// address", mend);
   rest.remove_prefix(enrol.tls ? 8 : 7);
   const auto slash = rest.find('/');
   enrol.path = slash == std::string_view::npos ? "/api/v1/enrol" : std::string(rest.substr(slash));
@@ -107,10 +107,10 @@ void read_enrol(config::Section section, AgentConfig& out) {
   enrol.host = endpoint->host;
   enrol.port = endpoint->port;
   if (enrol.tls && enrol.ca_file.empty())
-    section.mistake("ca_file", "is missing", "name the PEM file with the authority of the controller's certificate");
+    section.mistake("ca_file", "is missing", "set it to the PEM file of the CA of the controller's certificate");
   if (!enrol.tls && !(insecure && http::is_loopback(enrol.host)))
-    section.mistake("url", "the token must not cross a network in the clear",
-                    mend + "; on loopback alone insecure: true does without TLS");
+    section.mistake("url", "the token would be sent unencrypted",
+                    mend + "; on the loopback interface, insecure: true allows HTTP");
 }
 
 void read_bpf(config::Section& root, AgentConfig& out) {
@@ -125,7 +125,7 @@ void read_bpf(config::Section& root, AgentConfig& out) {
       root.mistake("cluster_networks", network.error().subject + " " + network.error().what, network.error().mend);
   }
   if (networks.size() > kMaxNetworks)
-    root.mistake("cluster_networks", "more than " + std::to_string(kMaxNetworks), "write larger networks");
+    root.mistake("cluster_networks", "more than " + std::to_string(kMaxNetworks), "use larger networks");
 }
 
 LatencySource read_latency_source(config::Section& section) {
@@ -133,14 +133,14 @@ LatencySource read_latency_source(config::Section& section) {
   std::string url;
   section.read("workload", out.workload, true);
   section.read("url", url, true);
-  const std::string mend = "as in http://127.0.0.1:9102/metrics";
+  const std::string mend = "for example http://127.0.0.1:9102/metrics";
   // Requires a loopback address: a service's page is on its own machine, and a name could later resolve elsewhere.
   const auto read = http::parse_url(url, mend);
   if (!read)
     section.mistake("url", read.error().what, mend);
   else if (read->origin.tls || !http::is_loopback(read->origin.host) ||
            !numeric_address(read->origin.host, read->origin.port) || !valid_http_path(read->target))
-    section.mistake("url", "'" + url + "' is no http:// address of this machine in digits", mend);
+    section.mistake("url", "'" + url + "' is not a numeric http:// address of this machine", mend);
   if (read) {
     out.host = read->origin.host;
     out.port = read->origin.port;
@@ -148,13 +148,13 @@ LatencySource read_latency_source(config::Section& section) {
   }
   section.read("histogram", out.histogram.name, true);
   if (!out.histogram.name.empty() && !valid_metric_name(out.histogram.name))
-    section.mistake("histogram", "'" + out.histogram.name + "' is no name of a metric",
-                    "as in http_request_duration_seconds");
+    section.mistake("histogram", "'" + out.histogram.name + "' is not the name of a metric",
+                    "for example http_request_duration_seconds");
   if (out.histogram.name.ends_with("_bucket"))
-    section.mistake("histogram", "ends in _bucket, as its lines do", "leave that ending away");
+    section.mistake("histogram", "ends in _bucket", "remove this suffix");
   section.read("labels", out.histogram.labels);
   if (out.histogram.labels.contains("le"))
-    section.mistake("labels", "le is the bound of a bucket", "give the bound as target");
+    section.mistake("labels", "le is the bound of a bucket", "set the bound as target");
   section.read("target", out.histogram.target_s,
                {.min = 0.0001, .max = 3600, .unit = config::Unit::seconds, .required = true});
   return out;
@@ -176,7 +176,7 @@ void read_provisioning(config::Section section, AgentConfig& out) {
   for (auto& source : section.sections("latency")) {
     LatencySource latency = read_latency_source(source);
     if (!latency.workload.empty() && !workloads.insert(latency.workload).second)
-      source.mistake("workload", "'" + latency.workload + "' is there twice", "name one page of each workload");
+      source.mistake("workload", "'" + latency.workload + "' is a duplicate", "use one page per workload");
     out.provisioning.latency.push_back(std::move(latency));
   }
   for (auto& source : section.sections("connections")) {
@@ -185,19 +185,19 @@ void read_provisioning(config::Section section, AgentConfig& out) {
     source.read("target", answers.target_s,
                 {.min = 0.0001, .max = 3600, .unit = config::Unit::seconds, .required = true});
     if (!answers.workload.empty() && !workloads.insert(answers.workload).second)
-      source.mistake("workload", "'" + answers.workload + "' is there twice", "name one source of its latency");
+      source.mistake("workload", "'" + answers.workload + "' is a duplicate", "use one source of response times per workload");
     out.provisioning.connections.push_back(std::move(answers));
   }
   if (out.provisioning.connections.size() > kMaxAnswerTargets)
     section.mistake("connections", "more than " + std::to_string(kMaxAnswerTargets), "remove some");
   if (!out.provisioning.connections.empty() && !out.bpf.enabled)
-    section.mistake("connections", "with bpf.enabled: false", "they are followed by BPF programs: set it to true");
+    section.mistake("connections", "with bpf.enabled: false", "BPF programs measure connections: set it to true");
   if (out.provisioning.latency.size() > kMaxLatencySources)
     section.mistake("latency", "more than " + std::to_string(kMaxLatencySources), "remove some");
   if (out.provisioning.socket.empty()) return;
   if (out.provisioning.socket.size() > 107) section.mistake("socket", "longer than 107 bytes", "choose a shorter path");
   if (out.tick > kMaxProvisioningTick)
-    section.mistake("socket", "with a tick above 5s", "lower tick: an actuator waits 10 s for its orders");
+    section.mistake("socket", "with a tick above 5s", "use a shorter tick: an actuator waits 10 s for its orders");
 }
 
 Result<AgentConfig> read(config::Document document) {
@@ -221,7 +221,7 @@ Result<AgentConfig> read(config::Document document) {
   for (auto& path : out.pod_parents) {
     const auto normal = normal_cgroup_path(path);
     if (!normal || *normal == "/" || !path.starts_with('/'))
-      root.mistake("pod_parents", "'" + path + "' is no cgroup path", "as in /jobs, without '..'");
+      root.mistake("pod_parents", "'" + path + "' is not a cgroup path", "for example /jobs, without '..'");
     else
       path = *normal;
   }
@@ -237,7 +237,7 @@ Result<AgentConfig> read(config::Document document) {
   auto spool_bytes = static_cast<std::int64_t>(out.spool_max_bytes);
   spool.read("max_bytes", spool_bytes, {.min = 0, .max = 1e12});
   if (spool_bytes > 0 && spool_bytes < kMinSpoolBytes)
-    spool.mistake("max_bytes", "less than " + std::to_string(kMinSpoolBytes), "give more, or 0 for no spool");
+    spool.mistake("max_bytes", "less than " + std::to_string(kMinSpoolBytes), "use a larger value, or 0 for no spool");
   out.spool_max_bytes = static_cast<std::uint64_t>(spool_bytes);
 
   config::Section web = root.section("http");
@@ -260,7 +260,7 @@ Result<AgentConfig> read(config::Document document) {
   if (echo_port >= 0) {
     out.echo.port = static_cast<std::uint16_t>(echo_port);
   } else if (echo.has("address") && !echo.has("port")) {
-    echo.mistake("port", "missing", "an echo with an address of its own has a port of its own");
+    echo.mistake("port", "missing", "an echo address needs an echo port");
   }
 
   config::Section roots = root.section("roots");
@@ -281,7 +281,7 @@ Result<AgentConfig> read(config::Document document) {
   out.log_level = static_cast<LogLevel>(level);
   out.log_format = static_cast<LogFormat>(format);
 
-  if (out.node.empty()) root.mistake("node", "empty", "give the node's name");
+  if (out.node.empty()) root.mistake("node", "empty", "set the name of the node");
   WATTLE_CHECK(document.finish());
   return out;
 }

@@ -23,7 +23,7 @@ ConnectionLatency::ConnectionLatency(const AgentConfig& config) : targets_(confi
     return;
   }
   times_.emplace(std::move(*loaded));
-  finding_ = usable("bpf-answers", "how long accepted TCP connections wait for answers, of those made from now on");
+  finding_ = usable("bpf-answers", "response times on new accepted TCP connections");
 }
 
 void ConnectionLatency::read(const Sample& sample) {

@@ -20,7 +20,7 @@ namespace wattle::agent {
 namespace {
 std::vector<Finding> examine_procfs(const AgentConfig& config) {
   const auto opened = Dir::open_(config.roots.proc);
-  if (!opened) return {lost("proc", opened.error(), false, "mount the host's /proc and name it in roots.proc")};
+  if (!opened) return {lost("proc", opened.error(), false, "mount the host's /proc and set roots.proc to it")};
   const Dir& proc = *opened;
   std::vector<Finding> out;
   struct Source {
@@ -45,8 +45,8 @@ std::vector<Finding> examine_procfs(const AgentConfig& config) {
     out.push_back(usable("tcp-pods", proc.path() + "/PID/net/snmp"));
   else
     out.push_back({"tcp-pods", false, true,
-                   proc.path() + " shows no processes of others: connections of pods are not counted",
-                   "where pods run beside the unit: ProtectProc=default (systemctl edit wattle-agent), or no hidepid"});
+                   proc.path() + " hides processes of other users: connections of pods are not counted",
+                   "if pods run on this machine: set ProtectProc=default (systemctl edit wattle-agent), or mount /proc without hidepid"});
   return out;
 }
 
@@ -54,7 +54,7 @@ std::vector<Finding> examine_psi(const AgentConfig& config) {
   const auto proc = Dir::open_(config.roots.proc);
   if (!proc) return {};  // reported as "proc"
   const auto text = proc->read_file("pressure/cpu");
-  if (!text) return {lost("psi", text.error(), true, "needs a kernel with CONFIG_PSI; boot with psi=1")};
+  if (!text) return {lost("psi", text.error(), true, "use a kernel with CONFIG_PSI and boot with psi=1")};
   if (!parse_psi(*text).some_us)
     return {{"psi", false, true, proc->path() + "/pressure/cpu: no totals", "boot with psi=1"}};
   return {usable("psi", proc->path() + "/pressure")};
@@ -85,10 +85,10 @@ std::optional<Finding> pods_of_v1(const Roots& roots, const Dir* v2) {
     if (const auto pod = pod_in(hierarchy))
       return Finding{
           "cgroup-pods", false, true,
-          "pods are on cgroup v1 alone (" + hierarchy.path() + *pod +
-              "): no pod is seen, so CPU time, energy, memory, pids, disk, pressure and connections of pods are "
-              "missing; those of the node and of units are there",
-          "boot with systemd.unified_cgroup_hierarchy=1, and let the kubelet and the runtime use the systemd driver"};
+          "pods are only on cgroup v1 (" + hierarchy.path() + *pod +
+              "): CPU time, energy, memory, pids, disk, pressure and connections of pods are not "
+              "available; those of the node and of units are",
+          "boot with systemd.unified_cgroup_hierarchy=1, and use the systemd cgroup driver in the kubelet and the runtime"};
   return std::nullopt;
 }
 

@@ -53,7 +53,7 @@ Status reach(const ControllerConfig& controller) {
     if (link == transport::Link::refused || left.count() <= 0)
       return fail(link == transport::Link::refused ? Errc::denied : Errc::unavailable, controller.endpoint,
                   problem.empty() ? "no connection within 5 s" : problem,
-                  "does the controller run there, and does no firewall stand in between?");
+                  "check that the controller runs there and that no firewall blocks the connection");
     client.wait_writable(left);
   }
 }
@@ -64,7 +64,7 @@ Finding certificate_finding(const std::string& file, WallTime now) {
   if (!end) return lost("certificate", end.error());
   const auto soon = http::ends_soon(*end, now);
   if (!soon) return usable("certificate", file);
-  return {"certificate", false, *end > now, file + " " + *soon, "renew it: the file is read again by itself"};
+  return {"certificate", false, *end > now, file + " " + *soon, "renew the certificate; the agent reloads the file"};
 }
 
 bool loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
@@ -74,7 +74,7 @@ std::vector<Finding> examine_machine(const AgentConfig& config) {
   if (config.roots.captured) return {};
   std::vector<Finding> out;
   if (to_ns(SystemClock().wall()) < kPlausible_ns)
-    out.push_back({"clock", false, true, "the wall clock was never set", "enable NTP; only people and logs use it"});
+    out.push_back({"clock", false, true, "the wall clock was never set", "enable NTP; only displayed times and logs use the wall clock"});
   else
     out.push_back(usable("clock", "CLOCK_REALTIME is set"));
   rlimit limit{};
@@ -96,20 +96,20 @@ std::vector<Finding> examine_setup(const AgentConfig& config) {
     out.push_back(
         told("server-key", transport::load_server_keys(controller.server_key_file), controller.server_key_file));
     const auto reached = reach(controller);
-    out.push_back(reached ? usable("controller", controller.endpoint + " takes this agent's link")
+    out.push_back(reached ? usable("controller", controller.endpoint + " accepts this agent")
                           : lost("controller", reached.error()));
   }
   if (!controller.endpoint.empty() || config.http_port)
     out.push_back(told("state", writable(config.state_dir), config.state_dir));
   if (config.provisioning.pod_limits)
     out.push_back({"pod-limits", false, true,
-                   "provisioning.pod_limits: Kubernetes does not support limits that others than a kubelet set",
-                   "set it to false, and use level `requests` (wattle provision set)"});
+                   "provisioning.pod_limits: Kubernetes supports only limits that the kubelet sets",
+                   "set it to false and use level `requests` (wattle provision set)"});
   if (config.http_port && !config.http_access.token_file.empty())
     out.push_back(told("token", http::Token::load(config.http_access.token_file), config.http_access.token_file));
   else if (config.http_port && config.http_access.tls.certificate.empty() && !loopback(config.http_address))
-    out.push_back({"token", false, true, "/metrics on " + config.http_address + " tells energy to everybody",
-                   "set http.token_file or http.tls, or keep others away by a firewall or network policy"});
+    out.push_back({"token", false, true, "/metrics on " + config.http_address + " is readable by everybody and contains energy values",
+                   "set http.token_file or http.tls, or restrict access with a firewall or a network policy"});
   if (config.http_port && !config.http_access.tls.certificate.empty())
     out.push_back(certificate_finding(config.http_access.tls.certificate, SystemClock().wall()));
   return out;

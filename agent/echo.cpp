@@ -17,7 +17,7 @@ http::Response echo(const http::Request& request) {
   if (found == request.query.end()) return {200, "text/plain", "ok\n"};
   const std::string& nonce = found->second;
   if (nonce.size() > kMaxNonce || !std::all_of(nonce.begin(), nonce.end(), plain))
-    return {400, "text/plain", "nonce: at most 64 letters, digits, '-' and '_'\n"};
+    return {400, "text/plain", "invalid nonce (use at most 64 letters, digits, '-' and '_')\n"};
   return {200, "text/plain", nonce + "\n"};
 }
 

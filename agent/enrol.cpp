@@ -40,10 +40,10 @@ Result<transport::ServerKeys> enrol_once(const EnrolConfig& config, const std::s
   WATTLE_TRY(const auto enrolled, http::enrol(client, config.url, config.path, public_key, node));
   const std::vector<std::string>& keys = enrolled.server_keys;
   if (!std::all_of(keys.begin(), keys.end(), transport::is_public_key))
-    return fail(Errc::malformed, config.url, "does not answer as a controller does", "is it one?");
+    return fail(Errc::malformed, config.url, "the answer is not that of a Wattle controller", "check the address");
   if (enrolled.node != node)
-    return fail(Errc::conflict, config.url, "takes us for node " + enrolled.node + ", and we are " + node,
-                "give this node its own token, or set `node: " + enrolled.node + "`");
+    return fail(Errc::conflict, config.url, "the controller enrolled this agent as node " + enrolled.node + " instead of " + node,
+                "use a separate token for this node, or set `node: " + enrolled.node + "`");
   return transport::ServerKeys{keys[0], keys.size() > 1 ? keys[1] : std::string()};
 }
 
@@ -96,7 +96,8 @@ void Enroller::run() {
     }
     const Status tried = try_once();
     if (tried) {
-      log_.info("enrol.done", {{"node", node_}, {"key", public_key_}, {"url", config_.url}});
+      log_.info("enrol.done", "the controller has enrolled this node",
+                {{"node", node_}, {"key", public_key_}, {"url", config_.url}});
       ++done_;
       span = kFirstPause;
       pause(kQuiet);
@@ -105,7 +106,8 @@ void Enroller::run() {
       continue;
     }
     if (told.note(tried.error().message(), clock_.mono()))
-      log_.warn("enrol.failed", {{"node", node_}, {"key", public_key_}, {"error", tried.error()}});
+      log_.warn("enrol.failed", "the enrolment failed; the agent retries",
+                {{"node", node_}, {"key", public_key_}, {"error", tried.error()}});
     std::uniform_real_distribution<double> jitter(0.5, 1.0);
     pause(from_seconds(wattle::seconds(span) * jitter(random_)));
     const bool unanswered = tried.error().code == Errc::unavailable || tried.error().code == Errc::timeout;

@@ -29,8 +29,8 @@ struct Latency::Page {
   Result<LateRequests> get() {
     WATTLE_TRY(const auto answer, client.request("GET", source.path, "", kPatience));
     if (answer.status != 200)
-      return fail(Errc::malformed, subject, "answers with status " + std::to_string(answer.status),
-                  "is it the page of metrics?");
+      return fail(Errc::malformed, subject, "returned status " + std::to_string(answer.status),
+                  "check that this is the page of metrics");
     return read_late_requests(answer.body, source.histogram);
   }
 
@@ -93,15 +93,18 @@ void Latency::ask(Page& page) {
   }
   if (!got) {
     if (got.error().subject != page.subject) got.error().subject = page.subject + ": " + got.error().subject;
-    if (!page.told_lost) log_.warn("latency.lost", {{"workload", page.source.workload}, {"error", got.error()}});
+    if (!page.told_lost)
+      log_.warn("latency.lost", "the response times of a workload are not readable",
+                {{"workload", page.source.workload}, {"error", got.error()}});
     page.told_lost = true;
     return;
   }
   if (!page.told_found || page.told_lost)
-    log_.info("latency.known", {{"workload", page.source.workload},
-                                {"page", page.subject},
-                                {"target_s", page.source.histogram.target_s},
-                                {"late_above_s", got->bound_s}});
+    log_.info("latency.known", "the response times of a workload are readable",
+              {{"workload", page.source.workload},
+               {"page", page.subject},
+               {"target_s", page.source.histogram.target_s},
+               {"late_above_s", got->bound_s}});
   page.told_found = true;
   page.told_lost = false;
 }

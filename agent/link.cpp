@@ -108,7 +108,8 @@ void Link::push(const Record& record, const std::vector<LimitMinute>& minutes) {
     return push(with);
   }
   thinner_.thin(record, [&](const Record& told) {
-    if (auto pushed = outbox_->push(told); !pushed) log_.error("outbox.push", {{"error", pushed.error()}});
+    if (auto pushed = outbox_->push(told); !pushed)
+      log_.error("outbox.push", "a record was not queued", {{"error", pushed.error()}});
   });
 }
 
@@ -120,13 +121,16 @@ void Link::report(const PodChange& change) {
 // Logs each problem once when it starts and once when it ends.
 void Link::tell_spool() {
   if (spool_ == nullptr) return;
-  for (const Error& error : spool_->news()) log_.error("spool.trouble", {{"error", error}});
+  for (const Error& error : spool_->news())
+    log_.error("spool.trouble", "the spool file is not usable", {{"error", error}});
   const bool durable = spool_->values().durable;
   if (std::exchange(durable_, durable) == durable) return;
   if (durable)
-    log_.info("spool.recovered", {{"records", spool_->size()}, {"dropped", spool_->dropped()}});
+    log_.info("spool.recovered", "the spool file is usable again",
+              {{"records", spool_->size()}, {"dropped", spool_->dropped()}});
   else
-    log_.error("spool.in_memory", {{"records", spool_->size()}});
+    log_.error("spool.in_memory", "records are kept in memory because the spool file is not usable",
+               {{"records", spool_->size()}});
 }
 
 void Link::pump(const Sampler& sampler) {
@@ -138,9 +142,9 @@ void Link::pump(const Sampler& sampler) {
   const bool welcomed = session_->status().welcomed;
   if (welcomed == welcomed_) return;
   if (welcomed)
-    log_.info("controller.welcomed", {{"node", node_}});
+    log_.info("controller.welcomed", "the controller has accepted the agent", {{"node", node_}});
   else
-    log_.warn("controller.lost", {{"problem", session_->status().problem}});
+    log_.warn("controller.lost", "the connection to the controller is lost", {{"problem", session_->status().problem}});
   // A restarted controller does not know earlier records.
   if (welcomed && welcomed_once_) thinner_.tell_all();
   if (welcomed && welcomed_once_)

@@ -20,7 +20,7 @@ void Metrics::write_answers(MetricsText& text) const {
   };
   each("wattle_agent_answers_over_total", "Answers that took longer than the workload's target",
        [](const AnswerValues& of) { return of.over; });
-  each("wattle_agent_answers_guessed_total", "Answers on connections that may carry many requests at once",
+  each("wattle_agent_answers_guessed_total", "Answers on connections that can carry several requests at once",
        [](const AnswerValues& of) { return of.guessed; });
   text.begin("wattle_agent_answer_seconds", "histogram",
              "Time to the first byte of an answer on a connection that the workload accepted");

@@ -50,7 +50,7 @@ constexpr std::array kFamilies{
     Family{"wattle_workload_cpu_seconds_total", "counter", "CPU time of a workload", {{{Counter::cpu_us, "", ""}}}, 1},
     Family{"wattle_workload_cpu_throttled_seconds_total",
            "counter",
-           "Time that a workload was kept off the CPU by its limit",
+           "Time that a workload was throttled by its CPU limit",
            {{{Counter::cpu_throttled_us, "", ""}}},
            1},
     Family{"wattle_workload_io_read_bytes_total",
@@ -70,7 +70,7 @@ constexpr std::array kFamilies{
            1},
     Family{"wattle_workload_oom_kills_total",
            "counter",
-           "Tasks of a workload that the kernel killed for lack of memory",
+           "Tasks of a workload that the kernel killed because they ran out of memory",
            {{{Counter::memory_oom_kills, "", "", Scale::one}}},
            1},
     Family{"wattle_workload_pressure_seconds_total",
@@ -89,12 +89,12 @@ constexpr std::array kFamilies{
 constexpr std::array kKernelFamilies{
     std::array{Family{"wattle_node_on_cpu_seconds_total",
                       "counter",
-                      "Time that tasks ran, as the scheduler told",
+                      "Time that tasks ran, from scheduler events",
                       {{{Counter::on_cpu_us, "", ""}}},
                       1},
                Family{"wattle_workload_on_cpu_seconds_total",
                       "counter",
-                      "Time that a workload's tasks ran, as the scheduler told",
+                      "Time that a workload's tasks ran, from scheduler events",
                       {{{Counter::on_cpu_us, "", ""}}},
                       1}},
     std::array{Family{"wattle_node_cpu_cycles_total",
@@ -146,7 +146,7 @@ struct GaugeFamily {
 constexpr std::array kGauges{
     GaugeFamily{Gauge::memory_bytes, "wattle_workload_memory_bytes", "Memory charged to a workload"},
     GaugeFamily{Gauge::memory_anon_bytes, "wattle_workload_memory_anon_bytes",
-                "Memory of a workload that no file stands behind"},
+                "Anonymous memory of a workload"},
     GaugeFamily{Gauge::memory_file_bytes, "wattle_workload_memory_file_bytes", "Page cache charged to a workload"},
     GaugeFamily{Gauge::pids, "wattle_workload_pids", "Tasks of a workload"},
 };
@@ -171,12 +171,12 @@ void Metrics::write_agent(MetricsText& text) const {
     text.value(source == last_.energy_source ? 1 : 0, label("source", to_string(source)));
   });
   text.counter("wattle_agent_ticks_total", "Samples taken since the start", ticks_);
-  text.counter("wattle_agent_late_ticks_total", "Ticks that were due but not taken in time", late_ticks_);
-  text.begin("wattle_agent_source_ok", "gauge", "1 if the source could be read at the start, else 0");
+  text.counter("wattle_agent_late_ticks_total", "Ticks that were missed", late_ticks_);
+  text.begin("wattle_agent_source_ok", "gauge", "1 if the source was readable at the start, else 0");
   for (const auto& [source, ok] : source_ok_) text.value(ok ? 1 : 0, label("source", source));
-  text.begin("wattle_agent_collect_errors_total", "counter", "Reads that failed");
+  text.begin("wattle_agent_collect_errors_total", "counter", "Failed reads");
   for (const auto& [part, count] : errors_) text.value(count, label("source", part));
-  text.begin("wattle_agent_folded_workloads", "gauge", "Workloads that are summed up as one instead of being listed");
+  text.begin("wattle_agent_folded_workloads", "gauge", "Workloads combined into one instead of being listed");
   text.value(workloads_.folded_count());
 }
 
@@ -208,7 +208,7 @@ void Metrics::write_node(MetricsText& text) const {
   }
   text.begin("wattle_node_pods", "gauge", "Pods that have a cgroup on this node");
   text.value(workloads_.living_pods());
-  text.begin("wattle_node_workloads", "gauge", "Workload roots that live, by kind");
+  text.begin("wattle_node_workloads", "gauge", "Existing workload roots by kind");
   for (const WorkloadKind kind : {WorkloadKind::pod, WorkloadKind::service, WorkloadKind::vm, WorkloadKind::other})
     text.value(workloads_.living(kind), label("kind", to_string(kind)));
 }
@@ -239,17 +239,17 @@ void Metrics::write_sockets(MetricsText& text) const {
 
 void Metrics::write_energy(MetricsText& text) const {
   text.begin("wattle_node_energy_joules_total", "counter",
-             "Energy since the agent's start, by its source; nothing counted twice");
+             "Energy since the start of the agent by source, without double counting");
   write_energy_of(text, energy_);
-  text.begin("wattle_node_idle_energy_joules_total", "counter", "Part of the energy that an idle node would have used");
+  text.begin("wattle_node_idle_energy_joules_total", "counter", "Part of the energy that the idle node would have used");
   write_energy_of(text, idle_);
-  text.begin("wattle_node_unattributed_energy_joules_total", "counter", "Part of the energy that is no workload's");
+  text.begin("wattle_node_unattributed_energy_joules_total", "counter", "Part of the energy that is not attributed to a workload");
   write_energy_of(text, unattributed_);
   text.begin("wattle_node_left_energy_joules_total", "counter",
-             "Part of the energy of workloads that were listed and are so no more");
+             "Part of the energy of workloads that are no longer listed");
   write_energy_of(text, workloads_.left());
   text.counter("wattle_node_energy_gaps_total", "Ticks whose energy is a lower bound", energy_gaps_);
-  text.begin("wattle_energy_domain_joules_total", "counter", "Energy of one domain; domains contain one another");
+  text.begin("wattle_energy_domain_joules_total", "counter", "Energy of one domain; domains can contain each other");
   for (const auto& [name, domain] : domains_) write_energy_of(text, domain.energy, label("domain", name));
   text.begin("wattle_energy_domain_gaps_total", "counter", "Ticks whose energy of a domain is a lower bound");
   for (const auto& [name, domain] : domains_)
@@ -304,7 +304,7 @@ void Metrics::write_probes(MetricsText& text, const std::vector<ProbeCounts>& pr
       if (known.target == target) of_kind.kind = known.kind;
     return labels_of(of_kind);
   };
-  text.begin("wattle_probe_results_total", "counter", "Probes by how they ended");
+  text.begin("wattle_probe_results_total", "counter", "Probes by result");
   for (const auto& probe : probes) {
     const std::string labels = labels_of_target(probe.target);
     for (std::size_t end = 0; end < probe.by_end.size(); ++end)
@@ -325,7 +325,7 @@ void Metrics::write_probes(MetricsText& text, const std::vector<ProbeCounts>& pr
   const auto seconds_of = [](std::optional<double> ms) { return ms ? std::optional(*ms / 1e3) : std::nullopt; };
   each("wattle_probe_jitter_seconds", "Mean difference of consecutive round trips",
        [&](const auto& probe) { return seconds_of(probe.jitter_ms); });
-  each("wattle_probe_loss_ratio", "Share of the last 60 s that was not answered",
+  each("wattle_probe_loss_ratio", "Share of probes of the last 60 s without an answer",
        [](const auto& probe) { return std::optional(probe.loss_ratio); });
 }
 
@@ -334,53 +334,53 @@ void Metrics::write_provisioning(MetricsText& text) const {
   text.gauge("wattle_agent_actuator_connected", "1 if wattle-actuator answers",
              std::optional(provisioning_.connected ? 1 : 0));
   if (provisioning_.latency_sources > 0) {
-    text.gauge("wattle_agent_latency_sources", "Services whose latency is asked for",
+    text.gauge("wattle_agent_latency_sources", "Services with a configured source of response times",
                std::optional(provisioning_.latency_sources));
-    text.gauge("wattle_agent_latency_known", "Of them those whose latency is known now",
+    text.gauge("wattle_agent_latency_known", "Services with known response times",
                std::optional(provisioning_.latency_known));
   }
   if (!provisioning_.answers.empty()) write_answers(text);
   if (!provisioning_.connected) return;
-  text.gauge("wattle_agent_actuator_limits", "Workloads whose limits are set", std::optional(provisioning_.set));
-  text.gauge("wattle_agent_actuator_used_cores", "What the workloads use that it watches",
+  text.gauge("wattle_agent_actuator_limits", "Workloads with limits set by the actuator", std::optional(provisioning_.set));
+  text.gauge("wattle_agent_actuator_used_cores", "CPU use of the workloads that the actuator watches",
              std::optional(provisioning_.used_cores));
-  text.gauge("wattle_agent_actuator_granted_cores", "Limits that are set, summed",
+  text.gauge("wattle_agent_actuator_granted_cores", "Sum of the limits that are set",
              std::optional(provisioning_.granted_cores));
-  text.gauge("wattle_agent_actuator_suggested_cores", "Limits that would be set at level limits, summed",
+  text.gauge("wattle_agent_actuator_suggested_cores", "Sum of the limits that level limits would set",
              std::optional(provisioning_.suggested_cores));
-  text.gauge("wattle_agent_actuator_freed_cores", "What limits were before, less what is set or suggested, summed",
+  text.gauge("wattle_agent_actuator_freed_cores", "Sum of the original limits minus the set or suggested limits",
              std::optional(provisioning_.freed_cores));
   text.gauge("wattle_agent_actuator_freed_watts",
-             "What the freed cores would draw if they were in use, by what a core more drew on this node of late",
+             "Power of the freed cores if they were in use, by the recent marginal power of this node",
              provisioning_.freed_w);
-  text.gauge("wattle_agent_actuator_refills", "Quotas written, each of which gave a period's quota anew",
+  text.gauge("wattle_agent_actuator_refills", "Written quotas, each of which refills the quota of a period",
              std::optional(provisioning_.refills));
-  text.gauge("wattle_agent_actuator_foreign_writes", "Limits that somebody else wrote, since the actuator started",
+  text.gauge("wattle_agent_actuator_foreign_writes", "Limits changed by other programs since the start of the actuator",
              std::optional(provisioning_.foreign));
   text.gauge("wattle_agent_actuator_student_out",
-             "Workloads that a student let be throttled too often: throttling moves their margins again",
+             "Workloads whose student was withdrawn because of too much throttling",
              std::optional(provisioning_.student_out));
 }
 
 void Metrics::write_link(MetricsText& text) const {
   if (!link_.configured) return;
-  text.begin("wattle_agent_connected", "gauge", "1 if the controller has welcomed this agent");
+  text.begin("wattle_agent_connected", "gauge", "1 if the agent is connected to the controller");
   text.value(link_.welcomed ? 1 : 0);
-  text.counter("wattle_agent_sent_records_total", "Records sent to the controller, repeats included",
+  text.counter("wattle_agent_sent_records_total", "Records sent to the controller, including repetitions",
                link_.sent_records);
-  text.counter("wattle_agent_reconnects_total", "Times that the controller was lost", link_.reconnects);
-  text.gauge("wattle_agent_outbox_records", "Records that wait for the controller",
+  text.counter("wattle_agent_reconnects_total", "Lost connections to the controller", link_.reconnects);
+  text.gauge("wattle_agent_outbox_records", "Records waiting for the controller",
              std::optional(link_.outbox_records));
-  text.counter("wattle_agent_dropped_records_total", "Records lost: spool or outbox full, or damage",
+  text.counter("wattle_agent_dropped_records_total", "Records lost because the spool or outbox was full or damaged",
                link_.dropped_records);
   if (!link_.spool) return;
-  text.begin("wattle_agent_spool_durable", "gauge", "1 if samples are on disk before they are sent");
+  text.begin("wattle_agent_spool_durable", "gauge", "1 if samples are written to disk before they are sent");
   text.value(link_.spool_durable ? 1 : 0);
-  text.gauge("wattle_agent_spool_bytes", "What the waiting records take", std::optional(link_.spool_bytes));
-  text.gauge("wattle_agent_spool_gap_records", "Records dropped, with nothing newer acknowledged yet",
+  text.gauge("wattle_agent_spool_bytes", "Size of the waiting records", std::optional(link_.spool_bytes));
+  text.gauge("wattle_agent_spool_gap_records", "Dropped records that are newer than the last acknowledged record",
              std::optional(link_.spool_gap_records));
   text.counter("wattle_agent_spool_commits_total", "Transactions of the spool", link_.spool_commits);
-  text.counter("wattle_agent_spool_written_bytes_total", "Bytes written to the spool's file and log",
+  text.counter("wattle_agent_spool_written_bytes_total", "Bytes written to the spool file and its log",
                link_.spool_written_bytes);
 }
 

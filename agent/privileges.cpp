@@ -53,23 +53,23 @@ Result<Privileges> drop_privileges() {
   const Capabilities none(::cap_init());
   if (!none || ::cap_set_proc(none.get()) != 0)
     return fail(Errc::denied, "capabilities", std::string("capset: ") + std::strerror(errno),
-                "let the agent call capset (SystemCallFilter of its unit)");
+                "allow capset in SystemCallFilter of the agent's unit");
 
   Privileges left = read_privileges();
   if (!left.held.empty() || !left.ambient.empty())
     return fail(Errc::denied, "capabilities", "still held: " + joined(left.held) + joined(left.ambient),
-                "report this; they should have gone");
+                "report this as a bug");
   if (!left.no_new_privileges)
-    return fail(Errc::denied, "no_new_privs", "could not be set", "report this; kernels since 3.5 have it");
+    return fail(Errc::denied, "no_new_privs", "could not be set", "report this as a bug; kernels since 3.5 support it");
   return left;
 }
 
 Finding privileges_finding(const Result<Privileges>& dropped) {
   if (!dropped) return lost("privileges", dropped.error());
-  std::string why = "no capability is left";
+  std::string why = "all capabilities dropped";
   if (!dropped->bounding.empty())
     why += "; the bounding set keeps " + std::to_string(dropped->bounding.size()) +
-           " that no_new_privs keeps out of reach";
+           ", which no_new_privs makes unusable";
   return usable("privileges", why);
 }
 

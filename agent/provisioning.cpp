@@ -57,7 +57,7 @@ Provisioning::Provisioning(ProvisioningConfig config, const Log& log, Connection
 }
 
 void Provisioning::lost(const Error& error) {
-  if (!told_lost_) log_.warn("actuator.lost", {{"error", error}});
+  if (!told_lost_) log_.warn("actuator.lost", "the connection to the actuator is lost", {{"error", error}});
   told_lost_ = true;
   tells_memory_ = false;
   peer_ = Fd();
@@ -167,7 +167,8 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
   if (const auto sent = send_packet(peer_, actuation::to_text(orders)); !sent) return lost(sent.error());
   values_.freed_w.reset();
   if (values_.connected && orders.core_power_w) values_.freed_w = values_.freed_cores * *orders.core_power_w;
-  if (told_lost_) log_.info("actuator.back", {{"socket", config_.socket}});
+  if (told_lost_)
+    log_.info("actuator.back", "the connection to the actuator is restored", {{"socket", config_.socket}});
   told_lost_ = false;
 }
 

@@ -40,7 +40,7 @@ Status LineFile::write(std::string_view lines, int stop_fd) {
     if (n <= 0) {
       const int why = n < 0 ? errno : EIO;
       if (regular_ && ::ftruncate(fd_.get(), written_bytes_) != 0) regular_ = false;
-      return fail_errno(why, name_, why == ENOSPC || why == EDQUOT ? "make room, or record less often" : "");
+      return fail_errno(why, name_, why == ENOSPC || why == EDQUOT ? "free disk space, or record less often" : "");
     }
     rest.remove_prefix(static_cast<std::size_t>(n));
   }
@@ -82,8 +82,8 @@ Status record_samples(const AgentConfig& config, const RecorderOptions& options,
   }
   WATTLE_CHECK(out.finish());
   if (!seen)
-    return fail(Errc::not_found, options.filter.text(), "was not there in any sample",
-                "wattle-agent sample without it lists all workloads");
+    return fail(Errc::not_found, options.filter.text(), "was in no sample",
+                "list all workloads with wattle-agent sample");
   return {};
 }
 

@@ -38,10 +38,10 @@ class ErrorLog {
     std::set<std::string> now;
     for (const auto& [part, error] : sample.errors) {
       if (now.insert(part).second && !failing_.contains(part))
-        log_.warn("collect.failed", {{"source", part}, {"error", error}});
+        log_.warn("collect.failed", "a source cannot be read", {{"source", part}, {"error", error}});
     }
     for (const auto& part : failing_)
-      if (!now.contains(part)) log_.info("collect.recovered", {{"source", part}});
+      if (!now.contains(part)) log_.info("collect.recovered", "a source is readable again", {{"source", part}});
     failing_ = std::move(now);
   }
 
@@ -53,7 +53,7 @@ class ErrorLog {
 http::Response live(const Pulse& pulse, MonoTime now, Duration tick) {
   const Duration age = pulse.age(now);
   if (age <= kHangs + tick) return {200, "text/plain", "ok\n"};
-  return {503, "text/plain", "the loop has not turned for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
+  return {503, "text/plain", "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
 }
 
 // Returns the time until the link has work, at most until systemd's watchdog needs the next notification.
@@ -100,12 +100,14 @@ Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& cl
 Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (config.controller.endpoint.empty() && !config.http_port)
     return fail(Errc::malformed, "configuration", "neither controller.endpoint nor http.port is set",
-                "set one; an agent that nobody hears is of no use");
+                "set at least one of them");
   WATTLE_TRY(const Fd stop, stop_signals());  // before any thread starts
   raise_descriptor_limit();
   WATTLE_TRY(auto spool, open_spool(config, clock));
   WATTLE_TRY(const auto begun, begin_incarnation(config, clock, spool.get()));
-  if (begun.healed) log.warn("incarnation.healed", {{"error", *begun.healed}, {"incarnation", begun.number}});
+  if (begun.healed)
+    log.warn("incarnation.healed", "the incarnation file was damaged and has been replaced",
+             {{"error", *begun.healed}, {"incarnation", begun.number}});
   WATTLE_TRY(auto sampler, Sampler::open_(config, clock, begun.number));
   // The actuator receives paths.
   if (config.provisioning.socket.empty()) sampler.leave_out_raw();
@@ -158,16 +160,18 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
     WATTLE_TRY(auto started, serve_echo(config.echo.address, *config.echo.port, log));
     echo_server.emplace(std::move(started));
   }
-  log.info("agent.started", {{"node", config.node},
-                             {"version", kVersion},
-                             {"incarnation", begun.number},
-                             {"tick_ms", std::chrono::duration_cast<std::chrono::milliseconds>(config.tick).count()},
-                             {"controller", config.controller.endpoint},
-                             {"http_port", server ? server->port() : 0},
-                             {"echo_port", echo_server ? echo_server->port() : 0}});
+  log.info("agent.started", "the agent is running",
+           {{"node", config.node},
+            {"version", kVersion},
+            {"incarnation", begun.number},
+            {"tick_ms", std::chrono::duration_cast<std::chrono::milliseconds>(config.tick).count()},
+            {"controller", config.controller.endpoint},
+            {"http_port", server ? server->port() : 0},
+            {"echo_port", echo_server ? echo_server->port() : 0}});
   for (const auto& finding : sampler.findings())
     if (!finding.ok)
-      log.warn("source.lost", {{"source", finding.source}, {"why", finding.why}, {"mend", finding.mend}});
+      log.warn("source.lost", "a source is not available on this node",
+               {{"source", finding.source}, {"why", finding.why}, {"fix", finding.mend}});
 
   const std::array<int, 2> fds{ticker.fd(), stop.get()};
   std::vector<const transport::Socket*> sockets;
@@ -188,7 +192,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
     if (link) link->pump(sampler);
   }
   notify.stopping();
-  log.info("agent.stopped", {{"node", config.node}});
+  log.info("agent.stopped", "the agent has stopped", {{"node", config.node}});
   return {};
 }
 

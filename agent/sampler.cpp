@@ -101,8 +101,8 @@ const Sample& Sampler::with_probes(std::vector<ProbeValues> probes) {
 void Sampler::note_left_out(std::size_t numbers) {
   if (numbers == 0) return;
   sample_.errors.emplace_back("record", Error{Errc::out_of_range, "record",
-                                              std::to_string(numbers) + " numbers were not finite and are left out",
-                                              "report it with the output of `wattle-agent sample`"});
+                                              std::to_string(numbers) + " values were not finite and were omitted",
+                                              "report this with the output of `wattle-agent sample`"});
 }
 
 void Sampler::read_cgroups(double cores) {
@@ -122,13 +122,13 @@ void Sampler::read_cgroups(double cores) {
   if (cgroups_->sweep_lost()) sample_.errors.emplace_back("cgroup-sweep", *cgroups_->sweep_lost());
   if (cgroups_->tree().truncated())
     sample_.errors.emplace_back(
-        "cgroup", Error{Errc::exhausted, "cgroup tree", "is not seen whole: too many, too deep, or no descriptors",
+        "cgroup", Error{Errc::exhausted, "cgroup tree", "was not read completely: too many or too deep cgroups, or no file descriptors",
                         "raise the limit of open files (LimitNOFILE, ulimit -n)"});
   const auto lost_before = lifecycle_lost_;
   if (lifecycle_) lifecycle_lost_ = lifecycle_->lost();
   if (lifecycle_lost_ != lost_before)
     sample_.errors.emplace_back("bpf-lifecycle", Error{Errc::exhausted, "ring of removed cgroups",
-                                                       "was full: some that came and went have no name", ""});
+                                                       "was full: some short-lived cgroups have no name", ""});
 }
 
 double Sampler::link_bytes_per_s() const {
@@ -201,8 +201,8 @@ void Sampler::read_kernel_signals() {
   signals_->read(*clock_, root_index_, changed, sample_.record.node, sample_.record.workloads);
   if (signals_->overflows() > 0)
     sample_.errors.emplace_back("bpf",
-                                Error{Errc::exhausted, "BPF table", "is full: some cgroups count for the node alone",
-                                      "start the agent anew; it sizes the table by the cgroups there are"});
+                                Error{Errc::exhausted, "BPF table", "is full: some cgroups count only for the node",
+                                      "restart the agent: it sizes the table by the current number of cgroups"});
 }
 
 void Sampler::attribute() {

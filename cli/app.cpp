@@ -8,8 +8,7 @@
 #include <map>
 
 #include "common/cmdline/man_page.hpp"
-#include "common/cmdline/wrong_command.hpp"
-#include "common/printable.hpp"
+#include "common/cmdline/usage.hpp"
 #include "common/private_memory.hpp"
 #include "common/version.hpp"
 
@@ -23,33 +22,34 @@ const std::map<std::string, Output> kOutputs{{"table", Output::table},
                                              {"name", Output::name}};
 
 void declare_common(CLI::App& app, Arguments& arguments) {
-  app.add_option("--server", arguments.server, "The controller's ask socket, tcp://HOST:PORT");
-  app.add_option("--feed", arguments.feed, "Its feed, for `watch` (default: the port below the ask socket's)");
-  app.add_option("--key", arguments.key, "File with our key pair")->type_name("FILE");
+  app.add_option("--server", arguments.server, "Controller's ask endpoint, tcp://HOST:PORT");
+  app.add_option("--feed", arguments.feed,
+                 "Controller's feed endpoint, used by `watch` (default: the ask endpoint's port minus 1)");
+  app.add_option("--key", arguments.key, "File with your key pair")->type_name("FILE");
   app.add_option("--server-key", arguments.server_key, "File with the controller's public key")->type_name("FILE");
-  app.add_option("--timeout", arguments.timeout, "How long to wait for an answer, as in 250ms or 5s (default 5s)");
+  app.add_option("--timeout", arguments.timeout, "Time to wait for an answer, for example 250ms or 5s (default 5s)");
   app.add_option_function<std::string>(
          "-o,--output", [&arguments](const std::string& name) { arguments.output = kOutputs.at(name); },
-         "table, wide, json or yaml; `place` also name: the node alone")
+         "Output format: table, wide, json or yaml; `place` also accepts name, which prints only the node")
       ->check(CLI::IsMember({"table", "wide", "json", "yaml", "name"}));
 }
 
-constexpr const char* kAbout = "Shows what Wattle's controller knows and why it decides as it does";
+constexpr const char* kAbout = "Shows the state of Wattle's controller and explains its decisions";
 
 void declare(CLI::App& app, Arguments& arguments, const Command*& chosen) {
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   app.fallthrough();
   app.footer(
-      "Defaults are read from the file in WATTLE_CONFIG, else from ~/.config/wattle/cli.yaml, else\n"
-      "/etc/wattle/cli.yaml (keys: server, feed, key, server_key, timeout, allow_list). Exit codes: 0 well, 1 a "
-      "problem\n"
-      "was found or nobody answers, 2 usage or configuration, 3 what is to be placed should wait (place).");
+      "Defaults are read from the file named by WATTLE_CONFIG, else from ~/.config/wattle/cli.yaml, else\n"
+      "from /etc/wattle/cli.yaml (keys: server, feed, key, server_key, timeout, allow_list). Exit codes:\n"
+      "0 success, 1 a problem was found or the controller does not answer, 2 wrong usage or configuration,\n"
+      "3 the workload should wait (place).");
   declare_common(app, arguments);
   for (const Command& command : commands()) {
     auto* sub = app.add_subcommand(std::string(command.name), std::string(command.help));
     sub->fallthrough();
-    sub->footer("Options of every command (-o, --server, --key, ...): see wattle --help.");
+    sub->footer("For the options of all commands (-o, --server, --key, ...), see wattle --help.");
     sub->final_callback([&chosen, &command] { chosen = &command; });
     if (command.declare != nullptr) command.declare(*sub, arguments);
   }
@@ -76,17 +76,16 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
-    if (const auto wrong = cmdline::wrong_command(app, error)) {
-      around.err << printable_lines(*wrong) << "\n";
-      return kUsage;
-    }
-    return app.exit(error, around.out, around.err) == 0 ? kOk : kUsage;
+    if (!cmdline::is_misuse(app, error)) return app.exit(error, around.out, around.err);
+    return complain({arguments, around, cmdline::typed_command(app)}, cmdline::usage_error(app, error, around.name),
+                    kUsage);
   }
+  const Invocation invocation{arguments, around, cmdline::typed_command(app)};
   if (arguments.output == Output::name && chosen->name != "place")
-    return complain(
-        {arguments, around},
-        {Errc::malformed, std::string(chosen->name), "has no output `name`", "use table, wide, json or yaml"}, kUsage);
-  return chosen->run({arguments, around});
+    return complain(invocation,
+                    {Errc::malformed, "-o name", "only `place` has this output", "use table, wide, json or yaml"},
+                    kUsage);
+  return chosen->run(invocation);
 }
 
 std::string called_as(std::string_view program) {

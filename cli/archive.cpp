@@ -22,7 +22,7 @@ using json = SortedJson;
 constexpr std::size_t kPieceBytes = 1 << 18, kMostManifest = 1 << 20, kLongestName = 100, kSumAt = 148, kSumSize = 8;
 constexpr std::uint64_t kMostMemberBytes = std::uint64_t{1} << 40U;
 constexpr std::string_view kManifestName = "manifest.json", kSumName = "manifest.sha256", kMagic{"ustar\00000", 8};
-constexpr const char* kArchiveMend = "take another copy: this one is not as `wattle backup` wrote it";
+constexpr const char* kArchiveMend = "use another copy: this file has changed since `wattle backup` wrote it";
 
 tl::unexpected<Error> damaged(const std::string& archive, const std::string& what) {
   return fail(Errc::malformed, archive, what, kArchiveMend);
@@ -100,7 +100,8 @@ Status write_members(int fd, const std::string& path, const Manifest& manifest, 
       return write_all(fd, piece, path);
     }));
     if (bytes != member.bytes || digest.hex() != member.sha256)
-      return fail(Errc::conflict, sources[i].file.path(), "was changed while it was copied", "run it again");
+      return fail(Errc::conflict, sources[i].file.path(), "the file changed while it was copied",
+                  "run the command again");
     WATTLE_CHECK(write_all(fd, std::string(padding_of(bytes), '\0'), path));
   }
   const std::string sum = sha256_hex(list);
@@ -128,11 +129,11 @@ class Reading {
       bytes -= piece.size();
     }
     WATTLE_TRY(const std::string_view rest, take(padding));
-    if (!is_zero(rest)) return damaged(path_, "has something between two files");
+    if (!is_zero(rest)) return damaged(path_, "contains data between two files");
     return {};
   }
   Result<std::string> text(const Member& member) {
-    if (member.bytes > kMostManifest) return damaged(path_, "has a list of an impossible size");
+    if (member.bytes > kMostManifest) return damaged(path_, "contains a file list of impossible size");
     std::string text;
     WATTLE_CHECK(content(member.bytes, [&](std::string_view piece) {
       text += piece;
@@ -144,7 +145,7 @@ class Reading {
   Status end() {
     WATTLE_TRY(const std::string_view last, take(kTarBlock));
     char more = 0;
-    if (!is_zero(last) || ::read(fd_.get(), &more, 1) != 0) return damaged(path_, "goes on behind its end");
+    if (!is_zero(last) || ::read(fd_.get(), &more, 1) != 0) return damaged(path_, "contains data after its end");
     return {};
   }
 
@@ -155,7 +156,7 @@ class Reading {
       const ssize_t now = ::read(fd_.get(), buffer_.data() + got, bytes - got);
       if (now < 0 && errno == EINTR) continue;
       if (now < 0) return fail_errno(errno, path_);
-      if (now == 0) return damaged(path_, "ends in the middle");
+      if (now == 0) return damaged(path_, "is truncated");
       got += static_cast<std::size_t>(now);
     }
     return std::string_view(buffer_.data(), bytes);
@@ -178,7 +179,7 @@ bool is_member_name(std::string_view name) {
 Status check_members(const std::vector<Member>& files, const std::string& archive) {
   std::set<std::string_view> names{kManifestName, kSumName}, folders;
   for (const Member& one : files) {
-    if (!names.insert(one.name).second) return damaged(archive, "has two files named " + one.name);
+    if (!names.insert(one.name).second) return damaged(archive, "contains two files named " + one.name);
     for (auto at = one.name.find('/'); at != std::string::npos; at = one.name.find('/', at + 1))
       folders.insert(std::string_view(one.name).substr(0, at));
   }
@@ -203,13 +204,13 @@ std::string member_header(const Member& member, std::int64_t made_s) {
 }
 
 Result<std::optional<Member>> parse_member(std::string_view block, const std::string& archive) {
-  if (block.size() != kTarBlock) return damaged(archive, "ends in the middle");
+  if (block.size() != kTarBlock) return damaged(archive, "is truncated");
   if (is_zero(block)) return std::optional<Member>();
   Member member;
   member.name = std::string(block.substr(0, std::min(block.find('\0'), kLongestName)));
   const auto bytes = octal_at(block, 124, 11), made_s = octal_at(block, 136, 11);
   if (!bytes || !made_s || *bytes > kMostMemberBytes || !is_member_name(member.name))
-    return damaged(archive, "is no archive of `wattle backup`");
+    return damaged(archive, "is not an archive made by `wattle backup`");
   member.bytes = *bytes;
   // The header must match ours byte for byte: the sum alone would miss two changes that cancel out.
   if (block != member_header(member, static_cast<std::int64_t>(*made_s))) return damaged(archive, "is damaged");
@@ -236,22 +237,22 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& archiv
     return in.is_object() && in.contains(key) && in[key].is_string() ? in[key].get<std::string>() : std::string();
   };
   const auto format = number(list, "format");
-  if (!format) return damaged(archive, "has no list of its files");
+  if (!format) return damaged(archive, "contains no list of its files");
   Manifest out;
   out.version = word(list, "wattle");
   if (*format > kArchiveFormat)
     return fail(Errc::unsupported, archive,
-                "was written by Wattle " + out.version + ", in a format that this does not know",
-                "restore it with that version");
+                "was written by Wattle " + out.version + ", in a format that this version cannot read",
+                "restore the backup with that version");
   const auto made_s = number(list, "made_s");
   if (!made_s || !list.contains("files") || !list["files"].is_array())
-    return damaged(archive, "has no list of its files");
+    return damaged(archive, "contains no list of its files");
   out.made_s = static_cast<std::int64_t>(*made_s);
   for (const json& one : list["files"]) {
     const auto bytes = number(one, "bytes");
     Member member{word(one, "name"), bytes.value_or(0), word(one, "sha256")};
     if (!bytes || !is_member_name(member.name) || member.sha256.size() != 64)
-      return damaged(archive, "has a list that names no files");
+      return damaged(archive, "contains an empty list of files");
     out.files.push_back(std::move(member));
   }
   WATTLE_CHECK(check_members(out.files, archive));
@@ -260,7 +261,8 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& archiv
 
 Status refuse_taken(const std::string& path) {
   struct stat there {};
-  if (::lstat(path.c_str(), &there) == 0) return fail(Errc::conflict, path, "is there already", "name another file");
+  if (::lstat(path.c_str(), &there) == 0)
+    return fail(Errc::conflict, path, "already exists", "choose another file name");
   return {};
 }
 
@@ -299,27 +301,27 @@ Result<Manifest> read_archive(const std::string& path, const Piece& piece) {
   if (!fd.valid()) return fail_errno(errno, path);
   Reading reading(std::move(fd), path);
   WATTLE_TRY(const auto first, reading.head());
-  if (!first || first->name != kManifestName) return damaged(path, "is no archive of `wattle backup`");
+  if (!first || first->name != kManifestName) return damaged(path, "is not an archive made by `wattle backup`");
   WATTLE_TRY(const std::string list, reading.text(*first));
   WATTLE_TRY(Manifest manifest, parse_manifest(list, path));
   for (const Member& expected : manifest.files) {
     WATTLE_TRY(const auto head, reading.head());
     if (!head || head->name != expected.name || head->bytes != expected.bytes)
-      return damaged(path, "has other files than its list");
+      return damaged(path, "contains files that differ from its list");
     Sha256 digest;
     WATTLE_CHECK(piece(expected, {}));
     WATTLE_CHECK(reading.content(expected.bytes, [&](std::string_view bytes) {
       digest.add(bytes);
       return piece(expected, bytes);
     }));
-    if (digest.hex() != expected.sha256) return damaged(path, expected.name + " in it is damaged");
+    if (digest.hex() != expected.sha256) return damaged(path, expected.name + " in the archive is damaged");
   }
   WATTLE_TRY(const auto last, reading.head());
-  if (!last || last->name != kSumName) return damaged(path, "has other files than its list");
+  if (!last || last->name != kSumName) return damaged(path, "contains files that differ from its list");
   WATTLE_TRY(const std::string sum, reading.text(*last));
-  if (sum != sha256_hex(list)) return damaged(path, "has a damaged list of its files");
+  if (sum != sha256_hex(list)) return damaged(path, "contains a damaged list of its files");
   WATTLE_TRY(const auto none, reading.head());
-  if (none) return damaged(path, "goes on behind its end");
+  if (none) return damaged(path, "contains data after its end");
   WATTLE_CHECK(reading.end());
   return manifest;
 }

@@ -62,8 +62,8 @@ Result<std::string> path_of(const ControllerFiles& files, const std::string& nam
     return files.data_dir + "/" + name;
   for (const Kept& one : kept_files(files))
     if (one.name == name) return one.path;
-  return fail(Errc::conflict, archive, "has " + name + ", for which the configuration names no file",
-              "name one there, as where the backup was made");
+  return fail(Errc::conflict, archive, "contains " + name + ", but the configuration sets no path for this file",
+              "set the path there, as on the machine of the backup");
 }
 
 // Skips a checkpoint that is removed meanwhile because of newer ones.
@@ -95,14 +95,16 @@ Result<int> back_up(const Invocation& invocation, Controller& controller) {
   const std::string& to = invocation.arguments.words[0];
   WATTLE_TRY(const ControllerFiles files, load_controller_files(invocation.arguments.controller_file));
   if (files.data_dir.empty() || files.store.empty())
-    return fail(Errc::not_found, invocation.arguments.controller_file, "names no data_dir or no store.path",
-                "nothing outlives that controller: there is nothing to back up");
+    return fail(Errc::not_found, invocation.arguments.controller_file, "data_dir or store.path is not set",
+                "this controller keeps no state on disk, so there is no state to back up");
   WATTLE_CHECK(refuse_taken(to));
   // Checks for a controller first with the usual timeout instead of that of a copy.
   WATTLE_CHECK(controller.ask("status", {}));
   WATTLE_TRY(const Json made, controller.ask("backup", {}, kCopyPatience));
   const std::string copies = View(made)["folder"].text_or("");
-  if (copies.empty()) return fail(Errc::malformed, "the controller", "names no folder", "is it of this version?");
+  if (copies.empty())
+    return fail(Errc::malformed, "the controller", "the answer contains no folder",
+                "check that the controller has the same version as wattle");
   const auto written = [&]() -> Result<Manifest> {
     WATTLE_TRY(const auto sources, open_sources(files, copies));
     return write_archive(to, std::string(kVersion), unix_now(), sources);
@@ -112,9 +114,9 @@ Result<int> back_up(const Invocation& invocation, Controller& controller) {
   if (!written) return tl::unexpected<Error>(written.error());
   std::uint64_t bytes = 0;
   for (const Member& one : written->files) bytes += one.bytes;
-  invocation.around.out
-      << to << ": " << written->files.size() << " files, " << cli::bytes(static_cast<double>(bytes))
-      << ", mode 0600; the keys of controller and operator are among them: keep it where only root reads it\n";
+  invocation.around.out << to << ": " << written->files.size() << " files, " << cli::bytes(static_cast<double>(bytes))
+                        << ", mode 0600. The file contains the keys of the controller and the operator: store it where "
+                           "only root can read it\n";
   return kOk;
 }
 
@@ -130,9 +132,10 @@ Status refuse_newer(const Manifest& manifest, const std::string& archive) {
     return out;
   };
   if (numbers(manifest.version) <= numbers(std::string(kVersion))) return {};
-  return fail(Errc::unsupported, archive,
-              "was written by Wattle " + manifest.version + ", and this is " + std::string(kVersion),
-              "install that version here, then restore");
+  return fail(
+      Errc::unsupported, archive,
+      "was written by Wattle " + manifest.version + ", which is newer than this version, " + std::string(kVersion),
+      "install that version, then restore");
 }
 
 // Gives the path to the controller's user, if it exists: systemd changes the owner of the folder, not of its existing
@@ -207,8 +210,8 @@ class Unpacked {
     const std::string part = (folder / fs::path(path).filename()).string() + ".restored";
     if (std::ranges::any_of(places_, [&](const Place& one) { return one.path == path || one.part == part; }))
       return fail(Errc::conflict, archive_,
-                  "has " + member.name + ", whose place another of its files takes too: " + path,
-                  "let the configuration name different files, as where the backup was made");
+                  "contains " + member.name + ", but another file of the backup has the same path: " + path,
+                  "set different paths in the configuration, as on the machine of the backup");
     ::unlink(part.c_str());  // of an interrupted restore
     to_ = Fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode_of(member.name)));
     if (!to_.valid()) return fail_errno(errno, part);
@@ -243,7 +246,7 @@ Status restore(const Invocation& invocation) {
   WATTLE_TRY(const Manifest manifest, read_archive(archive, [](const Member&, std::string_view) { return Status(); }));
   WATTLE_CHECK(refuse_newer(manifest, archive));
   if (files.data_dir.empty())
-    return fail(Errc::not_found, arguments.controller_file, "names no data_dir", "name one: what is kept goes there");
+    return fail(Errc::not_found, arguments.controller_file, "data_dir is not set", "set it: restored files go there");
   WATTLE_CHECK(make_own_folder(files.data_dir));
   // Prevents a controller from starting on this data until the end.
   WATTLE_TRY(const StateLock lock, StateLock::take(files.data_dir));
@@ -254,8 +257,8 @@ Status restore(const Invocation& invocation) {
     if (there.empty() && fs::exists(one.path, error)) there = one.path;
   }
   if (!there.empty() && !arguments.replace)
-    return fail(Errc::conflict, there, "is there, and would be replaced",
-                "wattle restore --replace " + archive + ", which keeps what is there under other names");
+    return fail(Errc::conflict, there, "the file exists and would be replaced",
+                "wattle restore --replace " + archive + ", which keeps existing files under other names");
   const std::string aside = ".replaced-" + std::to_string(unix_now());
   Unpacked unpacked(files, archive);
   WATTLE_TRY(const Manifest again, read_archive(archive, [&](const Member& member, std::string_view bytes) {
@@ -263,16 +266,16 @@ Status restore(const Invocation& invocation) {
              }));
   WATTLE_CHECK(unpacked.put(aside));
   invocation.around.out << archive << ": " << again.files.size() << " files of Wattle " << again.version << ", "
-                        << utc(static_cast<double>(again.made_s) * 1e9) << ", are in their places\n";
-  if (!there.empty()) invocation.around.out << "what was there ends in " << aside << "\n";
-  invocation.around.out << "start it: systemctl start wattle-controller\n";
+                        << utc(static_cast<double>(again.made_s) * 1e9) << ", restored\n";
+  if (!there.empty()) invocation.around.out << "the previous files were renamed with the suffix " << aside << "\n";
+  invocation.around.out << "start the controller: systemctl start wattle-controller\n";
   return {};
 }
 
 }  // namespace
 
 void declare_backup(CLI::App& command, Arguments& arguments) {
-  command.add_option("FILE", arguments.words, "A file that is not there yet; it is made with mode 0600")
+  command.add_option("FILE", arguments.words, "Backup file; must not exist yet, and is created with mode 0600")
       ->type_name("FILE")
       ->required()
       ->expected(1);
@@ -282,8 +285,11 @@ void declare_backup(CLI::App& command, Arguments& arguments) {
 }
 
 void declare_restore(CLI::App& command, Arguments& arguments) {
-  command.add_option("FILE", arguments.words, "What `wattle backup` wrote")->type_name("FILE")->required()->expected(1);
-  command.add_flag("--replace", arguments.replace, "Though there is something: that is kept under other names");
+  command.add_option("FILE", arguments.words, "File that `wattle backup` wrote")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1);
+  command.add_flag("--replace", arguments.replace, "Replace existing files, and keep them under other names");
   command.add_option("--config", arguments.controller_file, "The controller's configuration")
       ->type_name("FILE")
       ->capture_default_str();

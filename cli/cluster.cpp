@@ -14,7 +14,7 @@ namespace wattle::cli {
 namespace {
 using Json = OrderedJson;
 constexpr std::chrono::seconds kPatience{10};
-constexpr const char* kNameOne = "give --kubeconfig FILE, or set KUBECONFIG";
+constexpr const char* kNameOne = "pass --kubeconfig FILE or set KUBECONFIG";
 
 // True for the refusal of a request that exceeds the node's capacity. Kubernetes 1.37's API server answers it with this
 // cause and status 403.
@@ -33,13 +33,15 @@ tl::unexpected<Error> refused(const std::string& what, const kube::Reply& reply)
                     : reply.status == 422                        ? Errc::malformed
                                                                  : Errc::unavailable;
   const auto told = View(body)["message"].text();
-  return fail(code, what, told ? *told : "answers " + std::to_string(reply.status),
+  return fail(code, what, told ? *told : "the API server returned " + std::to_string(reply.status),
               code == Errc::denied ? "see docs/reference/kubernetes.md for the permissions" : "");
 }
 
 Result<Json> parsed(const std::string& what, const kube::Reply& reply) {
   Json body = Json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
-  if (!body.is_object()) return fail(Errc::malformed, what, "the answer is not a JSON object", "is it an API server?");
+  if (!body.is_object())
+    return fail(Errc::malformed, what, "the answer is not a JSON object",
+                "check that the address is that of an API server");
   return body;
 }
 }  // namespace
@@ -181,7 +183,7 @@ Result<Cluster> Cluster::open_kubeconfig(const std::string& paths, const std::st
   WATTLE_CHECK(folder->make());
   WATTLE_TRY(kube::ApiServer server, kube::parse_server(access.server));
   if (!server.origin.tls && !is_loopback(server.origin.host))
-    return fail(Errc::denied, paths, "a token must not cross a network in the clear", "name the server by https://");
+    return fail(Errc::denied, paths, "the token would be sent unencrypted", "use an https:// address for the server");
   server.origin.proxy = std::move(access.proxy);
   if (!server.origin.proxy) {
     WATTLE_TRY(server.origin.proxy, proxy_for(server.origin, variable));

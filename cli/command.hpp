@@ -92,6 +92,7 @@ struct Arguments {
 struct Invocation {
   const Arguments& arguments;
   Surroundings& around;
+  std::string command = {};  // the words that the user typed for it: "keys new"
 };
 
 struct Command {
@@ -108,7 +109,7 @@ inline constexpr int kWait = 3;  // `place`: the workload should wait; run `plac
 
 std::span<const Command> commands();
 
-// Writes "wattle: subject: what (fix)" and returns `exit_code`.
-int complain(const Invocation& invocation, const Error& error, int exit_code);
+// Writes "wattle: COMMAND: subject: what (fix)" and returns `exit_code`.
+int complain(const Invocation& invocation, Error error, int exit_code);
 
 }  // namespace wattle::cli

@@ -28,12 +28,12 @@ Result<std::string> render_confirmed(const Json& document, const Style&) {
   const std::string uid = told["uid"].text_or(), node = told["node"].text_or();
   if (told["ended"].flag() == true)
     return printable_lines(uid + " ran on " + node +
-                           " and has ended already; place it again before you start it again\n");
+                           " and has already ended; run `wattle place` again before you start it again\n");
   const auto unit = told["unit"].text();
   std::string text = uid + " runs on " + node + (unit ? " as " + *unit : std::string()) + "\n";
-  text += "ends:  " + (unit ? "with " + *unit : "when you run wattle done " + uid);
+  text += "ends:  " + (unit ? "with " + *unit : "when you run `wattle done " + uid + "`");
   if (const auto limit_s = told["limit_s"].number()) text += ", at " + at_minute(*limit_s) + " at the latest";
-  if (!unit) text += "\nunit:  none of its name is on " + node + " yet; name it with --unit";
+  if (!unit) text += "\nunit:  no unit of its name found on " + node + " yet; set it with --unit";
   return printable_lines(text + "\n");
 }
 
@@ -41,24 +41,27 @@ Result<std::string> render_done(const Json& document, const Style&) {
   const View told(document);
   const std::string uid = told["uid"].text_or();
   const auto node = told["node"].text();
-  if (!node) return printable_lines(uid + " was not started; its place is free\n");
+  if (!node) return printable_lines(uid + " was not started; its resources are free\n");
   const bool before = told["ended"].flag() == true;
-  return printable_lines(uid + (before ? " had ended on " : " has ended on ") + *node + "; its place is free\n");
+  return printable_lines(uid + (before ? " had ended on " : " has ended on ") + *node + "; its resources are free\n");
 }
 
 void declare_confirm(CLI::App& command, Arguments& arguments) {
   ConfirmArguments& confirm = arguments.confirm;
-  command.add_option("POD", arguments.pod, "UID, or name, of the placed workload")->required();
-  command.add_option("NODE", arguments.node, "The node that it was started on")->required();
-  command.add_option("--unit", confirm.unit,
-                     "Its unit, container ID, VM or cgroup path on the node (default: the one of its name)");
-  command.add_option("--time-limit", confirm.time_limit,
-                     "It counts as ended after this time: 8h (default: none; without a unit 24h)");
+  command.add_option("POD", arguments.pod, "UID or name of the placed workload")->required();
+  command.add_option("NODE", arguments.node, "Node on which the workload was started")->required();
+  command.add_option(
+      "--unit", confirm.unit,
+      "Unit, container ID, VM or cgroup path of the workload on the node (default: the one with its name)");
+  command.add_option(
+      "--time-limit", confirm.time_limit,
+      "Time after which the workload counts as ended, for example 8h (default: none; 24h without a unit)");
 }
 
 void declare_done(CLI::App& command, Arguments& arguments) {
-  command.add_option("POD", arguments.pod, "UID, or name, of the confirmed workload")->required();
-  command.add_flag("--failed", arguments.confirm.failed, "It failed: its outcome counts as that of a pod that crashed");
+  command.add_option("POD", arguments.pod, "UID or name of the confirmed workload")->required();
+  command.add_flag("--failed", arguments.confirm.failed,
+                   "Report a failure: the outcome counts like that of a crashed pod");
 }
 
 int run_confirm(const Invocation& invocation) {
@@ -68,7 +71,8 @@ int run_confirm(const Invocation& invocation) {
   if (const std::string& text = said.confirm.time_limit; !text.empty()) {
     const auto limit_s = parse::duration_s(text);
     if (!limit_s || !(*limit_s > 0))
-      return complain(invocation, {Errc::malformed, "--time-limit", "'" + text + "' is no time", "write 30m or 8h"},
+      return complain(invocation,
+                      {Errc::malformed, "--time-limit", "'" + text + "' is not a duration", "for example 30m or 8h"},
                       kUsage);
     arguments["limit_s"] = number(*limit_s, 3);
   }

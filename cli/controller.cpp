@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/show.hpp"
 #include "common/json/value.hpp"
 
 namespace wattle::cli {
@@ -10,16 +11,17 @@ namespace wattle::cli {
 namespace {
 Result<transport::ClientOptions> client_options(const Settings& settings, const std::string& endpoint) {
   if (settings.key_file.empty())
-    return fail(Errc::not_found, "--key", "no key file is named", "give --key FILE, made by 'wattle keys new FILE'");
+    return fail(Errc::not_found, "--key", "no key file is configured",
+                "pass --key FILE; create the file with `wattle keys new FILE`");
   if (settings.server_key_file.empty())
-    return fail(Errc::not_found, "--server-key", "no file with the controller's public key is named",
-                "give --server-key FILE");
+    return fail(Errc::not_found, "--server-key", "no file with the controller's public key is configured",
+                "pass --server-key FILE");
   auto loaded = transport::KeyPair::load(settings.key_file);
   if (!loaded && !settings.found && loaded.error().code == Errc::not_found)
     return fail(
         Errc::not_found, "no configuration",
-        "neither WATTLE_CONFIG nor ~/.config/wattle/cli.yaml nor /etc/wattle/cli.yaml says where the controller is",
-        "`wattle up` and scripts/demo print one; `wattle keys controller` writes one where a controller runs");
+        "none of WATTLE_CONFIG, ~/.config/wattle/cli.yaml and /etc/wattle/cli.yaml names the controller",
+        "`wattle up` and scripts/demo print one; `wattle keys controller` writes one on the controller's machine");
   WATTLE_TRY(transport::KeyPair key, std::move(loaded));
   transport::ClientOptions options;
   options.endpoint = endpoint;
@@ -39,22 +41,15 @@ Result<Controller> Controller::open_(const Settings& settings) {
 }
 
 namespace {
-Error with_mend(Error error, const Settings& settings) {
+Error with_fix(Error error, const Settings& settings) {
   if (error.code == Errc::denied && error.mend.empty())
-    error.mend = "our key is in " + settings.key_file + ", the server's in " + settings.server_key_file;
-  if (error.code == Errc::timeout && error.mend.empty()) error.mend = "try a longer --timeout";
+    error.mend = "your key file is " + settings.key_file + ", the server's key file is " + settings.server_key_file;
+  if (error.code == Errc::timeout && error.mend.empty()) error.mend = "increase --timeout";
   return error;
 }
 
 // True for choices that every controller has, such as mode and reward: an unknown word is a usage error.
 bool is_choice(const std::string& subject) { return subject.starts_with("policy "); }
-
-// Renders an unknown name as "node a: not found: no agent of that name has said Hello (...)".
-std::string what_of(Errc code, const std::string& subject, std::string what) {
-  // True for "node a", but not for "gaps", which has no name.
-  const bool named = subject.find(' ') != std::string::npos && !is_choice(subject);
-  return code == Errc::not_found && named ? "not found: " + std::move(what) : std::move(what);
-}
 
 // True if the controller refused an argument as mistyped. Damaged files and networks are not usage errors.
 bool is_of_argument(const Error& error) {
@@ -64,8 +59,8 @@ bool is_of_argument(const Error& error) {
   return !subject.starts_with("/") && !subject.starts_with("model ") && subject != "trained network";
 }
 
-// Keeps the controller's own error text: "not found: node a: no agent of that name has said Hello (...)".
-std::optional<Error> own_words(const Error& error, const std::string& subject) {
+// Restores the controller's own error from its text, for example "not found: node a: no agent has registered (...)".
+std::optional<Error> own_error(const Error& error, const std::string& subject) {
   if (error.subject != subject) return std::nullopt;
   for (int number = 0; number <= static_cast<int>(Errc::io); ++number) {
     const auto code = static_cast<Errc>(number);
@@ -73,10 +68,16 @@ std::optional<Error> own_words(const Error& error, const std::string& subject) {
     if (!error.what.starts_with(opening)) continue;
     const auto colon = error.what.find(": ", opening.size());
     if (colon == std::string::npos) return std::nullopt;
-    const std::string named = error.what.substr(opening.size(), colon - opening.size());
-    return Error{code, named, what_of(code, named, error.what.substr(colon + 2)), ""};
+    return Error{code, error.what.substr(opening.size(), colon - opening.size()), error.what.substr(colon + 2), ""};
   }
   return std::nullopt;
+}
+
+// Renders the subject "node a" of an unknown name as `node "a" not found`; leaves "gaps", which has no name.
+Error with_quoted_name(Error error) {
+  const auto blank = error.subject.find(' ');
+  if (error.code != Errc::not_found || blank == std::string::npos || is_choice(error.subject)) return error;
+  return unknown_name(error.subject.substr(0, blank), error.subject.substr(blank + 1), error.what, error.mend);
 }
 }  // namespace
 
@@ -88,9 +89,9 @@ Result<transport::Subscriber> Controller::listen(std::span<const std::string> to
 Result<wire::Suggestion> Controller::place(const wire::Ask& ask) {
   // Queries first, because an ask fails until the link is up, and a query waits for the first attempt.
   WATTLE_CHECK(this->ask("status", {}));
-  auto told = client_.ask(ask, settings_.timeout);
-  if (!told) return tl::unexpected<Error>(with_mend(std::move(told.error()), settings_));
-  return told;
+  auto answer = client_.ask(ask, settings_.timeout);
+  if (!answer) return tl::unexpected<Error>(with_fix(std::move(answer.error()), settings_));
+  return answer;
 }
 
 Result<OrderedJson> Controller::ask(const std::string& what, const std::map<std::string, std::string>& arguments,
@@ -98,16 +99,16 @@ Result<OrderedJson> Controller::ask(const std::string& what, const std::map<std:
   refused_argument_ = false;
   auto body = client_.query(what, arguments, std::max(settings_.timeout, patience));
   if (!body) {
-    if (auto told = own_words(body.error(), settings_.server + " " + what)) {
-      refused_argument_ = is_of_argument(*told);
-      return tl::unexpected<Error>(std::move(*told));
+    if (auto refused = own_error(body.error(), settings_.server + " " + what)) {
+      refused_argument_ = is_of_argument(*refused);
+      return tl::unexpected<Error>(with_quoted_name(std::move(*refused)));
     }
-    return tl::unexpected<Error>(with_mend(std::move(body.error()), settings_));
+    return tl::unexpected<Error>(with_fix(std::move(body.error()), settings_));
   }
   auto document = OrderedJson::read(*body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
   if (!document.is_object())
-    return fail(Errc::malformed, settings_.server + " " + what, "the answer is no JSON object",
-                "is the endpoint the controller's ask port, and its version ours?");
+    return fail(Errc::malformed, settings_.server + " " + what, "the answer is not a JSON object",
+                "check that the endpoint is the controller's ask port and that both have the same version");
   return document;
 }
 

@@ -28,7 +28,8 @@ Result<ControllerFiles> load_controller_files(const std::string& path) {
   out.data_dir = root["data_dir"].text_or("");
   out.store = root["store"]["path"].text_or("");
   for (const auto& [name, value] : {std::pair{"key", out.key}, std::pair{"allow_list", out.allow_list}})
-    if (value.empty()) return fail(Errc::not_found, path, std::string("has no ") + name, "name its file");
+    if (value.empty())
+      return fail(Errc::not_found, path, std::string("does not set ") + name, "set the path of the file");
   out.telemetry_port = port_of(root["telemetry"], kTelemetryPort);
   out.ask_port = port_of(root["ask"], kAskPort);
   const View enrol = root["enrol"];

@@ -35,7 +35,8 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> decisions, View(document).list("decisions"));
   const auto kept = View(document)["kept"].number();
   if (decisions.empty())
-    return std::string(kept ? "no decision of that time is kept\n" : "no decisions yet: nobody has asked\n");
+    return std::string(kept ? "the store has no decision of that time\n"
+                            : "no decisions yet: the controller has received no request\n");
   const auto right = Align::right;
   Table table{{{"ID", right}, {"TIME"}, {"POD"}, {"BY"}, {"ADVICE"}, {"ADDS", right}, {"PLACED-ON"}, {"REWARD", right}},
               {}};
@@ -80,14 +81,15 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
   }
   std::string text = to_text(table, style.colour);
   if (kept && *kept > static_cast<double>(decisions.size()))
-    text += "the newest " + std::to_string(decisions.size()) + " of " + count(View(document)["kept"]) +
-            "; --limit shows more\n";
+    text += "showing the newest " + std::to_string(decisions.size()) + " of " + count(View(document)["kept"]) +
+            " (show more with --limit)\n";
   return text;
 }
 
 void declare_decisions(CLI::App& command, Arguments& arguments) {
-  command.add_option("--since", arguments.since, "Of that time, as in 90m, 24h, 7d: from the controller's store");
-  command.add_option("--limit", arguments.limit, "How many, 1 to 1000")
+  command.add_option("--since", arguments.since,
+                     "Show decisions of this period from the controller's store, for example 90m, 24h or 7d");
+  command.add_option("--limit", arguments.limit, "Number of decisions, 1 to 1000")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
 }

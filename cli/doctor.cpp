@@ -40,7 +40,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
     const Json silent{{"name", "connection"},
                       {"state", "failed"},
                       {"detail", "last sample " + age(node["age_ms"].number()) + " ago"},
-                      {"mend", "see the agent's log there: systemctl status wattle-agent"}};
+                      {"mend", "check the agent on that node: systemctl status wattle-agent"}};
     if (node["connected"].flag() == false)
       findings.insert(findings.begin(), View(silent));
     else
@@ -52,8 +52,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
       std::string("controller ") +
       (controller["ok"].flag() == false ? toned("not ok", Tone::bad, style.colour) : "ok") + ", " +
       std::to_string(connected) + " of " + std::to_string(nodes.size()) + " nodes connected: " +
-      (well ? toned("well", Tone::good, style.colour) : toned("something must be mended", Tone::bad, style.colour)) +
-      "\n";
+      (well ? toned("no problems", Tone::good, style.colour) : toned("problems found", Tone::bad, style.colour)) + "\n";
   return out + found.text();
 }
 
@@ -76,7 +75,7 @@ Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
     if (const auto soon = http::ends_soon(*end, SystemClock().wall()))
       seen.findings.push_back({given.kubeconfig.empty() ? "KUBECONFIG" : given.kubeconfig, "certificate", State::warn,
                                "the client's certificate " + *soon,
-                               "have another one signed, as by kubeadm certs renew"});
+                               "renew the certificate, for example with kubeadm certs renew"});
   return seen;
 }
 

@@ -51,15 +51,15 @@ Result<ExecLogin> read_exec(const View& from, const std::string& name) {
   login.wants_cluster = from["provideClusterInfo"].flag() == true;
   const std::string mode = from["interactiveMode"].text_or("IfAvailable");
   if (mode != "Never" && mode != "IfAvailable" && mode != "Always")
-    return fail(Errc::malformed, name, "the user's exec has interactiveMode '" + mode + "'",
-                "Never, IfAvailable or Always");
+    return fail(Errc::malformed, name, "the exec plugin of the user has interactiveMode '" + mode + "'",
+                "use Never, IfAvailable or Always");
   login.interactive = mode == "Never"    ? ExecLogin::Interactive::never
                       : mode == "Always" ? ExecLogin::Interactive::always
                                          : ExecLogin::Interactive::if_available;
   const std::string command = from["command"].text_or("");
-  if (command.empty()) return fail(Errc::malformed, name, "the user's exec names no command");
+  if (command.empty()) return fail(Errc::malformed, name, "the exec plugin of the user has no command");
   if (login.api_version != kVersions[0] && login.api_version != kVersions[1])
-    return fail(Errc::unsupported, name, "the user's exec has apiVersion '" + login.api_version + "'",
+    return fail(Errc::unsupported, name, "the exec plugin of the user has apiVersion '" + login.api_version + "'",
                 std::string("update the plugin to one of ") + kVersions[0]);
   login.words.push_back(command);
   for (const View& word : from["args"].items()) login.words.push_back(word.text_or(""));
@@ -73,22 +73,23 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
   const View status = View(document)["status"];
   const std::string& program = login.words.front();
   if (View(document)["kind"].text() != "ExecCredential")
-    return fail(Errc::malformed, program, "prints no ExecCredential of " + login.api_version,
+    return fail(Errc::malformed, program, "returned no ExecCredential of " + login.api_version,
                 "run it by hand: its standard output must be that object alone");
   if (const auto version = View(document)["apiVersion"].text(); version != login.api_version)
-    return fail(
-        Errc::malformed, program,
-        "prints an ExecCredential of '" + version.value_or("") + "', and the kubeconfig has " + login.api_version,
-        "set the kubeconfig's apiVersion to the version that the plugin supports, or update the plugin");
+    return fail(Errc::malformed, program,
+                "returned an ExecCredential of '" + version.value_or("") + "', but the kubeconfig has " +
+                    login.api_version,
+                "set the kubeconfig's apiVersion to the version that the plugin supports, or update the plugin");
   ExecCredential out;
   out.token = status["token"].text_or("");
   out.certificate_pem = status["clientCertificateData"].text_or("");
   out.key_pem = status["clientKeyData"].text_or("");
   if (out.token.empty() && (out.certificate_pem.empty() || out.key_pem.empty()))
-    return fail(Errc::malformed, program, "its ExecCredential has neither a token nor a certificate with its key");
+    return fail(Errc::malformed, program, "the ExecCredential contains neither a token nor a certificate with its key");
   if (const auto until = status["expirationTimestamp"].text()) {
     out.expires_s = unix_time_of(*until);
-    if (!out.expires_s) return fail(Errc::malformed, program, "expirationTimestamp '" + *until + "' is no time");
+    if (!out.expires_s)
+      return fail(Errc::malformed, program, "expirationTimestamp '" + *until + "' is not a timestamp");
   }
   return out;
 }
@@ -96,19 +97,19 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
 Result<ExecCredential> log_in(const ExecLogin& login, bool terminal) {
   const std::string& program = login.words.front();
   if (login.interactive == ExecLogin::Interactive::always && !terminal)
-    return fail(Errc::denied, program, "asks questions (interactiveMode: Always), and standard input is no terminal",
-                "run this in a terminal, or use a kubeconfig whose plugin can log in without one");
+    return fail(Errc::denied, program, "requires input (interactiveMode: Always), but standard input is not a terminal",
+                "run the command in a terminal, or use a kubeconfig whose plugin works without one");
   const bool interactive = terminal && login.interactive != ExecLogin::Interactive::never;
   auto environment = login.environment;
   environment.emplace_back("KUBERNETES_EXEC_INFO", info_for(login, interactive).dump());
   const auto ran = output_of(login.words, environment, interactive);
   if (!ran && ran.error().code == Errc::not_found)
-    return fail(Errc::not_found, program, "the kubeconfig's exec plugin is not installed",
-                login.install_hint.empty() ? "install it, or put its folder on PATH" : login.install_hint);
+    return fail(Errc::not_found, program, "the exec plugin of the kubeconfig is not installed",
+                login.install_hint.empty() ? "install it or add its folder to PATH" : login.install_hint);
   if (!ran) return fail(ran.error().code, program, ran.error().what, ran.error().mend);
   if (ran->code != 0)
-    return fail(Errc::denied, login.words.front(), "ends with exit code " + std::to_string(ran->code),
-                "run it by hand; it says why on standard error");
+    return fail(Errc::denied, login.words.front(), "failed with exit code " + std::to_string(ran->code),
+                "run the plugin by hand to see its error");
   return parse_exec_credential(ran->said, login);
 }
 

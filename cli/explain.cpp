@@ -40,13 +40,13 @@ std::string contributions(const View& decision) {
            number(terms["latency"].number(), 3) + ", learned " + number(terms["residual"].number(), 3) +
            "; ranked by " + number(terms["policy_value"].number(), 3);
     if (const auto spread = terms["uncertainty"].number())
-      out += "; rewards have been " + number(*spread, 3) + " (sd) from Q";
+      out += "; standard deviation of rewards around Q: " + number(*spread, 3);
     out += ".\n";
   };
-  add("Best is made of:      ", decision["winner_terms"]);
-  add("Runner-up is made of: ", decision["runner_up_terms"]);
+  add("Terms of the best:      ", decision["winner_terms"]);
+  add("Terms of the runner-up: ", decision["runner_up_terms"]);
   if (const auto demand = decision["demand_cores"].number())
-    out += "The pod is reckoned with " + number(*demand, 3) + " cores.\n";
+    out += "Expected CPU use of the pod: " + number(*demand, 3) + " cores.\n";
   return out;
 }
 
@@ -68,7 +68,7 @@ std::string network_of(const View& decision) {
 std::string beside(double mine_w, double theirs_w, const std::string& other) {
   constexpr double kAlike_w = 0.05;
   const double less_w = theirs_w - mine_w;
-  if (std::abs(less_w) < kAlike_w) return "as many watts as " + other;
+  if (std::abs(less_w) < kAlike_w) return "the same as " + other;
   return number(std::abs(less_w), 1) + (less_w > 0 ? " W less than " : " W more than ") + other;
 }
 
@@ -82,7 +82,7 @@ std::string impossible(const std::vector<View>& candidates) {
   for (auto& [reason, names] : nodes) {
     const std::size_t more = names.size() - std::min(names.size(), kNamed);
     names.resize(names.size() - more);
-    out += "Not possible: " + joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") + ": " +
+    out += "Excluded: " + joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") + ": " +
            reason + ".\n";
   }
   return out;
@@ -99,8 +99,8 @@ std::string left_to_next(const View& decision, const std::vector<View>& candidat
   const std::size_t more = names.size() - std::min(names.size(), kNamed);
   names.resize(names.size() - more);
   const auto next = decision["next_pods"].number().value_or(0);
-  return "Left to the next " + (next == 1 ? std::string("pod") : count(next) + " pods") + ": " + joined(names, ", ") +
-         (more > 0 ? " and " + std::to_string(more) + " more" : "") + ".\n";
+  return "Left free for the next " + (next == 1 ? std::string("pod") : count(next) + " pods") + ": " +
+         joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") + ".\n";
 }
 
 // Summarises the advised node and the reason for people.
@@ -108,21 +108,20 @@ std::string in_short(const View& decision, const std::vector<View>& candidates) 
   const std::string pod = pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]);
   const auto advice = decision["advice"].text();
   if (const auto again_s = decision["deferred"]["again_s"].number(); !advice && again_s)
-    return pod + " should wait (" + decision["reason"].text_or() + "); it was to be asked for again in " +
+    return pod + " should wait (" + decision["reason"].text_or() + "); the scheduler was to retry it in " +
            number(std::ceil(*again_s), 0) + " s.\n";
   if (!advice)
-    return pod + ": no node was advised (" + decision["reason"].text_or() +
-           "); kube-scheduler's own plugins decided.\n";
+    return pod + ": no node was advised (" + decision["reason"].text_or() + "); the scheduler's own plugins decided.\n";
   const auto winner = decision["winner"].text();
   const bool explored = decision["explored"].flag() == true && winner && *winner != *advice;
   const auto other = explored ? winner : decision["runner_up"].text();
   const auto mine_w = candidate_of(candidates, advice)["marginal_w"].number();
   const auto theirs_w = other == advice ? std::nullopt : candidate_of(candidates, other)["marginal_w"].number();
   std::string out = pod + ": " + *advice + " was advised";
-  if (explored) out += ", to learn what it is like there; the best by what is known is " + *winner;
+  if (explored) out += " for exploration; the best node by current estimates is " + *winner;
   out += ".";
   if (mine_w) {
-    out += " The pod adds " + number(*mine_w, 1) + " W there by the model";
+    out += " By the model, the pod adds " + number(*mine_w, 1) + " W there";
     if (theirs_w) out += ", " + beside(*mine_w, *theirs_w, *other) + (explored ? "" : ", the next best");
     out += ".";
   }
@@ -148,7 +147,7 @@ Table candidates_table(const std::vector<View>& candidates, const std::string& a
   const auto right = Align::right;
   Table table{{{"ADVISED"}, {"NODE"}, {"Q", right}, {"SCORE", right}, {"ADDS"}}, {}};
   if (wide) table.columns.insert(table.columns.end(), {{"PRIOR", right}, {"RESIDUAL", right}});
-  table.columns.push_back({"NOT POSSIBLE"});
+  table.columns.push_back({"EXCLUDED"});
   for (const View& candidate : candidates) {
     const auto masked = candidate["masked"].text();
     const std::string node = candidate["node"].text_or();
@@ -169,7 +168,7 @@ Table candidates_table(const std::vector<View>& candidates, const std::string& a
 
 std::string features_text(const View& decision, bool colour) {
   const View features = decision["features"];
-  if (!features.present()) return "Features: not kept for this decision.\n";
+  if (!features.present()) return "Features: not recorded for this decision.\n";
   const auto value_at = [](const std::vector<View>& values, std::size_t i) {
     return i < values.size() ? number(values[i].number(), 3) : std::string(kAbsent);
   };
@@ -190,9 +189,9 @@ std::string features_text(const View& decision, bool colour) {
 }
 
 std::string failure_text(const std::string& failure) {
-  if (failure == "failed_start") return "it could not be started";
+  if (failure == "failed_start") return "it failed to start";
   if (failure == "crash") return "it crashed";
-  if (failure == "oom_kill") return "it was killed for memory";
+  if (failure == "oom_kill") return "it was killed because it ran out of memory";
   if (failure == "evicted") return "it was evicted";
   return printable(failure);
 }
@@ -200,15 +199,15 @@ std::string failure_text(const std::string& failure) {
 std::string outcome_text(const View& decision) {
   const auto placed = decision["placed_on"].text();
   std::string out =
-      placed ? "It was placed on " + printable(*placed) : std::string("It has not been seen on any node yet");
+      placed ? "The pod was placed on " + printable(*placed) : std::string("The pod has not appeared on any node yet");
   if (const auto advice = decision["advice"].text(); placed && advice && *placed != *advice)
-    out += ", not on the node advised (" + printable(*advice) + ")";
+    out += ", not on the advised node (" + printable(*advice) + ")";
   const View outcome = decision["outcome"];
-  if (!outcome.present()) return out + "; the outcome is not settled yet.\n";
+  if (!outcome.present()) return out + "; the outcome is pending.\n";
   const auto preset = outcome["preset"].text();
   out += "; reward " + number(outcome["reward"].number(), 3) + (preset ? " (" + printable(*preset) + ")" : "") +
          " on " + printable(outcome["node"].text_or()) +
-         (outcome["end_of_episode"].flag() == true ? ", end of an episode" : "") + ".\n";
+         (outcome["end_of_episode"].flag() == true ? ", which ended an episode" : "") + ".\n";
   if (const auto failure = outcome["failure"].text()) out += "The pod failed there: " + failure_text(*failure) + ".\n";
   return out;
 }
@@ -247,14 +246,16 @@ Result<std::string> render_explain(const Json& document, const Style& style) {
 }
 
 void declare_explain(CLI::App& command, Arguments& arguments) {
-  command.add_option("POD", arguments.pod, "Pod name, namespace/name, pod UID or decision id")->required();
-  const char* group = "What if, as the cluster is now (nothing is changed)";
-  command.add_option("--without", arguments.without, "Nodes to do without")->delimiter(',')->group(group);
-  command.add_option("--cpu", arguments.cpu, "Cores that the pod would request: 250m, 1.5")->group(group);
-  command.add_option("--memory", arguments.memory, "Memory that it would request: 64Mi, 2Gi")->group(group);
-  command.add_option("--weight", arguments.weights, "NAME=NUMBER of preset weighted; may be repeated")->group(group);
-  command.add_option("--reward", arguments.reward, "Preset")->group(group);
-  command.add_option("--load", arguments.load, "Of presets ee and lb: pods, cpu, memory or disk")->group(group);
+  command.add_option("POD", arguments.pod, "Pod name, NAMESPACE/NAME, pod UID or decision ID")->required();
+  const char* group = "What if, on the current cluster (changes nothing)";
+  command.add_option("--without", arguments.without, "Nodes to exclude")->delimiter(',')->group(group);
+  command.add_option("--cpu", arguments.cpu, "CPU request of the pod, for example 250m or 1.5")->group(group);
+  command.add_option("--memory", arguments.memory, "Memory request of the pod, for example 64Mi or 2Gi")->group(group);
+  command.add_option("--weight", arguments.weights, "Weight of preset weighted as NAME=NUMBER; can be repeated")
+      ->group(group);
+  command.add_option("--reward", arguments.reward, "Reward preset")->group(group);
+  command.add_option("--load", arguments.load, "Load measure of presets ee and lb: pods, cpu, memory or disk")
+      ->group(group);
   command.add_option("--expression", arguments.expression, "Formula of preset expression")->group(group);
 }
 

@@ -49,7 +49,7 @@ std::string difference(const View& asked) {
     if (differs(was[name], is[name])) parts.push_back(std::string(name) + " " + is[name].any());
   for (const auto& [name, value] : is["weights"].members())
     if (differs(was["weights"][name], value)) parts.push_back("weight of " + name + " " + value.any());
-  return parts.empty() ? "the same" : joined(parts, ", ");
+  return parts.empty() ? "unchanged" : joined(parts, ", ");
 }
 
 // Sorted by Q as it would be then; nodes that could not take the pod come last.
@@ -63,7 +63,7 @@ Table both_table(const View& as_is, const View& otherwise) {
                {"THEN Q", right},
                {"THEN SCORE", right},
                {"THEN ADDS"},
-               {"THEN NOT POSSIBLE"}},
+               {"THEN EXCLUDED"}},
               {}};
   std::vector<std::string> names;
   for (const View& answer : {otherwise, as_is})
@@ -96,10 +96,10 @@ Result<std::string> render_what_if(const Json& document, const Style& style) {
   const std::string pod = pod_label(asked["pod_name"], asked["pod_namespace"], asked["pod_uid"]);
   std::string text =
       "What if " + pod + " (decision " + count(asked["decision"]) + ") were placed now, " + difference(asked) + "?\n";
-  text += "As it is:  " + advised_text(as_is) + ".\n";
-  text += "Then:      " + advised_text(otherwise) + ".\n";
+  text += "Now:   " + advised_text(as_is) + ".\n";
+  text += "Then:  " + advised_text(otherwise) + ".\n";
   const auto advice = otherwise["advice"].text();
-  if (advice && advice == as_is["advice"].text()) text += "Nothing would change.\n";
+  if (advice && advice == as_is["advice"].text()) text += "The advice would not change.\n";
   return printable_lines(text) + "\n" + to_text(both_table(as_is, otherwise), style.colour);
 }
 

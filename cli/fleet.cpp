@@ -27,7 +27,8 @@ void judge_agents(Findings& out, const View& nodes, const std::optional<std::vec
     known.insert(name);
     if (node["connected"].flag() == false) away.push_back(name);
   }
-  if (!away.empty()) out.failed("agents", "away, " + some_of(away, known.size()), "see the agents' logs there");
+  if (!away.empty())
+    out.failed("agents", "disconnected: " + some_of(away, known.size()), "check the agents' logs on these nodes");
   if (!expected) return;
   for (const std::string& name : *expected)
     if (!known.contains(name)) missing.push_back(name);
@@ -35,13 +36,13 @@ void judge_agents(Findings& out, const View& nodes, const std::optional<std::vec
   for (const std::string& name : known)
     if (!wanted.contains(name)) strange.push_back(name);
   if (!missing.empty())
-    out.failed("agents.missing", "never heard, " + some_of(missing, expected->size()),
-               "kubectl -n wattle-agent get pods -o wide; taints that the DaemonSet does not tolerate?");
+    out.failed("agents.missing", "no agent registered: " + some_of(missing, expected->size()),
+               "kubectl -n wattle-agent get pods -o wide; check taints that the DaemonSet does not tolerate");
   else
-    out.ok("agents.missing", "every node of the cluster has been heard");
+    out.ok("agents.missing", "every node of the cluster has an agent");
   if (!strange.empty())
-    out.warn("agents.names", "no nodes of the cluster, " + some_of(strange, known.size()),
-             "give agents the nodes' names: wattle-agent run --node");
+    out.warn("agents.names", "not in the cluster: " + some_of(strange, known.size()),
+             "start the agents with the names of the nodes: wattle-agent run --node");
 }
 
 void judge_versions(Findings& out, const View& nodes, const View& status) {
@@ -58,11 +59,11 @@ void judge_versions(Findings& out, const View& nodes, const View& status) {
     const auto agent = parse_version(version);
     const bool near =
         agent && controller && agent->major == controller->major && std::abs(agent->minor - controller->minor) <= 1;
-    const std::string detail = "agents of " + version + ", controller " + ours + ": " + some_of(names, all);
+    const std::string detail = "agent version " + version + ", controller version " + ours + ": " + some_of(names, all);
     if (near)
       out.warn("versions", detail, "finish the upgrade");
     else
-      out.failed("versions", detail + "; one version apart is what is tested", "upgrade the older");
+      out.failed("versions", detail + "; only one minor version apart is tested", "upgrade the older component");
   }
   if (others.empty() && all > 0) out.ok("versions", "all " + ours);
 }
@@ -86,11 +87,12 @@ void judge_clocks(Findings& out, const View& doctor) {
     off.push_back(node["name"].text_or() + " " + seconds_text(*ahead_s));
     if (std::abs(*ahead_s) > std::abs(worst_s)) worst_s = *ahead_s;
   }
-  const std::string detail = "against the controller's, " + some_of(off, known);
+  const std::string detail = "clock differs from the controller's: " + some_of(off, known);
   if (std::abs(worst_s) >= kClocksBearable_s)
-    out.failed("clocks", detail, "synchronise them: timedatectl set-ntp true; tokens and certificates fail by then");
+    out.failed("clocks", detail,
+               "synchronise the clocks: timedatectl set-ntp true; tokens and certificates fail with this difference");
   else if (!off.empty())
-    out.warn("clocks", detail, "synchronise them: timedatectl set-ntp true");
+    out.warn("clocks", detail, "synchronise the clocks: timedatectl set-ntp true");
   else if (known > 0)
     out.ok("clocks", "within 1 s of the controller's");
 }
@@ -124,8 +126,8 @@ void judge_energy(Findings& out, const View& nodes) {
     if (source == "none" || source == "estimated") modelled.push_back(node["name"].text_or());
   }
   if (!modelled.empty())
-    out.warn("energy", "not measured on " + some_of(modelled, all),
-             "wattle-agent doctor there; or estimate: {idle_w, max_w} of its kind");
+    out.warn("energy", "not measured: " + some_of(modelled, all),
+             "run wattle-agent doctor on the node, or set estimate: {idle_w, max_w} for its type");
   else if (all > 0)
     out.ok("energy", "measured on every node");
 }

@@ -24,7 +24,7 @@ void keep_node(Json& document, const std::string& node) {
 
 Result<std::string> render_gaps(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> gaps, View(document).list("gaps"));
-  if (gaps.empty()) return std::string("no gaps: every sample that was told of is in the store\n");
+  if (gaps.empty()) return std::string("no gaps: the store has every sample that agents reported\n");
   const auto right = Align::right;
   Table table{{{"NODE"}, {"NOTICED"}, {"RECORDS", right}, {"WHY"}}, {}};
   if (style.wide)
@@ -42,7 +42,7 @@ Result<std::string> render_gaps(const Json& document, const Style& style) {
 }
 
 void declare_gaps(CLI::App& command, Arguments& arguments) {
-  command.add_option("--node", arguments.node, "Only those of this node");
+  command.add_option("--node", arguments.node, "Show only gaps of this node");
 }
 
 int run_gaps(const Invocation& invocation) {

@@ -38,7 +38,8 @@ Result<std::string> this_node() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0 ||
       !transport::Identity::from_user_id(std::string("agent/") + name.data()))
-    return fail(Errc::malformed, "this machine's name", "is no node's name", "name it: wattle join --node NAME -");
+    return fail(Errc::malformed, "this machine's name", "is not a valid node name",
+                "set a name: wattle join --node NAME -");
   return std::string(name.data());
 }
 
@@ -73,8 +74,8 @@ Result<std::string> joined_configuration(const std::string& endpoint, const std:
     }
   });
   if (!placed)
-    return fail(Errc::malformed, kAgentConfig, "has no line `  endpoint:` below `controller:`",
-                "write it there, or move the file away");
+    return fail(Errc::malformed, kAgentConfig, "contains no line `  endpoint:` below `controller:`",
+                "add the line or move the file away");
   return named ? out : name_line + out;
 }
 
@@ -82,7 +83,8 @@ Status check_joined() {
   WATTLE_TRY(const Ran ran,
              run_program({program_of_ours("wattle-agent"), "run", "--config", kAgentConfig, "--check-config"}));
   if (ran.code == 0) return {};
-  return fail(Errc::malformed, kAgentConfig, std::string(parse::trim(ran.said)), "mend it, then join again");
+  return fail(Errc::malformed, kAgentConfig, std::string(parse::trim(ran.said)),
+              "fix the file, then run wattle join again");
 }
 
 Status enrol_here(const JoinToken& token, const KeyPair& own, const std::string& node) {
@@ -93,9 +95,11 @@ Status enrol_here(const JoinToken& token, const KeyPair& own, const std::string&
   client.bearer(token.secret);
   WATTLE_TRY(const http::Enrolled enrolled, http::enrol(client, url, "/api/v1/enrol", own.public_key, node));
   if (enrolled.server_keys.front() != token.server_key)
-    return fail(Errc::conflict, url, "has another key than the token says", "make another token: wattle token");
+    return fail(Errc::conflict, url, "the controller's key differs from the key in the token",
+                "create a new token: wattle token");
   if (enrolled.node != node)
-    return fail(Errc::conflict, url, "takes this machine for node " + enrolled.node + ", and it is " + node,
+    return fail(Errc::conflict, url,
+                "the controller enrolled this machine as node " + enrolled.node + " instead of " + node,
                 "wattle join --node " + enrolled.node + " -");
   std::string keys;
   for (const std::string& key : enrolled.server_keys) keys += key + "\n";
@@ -109,7 +113,7 @@ Status start_unit() {
     WATTLE_TRY(const Ran ran, run_program(words));
     if (ran.code != 0)
       return fail(Errc::unavailable, words[0] + " " + words[1], std::string(parse::trim(ran.said)),
-                  std::string("see journalctl -u ") + kAgentUnit);
+                  std::string("check journalctl -u ") + kAgentUnit);
   }
   return {};
 }
@@ -129,10 +133,10 @@ Status wait_for_sample() {
   const View web = View(documents.front())["http"];
   const double port = web["port"].number().value_or(0);
   if (port == 0 || web["tls"].present() || web["token_file"].present())
-    return fail(Errc::unsupported, kAgentConfig, "keeps /metrics from us",
-                "see on the controller's machine: wattle nodes");
+    return fail(Errc::unsupported, kAgentConfig, "/metrics is disabled, or needs TLS or a token",
+                "run wattle nodes on the controller's machine");
   http::Client client("127.0.0.1", static_cast<std::uint16_t>(port), 64 << 20);
-  std::string seen = "it does not answer";
+  std::string seen = "the agent does not answer";
   for (int tenth = 0; tenth < 10 * kSamplePatience_s; ++tenth) {
     const auto page = client.request("GET", "/metrics", "", std::chrono::seconds(2));
     if (page && page->status == 200) {
@@ -140,12 +144,12 @@ Status wait_for_sample() {
       const double sent = metric_of(page->body, "wattle_agent_sent_records_total").value_or(0);
       const double waiting = metric_of(page->body, "wattle_agent_outbox_records").value_or(0);
       if (connected && sent > waiting) return {};
-      seen = connected ? "the controller acknowledged no sample" : "the controller has not welcomed it";
+      seen = connected ? "the controller has acknowledged no sample" : "the agent is not connected to the controller";
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   return fail(Errc::timeout, kAgentUnit, seen + " within " + std::to_string(kSamplePatience_s) + " s",
-              std::string("see journalctl -u ") + kAgentUnit + ", and whether the controller's telemetry port is open");
+              std::string("check journalctl -u ") + kAgentUnit + " and that the controller's telemetry port is open");
 }
 
 Status join_here(const Invocation& invocation) {
@@ -155,30 +159,31 @@ Status join_here(const Invocation& invocation) {
     if (::isatty(STDIN_FILENO) == 1) invocation.around.err << "Paste the token, then press Enter:\n";
     std::getline(std::cin, text);
   } else {
-    invocation.around.err << "wattle: join: the token is in the list of processes while this runs, and in the shell's "
+    invocation.around.err << "wattle: join: warning: the token is visible in the process list and in the shell's "
                              "history (use: wattle join -)\n";
   }
   WATTLE_TRY(const JoinToken token, parse_join_token(text));
   if (::geteuid() != 0)
-    return fail(Errc::denied, "wattle join", "writes to /etc/wattle and starts a unit", "run it as root");
+    return fail(Errc::denied, "permission denied", "this command writes to /etc/wattle and starts a unit",
+                "run it as root");
   std::string node = invocation.arguments.node;
   if (node.empty()) {
     WATTLE_TRY(node, this_node());
   }
   WATTLE_TRY(const std::string config, joined_configuration(token.telemetry_endpoint(), node));
   WATTLE_TRY(const KeyPair own, own_pair());
-  out << kAgentKey << ": this machine's key " << own.public_key << "\n" << std::flush;
+  out << kAgentKey << ": key of this machine: " << own.public_key << "\n" << std::flush;
   WATTLE_CHECK(enrol_here(token, own, node));
-  out << "enrolled as node " << node << " at " << token.host << ":" << token.enrol_port << "; its key is in "
-      << kServerKeyFile << "\n"
+  out << "enrolled as node " << node << " at " << token.host << ":" << token.enrol_port
+      << "; wrote the controller's key to " << kServerKeyFile << "\n"
       << std::flush;
   WATTLE_CHECK(write_file_atomically(kAgentConfig, config, 0640));
   WATTLE_CHECK(check_joined());
-  out << kAgentConfig << ": written and checked\n" << std::flush;
+  out << kAgentConfig << ": configuration written and checked\n" << std::flush;
   WATTLE_CHECK(start_unit());
   out << kAgentUnit << ": enabled and started\n" << std::flush;
   WATTLE_CHECK(wait_for_sample());
-  out << "the controller has this node's first sample\n";
+  out << "the controller has received the first sample of this node\n";
   return {};
 }
 
@@ -187,10 +192,10 @@ Status join_here(const Invocation& invocation) {
 void declare_join(CLI::App& command, Arguments& arguments) {
   command
       .add_option("TOKEN", arguments.words,
-                  "-: read it from standard input; or what `wattle token` printed, which other users then see")
+                  "Output of `wattle token`, or - to read it from standard input, which hides it from other users")
       ->required()
       ->expected(1);
-  command.add_option("--node", arguments.node, "The node's name (default: this machine's)");
+  command.add_option("--node", arguments.node, "Node name (default: this machine's host name)");
 }
 
 int run_join(const Invocation& invocation) {

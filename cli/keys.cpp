@@ -35,8 +35,8 @@ Result<std::string> allow_list_file(const Invocation& invocation) {
   if (!invocation.arguments.allow_list.empty()) return invocation.arguments.allow_list;
   WATTLE_TRY(const Settings settings, load_settings(invocation));
   if (settings.allow_list_file.empty())
-    return fail(Errc::not_found, "--allow-list", "no allow list is named",
-                "give --allow-list FILE, or allow_list in the configuration");
+    return fail(Errc::not_found, "--allow-list", "no allow list is configured",
+                "pass --allow-list FILE, or set allow_list in the configuration");
   return settings.allow_list_file;
 }
 
@@ -49,9 +49,9 @@ Result<std::string> key_of(const std::string& text) {
   auto loaded = transport::load_public_key(text);
   if (loaded) return loaded;
   if (const auto pair = KeyPair::load(text); pair)
-    return fail(Errc::malformed, text, "is a secret key pair", "name " + text + ".pub");
+    return fail(Errc::malformed, text, "contains a secret key", "use " + text + ".pub");
   return fail(loaded.error().code, text, loaded.error().what,
-              "name a public key of 40 characters or a file that has one");
+              "pass a public key of 40 characters or a file that contains one");
 }
 
 Status make_pair_at(const std::string& path, std::ostream& out) {
@@ -60,13 +60,13 @@ Status make_pair_at(const std::string& path, std::ostream& out) {
     std::error_code error;
     const auto status = std::filesystem::symlink_status(file, error);
     if (std::filesystem::exists(status))
-      return fail(Errc::conflict, file, "is there already and is not overwritten",
-                  "name another file, or move it away");
+      return fail(Errc::conflict, file, "already exists and is not overwritten",
+                  "choose another file name or move the file away");
   }
   const KeyPair pair = KeyPair::generate();
   WATTLE_CHECK(pair.save(path));
   WATTLE_CHECK(write_file_atomically(public_path, pair.public_key + "\n", 0644));
-  out << path << ": secret key pair, mode 0400\n" << public_path << ": public key " << pair.public_key << "\n";
+  out << path << ": key pair (secret), mode 0400\n" << public_path << ": public key " << pair.public_key << "\n";
   return {};
 }
 
@@ -110,8 +110,8 @@ int allow(const Invocation& invocation) {
   const auto fine = AllowList::parse(line, "keys allow");
   if (!fine || line.find_first_of("#\r\n", key->size()) != std::string::npos) {
     if (const auto role = transport::parse_role(words[1]); !role) return complain(invocation, role.error(), kUsage);
-    return complain(invocation, {Errc::malformed, words[2], "is no name", "use letters, digits, '.', '-', '_'"},
-                    kUsage);
+    return complain(invocation,
+                    {Errc::malformed, words[2], "is not a valid name", "use letters, digits, '.', '-', '_'"}, kUsage);
   }
   const auto held = lock_list(*path);
   if (!held) return complain(invocation, held.error(), kProblem);
@@ -153,11 +153,13 @@ int revoke(const Invocation& invocation) {
   if (const auto key = gone.empty() ? key_of(whom) : Result<std::string>(whom); gone.empty() && key)
     gone = lines_of(*text, *key);
   if (gone.empty())
-    return complain(invocation,
-                    {Errc::not_found, *path,
-                     "'" + whom + "' not found: it has no such key or name, nor the key of a file of that name",
-                     "list keys with `wattle keys list`"},
-                    kProblem);
+    return complain(
+        invocation,
+        {Errc::not_found, *path,
+         "'" + whom +
+             "' not found: the list has no such key or name, and no file of that name contains a key of the list",
+         "list keys with `wattle keys list`"},
+        kProblem);
   std::vector<std::string> keys;
   for (const AllowLine& line : gone) keys.push_back(line.key);
   auto written = write_list(*path, transport::without_keys(*text, keys));
@@ -188,8 +190,8 @@ Status make_next(const std::string& path, std::ostream& out) {
   }
   WATTLE_TRY(const KeyPair next, KeyPair::load(next_path));
   WATTLE_CHECK(write_file_atomically(public_path, current.public_key + "\n" + next.public_key + "\n", 0644));
-  out << next_path << ": next secret key pair, mode 0400\n"
-      << public_path << ": present and next public key\n"
+  out << next_path << ": next key pair (secret), mode 0400\n"
+      << public_path << ": current and next public key\n"
       << "Now copy " << public_path
       << " to every client as its server_key file (a running client reads it again when a\n"
       << "handshake fails); then: wattle keys rotate --switch " << path << "\n";
@@ -202,15 +204,15 @@ Status switch_to_next(const std::string& path, std::ostream& out) {
   WATTLE_TRY(const KeyPair current, KeyPair::load(path));
   auto next = KeyPair::load(next_path);
   if (!next && next.error().code == Errc::not_found)
-    return fail(Errc::not_found, next_path, "no next pair is there", "make it with: wattle keys rotate " + path);
+    return fail(Errc::not_found, next_path, "there is no next key pair", "create it with: wattle keys rotate " + path);
   if (!next) return forward_error(next);
   WATTLE_CHECK(current.save(previous_path));
   WATTLE_CHECK(give_owner_of(path, previous_path));
   WATTLE_CHECK(next->save(path));
   WATTLE_CHECK(write_file_atomically(path + ".pub", next->public_key + "\n", 0644));
   if (::unlink(next_path.c_str()) != 0) return fail_errno(errno, next_path);
-  out << path << ": is the next pair now\n"
-      << previous_path << ": the pair until now; remove it when every client is back\n"
+  out << path << ": is now the key pair in use\n"
+      << previous_path << ": the previous key pair; remove it after every client has reconnected\n"
       << "Now restart the controller.\n";
   return {};
 }
@@ -225,12 +227,12 @@ int rotate(const Invocation& invocation) {
 }
 
 constexpr std::array kActions{
-    KeysAction{"new", "Make a key pair: FILE (secret, mode 0400) and FILE.pub", make_pairs},
-    KeysAction{"list", "Show whose key may do what", list},
-    KeysAction{"allow", "Allow a public key: KEY or its FILE, then a role (agent, shim, reader, operator) and a name",
+    KeysAction{"new", "Create a key pair: FILE (secret, mode 0400) and FILE.pub", make_pairs},
+    KeysAction{"list", "Show the allowed keys and their roles", list},
+    KeysAction{"allow", "Allow a public key (KEY or its FILE) with a role (agent, shim, reader or operator) and a name",
                allow},
-    KeysAction{"revoke", "Take a key (KEY or its FILE), or every key of a name, off the allow list", revoke},
-    KeysAction{"rotate", "Make the controller's next key pair beside FILE; with --switch, put it in FILE's place",
+    KeysAction{"revoke", "Remove a key (KEY or its FILE) or all keys of a name from the allow list", revoke},
+    KeysAction{"rotate", "Create the controller's next key pair next to FILE; with --switch, replace FILE by it",
                rotate}};
 }  // namespace
 
@@ -241,18 +243,22 @@ void declare_keys(CLI::App& command, Arguments& arguments) {
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
     if (action.name == "new") {
-      sub->add_option("FILE", arguments.words, "Where to write")->type_name("FILE")->required();
+      sub->add_option("FILE", arguments.words, "File to create")->type_name("FILE")->required();
       continue;
     }
     if (action.name == "rotate") {
       sub->add_option("FILE", arguments.words, "The controller's key file")->type_name("FILE")->required()->expected(1);
-      sub->add_flag("--switch", arguments.switch_over, "Put the next pair in place");
+      sub->add_flag("--switch", arguments.switch_over, "Replace the current key pair by the next one");
       continue;
     }
-    sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list (default: as configured)")
+    sub->add_option("--allow-list", arguments.allow_list,
+                    "Controller's allow list (default: allow_list of the configuration)")
         ->type_name("FILE");
     if (action.name == "allow")
-      sub->add_option("KEY ROLE NAME", arguments.words, "Who may do what")->type_name("FILE")->required()->expected(3);
+      sub->add_option("KEY ROLE NAME", arguments.words, "Key, role and name")
+          ->type_name("FILE")
+          ->required()
+          ->expected(3);
     if (action.name == "revoke")
       sub->add_option("KEY|FILE|NAME", arguments.words, "Whose")->type_name("FILE")->required()->expected(1);
   }
@@ -267,7 +273,7 @@ int run_keys(const Invocation& invocation) {
   if (const KeysAction* action = token_action(invocation.arguments.action)) return action->run(invocation);
   if (const KeysAction* action = controller_action(invocation.arguments.action)) return action->run(invocation);
   if (const KeysAction* action = cluster_action(invocation.arguments.action)) return action->run(invocation);
-  return complain(invocation, {Errc::malformed, "keys", "no action is named", "see wattle keys --help"}, kUsage);
+  return complain(invocation, {Errc::malformed, "keys", "a command is missing", "see wattle keys --help"}, kUsage);
 }
 
 }  // namespace wattle::cli

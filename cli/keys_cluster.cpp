@@ -73,13 +73,14 @@ Result<Texts> secret(Cluster& cluster, const std::string& name_space, const std:
     WATTLE_TRY(const bool created, cluster.create(path_of(name_space, "secrets"),
                                                   object_of("Secret", name, name_space, "stringData", made)));
     if (created) {
-      out << told << ": made\n";
+      out << told << ": created\n";
       return made;
     }
     WATTLE_TRY(found, cluster.find(target));  // another process created it first
-    if (!found) return fail(Errc::conflict, told, "comes and goes", "run this again");
+    if (!found)
+      return fail(Errc::conflict, told, "the Secret is created and deleted by another client", "run the command again");
   }
-  out << told << ": is there\n";
+  out << told << ": exists\n";
   return texts_of(*found);
 }
 
@@ -92,8 +93,8 @@ Result<std::string> public_key(Cluster& cluster, const std::string& name_space, 
   const auto found = texts.find(role + ".key.pub");
   const std::string key = found == texts.end() ? "" : found->second.substr(0, found->second.find('\n'));
   if (!transport::is_public_key(key))
-    return fail(Errc::malformed, "Secret " + name_space + "/wattle-" + role, "has no key in " + role + ".key.pub",
-                "delete it, and the Secret wattle-controller, so that both are made anew");
+    return fail(Errc::malformed, "Secret " + name_space + "/wattle-" + role, "contains no key in " + role + ".key.pub",
+                "delete it and the Secret wattle-controller, then run the command again to create both");
   return key;
 }
 
@@ -118,10 +119,10 @@ Status publish(Cluster& cluster, const std::string& name_space, const Texts& tex
     WATTLE_TRY(const Json found, cluster.get(path_of(name_space, "configmaps") + "/" + kPublicMap));
     for (const auto& [key, text] : texts)
       if (View(found)["data"][key].text() != text)
-        return fail(Errc::conflict, told, key + " is not that of the Secret wattle-controller",
-                    "delete the ConfigMap, and run this again");
+        return fail(Errc::conflict, told, key + " differs from the key of the Secret wattle-controller",
+                    "delete the ConfigMap and run the command again");
   }
-  out << told << (made ? ": made\n" : ": is there\n");
+  out << told << (made ? ": created\n" : ": exists\n");
   return {};
 }
 
@@ -139,8 +140,9 @@ Status make_all(Cluster& cluster, const std::string& control, const std::string&
   };
   for (const std::string& key : {shim, operator_key})
     if (text("allow").find(key) == std::string::npos)
-      return fail(Errc::conflict, "Secret " + control + "/wattle-controller", "its `allow` lacks the key " + key,
-                  "add it there, or delete the Secret so that it is made anew");
+      return fail(Errc::conflict, "Secret " + control + "/wattle-controller",
+                  "its `allow` does not contain the key " + key,
+                  "add the key, or delete the Secret and run the command again to create it");
   const auto metrics = [&](const std::string& name_space, const std::function<Result<Texts>()>& make) {
     return secret(cluster, name_space, "wattle-metrics", out, make);
   };
@@ -158,7 +160,8 @@ int bootstrap(const Invocation& invocation) {
   const Arguments& said = invocation.arguments;
   for (const std::string& name : {said.name_space, said.agents_namespace})
     if (!is_label(name))
-      return complain(invocation, {Errc::malformed, "'" + name + "'", "is no namespace", "letters, digits and '-'"},
+      return complain(invocation,
+                      {Errc::malformed, "'" + name + "'", "is not a valid namespace", "use letters, digits and '-'"},
                       kUsage);
   auto cluster = Cluster::open_(invocation);
   if (!cluster) return complain(invocation, cluster.error(), kUsage);
@@ -177,8 +180,8 @@ Status allow_lines_of(const std::string& text, const std::string& path, std::ost
         std::find_if(known.begin(), known.end(), [&](const AllowLine& one) { return one.key == line.key; });
     if (same != known.end()) continue;
     const bool revoked = transport::is_revoked(before, line.key);
-    out << path << (revoked ? ": was told to refuse " : ": allows ") << line.key << " " << line.role << " " << line.name
-        << "\n";
+    out << path << (revoked ? ": refuses the revoked key " : ": allows ") << line.key << " " << line.role << " "
+        << line.name << "\n";
     if (!revoked) after = transport::with_line(after, line);
   }
   return after == before ? Status() : transport::write_list(path, after);
@@ -195,7 +198,8 @@ Status copy_all(const std::string& from, const std::string& to, const std::strin
     ++copied;
     if (entry.name == "allow" && !allow_list.empty()) WATTLE_CHECK(allow_lines_of(text, allow_list, out));
   }
-  if (copied == 0) return fail(Errc::not_found, from, "holds no files", "is it the folder of a mounted Secret?");
+  if (copied == 0)
+    return fail(Errc::not_found, from, "contains no files", "check that it is the folder of a mounted Secret");
   out << to << ": " << copied << " files, mode 0400\n";
   return {};
 }
@@ -207,9 +211,9 @@ int unpack(const Invocation& invocation) {
 }
 
 constexpr std::array kClusterActions{
-    KeysAction{"bootstrap", "Make the keys of an installation in Kubernetes, as Secrets, where they are not there yet",
-               bootstrap},
-    KeysAction{"unpack", "Copy a mounted Secret's files to a folder, mode 0400, and allow the keys of its file `allow`",
+    KeysAction{"bootstrap", "Create the keys of a Kubernetes installation as Secrets, unless they exist", bootstrap},
+    KeysAction{"unpack",
+               "Copy the files of a mounted Secret to a folder with mode 0400, and allow the keys of its file `allow`",
                unpack}};
 }  // namespace
 
@@ -219,19 +223,19 @@ void declare_cluster_keys(CLI::App& keys, Arguments& arguments) {
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
     if (action.name == "unpack") {
-      sub->add_option("FROM TO", arguments.words, "The Secret's folder, and where its files go")
+      sub->add_option("FROM TO", arguments.words, "Folder of the Secret and destination folder")
           ->type_name("DIR")
           ->required()
           ->expected(2);
-      sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list")->type_name("FILE");
+      sub->add_option("--allow-list", arguments.allow_list, "Controller's allow list")->type_name("FILE");
       continue;
     }
-    sub->add_option("--namespace", arguments.name_space, "Of the controller (default wattle)");
-    sub->add_option("--agents-namespace", arguments.agents_namespace, "Of the agents (default wattle-agent)");
+    sub->add_option("--namespace", arguments.name_space, "Namespace of the controller (default wattle)");
+    sub->add_option("--agents-namespace", arguments.agents_namespace, "Namespace of the agents (default wattle-agent)");
     sub->add_option("--kubeconfig", arguments.kubeconfig,
-                    "How to reach the API server (default: KUBECONFIG, else as a pod does)")
+                    "Kubeconfig for the API server (default: KUBECONFIG, else the service account of the pod)")
         ->type_name("FILE");
-    sub->add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
+    sub->add_option("--context", arguments.context, "Context of the kubeconfig (default: its current context)");
   }
 }
 

@@ -50,7 +50,7 @@ Status make_missing(const ControllerFiles& files, std::ostream& out) {
   if (!file_is_there(public_file)) {
     WATTLE_TRY(const auto pair, KeyPair::load(files.key));
     WATTLE_CHECK(write_file_atomically(public_file, pair.public_key + "\n", 0644));
-    out << public_file << ": its public key\n";
+    out << public_file << ": the controller's public key\n";
   }
   if (!file_is_there(files.allow_list)) {
     const std::string folder = std::filesystem::path(files.key).parent_path().string();
@@ -65,13 +65,13 @@ Status make_missing(const ControllerFiles& files, std::ostream& out) {
     WATTLE_CHECK(make_folder_of(files.allow_list, 0700));
     WATTLE_CHECK(transport::write_list(
         files.allow_list, transport::with_line("# KEY ROLE NAME\n", {own.public_key, "operator", "root"})));
-    out << files.allow_list << ": allows root here, by " << operator_file << ", and nobody else yet\n";
+    out << files.allow_list << ": allows root on this machine with key " << operator_file << ", and no other key yet\n";
   }
   if (files.certificate.empty() || file_is_there(files.certificate)) return {};
   WATTLE_TRY(const auto made, http::self_signed({certificate_name()}, SystemClock().wall(), kEnrolCertificateLife));
   WATTLE_CHECK(write_file_atomically(files.certificate_key, made.key, 0400));
   WATTLE_CHECK(write_file_atomically(files.certificate, made.certificate, 0644));
-  out << files.certificate << ": the certificate of enrolment, for ten years\n";
+  out << files.certificate << ": certificate for enrolment, valid for ten years\n";
   return {};
 }
 
@@ -83,12 +83,13 @@ int run_controller_keys(const Invocation& invocation) {
   invocation.around.out << told.str();
   if (!made) return complain(invocation, made.error(), kProblem);
   if (told.str().empty())
-    invocation.around.out << invocation.arguments.controller_file << ": all that it names is there\n";
+    invocation.around.out << invocation.arguments.controller_file << ": all files that it names exist\n";
   return kOk;
 }
 
-constexpr KeysAction kControllerAction{"controller", "Make what the controller's configuration names and is not there",
-                                       run_controller_keys};
+constexpr KeysAction kControllerAction{
+    "controller", "Create the key files that the controller's configuration names and that do not exist",
+    run_controller_keys};
 
 }  // namespace
 
@@ -96,7 +97,7 @@ void declare_controller_keys(CLI::App& keys, Arguments& arguments) {
   auto* sub = keys.add_subcommand(std::string(kControllerAction.name), std::string(kControllerAction.help));
   sub->fallthrough();
   sub->callback([&arguments] { arguments.action = kControllerAction.name; });
-  sub->add_option("--config", arguments.controller_file, "The controller's configuration")
+  sub->add_option("--config", arguments.controller_file, "Controller's configuration")
       ->type_name("FILE")
       ->capture_default_str();
 }

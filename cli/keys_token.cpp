@@ -36,8 +36,8 @@ Status make_token_file(const Arguments& arguments, std::ostream& out) {
   // Writes the token first: a token without its line is harmless, but a line without its token is useless.
   WATTLE_CHECK(write_file_atomically(arguments.words[1], made.secret + "\n", 0400));
   WATTLE_CHECK(add_token(arguments.tokens, made.line));
-  out << arguments.words[1] << ": token " << made.line.id() << " for node " << node << ", mode 0400, good once within "
-      << arguments.valid << "\n";
+  out << arguments.words[1] << ": token " << made.line.id() << " for node " << node
+      << ", mode 0400, valid for one use within " << arguments.valid << "\n";
   return {};
 }
 
@@ -85,11 +85,11 @@ Status drop(const Arguments& arguments, std::ostream& out) {
   for (const EnrolToken& token : tokens) {
     if (token.id() != whose && token.node != whose) continue;
     text = without_enrol_token(text, token.hash);
-    out << arguments.tokens << ": token " << token.id() << " of node " << token.node << " is no longer good\n";
+    out << arguments.tokens << ": token " << token.id() << " of node " << token.node << " revoked\n";
     ++gone;
   }
   if (gone == 0)
-    return fail(Errc::not_found, arguments.tokens, "'" + whose + "' not found: it has no such token or node",
+    return fail(Errc::not_found, arguments.tokens, "'" + whose + "' not found: the file has no such token or node",
                 "list tokens with `wattle keys token list`");
   const Status written = write_file_atomically(arguments.tokens, text, 0644);
   return !written && written.error().code == Errc::exhausted ? overwrite_in_place(arguments.tokens, text) : written;
@@ -101,18 +101,18 @@ int revoke_tokens(const Invocation& invocation) {
 }
 
 constexpr std::array kTokenActions{
-    KeysAction{"token new", "Make a token for NODE in FILE, good once", new_token},
-    KeysAction{"token list", "Show which tokens there are; never the tokens themselves", list_tokens},
-    KeysAction{"token revoke", "Make a token, or all of a node, good for nothing", revoke_tokens}};
+    KeysAction{"token new", "Create a token for NODE in FILE, valid for one use", new_token},
+    KeysAction{"token list", "List tokens without their secrets", list_tokens},
+    KeysAction{"token revoke", "Revoke a token, or all tokens of a node", revoke_tokens}};
 
 }  // namespace
 
 Result<MadeToken> make_token(const std::string& node, const std::string& valid, bool replace) {
   const auto valid_s = span_s(valid);
   if (!valid_s || !(*valid_s >= 1 && *valid_s <= kLongest_s))
-    return fail(Errc::malformed, "--valid", "'" + valid + "' is no time from 1s to 366d", "as in 36h or 7d");
+    return fail(Errc::malformed, "--valid", "'" + valid + "' is not a duration of 1s to 366d", "for example 36h or 7d");
   if (node != kAnyNode && !transport::Identity::from_user_id("agent/" + node))
-    return fail(Errc::malformed, node, "is no node's name", "use letters, digits, '.', '-', '_'");
+    return fail(Errc::malformed, node, "is not a valid node name", "use letters, digits, '.', '-', '_'");
   MadeToken made;
   WATTLE_TRY(made.secret, make_enrol_token());
   made.line.hash = enrol_hash(made.secret);
@@ -130,7 +130,8 @@ Status add_token(const std::string& tokens_file, const EnrolToken& line) {
 }
 
 void declare_tokens(CLI::App& keys, Arguments& arguments) {
-  auto* token = keys.add_subcommand("token", "Tokens with which nodes enrol (enrol.tokens of the controller)");
+  auto* token =
+      keys.add_subcommand("token", "Manage the tokens that nodes use to enrol (enrol.tokens of the controller)");
   token->require_subcommand(1);
   token->fallthrough();
   for (const KeysAction& action : kTokenActions) {
@@ -138,15 +139,15 @@ void declare_tokens(CLI::App& keys, Arguments& arguments) {
     auto* sub = token->add_subcommand(name, std::string(action.help));
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
-    sub->add_option("--tokens", arguments.tokens, "The controller's file of tokens")->type_name("FILE")->required();
+    sub->add_option("--tokens", arguments.tokens, "Controller's file of tokens")->type_name("FILE")->required();
     if (name == "revoke") sub->add_option("TOKEN|NODE", arguments.words, "Which")->required()->expected(1);
     if (name != "new") continue;
-    sub->add_option("NODE FILE", arguments.words, "Whose, and where to write it")
+    sub->add_option("NODE FILE", arguments.words, "Node of the token and file to create")
         ->type_name("FILE")
         ->required()
         ->expected(2);
-    sub->add_option("--valid", arguments.valid, "How long, as in 36h or 7d")->capture_default_str();
-    sub->add_flag("--replace", arguments.replace, "The node may exchange the key that it has");
+    sub->add_option("--valid", arguments.valid, "Validity, for example 36h or 7d")->capture_default_str();
+    sub->add_flag("--replace", arguments.replace, "Allow the node to replace its existing key");
   }
 }
 

@@ -37,16 +37,16 @@ Status read_inline(const View& from, const char* key, const std::string& name, s
 
 Status refuse_foreign(const View& cluster, const View& user, const std::string& name) {
   if (cluster["insecure-skip-tls-verify"].flag() == true)
-    return fail(Errc::denied, name, "insecure-skip-tls-verify: any host could pass for the API server",
-                "name the file of its authority: certificate-authority");
+    return fail(Errc::denied, name, "insecure-skip-tls-verify is set: any host could impersonate the API server",
+                "set certificate-authority to the file of the cluster's CA");
   for (const char* key : {"auth-provider", "username"})
     if (user[key].present())
-      return fail(Errc::unsupported, name, std::string("the user logs in by ") + key,
-                  "use an exec plugin, a client certificate or a token: kubectl create token");
+      return fail(Errc::unsupported, name, std::string("the user authenticates with ") + key,
+                  "use an exec plugin, a client certificate or a token from kubectl create token");
   for (const char* key : {"as", "as-uid", "as-groups", "as-user-extra"})
     if (user[key].present())
       return fail(Errc::unsupported, name, std::string("the user is impersonated by ") + key,
-                  "use a context of the user that is meant");
+                  "use a context of the intended user");
   return {};
 }
 
@@ -113,13 +113,13 @@ Json merged(const std::vector<Json>& documents) {
 Result<KubeAccess> read_kubeconfig(const Json& document, const std::string& name, const std::string& context) {
   const View config(document);
   const std::string wanted = context.empty() ? config["current-context"].text_or("") : context;
-  if (wanted.empty()) return fail(Errc::not_found, name, "has no current context", "give --context NAME");
+  if (wanted.empty()) return fail(Errc::not_found, name, "sets no current context", "pass --context NAME");
   const auto chosen = named(config["contexts"], wanted, "context");
   if (!chosen) return fail(Errc::not_found, name, "has no context '" + wanted + "'", "kubectl config get-contexts");
   const auto cluster = named(config["clusters"], (*chosen)["cluster"].text_or(""), "cluster");
   const auto user = named(config["users"], (*chosen)["user"].text_or(""), "user");
   if (!cluster || !user)
-    return fail(Errc::malformed, name, "context '" + wanted + "' names no cluster or user there is");
+    return fail(Errc::malformed, name, "context '" + wanted + "' names an unknown cluster or user");
   WATTLE_CHECK(refuse_foreign(*cluster, *user, name));
   KubeAccess out;
   out.server = (*cluster)["server"].text_or("");
@@ -165,11 +165,11 @@ Result<KubeAccess> load_kubeconfig(const std::string& paths, const std::string& 
     }
     if (!loaded) return forward_error(loaded);
     if (loaded->size() > 1 || (loaded->size() == 1 && !loaded->front().is_object()))
-      return fail(Errc::malformed, path, "is no kubeconfig");
+      return fail(Errc::malformed, path, "is not a kubeconfig");
     if (!loaded->empty()) documents.push_back(with_paths_from(std::move(loaded->front()), path));
   }
   if (documents.empty() && absent) return tl::unexpected<Error>(*absent);
-  if (documents.empty()) return fail(Errc::malformed, paths, "is no kubeconfig");
+  if (documents.empty()) return fail(Errc::malformed, paths, "is not a kubeconfig");
   return read_kubeconfig(merged(documents), paths, context);
 }
 

@@ -36,7 +36,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
   if (const auto withheld = view["replicas_withheld"].text())
     text += "It chooses among CPU and memory, not replicas: " + *withheld + ".\n";
   if (const View learned = view["learned"]; learned.present()) {
-    text += count(learned["steps"]) + " gradient steps on " + count(learned["replay"]) + " minutes kept";
+    text += count(learned["steps"]) + " gradient steps on " + count(learned["replay"]) + " recorded minutes";
     if (const auto problem = learned["problem"].text()) text += "; " + *problem;
     text += ".\n";
   }
@@ -46,7 +46,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
       text += "Prometheus " + prometheus["url"].text_or() + ", " + query["key"].text_or() + ": ";
       text += query["age_s"].number()
                   ? count(query["series"]) + " workloads, " + number(query["age_s"].number(), 0) + " s ago"
-                  : std::string("nothing yet");
+                  : std::string("no answer yet");
       if (const auto problem = query["problem"].text()) text += "; " + *problem;
       text += ".\n";
     }
@@ -54,12 +54,12 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
   if (view["out"].present()) {  // older controllers do not send it
     WATTLE_TRY(const std::vector<View> out, view.list("out"));
     for (const View& each : out)
-      text += "Out, for " + each["service"].text_or() + " of " + each["node"].text_or() + ": the " +
+      text += "Withdrawn for " + each["service"].text_or() + " of " + each["node"].text_or() + ": the " +
               each["who"].text_or() + ".\n";
   }
   if (rows.empty())
     return printable_lines(text) +
-           "no agent tells of a service at level limits (provisioning.limits in its configuration)\n";
+           "no agent reports a service at level limits (provisioning.limits in the agent's configuration)\n";
   const auto right = Align::right;
   Table table{{{"NODE"},
                {"SERVICE"},
@@ -89,7 +89,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
          number(row["memory"]["margin_ratio"].number(), 3), number(row["teacher"]["memory_margin_ratio"].number(), 3),
          replicas_of(row), number(row["gain"].number(), 3), row["next"].text_or(), row["why"].text_or()});
   text = printable_lines(text) + to_text(table, style.colour);
-  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more: --limit shows them\n";
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more (show them with --limit)\n";
   return text;
 }
 

@@ -17,10 +17,10 @@ struct ModelAction {
   std::string_view name, help, query;
 };
 constexpr std::array kModelActions{
-    ModelAction{"list", "Show the networks that are kept, and which of them serves", "models"},
-    ModelAction{"save", "Keep the network as it is now, under a name", "model-save"},
-    ModelAction{"load", "Let another network serve, and learning go on from it", "model-load"},
-    ModelAction{"eval", "Compare a network with the one that serves, on replayed decisions", "model-eval"}};
+    ModelAction{"list", "List the stored networks and the network in use", "models"},
+    ModelAction{"save", "Store the current network under a name", "model-save"},
+    ModelAction{"load", "Use another network, and continue learning from it", "model-load"},
+    ModelAction{"eval", "Compare a network with the one in use on recorded decisions", "model-eval"}};
 
 std::string shortened(const View& digest) {
   const auto text = digest.text();
@@ -29,18 +29,18 @@ std::string shortened(const View& digest) {
 
 std::string side_text(const View& side) {
   return "reward " + number(side["mean_reward"].number(), 3) + " over the " + count(side["taken"]) +
-         " that went where it alone would have put them; residual " + number(side["max_abs_residual"].number(), 3) +
-         " at most";
+         " decisions that match its own choice; residual " + number(side["max_abs_residual"].number(), 3) + " at most";
 }
 
 std::string serving_label(const View& serving) {
-  return "serving: " + serving["name"].text_or("learned here") + ", step " + count(serving["step"]);
+  return "in use: " + serving["name"].text_or("learned here") + ", step " + count(serving["step"]);
 }
 
 std::string difference_text(const View& difference) {
-  if (!difference.present()) return "not known: 20 outcomes of each are needed where the two differ";
-  return number(difference["mean"].number(), 3) + " a decision, 95% interval " + number(difference["low"].number(), 3) +
-         " to " + number(difference["high"].number(), 3) + ", where the two differ";
+  if (!difference.present()) return "unknown: needs 20 outcomes of each network where the two differ";
+  return number(difference["mean"].number(), 3) + " per decision, 95% interval " +
+         number(difference["low"].number(), 3) + " to " + number(difference["high"].number(), 3) +
+         ", where the two differ";
 }
 
 Result<std::string> render_eval(const View& eval, const Style& style) {
@@ -50,12 +50,12 @@ Result<std::string> render_eval(const View& eval, const Style& style) {
       {"decisions", count(eval["decisions"]) + ", " + count(eval["outcomes"]) + " with an outcome; the two differ in " +
                         count(eval["differ"])},
       {"same choice", ratio ? number(100 * *ratio, 1) + "%" : std::string(kAbsent)},
-      {"Q apart",
-       number(eval["mean_abs_q_difference"].number(), 4) + " on average, of the node taken beside the others"},
+      {"Q difference",
+       number(eval["mean_abs_q_difference"].number(), 4) + " on average, chosen node relative to the others"},
       {serving_label(serving), side_text(serving)},
       {model["name"].text_or() + ", step " + count(model["step"]), side_text(model)},
       {"reward gained", difference_text(eval["reward_difference"]) + ", preset " + eval["preset"].text_or()}};
-  if (const auto gated = serving["gated"].text()) pairs.emplace_back("not used now", *gated);
+  if (const auto gated = serving["gated"].text()) pairs.emplace_back("not in use", *gated);
   return printable_lines(pairs_text(pairs, style.colour));
 }
 
@@ -63,12 +63,13 @@ Result<std::string> render_eval(const View& eval, const Style& style) {
 std::string compared_text(const View& one) {
   const std::string reference = one["reference"].text_or(), decisions = count(one["decisions"]);
   const auto regret = one["regret"].number(), share = one["differ_ratio"].number();
-  if (!regret || !share) return "Beside " + reference + ": " + decisions + " decisions compared, too few to say\n";
+  if (!regret || !share)
+    return "Compared with " + reference + ": " + decisions + " decisions compared, too few for a verdict\n";
   const auto interval = [&](const std::string& key) {
     return number(one[key].number(), 4) + " [" + number(one[key + "_low"].number(), 4) + ", " +
            number(one[key + "_high"].number(), 4) + "]";
   };
-  std::string text = "Beside " + reference + ": regret " + interval("regret") + " reward a decision; " +
+  std::string text = "Compared with " + reference + ": regret " + interval("regret") + " reward per decision; " +
                      number(100 * *share, 1) + "% of " + decisions + " differ";
   if (one["differing_worth"].number()) text += ", worth " + interval("differing_worth") + " each";
   return text + "\n";
@@ -78,7 +79,7 @@ std::string compared_text(const View& one) {
 std::string learning_text(const View& learning) {
   if (!learning["reward_centre"].number()) return {};
   return "Learning: mean reward " + number(learning["mean_reward"].number(), 3) + " of the last hundred outcomes, " +
-         number(learning["reward_centre"].number(), 3) + " taken from each; TD error " +
+         number(learning["reward_centre"].number(), 3) + " subtracted from each; TD error " +
          number(learning["td_error"].number(), 3) + ", loss " + number(learning["loss"].number(), 4) + "\n";
 }
 
@@ -115,13 +116,13 @@ Result<std::string> render_models(const Json& document, const Style& style) {
     for (const View& one : compared) beside += compared_text(one);
   }
   const std::string from = serving["loaded_from"].text() ? "loaded from " + serving["loaded_from"].text_or()
-                                                         : std::string("learned since it was loaded");
+                                                         : std::string("changed by learning since it was loaded");
   const auto gated = serving["gated"].text();
-  const std::string kept =
-      models.empty() ? "no network is kept yet: wattle model save NAME\n" : to_text(table, style.colour);
+  const std::string kept = models.empty() ? "no stored networks yet (store one with `wattle model save NAME`)\n"
+                                          : to_text(table, style.colour);
   return kept + "\n" +
-         printable_lines("Serving: " + shortened(serving["network_sha256"]) + ", " + from + "\n" +
-                         (gated ? "Not heard now. Decisions are " + *gated + ".\n" : "") +
+         printable_lines("In use: " + shortened(serving["network_sha256"]) + ", " + from + "\n" +
+                         (gated ? "The network does not decide now. Decisions are " + *gated + ".\n" : "") +
                          learning_text(view["learning"]) + beside);
 }
 
@@ -132,8 +133,8 @@ void declare_model(CLI::App& command, Arguments& arguments) {
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
     if (action.name == "list") continue;
-    sub->add_option("NAME", arguments.name, "A name, or the number of a checkpoint")->required();
-    if (action.name != "eval") sub->add_option("--why", arguments.why, "Kept with the change");
+    sub->add_option("NAME", arguments.name, "Name of a network or number of a checkpoint")->required();
+    if (action.name != "eval") sub->add_option("--why", arguments.why, "Reason, recorded with the change");
   }
   declare_model_files(command, arguments);
 }
@@ -152,7 +153,7 @@ int run_model(const Invocation& invocation) {
   for (const ModelAction& action : kModelActions)
     if (action.name == invocation.arguments.action)
       return show(invocation, std::string(action.query), pairs, render_models);
-  return complain(invocation, {Errc::malformed, "model", "no action is named", "see wattle model --help"}, kUsage);
+  return complain(invocation, {Errc::malformed, "model", "a command is missing", "see wattle model --help"}, kUsage);
 }
 
 }  // namespace wattle::cli

@@ -79,33 +79,33 @@ Result<int> write_record(const Invocation& invocation, Controller& controller) {
     }
   }
   WATTLE_CHECK(write_file_atomically(to, text, 0600));
-  invocation.around.out << to << ": " << rows[0] << " nodes, " << rows[1] << " pods, " << rows[2]
-                        << " hours of a node, " << bytes(static_cast<double>(text.size())) << ", mode 0600; names are "
-                        << (names.hashed() ? "hashed" : "as they are") << "\n";
+  invocation.around.out << to << ": " << rows[0] << " nodes, " << rows[1] << " pods, " << rows[2] << " node-hours, "
+                        << bytes(static_cast<double>(text.size())) << ", mode 0600; names are "
+                        << (names.hashed() ? "hashed" : "in plain text") << "\n";
   return kOk;
 }
 
 }  // namespace
 
 void declare_model_files(CLI::App& command, Arguments& arguments) {
-  auto* record = command.add_subcommand("record", "Write what the cluster has lived through, for wattle-sim improve");
+  auto* record = command.add_subcommand("record", "Write the cluster's history to a file for wattle-sim improve");
   record->fallthrough();
   record->callback([&arguments] { arguments.action = "record"; });
-  record->add_option("FILE", arguments.words, "A file that is not there yet; it is made with mode 0600")
+  record->add_option("FILE", arguments.words, "File to create, with mode 0600; must not exist yet")
       ->type_name("FILE")
       ->required()
       ->expected(1);
-  record->add_option("--since", arguments.since, "Of that time, as in 24h, 7d (default 30d)");
-  record->add_flag("--hash-names", arguments.hash_names, "No name of a node or an application is told");
-  auto* add = command.add_subcommand("add", "Keep a network that is in a file, under a name; load lets it serve");
+  record->add_option("--since", arguments.since, "Period to record, for example 24h or 7d (default 30d)");
+  record->add_flag("--hash-names", arguments.hash_names, "Replace names of nodes and applications by hashes");
+  auto* add = command.add_subcommand("add", "Store a network from a file under a name; `load` puts it in use");
   add->fallthrough();
   add->callback([&arguments] { arguments.action = "add"; });
-  add->add_option("NAME", arguments.name, "A name that it is kept by")->required();
-  add->add_option("FILE", arguments.words, "What wattle-sim improve or train wrote")
+  add->add_option("NAME", arguments.name, "Name for the network")->required();
+  add->add_option("FILE", arguments.words, "File that wattle-sim improve or train wrote")
       ->type_name("FILE")
       ->required()
       ->expected(1);
-  add->add_option("--why", arguments.why, "Kept with the change");
+  add->add_option("--why", arguments.why, "Reason, recorded with the change");
 }
 
 int run_model_record(const Invocation& invocation) {
@@ -117,7 +117,7 @@ Result<std::map<std::string, std::string>> network_parts(const std::string& file
   WATTLE_TRY(const std::string content, read_file(file, kMostNetworkBytes));
   // The format is a length of 8 bytes, then JSON.
   if (content.size() < 9 || content[8] != '{')
-    return fail(Errc::malformed, file, "is no network", "name a safetensors file, as wattle-sim improve writes it");
+    return fail(Errc::malformed, file, "is not a network", "use a safetensors file as written by wattle-sim improve");
   const std::string text = base64_encode(content);
   std::map<std::string, std::string> parts;
   for (std::size_t at = 0; at < text.size(); at += kPart) {

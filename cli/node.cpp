@@ -57,7 +57,7 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& node) {
                        bytes_per_s(node["disk_read_bytes_per_s"].number()) + " read, " +
                        bytes_per_s(node["disk_write_bytes_per_s"].number()) + " written"},
           {"pods", count(node["pods"]) + " of " + count(node["pod_capacity"]) + ", " + count(node["in_flight"]) +
-                       " in flight; " + count(node["starts"]) + " of " + count(node["start_cap"]) + " starts of late"}};
+                       " in flight; " + count(node["starts"]) + " of " + count(node["start_cap"]) + " recent starts"}};
 }
 
 std::string latency_text(const View& node, bool colour) {
@@ -105,7 +105,7 @@ Result<std::string> render_node(const Json& document, const Style& style) {
 }
 
 void declare_node(CLI::App& command, Arguments& arguments) {
-  command.add_option("NAME", arguments.node, "The node, as in wattle nodes")->required();
+  command.add_option("NAME", arguments.node, "Node name, as listed by wattle nodes")->required();
 }
 
 int run_node(const Invocation& invocation) {

@@ -22,16 +22,16 @@ std::string user_of(uid_t uid) {
 
 tl::unexpected<Error> refused(const std::string& path, const struct stat& about, const std::string& what) {
   return fail(Errc::denied, path, what,
-              about.st_uid == ::geteuid() ? "chmod go-w " + path + ", or name another folder: --folder FOLDER"
+              about.st_uid == ::geteuid() ? "chmod go-w " + path + ", or use another folder: --folder FOLDER"
                                           : "run it as " + user_of(about.st_uid) +
-                                                ", or name a folder that only you can write to: --folder FOLDER");
+                                                ", or use a folder that only you can write to: --folder FOLDER");
 }
 
 Status check_part(const std::string& path, const struct stat& about) {
   if (about.st_uid != 0 && about.st_uid != ::geteuid())
-    return refused(path, about, "belongs to " + user_of(about.st_uid) + ", who could replace what is below it");
+    return refused(path, about, "belongs to " + user_of(about.st_uid) + ", who could replace the files below it");
   const bool open = S_ISDIR(about.st_mode) && (about.st_mode & S_IWOTH) != 0 && (about.st_mode & S_ISVTX) == 0;
-  if (open) return refused(path, about, "can be written to by every user");
+  if (open) return refused(path, about, "every user can write to it");
   return {};
 }
 
@@ -41,7 +41,7 @@ Status check_own_path(const std::string& path) {
   struct stat about {};
   if (::lstat(path.c_str(), &about) == 0) {
     if (S_ISLNK(about.st_mode)) return refused(path, about, "is a symbolic link");
-    if (!S_ISDIR(about.st_mode)) return refused(path, about, "is no folder");
+    if (!S_ISDIR(about.st_mode)) return refused(path, about, "is not a folder");
     if (about.st_uid != ::geteuid()) return refused(path, about, "belongs to " + user_of(about.st_uid));
   }
   std::list<fs::path> left;
@@ -68,7 +68,7 @@ Status check_own_path(const std::string& path) {
     }
     std::error_code error;
     const fs::path target = fs::read_symlink(next, error);
-    if (error || ++links > kMostLinks) return fail(Errc::malformed, next.string(), "has too many symbolic links");
+    if (error || ++links > kMostLinks) return fail(Errc::malformed, next.string(), "contains too many symbolic links");
     if (target.is_absolute()) at = "/";
     const fs::path relative = target.relative_path();
     left.insert(left.begin(), relative.begin(), relative.end());

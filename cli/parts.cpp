@@ -12,7 +12,7 @@ Cell state_cell(const View& node) {
   const auto connected = node["connected"].flag();
   const auto age_ms = node["age_ms"].number();
   if (!connected) return std::string(kAbsent);
-  if (!*connected) return {"away", Tone::bad};
+  if (!*connected) return {"offline", Tone::bad};
   if (!age_ms || *age_ms > kStaleAge_ms) return {"stale", Tone::bad};
   return {"up", Tone::good};
 }
@@ -42,7 +42,7 @@ std::string finding_text(const View& finding, bool colour) {
   const std::string mend = finding["mend"].text_or("");
   return "  " + toned(state, tone_of_state(state), colour) + std::string(width < kState ? kState - width : 1, ' ') +
          printable(finding["name"].text_or()) + "\n" + wrapped(finding["detail"].text_or(""), kIndent) +
-         (mend.empty() ? "" : wrapped("mend: " + mend, kIndent));
+         (mend.empty() ? "" : wrapped("fix: " + mend, kIndent));
 }
 
 // "worker-1, worker-2, worker-3 and 4 more"
@@ -80,29 +80,21 @@ std::string pod_label(const View& name, const View& name_space, const View& uid)
   return space ? *space + "/" + *known : *known;
 }
 
-std::string error_text(const Error& error) {
-  // The transport's errors about a link name the endpoint already.
-  const bool named =
-      error.subject.find("://") != std::string::npos && error.what.find(error.subject) != std::string::npos;
-  const std::string text = named ? error.what : error.subject + ": " + error.what;
-  return error.mend.empty() ? text : text + " (" + error.mend + ")";
-}
-
 namespace {
 std::string budget_text(const View& budget, const std::string& price) {
   const auto share = [&budget](std::string_view key) {
     const auto value = budget[key].number();
     return value ? number(100 * *value, 1) + "%" : std::string(kAbsent);
   };
-  const std::string unknown = "the default scheduler's share is not known yet";
+  const std::string unknown = "the default scheduler's share is unknown";
   if (budget["in_force"].flag() == false)
-    return "no budget in force: none is set, and " + unknown + "; measured " + share("measured");
+    return "no budget: none is set, and " + unknown + "; measured " + share("measured");
   const bool known = budget["under_default"].number().has_value();
   const auto used = budget["used_ratio"].number();
   return "at most " + share("limit") + " of pods' time" +
          (budget["set"].flag() == true ? ""
-          : known                      ? ", by what the default scheduler had"
-                                       : ", the least, as " + unknown) +
+          : known                      ? ", the share under the default scheduler"
+                                       : ", the minimum, because " + unknown) +
          "; measured " + share("measured") +
          (used && *used > 1 ? ", " + number(used, 1) + " times the budget" : std::string()) + ", default scheduler " +
          share("under_default") + ", price " + price;
@@ -114,7 +106,7 @@ Cell budget_cell(const View& budget, const std::string& text) {
 }  // namespace
 
 Cell waiting_cell(const View& cpu_wait) {
-  return budget_cell(cpu_wait, budget_text(cpu_wait, number(cpu_wait["price_w"].number(), 1) + " W a core"));
+  return budget_cell(cpu_wait, budget_text(cpu_wait, number(cpu_wait["price_w"].number(), 1) + " W per core"));
 }
 
 Cell late_cell(const View& late) {
@@ -138,18 +130,18 @@ std::string modelled_text(const View& modelled) {
              high = put_right ? right_high : modelled["saving_high"].number(),
              first_s = modelled["first_in_s"].number(), power_w = modelled["power_w"].number();
   if (!saved || !low || !high)
-    return "not known yet: modelled after " + age(first_s ? std::optional(*first_s * 1000) : std::nullopt) +
-           " more in which pods run that were advised";
+    return "unknown: needs " + age(first_s ? std::optional(*first_s * 1000) : std::nullopt) +
+           " more with advised pods running";
   const int digits = std::abs(*saved) < 0.095 ? 1 : 0;
   const auto share = [](const View& part) { return number(100 * part.number().value_or(0), 1) + "%"; };
   const auto change = [digits](double part) { return (part < 0 ? "+" : "") + number(0.0 - 100 * part, digits); };
   const auto acting_w =
       put_right && power_w ? std::optional(*power_w * (1 - *saved)) : modelled["acting_power_w"].number();
-  return "acting would draw about " + number(acting_w, 0) + " W instead of " + number(power_w, 0) + ", " +
+  return "live mode would draw about " + number(acting_w, 0) + " W instead of " + number(power_w, 0) + ", " +
          change(*saved) + "% [" + change(*high) + ", " + change(*low) + "], waiting " +
          share(modelled["acting_cpu_wait"]) + " instead of " + share(modelled["cpu_wait"]) + "; modelled, " +
-         (put_right ? "calibrated by " + count(calibration["blocks"]) + " blocks of canary: x" + number(ratio, 2) +
-                          " [" + number(ratio_low, 2) + ", " + number(ratio_high, 2) + "]"
+         (put_right ? "calibrated by " + count(calibration["blocks"]) + " canary blocks: x" + number(ratio, 2) + " [" +
+                          number(ratio_low, 2) + ", " + number(ratio_high, 2) + "]"
                     : std::string("not calibrated"));
 }
 
@@ -176,7 +168,7 @@ Status add_weights(const std::vector<std::string>& given, std::map<std::string, 
   for (const std::string& weight : given) {
     const auto equals = weight.find('=');
     if (equals == std::string::npos || equals == 0)
-      return fail(Errc::malformed, "--weight " + weight, "is not NAME=NUMBER", "--weight energy=2");
+      return fail(Errc::malformed, "--weight " + weight, "is not NAME=NUMBER", "for example --weight energy=2");
     arguments["weight." + weight.substr(0, equals)] = weight.substr(equals + 1);
   }
   return {};

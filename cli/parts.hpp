@@ -20,12 +20,12 @@ inline constexpr double kStaleAge_ms = 10'000;
 // Pressure at or above this share of time stalled is highlighted.
 inline constexpr double kPressure_ratio = 0.10;
 
-// "up", "stale" or "away", and its tone; names and ages take the tone too.
+// "up", "stale" or "offline", and its tone; names and ages take the tone too.
 Cell state_cell(const View& node);
 Cell pressure_cell(std::optional<double> ratio);
 // "users 4.1 ms" for the first target that answered; "users lost" if no target did.
 Cell latency_cell(const View& node);
-inline const std::string kNoNodes = "no nodes yet: no agent has said hello\n";
+inline const std::string kNoNodes = "no nodes yet: no agent has registered\n";
 Table nodes_table(const std::vector<View>& nodes, bool wide);
 Table pods_table(const std::vector<View>& pods, const Sources& sources, bool wide);
 // Groups findings by the nodes that report them: nodes with the same findings share one entry. Findings that are ok
@@ -42,12 +42,10 @@ class FindingsText {
 };
 // "default/web-1"; the UID if the name is unknown.
 std::string pod_label(const View& name, const View& name_space, const View& uid);
-// "subject: what (fix)"; not yet printable.
-std::string error_text(const Error& error);
-// Renders a document's `modelled`: "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3%
+// Renders a document's `modelled`: "live mode would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3%
 // instead of 0.2%; modelled, not calibrated", or the number of canary blocks that calibrated it.
 std::string modelled_text(const View& modelled);
-// Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time, by what the default scheduler had; measured
+// Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured
 // 0.8%, default scheduler 0.5%, price 3.1 W a core". An exceeded budget is marked and shows by how much; a budget that
 // is not in force says so.
 Cell waiting_cell(const View& cpu_wait);

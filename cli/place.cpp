@@ -16,6 +16,7 @@
 #include "cli/show.hpp"
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
+#include "common/nearest.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 
@@ -42,14 +43,16 @@ std::string new_uid() {
 
 Result<double> quantity_of(const char* option, const std::string& text) {
   const auto value = parse::quantity(text);
-  if (!value) return fail(Errc::malformed, option, "'" + text + "' is no amount", "write 250m, 1.5, 64Mi or 2Gi");
+  if (!value)
+    return fail(Errc::malformed, option, "'" + text + "' is not a quantity", "for example 250m, 1.5, 64Mi or 2Gi");
   return *value;
 }
 
 Result<std::optional<double>> limit_ms(const char* option, const std::string& text) {
   if (text.empty()) return std::optional<double>();
   const auto value = parse::duration_s(text);
-  if (!value || !(*value > 0)) return fail(Errc::malformed, option, "'" + text + "' is no time", "write 20ms or 1s");
+  if (!value || !(*value > 0))
+    return fail(Errc::malformed, option, "'" + text + "' is not a duration", "for example 20ms or 1s");
   return std::optional<double>(*value * 1e3);
 }
 
@@ -62,7 +65,7 @@ Result<wire::NextPod> next_pod(const char* option, const std::string& text) {
     else
       parts.back() += each;
   if (parts.size() < 2)
-    return fail(Errc::malformed, option, "'" + text + "' is not CPU,MEMORY", "write 4,8Gi or 4,8Gi,APP");
+    return fail(Errc::malformed, option, "'" + text + "' is not CPU,MEMORY", "for example 4,8Gi or 4,8Gi,APP");
   wire::NextPod next;
   WATTLE_TRY(next.cpu_request_cores, quantity_of(option, parts[0]));
   WATTLE_TRY(next.memory_request_bytes, quantity_of(option, parts[1]));
@@ -123,7 +126,7 @@ Result<std::vector<std::string>> heard_nodes(Controller& controller) {
   for (const View& node : View(document)["nodes"].items())
     if (node["connected"].flag() == true) names.push_back(node["name"].text_or());
   if (names.empty())
-    return fail(Errc::not_found, "nodes", "no agent is connected", "`wattle nodes` and `wattle doctor` say more");
+    return fail(Errc::not_found, "no node", "no agent is connected", "see `wattle nodes` and `wattle doctor`");
   return names;
 }
 
@@ -136,8 +139,8 @@ Status report_unknown(const Invocation& invocation, Controller& controller, cons
   std::vector<Error> unknown;
   for (const std::string& name : named)
     if (!known.contains(name))
-      unknown.push_back({Errc::not_found, "node " + name, "not found: no agent has registered under that name",
-                         "list nodes with `wattle nodes`"});
+      unknown.push_back(unknown_name("node", name, "no agent has registered under that name",
+                                  did_you_mean(name, {known.begin(), known.end()}, "list nodes with `wattle nodes`")));
   if (!unknown.empty() && unknown.size() == named.size()) return tl::unexpected<Error>(unknown.front());
   for (const Error& each : unknown) complain(invocation, each, kProblem);
   return {};
@@ -182,20 +185,20 @@ Result<std::string> render_placed(const Json& document, const Style& style) {
   const std::string name = placed["name"].text_or();
   if (const auto again_s = placed["again_s"].number(); !node && again_s)
     return printable_lines(name + " should wait: " + placed["reason"].text_or() +
-                           "\nask again in:  " + number(std::ceil(*again_s), 0) + " s, with --uid " +
-                           placed["uid"].text_or() + " (or let --wait ask)\nlast answer:   in " +
+                           "\nretry in:      " + number(std::ceil(*again_s), 0) + " s, with --uid " +
+                           placed["uid"].text_or() + " (or use --wait)\nfinal answer:  in " +
                            number(std::ceil(placed["defer_left_s"].number().value_or(0)), 0) +
-                           " s at the latest: a node if one can take it then, else why none can\n");
+                           " s at the latest: a node, or the reason why no node is suitable\n");
   if (!node) {
     const View would = placed["would_advise"];
-    std::string text = "no node is advised for " + name + ": " + placed["reason"].text_or() + "\n";
+    std::string text = "no node for " + name + ": " + placed["reason"].text_or() + "\n";
     if (const auto other = would["node"].text())
       text += "would advise:  " + *other + " (" + would["reason"].text_or() + ")\n";
     return printable_lines(text);
   }
   const std::string uid = placed["uid"].text_or();
   return toned(printable(*node), Tone::good, style.colour) +
-         printable_lines("\nwhy:           wattle explain " + uid + "\nwhen it runs:  wattle confirm " + uid + " " +
+         printable_lines("\nwhy:           wattle explain " + uid + "\nwhen started:  wattle confirm " + uid + " " +
                          *node + "\n");
 }
 
@@ -214,27 +217,30 @@ Result<wire::Suggestion> final_answer(Controller& controller, const wire::Ask& a
 
 void declare_place(CLI::App& command, Arguments& arguments) {
   PlaceArguments& place = arguments.place;
-  command.add_option("NAME", place.name, "What people call it")->required();
-  command.add_option("--cpu", place.cpu, "Cores that it requests: 250m, 1.5")->required();
-  command.add_option("--memory", place.memory, "Memory that it requests: 64Mi, 2Gi")->capture_default_str();
-  command.add_option("--app", place.app, "What its use and life are learned by (default: NAME)");
-  command.add_option("--nodes", place.nodes, "Nodes that may take it (default: all that are heard)")->delimiter(',');
-  command.add_option("--latency-soft", place.latency_soft, "Wished round trip to the users: 20ms");
-  command.add_option("--latency-hard", place.latency_hard, "Beyond it a node does not get it");
-  command.add_option("--latency-target", place.latency_target, "Probe that measures it (default: the agents' own)");
-  command.add_option("--namespace", place.name_space, "For sums by namespace")->capture_default_str();
-  auto* defer = command.add_option(
-      "--defer", place.defer, "It may be told to wait so long, from its first ask on: 30s (default: it is placed now)");
-  command.add_flag("--wait", place.wait, "With --defer: wait and ask again, until the answer is final")->needs(defer);
+  command.add_option("NAME", place.name, "Name of the workload")->required();
+  command.add_option("--cpu", place.cpu, "CPU request, for example 250m or 1.5")->required();
+  command.add_option("--memory", place.memory, "Memory request, for example 64Mi or 2Gi")->capture_default_str();
+  command.add_option("--app", place.app, "Application name under which use and lifetime are learned (default: NAME)");
+  command.add_option("--nodes", place.nodes, "Candidate nodes (default: all connected nodes)")->delimiter(',');
+  command.add_option("--latency-soft", place.latency_soft,
+                     "Preferred limit of the round-trip time to the users, for example 20ms");
+  command.add_option("--latency-hard", place.latency_hard,
+                     "Limit of the round-trip time above which a node is excluded");
+  command.add_option("--latency-target", place.latency_target,
+                     "Probe that measures the round-trip time (default: the agents' own)");
+  command.add_option("--namespace", place.name_space, "Namespace for reports")->capture_default_str();
+  auto* defer = command.add_option("--defer", place.defer,
+                                   "Longest time that the workload may wait, for example 30s (default: place it now)");
+  command.add_flag("--wait", place.wait, "With --defer: wait and retry until the answer is final")->needs(defer);
   command
       .add_option("--next", place.next,
-                  "CPU,MEMORY[,APP] of what is placed after it; may be repeated; room is left for the first 16")
+                  "CPU,MEMORY[,APP] of a workload to place next; can be repeated; room is left for the first 16")
       ->allow_extra_args(false);
-  command.add_option("--next-file", place.next_file, "The same, one a line");
-  command.add_option("--uid", place.uid, "Its UID, where who starts it has one (default: a new one)");
+  command.add_option("--next-file", place.next_file, "File with --next values, one per line");
+  command.add_option("--uid", place.uid, "UID of the workload (default: a new one)");
   command.add_flag_callback(
       "-q,--quiet", [&arguments] { arguments.output = Output::name; },
-      "Print the node alone, as -o name does; without one nothing, and the reason on standard error");
+      "Print only the node, like -o name; without a node, print only the reason on standard error");
 }
 
 int run_place(const Invocation& invocation) {

@@ -52,14 +52,14 @@ Result<std::string> render_pod(const Json& document, const Style& style) {
     table.rows.push_back(std::move(row));
   };
   const auto containers = pod["containers"].items();
-  if (containers.empty()) return out + "\nno container of it is known yet\n";
+  if (containers.empty()) return out + "\nno containers known yet\n";
   for (const View& container : containers) add(container_label(container), container, Tone::plain);
   add("(rest)", pod["rest"], Tone::faint);
   return out + "\n" + to_text(table, style.colour);
 }
 
 void declare_pod(CLI::App& command, Arguments& arguments) {
-  command.add_option("POD", arguments.pod, "Its name, NAMESPACE/NAME or UID, as in wattle pods")->required();
+  command.add_option("POD", arguments.pod, "Pod name, NAMESPACE/NAME or UID, as listed by wattle pods")->required();
 }
 
 int run_pod(const Invocation& invocation) {

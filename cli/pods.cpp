@@ -66,7 +66,7 @@ Result<std::string> render_pods(const Json& document, const Sources& sources, co
 }
 
 void declare_pods(CLI::App& command, Arguments& arguments) {
-  command.add_option("--node", arguments.node, "Only the pods of this node");
+  command.add_option("--node", arguments.node, "Show only pods of this node");
 }
 
 int run_pods(const Invocation& invocation) {

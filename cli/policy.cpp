@@ -21,17 +21,17 @@ std::string percent(const View& ratio) {
 std::string saving_text(const View& saving) {
   const std::string blocks =
       count(saving["blocks_treated"]) + " treated and " + count(saving["blocks_control"]) + " control blocks";
-  if (!saving["saving_ratio"].present()) return "not known: " + blocks + " measured";
-  return percent(saving["saving_ratio"]) + " of energy per requested core-hour, 95% interval " +
+  if (!saving["saving_ratio"].present()) return "unknown: " + blocks + " measured";
+  return percent(saving["saving_ratio"]) + " energy per requested core-hour, 95% interval " +
          percent(saving["saving_low"]) + " to " + percent(saving["saving_high"]) + ", " + blocks;
 }
 
 std::string regression_text(const View& regression) {
   if (regression["ready"].flag() != true)
-    return "waits for control placements: " + count(regression["control_rewards"]) + " of " +
+    return "waiting for control placements: " + count(regression["control_rewards"]) + " of " +
            count(regression["control_rewards_needed"]);
   return "level " + number(regression["level"].number(), 2) + " of " + number(regression["limit"].number(), 0) + ", " +
-         count(regression["judged"]) + " placements judged";
+         count(regression["judged"]) + " placements evaluated";
 }
 
 std::string block_text(const View& block) {
@@ -43,7 +43,7 @@ std::string block_text(const View& block) {
 
 std::string promotion_text(const View& promotion) {
   const auto to = promotion["to"].text();
-  if (!to) return "there is nothing beyond";
+  if (!to) return "no further mode";
   if (promotion["open"].flag() == true) return "to " + *to + " is open";
   return "to " + *to + " is closed: " + promotion["closed_by"].text_or();
 }
@@ -72,17 +72,17 @@ std::string unwritten_text(const View& unwritten) {
   if (!unwritten.present()) return "";
   const std::string changes = count(unwritten["changes"]);
   return changes + (changes == "1" ? " change is" : " changes are") +
-         " in force, and would be forgotten at a restart of the controller: " + unwritten["error"].text_or();
+         " in force but not saved, and would be lost at a restart of the controller: " + unwritten["error"].text_or();
 }
 
 struct Action {
   std::string_view name, help, query;
 };
 constexpr std::array kPolicyActions{
-    Action{"get", "Show mode, policy, reward, what the canary saves, and who changed what", "policy"},
+    Action{"get", "Show mode, policy, reward, saving of the canary and the history of changes", "policy"},
     Action{"set", "Change mode, policy, reward or limits", "policy-set"},
-    Action{"promote", "Go one mode further: off, shadow, canary:10%, live", "policy-promote"},
-    Action{"rollback", "Go back to what was in force before, or at a change", "policy-rollback"}};
+    Action{"promote", "Advance to the next mode: off, shadow, canary:10%, live", "policy-promote"},
+    Action{"rollback", "Return to the previous settings, or to those of a change", "policy-rollback"}};
 
 using Pairs = std::map<std::string, std::string>;
 
@@ -104,8 +104,8 @@ Result<Pairs> pairs_of(const Arguments& given) {
   put("late", given.late);
   WATTLE_CHECK(add_weights(given.weights, pairs));
   if (pairs.size() == pairs.count("why") + pairs.count("force"))
-    return fail(Errc::malformed, "policy set", "nothing is named that would change",
-                "--mode, --policy, --reward or another: wattle policy set --help");
+    return fail(Errc::malformed, "no setting given", "at least one setting must change",
+                "pass --mode, --policy, --reward or another option; see wattle policy set --help");
   return pairs;
 }
 
@@ -115,7 +115,7 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
   const View policy(document);
   WATTLE_TRY(const std::vector<View> changes, policy.list("changes"));
   std::vector<std::pair<std::string, Cell>> pairs{
-      {"mode", policy["mode"].text_or() + ", at present " + policy["arm"].text_or()},
+      {"mode", policy["mode"].text_or() + ", current arm " + policy["arm"].text_or()},
       {"policy", policy["policy"].text_or()},
       {"reward", reward_text(policy["reward"])}};
   if (policy["ranked_by"].present()) pairs.emplace_back("ranked by", policy["ranked_by"].text_or());
@@ -129,7 +129,7 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
   if (const std::string unwritten = unwritten_text(policy["unwritten"]); !unwritten.empty())
     pairs.emplace_back("kept", Cell{"no: " + unwritten, Tone::warning});
   else if (policy["durable"].flag() == false)
-    pairs.emplace_back("kept", Cell{"no: data_dir cannot be written", Tone::warning});
+    pairs.emplace_back("kept", Cell{"no: cannot write to data_dir", Tone::warning});
   return printable_lines(pairs_text(pairs, style.colour)) + "\n" + to_text(changes_table(changes), style.colour);
 }
 
@@ -140,24 +140,26 @@ void declare_policy(CLI::App& command, Arguments& arguments) {
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
     if (action.name != "get") {
-      sub->add_option("--why", arguments.why, "Kept with the change");
-      sub->add_flag("--force", arguments.force, "Past a closed gate; needs --why");
+      sub->add_option("--why", arguments.why, "Reason, recorded with the change");
+      sub->add_flag("--force", arguments.force, "Ignore a closed gate; needs --why");
     }
     if (action.name == "set") {
       sub->add_option("--mode", arguments.mode, "off, shadow, canary:P% or live");
       sub->add_option("--policy", arguments.policy, "dqn, planner, amortised, ...");
       sub->add_option("--reward", arguments.reward, "Preset");
-      sub->add_option("--load", arguments.load, "Of presets ee and lb: pods, cpu, memory or disk");
+      sub->add_option("--load", arguments.load, "Load measure of presets ee and lb: pods, cpu, memory or disk");
       sub->add_option("--expression", arguments.expression,
-                      "Formula of preset expression, as \"energy + 2 * latency\"");
-      sub->add_option("--cpu-wait", arguments.cpu_wait,
-                      "Share of their time that pods may wait for CPU, as 2%; default: what the default scheduler had");
-      sub->add_option("--late", arguments.late,
-                      "Share of their time that pods may be beyond their soft latency limit, as 2%; default: what the "
-                      "default scheduler had");
-      sub->add_option("--weight", arguments.weights, "NAME=NUMBER of preset weighted; may be repeated");
+                      "Formula of preset expression, for example \"energy + 2 * latency\"");
+      sub->add_option(
+          "--cpu-wait", arguments.cpu_wait,
+          "Share of time that pods may wait for CPU, for example 2% (default: the share under the default scheduler)");
+      sub->add_option(
+          "--late", arguments.late,
+          "Share of time that pods may exceed their soft latency limit, for example 2% (default: the share under the "
+          "default scheduler)");
+      sub->add_option("--weight", arguments.weights, "Weight of preset weighted as NAME=NUMBER; can be repeated");
     }
-    if (action.name == "rollback") sub->add_option("--to", arguments.to, "Number of a change");
+    if (action.name == "rollback") sub->add_option("--to", arguments.to, "Number of the change");
   }
 }
 
@@ -175,14 +177,13 @@ int run_policy(const Invocation& invocation) {
       WATTLE_CHECK(print(invocation, document, render_policy));
       const std::string unwritten = action.name == "get" ? "" : unwritten_text(View(document)["unwritten"]);
       if (unwritten.empty()) return kOk;
-      return complain(
-          invocation,
-          {Errc::exhausted, "policy " + std::string(action.name), "took effect, but is not on disk: " + unwritten,
-           "make room in the controller's data_dir: it is written within a second"},
-          kProblem);
+      return complain(invocation,
+                      {Errc::exhausted, "policy " + std::string(action.name), "is in force but not saved: " + unwritten,
+                       "free space in the controller's data_dir; the controller then saves it within a second"},
+                      kProblem);
     });
   }
-  return complain(invocation, {Errc::malformed, "policy", "no action is named", "see wattle policy --help"}, kUsage);
+  return complain(invocation, {Errc::malformed, "policy", "a command is missing", "see wattle policy --help"}, kUsage);
 }
 
 }  // namespace wattle::cli

@@ -89,8 +89,8 @@ Result<Ran> run_to_end(const std::vector<std::string>& words, bool merged,
   int error = 0;
   if (::read(reading_why.get(), &error, sizeof error) != static_cast<ssize_t>(sizeof error)) return ran;
   if (error == ENOENT || error == ENOTDIR)
-    return fail(Errc::not_found, words[0], "cannot be run", "is its package installed?");
-  return fail_errno(error, words[0], "is it a program, and may this user run it?");
+    return fail(Errc::not_found, words[0], "cannot be started", "install its package");
+  return fail_errno(error, words[0], "check that it is a program and that this user may run it");
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ Result<Started> start_program(const std::vector<std::string>& words, const std::
     become(arguments.data(), log.get(), log.get());
   }
   const auto state = process_state(pid);
-  if (!state) return fail(Errc::io, words[0], "cannot be found in /proc once it was started");
+  if (!state) return fail(Errc::io, words[0], "is not in /proc after its start");
   return Started{pid, state->second};
 }
 

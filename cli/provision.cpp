@@ -21,15 +21,17 @@ struct ProvisionAction {
   std::string_view name, help;
 };
 constexpr std::array kProvisionActions{
-    ProvisionAction{"list", "Show every workload: what its pods request, need and should request"},
-    ProvisionAction{"suggest", "Show those that should request something else, and what that would free; sets nothing"},
-    ProvisionAction{"why", "Tell what a workload needs, what is not known of it yet, and what stands in the way"},
-    ProvisionAction{kReplicasAction,
-                    "Show how many replicas the requests that are expected need, and who owns their number; sets none"},
+    ProvisionAction{"list", "Show the current, needed and suggested requests of every workload"},
+    ProvisionAction{"suggest",
+                    "Show workloads with suggested changes and the resources that these would free; changes nothing"},
+    ProvisionAction{"why", "Explain the need of a workload, missing data and obstacles"},
+    ProvisionAction{
+        kReplicasAction,
+        "Show the replicas needed for the expected request rate and who sets their number; changes nothing"},
     ProvisionAction{kMarginsAction,
-                    "Show what the teacher would do about the CPU limits that nodes set, beside their own rule"},
-    ProvisionAction{kSetAction, "Set what running pods request to what is suggested, and keep on record what they had"},
-    ProvisionAction{kRestoreAction, "Put back what pods requested before it was set"}};
+                    "Show the teacher's margins for CPU limits set by nodes, next to the nodes' own rule"},
+    ProvisionAction{kSetAction, "Set requests of running pods to the suggested values and record the previous ones"},
+    ProvisionAction{kRestoreAction, "Restore the requests that pods had before `set`"}};
 
 // Renders freed memory; "-1.5 GiB" if it would take more.
 std::string signed_bytes(std::optional<double> value) {
@@ -47,7 +49,7 @@ std::string freed_text(const View& freed) {
   std::string text = number(freed["cpu_cores"].number(), 2) + " cores, " + signed_bytes(freed["memory_bytes"].number());
   if (const auto power_w = freed["power_w"].number())
     text += ", " + watts(power_w) + " (" + joules(freed["energy_j_per_day"].number()) +
-            " a day) where nodes that become empty are powered down";
+            " per day) if nodes that become empty are powered down";
   return text;
 }
 
@@ -57,7 +59,7 @@ std::string totals_text(const View& totals) {
          bytes(totals["requested"]["memory_bytes"].number()) + ", and use " +
          number(totals["used"]["cpu_cores"].number(), 2) + " cores and " +
          bytes(totals["used"]["memory_bytes"].number()) + ".\n" + count(totals["suggested"]) +
-         " should request something else, which would free " + freed_text(totals["freed"]) + ".\n";
+         " have suggested changes, which would free " + freed_text(totals["freed"]) + ".\n";
 }
 
 std::string why_text(const std::vector<View>& rows) {
@@ -68,7 +70,7 @@ std::string why_text(const std::vector<View>& rows) {
     for (const View& line : row["recorded"].items()) text += wrapped(line.text_or(), 2);
     text += wrapped("Would free " + freed_text(row["freed"]) + ".", 2);
   }
-  return text.empty() ? std::string("no workload\n") : printable_lines(text);
+  return text.empty() ? std::string("no workloads\n") : printable_lines(text);
 }
 
 }  // namespace
@@ -78,7 +80,8 @@ Result<std::string> render_provision(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> rows, view.list("workloads"));
   if (!view["more"].present()) return why_text(rows);  // one workload was named
   if (view["followed"].flag() == false && rows.empty())
-    return std::string("no API server is followed, so that nobody tells what pods request (kubernetes.watch)\n");
+    return std::string(
+        "requests of pods are unknown because the controller follows no API server (kubernetes.watch)\n");
   const auto right = Align::right;
   Table table{{{"WORKLOAD"},
                {"PODS", right},
@@ -104,7 +107,7 @@ Result<std::string> render_provision(const Json& document, const Style& style) {
                           Cell{state, tone_of(state)}});
   }
   std::string text = to_text(table, style.colour) + "\n" + totals_text(view["totals"]);
-  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more: --limit shows them\n";
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more (show them with --limit)\n";
   return text;
 }
 
@@ -120,11 +123,11 @@ void declare_provision(CLI::App& command, Arguments& arguments) {
     }
     if (action.name == "why") {
       declare_cluster(*sub, arguments);
-      sub->add_option("WORKLOAD", arguments.name, "NAMESPACE/KIND/NAME, or an end of it that one workload has")
+      sub->add_option("WORKLOAD", arguments.name, "Workload as NAMESPACE/KIND/NAME or a unique suffix of it")
           ->required();
       continue;
     }
-    sub->add_option("--limit", arguments.limit, "How many, 1 to 1000; those first that matter most")
+    sub->add_option("--limit", arguments.limit, "Number of rows, 1 to 1000; the most important come first")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
   }

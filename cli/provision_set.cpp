@@ -11,6 +11,7 @@
 #include "cli/table.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
+#include "common/error_line.hpp"
 #include "common/http/client.hpp"
 #include "common/http/url.hpp"
 #include "common/json/value.hpp"
@@ -28,8 +29,8 @@ Result<std::vector<std::string>> namespaces_of(const Arguments& said) {
   if (const auto slash = said.name.find('/'); spaces.empty() && said.name.find('/', slash + 1) != std::string::npos)
     spaces.push_back(said.name.substr(0, slash));
   if (spaces.empty())
-    return fail(Errc::malformed, "--namespace", "no namespace is named",
-                "give --namespace NAME, or the workload as NAMESPACE/KIND/NAME");
+    return fail(Errc::malformed, "--namespace", "no namespace given",
+                "pass --namespace NAME or the workload as NAMESPACE/KIND/NAME");
   return spaces;
 }
 
@@ -41,7 +42,7 @@ class Advisor {
   static Result<Advisor> open_(const Invocation& invocation) {
     Advisor advisor;
     if (const std::string& from = invocation.arguments.from; !from.empty()) {
-      WATTLE_TRY(http::Url url, http::parse_url(from, "as in http://wattle-controller.wattle.svc:8050"));
+      WATTLE_TRY(http::Url url, http::parse_url(from, "for example http://wattle-controller.wattle.svc:8050"));
       advisor.token_file_ = invocation.arguments.token_file;
       advisor.http_ = std::make_unique<http::Client>(std::move(url.origin));
       return advisor;
@@ -63,9 +64,9 @@ class Advisor {
     Json document = Json::read(answer.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     if (answer.status != 200)
       return fail(answer.status == 401 ? Errc::denied : Errc::unavailable, target,
-                  "the controller answers " + std::to_string(answer.status),
-                  answer.status == 401 ? "give --token-file FILE" : "");
-    if (!document.is_object()) return fail(Errc::malformed, target, "the answer is no JSON object");
+                  "the controller returned " + std::to_string(answer.status),
+                  answer.status == 401 ? "pass --token-file FILE" : "");
+    if (!document.is_object()) return fail(Errc::malformed, target, "the answer is not a JSON object");
     return document;
   }
 
@@ -102,7 +103,8 @@ Result<std::vector<PodDone>> set_once(Cluster& cluster, Advisor& advisor, const 
                                       const Arguments& said) {
   WATTLE_TRY(const Json document, advisor.of_namespace(name_space));
   if (said.follow && View(document)["level"].text() != "requests")
-    return fail(Errc::denied, "provisioning.level", "is " + View(document)["level"].text_or() + ": nothing is set",
+    return fail(Errc::denied, "provisioning.level",
+                "is " + View(document)["level"].text_or() + ", so requests are not set",
                 "set it to requests in the controller's configuration");
   SetOptions options;
   options.workload = said.name;
@@ -120,7 +122,7 @@ int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster,
   do {
     for (const std::string& space : spaces) {
       auto done = set_once(cluster, advisor, space, invocation.arguments);
-      Lines now{{"namespace " + space, done ? "is looked after" : error_text(done.error())}};
+      Lines now{{"namespace " + space, done ? "is followed" : error_text(done.error())}};
       if (!done) now.insert(told[space].begin(), told[space].end());  // keeps the last state of its pods
       for (const PodDone& one : done ? *done : std::vector<PodDone>())
         now[space + "/" + one.pod] = one.state + (one.after.empty() ? "" : ": " + one.before + " -> " + one.after) +
@@ -165,26 +167,27 @@ Result<int> do_all(const Invocation& invocation) {
 void declare_cluster(CLI::App& command, Arguments& arguments) {
   command
       .add_option("--kubeconfig", arguments.kubeconfig,
-                  "How to reach the API server (default: KUBECONFIG, else as a pod does)")
+                  "Kubeconfig for the API server (default: KUBECONFIG, else the service account of the pod)")
       ->type_name("FILE");
-  command.add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
+  command.add_option("--context", arguments.context, "Context of the kubeconfig (default: its current context)");
 }
 
 void declare_provision_set(CLI::App& command, bool sets, Arguments& arguments) {
   command.add_option("WORKLOAD", arguments.name,
-                     "NAMESPACE/KIND/NAME, or an end of it (default: all of the namespaces)");
-  command.add_option("--namespace", arguments.name_spaces, "Whose pods; may be given more than once");
+                     "Workload as NAMESPACE/KIND/NAME or a suffix of it (default: all of the namespaces)");
+  command.add_option("--namespace", arguments.name_spaces, "Namespace of the pods; can be repeated");
   declare_cluster(command, arguments);
   if (!sets) return;
-  command.add_flag("--dry-run", arguments.dry_run, "Only tell what would be set");
-  command.add_flag("--follow", arguments.follow, "Go on until stopped, where provisioning.level is requests");
-  command.add_option("--every", arguments.every_s, "With --follow: seconds between looks, 1 to 3600")
+  command.add_flag("--dry-run", arguments.dry_run, "Show the changes without making them");
+  command.add_flag("--follow", arguments.follow, "Run until stopped; needs provisioning.level requests");
+  command.add_option("--every", arguments.every_s, "With --follow: seconds between passes, 1 to 3600")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   command
-      .add_option("--from", arguments.from, "The controller's page, as in http://host:8050 (default: its ask socket)")
+      .add_option("--from", arguments.from,
+                  "Controller's HTTP address, for example http://host:8050 (default: its ask endpoint)")
       ->type_name("URL");
-  command.add_option("--token-file", arguments.token_file, "With --from: what is shown to the controller")
+  command.add_option("--token-file", arguments.token_file, "With --from: file with the bearer token")
       ->type_name("FILE");
 }
 

@@ -22,9 +22,10 @@ Result<std::string> render_replicas(const Json& document, const Style& style) {
   const View view(document);
   WATTLE_TRY(const std::vector<View> rows, view.list("workloads"));
   if (view["replicas"].flag() != true)
-    return std::string("numbers of replicas are not suggested (provisioning.replicas: suggest)\n");
+    return std::string("suggestions for replicas are disabled (enable them with provisioning.replicas: suggest)\n");
   if (rows.empty())
-    return std::string("no workload's rate is known yet (provisioning.prometheus; `wattle provision why WORKLOAD`)\n");
+    return std::string(
+        "no request rates known yet (see provisioning.prometheus and `wattle provision why WORKLOAD`)\n");
   const auto right = Align::right;
   Table table{{{"WORKLOAD"},
                {"REPLICAS", right},
@@ -49,7 +50,7 @@ Result<std::string> render_replicas(const Json& document, const Style& style) {
                           Cell{state, tone_of_replicas(state)}, replicas["owner"].text_or()});
   }
   std::string text = to_text(table, style.colour);
-  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more: --limit shows them\n";
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more (show them with --limit)\n";
   return text;
 }
 

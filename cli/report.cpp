@@ -62,7 +62,7 @@ std::string title_of(const View& report) {
 
 std::string span_text(const View& report) {
   const std::string from = utc(times(report["from_wall_s"].number(), kNsPerS));
-  if (report["cut"].flag().value_or(false)) return "from " + from + " on; before that nothing was recorded\n";
+  if (report["cut"].flag().value_or(false)) return "from " + from + " on; there is no earlier data\n";
   return "from " + from + " to " + utc(times(report["to_wall_s"].number(), kNsPerS)) + "\n";
 }
 }  // namespace
@@ -71,7 +71,7 @@ Result<std::string> render_report(const Json& document, const Style& style) {
   const View report(document);
   WATTLE_TRY(const std::vector<View> rows, report.list("rows"));
   if (!report["from_wall_s"].present())
-    return std::string("nothing is recorded yet: no sample has come since the store keeps what is used\n");
+    return std::string("no usage recorded yet: the store has received no samples\n");
   const auto right = Align::right;
   Lines lines;
   lines.table.columns = {{title_of(report)}, {"MEASURED", right},   {"ESTIMATED", right},
@@ -88,18 +88,18 @@ Result<std::string> render_report(const Json& document, const Style& style) {
       lines.add("(" + std::string(part) + ")", report[part], Tone::faint);
   lines.add("(all nodes)", report["nodes"]);
   std::string text = span_text(report) + to_text(lines.table, style.colour);
-  if (report["rest"].present()) text += "--limit shows more\n";
+  if (report["rest"].present()) text += "show more rows with --limit\n";
   return text;
 }
 
 void declare_report(CLI::App& command, Arguments& arguments) {
-  command.add_option("--since", arguments.since, "Of that time, as in 90m, 24h, 7d (default 7d); whole hours");
-  command.add_option("--by", arguments.by, "Whose rows")
+  command.add_option("--since", arguments.since, "Period in whole hours, for example 24h or 7d (default 7d)");
+  command.add_option("--by", arguments.by, "Group by")
       ->check(CLI::IsMember({"namespace", "owner", "node", "label", "container"}))
       ->default_str("namespace");
-  command.add_option("--label", arguments.label, "The label's key, of rows by label");
-  command.add_option("--pod", arguments.pod, "Rows by container, of this pod alone: its name, NAMESPACE/NAME or UID");
-  command.add_option("--limit", arguments.limit, "How many rows, 1 to 1000; the others are summed up")
+  command.add_option("--label", arguments.label, "With --by label: key of the label");
+  command.add_option("--pod", arguments.pod, "Show only the containers of this pod: its name, NAMESPACE/NAME or UID");
+  command.add_option("--limit", arguments.limit, "Number of rows, 1 to 1000; the last row sums up the others")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
 }

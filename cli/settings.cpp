@@ -88,7 +88,8 @@ Result<Settings> load_settings(const Invocation& invocation) {
   if (!said.timeout.empty()) {
     const auto timeout_s = parse::duration_s(said.timeout);
     if (!timeout_s || *timeout_s < kMinTimeout_s || *timeout_s > kMaxTimeout_s)
-      return fail(Errc::malformed, "--timeout", "'" + said.timeout + "' is not 10ms to 10m", "write 250ms, 5s or 1m");
+      return fail(Errc::malformed, "--timeout", "'" + said.timeout + "' is not a duration of 10ms to 10m",
+                  "for example 250ms, 5s or 1m");
     out.timeout = milliseconds_of(*timeout_s);
   }
   return out;

@@ -4,13 +4,19 @@
 
 #include "cli/parts.hpp"
 #include "cli/yaml.hpp"
+#include "common/error_line.hpp"
 #include "common/json/value.hpp"
-#include "common/printable.hpp"
 
 namespace wattle::cli {
 
-int complain(const Invocation& invocation, const Error& error, int exit_code) {
-  invocation.around.err << "wattle: " << printable_lines(error_text(error)) << "\n";
+Error unknown_name(const std::string& kind, const std::string& name, std::string why, std::string fix) {
+  return {Errc::not_found, kind + " \"" + name + "\" not found", std::move(why), std::move(fix)};
+}
+
+int complain(const Invocation& invocation, Error error, int exit_code) {
+  // "wattle: node: "a" not found", without the kind that the command already names.
+  if (error.subject.starts_with(invocation.command + " \"")) error.subject.erase(0, invocation.command.size() + 1);
+  invocation.around.err << error_line("wattle", invocation.command, error) << "\n";
   return exit_code;
 }
 

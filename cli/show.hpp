@@ -13,6 +13,9 @@
 
 namespace wattle::cli {
 
+// Describes a name that does not exist: `node "a" not found: why (fix)`.
+Error unknown_name(const std::string& kind, const std::string& name, std::string why, std::string fix);
+
 Style style_of(const Invocation& invocation);
 
 // Opens the controller and calls `work` with it. Its errors give exit code 1; an argument that the controller refuses

@@ -8,7 +8,7 @@
 namespace wattle::cli {
 
 namespace {
-// "2 of 2 shims, last ask 3 s ago, 4% of 250 pods not asked for"
+// "2 of 2 shims, last request 3 s ago, 4% of 250 pods bound in the last 15 min without a request"
 Cell asked_by(const View& status) {
   const std::vector<View> shims = status["shims"].items();
   std::size_t connected = 0;
@@ -17,11 +17,11 @@ Cell asked_by(const View& status) {
       shims.empty() ? "no shim" : std::to_string(connected) + " of " + std::to_string(shims.size()) + " shims";
   const View asks = status["asks"];
   const auto age_ms = asks["last_ask_age_ms"].number();
-  text += age_ms ? ", last ask " + age(age_ms) + " ago" : ", never asked";
+  text += age_ms ? ", last request " + age(age_ms) + " ago" : ", no request yet";
   const auto bound = asks["pods_bound"].number(), unasked = asks["pods_unasked"].number();
   if (bound && unasked && *bound > 0)
     text += ", " + percent(*unasked / *bound) + " of " + count(asks["pods_bound"]) +
-            " pods bound within 15 min not asked for";
+            " pods bound in the last 15 min without a request";
   return {text, connected < shims.size() || (bound && *bound > 0 && unasked == bound) ? Tone::bad : Tone::plain};
 }
 // "network 97, plan 3 of the newest 100"
@@ -32,15 +32,15 @@ std::string decided_by(const View& who) {
     out += (out.empty() ? "" : ", ") + name + " " + count(decisions);
     all += decisions.number().value_or(0);
   }
-  return out.empty() ? std::string("nobody yet") : out + " of the newest " + count(all);
+  return out.empty() ? std::string("no decisions yet") : out + " of the newest " + count(all);
 }
 }  // namespace
 
 Result<std::string> render_status(const Json& document, const Style& style) {
   const View status(document);
   if (!status["mode"].present() && !status["version"].present())
-    return fail(Errc::malformed, "the controller's answer", "has neither 'version' nor 'mode'",
-                "do controller and wattle have the same version?");
+    return fail(Errc::malformed, "the controller's answer", "contains neither 'version' nor 'mode'",
+                "check that controller and wattle have the same version");
   const auto uptime_s = status["uptime_s"].number(), started = status["started_wall_ns"].number();
   // These counters begin at 0 with the controller's process; the store keeps what came before.
   const std::string since = started ? " since " + utc(started) : std::string(" since the controller's start");
@@ -50,7 +50,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   const auto integer = [&](const char* key) { return count(status[key]); };
   std::vector<std::pair<std::string, Cell>> pairs{
       {"version", status["version"].text_or() + ", epoch " + integer("epoch")},
-      {"up for", age(uptime_s ? std::optional(*uptime_s * 1000) : std::nullopt)},
+      {"uptime", age(uptime_s ? std::optional(*uptime_s * 1000) : std::nullopt)},
       {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
       {"policy", status["policy"].text_or()},
       {"nodes",
@@ -74,13 +74,13 @@ Result<std::string> render_status(const Json& document, const Style& style) {
                       ", epsilon " + number(status["epsilon"].number(), 3)},
       {"samples", integer("samples") + since + ", " + integer("samples_refused") + " refused"}};
   for (const View& one : status["who_serves"].items())
-    pairs.push_back({one["serves"].flag() == true ? "who serves" : "who does not", one["text"].text_or()});
+    pairs.push_back({one["serves"].flag() == true ? "in use" : "not in use", one["text"].text_or()});
   if (const View budgets = status["budgets"]; budgets.present()) {
     pairs.push_back({"waiting", waiting_cell(budgets["cpu_wait"])});
     pairs.push_back({"late", late_cell(budgets["late"])});
   }
   if (status["modelled"].present()) pairs.push_back({"saving", modelled_text(status["modelled"])});
-  if (status["shims"].present()) pairs.push_back({"asked by", asked_by(status)});
+  if (status["shims"].present()) pairs.push_back({"requests", asked_by(status)});
   for (const View& withheld : status["withheld"].items())
     pairs.push_back({"withheld", {withheld["what"].text_or() + ": " + withheld["why"].text_or(), Tone::warning}});
   return pairs_text(pairs, style.colour);

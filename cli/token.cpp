@@ -45,8 +45,8 @@ Result<std::string> address_of(const Arguments& arguments, const ControllerFiles
     if (::gethostname(name.data(), name.size() - 1) == 0) host = name.data();
   }
   if (!is_host(host))
-    return fail(Errc::malformed, "--address", "'" + host + "' is no host's name or address",
-                "as in controller.example");
+    return fail(Errc::malformed, "--address", "'" + host + "' is not a host name or address",
+                "for example controller.example");
   return host;
 }
 
@@ -55,8 +55,8 @@ Status print_token(const Invocation& invocation) {
   WATTLE_TRY(const ControllerFiles files, load_controller_files(arguments.controller_file));
   if (files.tokens.empty() || files.certificate.empty())
     return fail(
-        Errc::not_found, arguments.controller_file, "lets nobody enrol by a token over TLS",
-        "set enrol.tokens and enrol.tls there, then: wattle keys controller; systemctl restart wattle-controller");
+        Errc::not_found, arguments.controller_file, "enrolment with tokens over TLS is not configured",
+        "set enrol.tokens and enrol.tls, then run wattle keys controller and systemctl restart wattle-controller");
   JoinToken join;
   WATTLE_TRY(join.host, address_of(arguments, files));
   join.enrol_port = files.enrol_port;
@@ -67,13 +67,14 @@ Status print_token(const Invocation& invocation) {
   const std::string node = arguments.words.empty() ? std::string(kAnyNode) : arguments.words[0];
   WATTLE_TRY(MadeToken made, make_token(node, arguments.join_valid, arguments.replace));
   if (made.line.replace && node == kAnyNode)
-    return fail(Errc::malformed, "--replace", "is for one node", "name it: wattle token --replace NODE");
+    return fail(Errc::malformed, "--replace", "needs a node", "use wattle token --replace NODE");
   WATTLE_CHECK(add_token(files.tokens, made.line));
   join.secret = made.secret;
-  invocation.around.err << "Good once within " << arguments.join_valid << ", for "
-                        << (node == kAnyNode ? "any machine that is no node yet" : "node " + node) << " that reaches "
-                        << join.host << ":" << join.enrol_port << " and " << join.telemetry_endpoint()
-                        << ". On that machine, as root: wattle join - (and paste the token there)\n";
+  invocation.around.err << "The token is valid for one use within " << arguments.join_valid << ", for "
+                        << (node == kAnyNode ? "any machine that is not a node yet" : "node " + node)
+                        << " that can reach " << join.host << ":" << join.enrol_port << " and "
+                        << join.telemetry_endpoint()
+                        << ". On that machine, run as root: wattle join - (then paste the token)\n";
   invocation.around.out << to_text(join) << "\n";
   return {};
 }
@@ -81,12 +82,14 @@ Status print_token(const Invocation& invocation) {
 }  // namespace
 
 void declare_token(CLI::App& command, Arguments& arguments) {
-  command.add_option("NODE", arguments.words, "For this node alone (default: any machine that is no node yet)")
+  command
+      .add_option("NODE", arguments.words, "Node that may use the token (default: any machine that is not a node yet)")
       ->expected(0, 1);
-  command.add_option("--address", arguments.address, "Where machines find the controller (default: its own address)");
-  command.add_option("--valid", arguments.join_valid, "How long, as in 15m, 36h or 7d")->capture_default_str();
-  command.add_flag("--replace", arguments.replace, "NODE may exchange the key that it has");
-  command.add_option("--config", arguments.controller_file, "The controller's configuration")
+  command.add_option("--address", arguments.address,
+                     "Address under which machines reach the controller (default: this machine's address)");
+  command.add_option("--valid", arguments.join_valid, "Validity, for example 15m, 36h or 7d")->capture_default_str();
+  command.add_flag("--replace", arguments.replace, "Allow NODE to replace its existing key");
+  command.add_option("--config", arguments.controller_file, "Controller's configuration")
       ->type_name("FILE")
       ->capture_default_str();
 }

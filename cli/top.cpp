@@ -57,13 +57,14 @@ Result<std::string> render_top(const Json& document, const Style& style) {
   const std::size_t all = pods.size();
   if (all > kShown) pods.resize(kShown);
   if (all > 0) out += "\n" + to_text(pods_table(pods, energy_sources(document), style.wide), style.colour);
-  if (all > kShown) out += "and " + std::to_string(all - kShown) + " more: wattle pods\n";
+  if (all > kShown) out += "and " + std::to_string(all - kShown) + " more (see wattle pods)\n";
   return out;
 }
 
 void declare_top(CLI::App& command, Arguments& arguments) {
-  auto* watch = command.add_flag("--watch", arguments.watch, "Show it anew each second until Ctrl-C, without keys");
-  command.add_flag("--once", arguments.once, "Print it once, as where there is no terminal")->excludes(watch);
+  auto* watch =
+      command.add_flag("--watch", arguments.watch, "Print a new table each second until Ctrl-C, without reading keys");
+  command.add_flag("--once", arguments.once, "Print the table once (default without a terminal)")->excludes(watch);
 }
 
 int run_top(const Invocation& invocation) {

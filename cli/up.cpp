@@ -41,7 +41,7 @@ Result<std::string> up_folder(const Invocation& invocation) {
   const auto home = invocation.around.variable("HOME");
   if (state && !state->empty()) return *state + "/wattle-up";
   if (home && !home->empty()) return *home + "/.local/state/wattle-up";
-  return fail(Errc::not_found, "HOME", "is not set", "name a folder: --folder FOLDER");
+  return fail(Errc::not_found, "HOME", "is not set", "use another folder: --folder FOLDER");
 }
 
 // Finds distinct ports that are free now.
@@ -76,7 +76,7 @@ Result<UpRunning> read_processes(const std::string& folder) {
     fine = fine && pid && since && *pid > 1;
     if (fine) out[std::string(words[0])] = {*pid, *since};
   });
-  if (!fine) return fail(Errc::malformed, folder + "/" + std::string(kProcesses), "does not name processes", "");
+  if (!fine) return fail(Errc::malformed, folder + "/" + std::string(kProcesses), "contains no process IDs", "");
   return out;
 }
 
@@ -115,7 +115,7 @@ Result<std::string> make_up_folder(const std::string& folder) {
     topmost = above.string();
   WATTLE_CHECK(make_dirs(folder, 0700));
   fs::permissions(folder, fs::perms::owner_all, error);
-  if (error) return fail(Errc::io, folder, error.message(), "name another folder");
+  if (error) return fail(Errc::io, folder, error.message(), "use another folder");
   return topmost;
 }
 
@@ -167,7 +167,8 @@ std::string end_of(const std::string& log_file) {
 Status check_running(const UpPlan& plan, const UpRunning& running) {
   for (const auto& [name, process] : running)
     if (!runs(process))
-      return fail(Errc::unavailable, "wattle-" + name, "ended: " + end_of(plan.folder + "/" + name + ".log"), "");
+      return fail(Errc::unavailable, "wattle-" + name,
+                  "the process ended: " + end_of(plan.folder + "/" + name + ".log"), "");
   return {};
 }
 
@@ -210,25 +211,24 @@ std::string ended_of(const std::string& folder) {
   std::string ended;
   for (const auto& [name, process] : running ? *running : UpRunning())
     if (!runs(process)) ended += (ended.empty() ? ": wattle-" : ", wattle-") + name;
-  return ended.empty() ? "is in use: Wattle is up" : "is in use, and not all of it runs" + ended + " has ended";
+  return ended.empty() ? "is in use: Wattle is running" : "is in use, and some processes have ended" + ended;
 }
 
 Status bring_up(const Invocation& invocation) {
   UpPlan plan;
   WATTLE_TRY(plan.folder, up_folder(invocation));
-  const std::string mend = "end it with: wattle down" +
+  const std::string mend = "stop it with: wattle down" +
                            (invocation.arguments.folder.empty() ? "" : " --folder " + invocation.arguments.folder);
   WATTLE_CHECK(check_own_path(plan.folder));
   std::error_code error;
   if (fs::exists(plan.folder, error) && !fs::is_empty(plan.folder, error)) {
     if (fs::exists(plan.folder + "/" + std::string(kProcesses)))
       return fail(Errc::conflict, plan.folder, ended_of(plan.folder), mend);
-    return fail(Errc::conflict, plan.folder, "is not empty", "name another folder");
+    return fail(Errc::conflict, plan.folder, "is not empty", "use another folder");
   }
   if (std::any_of(plan.folder.begin(), plan.folder.end(),
                   [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' '; }))
-    return fail(Errc::malformed, plan.folder, "has a character that a configuration would misread",
-                "name another folder");
+    return fail(Errc::malformed, plan.folder, "contains a character that YAML would misread", "use another folder");
   std::array<char, 256> name{};
   const bool named = ::gethostname(name.data(), name.size() - 1) == 0 &&
                      transport::Identity::from_user_id(std::string("agent/") + name.data());
@@ -250,8 +250,8 @@ Status bring_up(const Invocation& invocation) {
   std::ostream& out = invocation.around.out;
   const auto url = [](std::uint16_t port) { return "http://127.0.0.1:" + std::to_string(port); };
   out << "controller " << url(plan.web) << ", shim " << url(plan.shim_web) << ", agent " << url(plan.agent_web)
-      << "; node " << plan.node << " is live\nfiles and logs: " << plan.folder
-      << "\nlook with: WATTLE_CONFIG=" << plan.folder << "/cli.yaml wattle nodes\n"
+      << "; node " << plan.node << " is live\nfiles and logs: " << plan.folder << "\ntry: WATTLE_CONFIG=" << plan.folder
+      << "/cli.yaml wattle nodes\n"
       << mend << "\n";
   return {};
 }
@@ -260,11 +260,11 @@ Status bring_down(const Invocation& invocation) {
   WATTLE_TRY(const std::string folder, up_folder(invocation));
   std::error_code error;
   if (!fs::exists(folder + "/" + std::string(kProcesses), error))
-    return fail(Errc::not_found, folder, "has nothing that `wattle up` started", "name its folder: --folder FOLDER");
+    return fail(Errc::not_found, folder, "contains no installation of `wattle up`", "pass its folder: --folder FOLDER");
   // end_and_remove() removes the folder and ends the processes that its files name.
   WATTLE_CHECK(check_own_path(folder));
   WATTLE_CHECK(end_and_remove(folder));
-  invocation.around.out << folder << ": all processes have ended, the folder is gone\n";
+  invocation.around.out << folder << ": stopped all processes and removed the folder\n";
   return {};
 }
 
@@ -277,7 +277,7 @@ int tell_end(const Invocation& invocation, const Status& done) {
 void declare_up(CLI::App& command, Arguments& arguments) {
   command
       .add_option("--folder", arguments.folder,
-                  "Keys, configuration, state and logs (default: ~/.local/state/wattle-up)")
+                  "Folder for keys, configuration, state and logs (default: ~/.local/state/wattle-up)")
       ->type_name("DIR");
 }
 

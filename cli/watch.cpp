@@ -45,7 +45,7 @@ std::string decision_line(const Json& document) {
   const auto added = decision["marginal_w"].number();
   return printable(utc(decision["wall_ns"].number()) + "  " +
                    pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]) + " -> " +
-                   decision["advice"].text_or("nobody") + (added ? ", adds " + number(*added, 1) + " W est" : "") +
+                   decision["advice"].text_or("no node") + (added ? ", adds " + number(*added, 1) + " W est" : "") +
                    " (" + decision["decided_by"].text_or("-") + ")") +
          "\n";
 }
@@ -103,9 +103,9 @@ class Watch {
     const transport::Link link = feed_.link();
     if (link == transport::Link::refused)
       return fail(Errc::denied, "feed", feed_.link_problem(),
-                  "is our key on the allow list, and --server-key the controller's?");
+                  "check that your key is on the allow list and that --server-key is the controller's key");
     if (link == transport::Link::up) {
-      if (told_away_) invocation_.around.err << "wattle: the feed is back\n" << std::flush;
+      if (told_away_) invocation_.around.err << "wattle: watch: the feed is available again\n" << std::flush;
       was_up_ = true;
       told_away_ = false;
       down_since_.reset();
@@ -115,8 +115,8 @@ class Watch {
     const Settings& settings = controller_.settings();
     const bool refused = !was_up_ && !feed_.link_problem().empty();
     if (told_away_ || (!refused && clock_.mono() - *down_since_ < settings.timeout)) return {};
-    const Error away{Errc::timeout, "feed", "nobody answers at " + settings.feed,
-                     was_up_ ? "it is waited for" : "does the controller run, and is --feed its feed?"};
+    const Error away{Errc::timeout, "feed", "no answer from " + settings.feed,
+                     was_up_ ? "retrying" : "check that the controller runs and that --feed is its feed"};
     if (!was_up_) return tl::unexpected<Error>(away);
     told_away_ = true;
     complain(invocation_, away, kProblem);
@@ -136,7 +136,7 @@ class Watch {
 }  // namespace
 
 void declare_watch(CLI::App& command, Arguments& arguments) {
-  command.add_option("WHAT", arguments.watched, "nodes, pods or decisions")
+  command.add_option("WHAT", arguments.watched, "Kind of objects: nodes, pods or decisions")
       ->check(CLI::IsMember({"nodes", "pods", "decisions"}))
       ->capture_default_str();
 }

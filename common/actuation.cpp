@@ -228,7 +228,7 @@ bool take_line(std::string_view line, Grant& out) {
 }
 
 tl::unexpected<Error> refuse(Errc code, std::string_view kind, std::string what) {
-  return fail(code, std::string(kind), std::move(what), "run wattle-agent and wattle-actuator of one version");
+  return fail(code, std::string(kind), std::move(what), "use the same version of wattle-agent and wattle-actuator");
 }
 
 // Returns the words after "KIND 1 " of the first line, and parses every other line into `items`.
@@ -237,19 +237,19 @@ Result<std::string_view> take_message(std::string_view text, std::string_view ki
   if (text.size() > kMaxMessageBytes)
     return refuse(Errc::out_of_range, kind, "more than " + std::to_string(kMaxMessageBytes) + " bytes");
   const auto end = text.find('\n');
-  if (end == std::string_view::npos) return refuse(Errc::malformed, kind, "has no first line");
+  if (end == std::string_view::npos) return refuse(Errc::malformed, kind, "the first line is missing");
   std::string_view head = text.substr(0, end);
   if (take_word(head) != kind || take_word(head) != "1")
-    return refuse(Errc::malformed, kind, "is of another kind or version");
+    return refuse(Errc::malformed, kind, "is a different kind or version of message");
   text.remove_prefix(end + 1);
   while (!text.empty()) {
     const auto stop = text.find('\n');
-    if (stop == std::string_view::npos) return refuse(Errc::malformed, kind, "its last line has no end");
+    if (stop == std::string_view::npos) return refuse(Errc::malformed, kind, "the last line is truncated");
     if (items.size() == kMaxWorkloads)
       return refuse(Errc::out_of_range, kind, "more than " + std::to_string(kMaxWorkloads) + " workloads");
     Item item;
     if (!take_line(text.substr(0, stop), item))
-      return refuse(Errc::malformed, kind, "line " + std::to_string(items.size() + 2) + " is none");
+      return refuse(Errc::malformed, kind, "line " + std::to_string(items.size() + 2) + " is invalid");
     items.push_back(std::move(item));
     text.remove_prefix(stop + 1);
   }
@@ -290,7 +290,7 @@ Result<Orders> parse_orders(std::string_view text) {
   Orders out;
   WATTLE_TRY(std::string_view head, take_message(text, "orders", out.orders));
   if (!take_milli(head, out.headroom_cores) || (!head.empty() && !take_milli(head, out.core_power_w)) || !head.empty())
-    return refuse(Errc::malformed, "orders", "its first line is none");
+    return refuse(Errc::malformed, "orders", "the first line is invalid");
   out.memory = std::erase_if(out.orders, [](const Order& order) {
                  return order.level == Level::off && order.path == kReadsMemory;
                }) > 0;
@@ -305,7 +305,7 @@ Result<Report> parse_report(std::string_view text) {
   const bool power = head.empty() || take_milli(head, out.core_power_w);
   const auto student_out = head.empty() ? std::optional<std::uint64_t>(0) : parse::u64(take_word(head));
   if (!headroom || !foreign || !power || !student_out || !head.empty())
-    return refuse(Errc::malformed, "report", "its first line is none");
+    return refuse(Errc::malformed, "report", "the first line is invalid");
   out.foreign = *foreign;
   out.student_out = *student_out;
   return out;

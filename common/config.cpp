@@ -9,6 +9,7 @@
 #include "common/config_twice.hpp"
 #include "common/config_words.hpp"
 #include "common/dir.hpp"
+#include "common/nearest.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::config {
@@ -68,11 +69,11 @@ struct Section::Node {
       for (const auto& entry : yaml) {
         const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a scalar)";
         if (known.contains(key)) continue;
-        std::string mend = "remove it; known here:";
-        for (const auto& name : known) mend += " " + name;
+        const std::vector<std::string> names(known.begin(), known.end());
+        const std::string fix = did_you_mean(key, names, "known keys: " + comma_list(names));
         const int at = entry.first.Mark().line + 1;
-        into.emplace_back(
-            at, document->name + ":" + std::to_string(at) + ": " + full(key) + ": unknown key (" + mend + ")");
+        into.emplace_back(at,
+                          document->name + ":" + std::to_string(at) + ": " + full(key) + ": unknown key (" + fix + ")");
       }
     }
     for (const auto& [key, child] : children) child->find_unknown(into);
@@ -89,12 +90,12 @@ std::optional<double> number_of(const YAML::Node& value, Unit unit) {
 std::string number_kind(const YAML::Node& value, Unit unit) {
   if (unit == Unit::none) return "not a number";
   const bool bare = value.IsScalar() && parse::real(value.Scalar());
-  return bare ? value.Scalar() + " has no unit" : "not a span of time";
+  return bare ? value.Scalar() + " has no unit" : "not a duration";
 }
 std::string number_mend(const YAML::Node& value, Unit unit) {
-  if (unit == Unit::none) return "as in 0.5";
+  if (unit == Unit::none) return "for example 0.5";
   const bool bare = value.IsScalar() && parse::real(value.Scalar());
-  return bare ? "write " + value.Scalar() + "s if seconds are meant" : "as in 250ms, 1s, 2m";
+  return bare ? "write " + value.Scalar() + "s for seconds" : "for example 250ms, 1s or 2m";
 }
 }  // namespace
 
@@ -107,7 +108,7 @@ void Section::read(std::string_view key, std::string& out, bool required) {
     if (required) node_->add(key, node_->line(), "missing", "set it");
     return;
   }
-  if (!value->IsScalar()) return node_->add(key, value->Mark().line + 1, "not a text", "write one value");
+  if (!value->IsScalar()) return node_->add(key, value->Mark().line + 1, "not a string", "use a single value");
   out = value->Scalar();
 }
 
@@ -145,7 +146,7 @@ void Section::read(std::string_view key, std::int64_t& out, Bounds bounds) {
   read(key, number, bounds);
   if (node_->document->mistakes.size() != before) return;
   if (number != std::floor(number) || std::abs(number) > 9e15)
-    return node_->add(key, node_->line(), "not a whole number", "drop the fraction");
+    return node_->add(key, node_->line(), "not a whole number", "remove the fraction");
   out = static_cast<std::int64_t>(number);
 }
 
@@ -161,10 +162,10 @@ void Section::read(std::string_view key, std::vector<std::string>& out) {
   node_->ask(key, "list of texts", joined(out, ", "));
   const auto value = node_->take(key);
   if (!value) return;
-  if (!value->IsSequence()) return node_->add(key, value->Mark().line + 1, "not a list", "as in [a, b]");
+  if (!value->IsSequence()) return node_->add(key, value->Mark().line + 1, "not a list", "for example [a, b]");
   std::vector<std::string> texts;
   for (const auto& item : *value) {
-    if (!item.IsScalar()) return node_->add(key, item.Mark().line + 1, "an item is not a text", "as in [a, b]");
+    if (!item.IsScalar()) return node_->add(key, item.Mark().line + 1, "an item is not a string", "for example [a, b]");
     texts.push_back(item.Scalar());
   }
   out = std::move(texts);
@@ -174,7 +175,7 @@ void Section::read(std::string_view key, std::vector<double>& out, Bounds bounds
   node_->ask(key, "list of numbers", {}, known_range(bounds));
   const auto value = node_->take(key);
   if (!value) return;
-  if (!value->IsSequence()) return node_->add(key, value->Mark().line + 1, "not a list", "as in [1, 2]");
+  if (!value->IsSequence()) return node_->add(key, value->Mark().line + 1, "not a list", "for example [1, 2]");
   std::vector<double> numbers;
   for (const auto& item : *value) {
     const auto number = number_of(item, bounds.unit);
@@ -192,11 +193,11 @@ void Section::read(std::string_view key, std::map<std::string, std::string>& out
   node_->ask(key, "map of texts", {});
   const auto value = node_->take(key);
   if (!value) return;
-  if (!value->IsMap()) return node_->add(key, value->Mark().line + 1, "not a map", "as in {name: value}");
+  if (!value->IsMap()) return node_->add(key, value->Mark().line + 1, "not a map", "for example {name: value}");
   std::map<std::string, std::string> texts;
   for (const auto& entry : *value) {
     if (!entry.first.IsScalar() || !entry.second.IsScalar())
-      return node_->add(key, entry.first.Mark().line + 1, "not a map of texts", "as in {name: value}");
+      return node_->add(key, entry.first.Mark().line + 1, "not a map of strings", "for example {name: value}");
     texts[entry.first.Scalar()] = entry.second.Scalar();
   }
   out = std::move(texts);
@@ -206,7 +207,7 @@ void Section::read(std::string_view key, std::map<std::string, double>& out, Bou
   node_->ask(key, "map of numbers", {}, known_range(bounds));
   const auto value = node_->take(key);
   if (!value) return;
-  if (!value->IsMap()) return node_->add(key, value->Mark().line + 1, "not a map", "as in {name: 0.5}");
+  if (!value->IsMap()) return node_->add(key, value->Mark().line + 1, "not a map", "for example {name: 0.5}");
   std::map<std::string, double> numbers;
   for (const auto& entry : *value) {
     const int line = entry.first.Mark().line + 1;
@@ -230,10 +231,11 @@ void Section::read_choice(std::string_view key, std::size_t& out, const std::vec
     out = static_cast<std::size_t>(found - names.begin());
     return;
   }
-  std::string mend = "use one of:";
-  for (const auto name : names) mend += " " + std::string(name);
-  const std::string text = value->IsScalar() ? "'" + value->Scalar() + "' is none of the choices" : "not a text";
-  node_->add(key, value->Mark().line + 1, text, mend);
+  const std::vector<std::string> choices(names.begin(), names.end());
+  const std::string fix = "use one of " + comma_list(choices);
+  const int line = value->Mark().line + 1;
+  if (!value->IsScalar()) return node_->add(key, line, "not a string", fix);
+  node_->add(key, line, "unknown value '" + value->Scalar() + "'", did_you_mean(value->Scalar(), choices, fix));
 }
 
 Section Section::section(std::string_view key) {
@@ -244,7 +246,7 @@ Section Section::section(std::string_view key) {
   child->document = node_->document;
   child->path = node_->full(key);
   if (value && !value->IsMap())
-    node_->add(key, value->Mark().line + 1, "not a section", "write keys below it");
+    node_->add(key, value->Mark().line + 1, "not a section", "put its keys below it");
   else if (value)
     child->yaml.reset(*value);
   return Section(child);
@@ -266,7 +268,7 @@ std::vector<Section> Section::sections(std::string_view key) {
     if (item.IsMap())
       child->yaml.reset(item);
     else
-      node_->add(key, item.Mark().line + 1, "an item is not a section", "write keys below it");
+      node_->add(key, item.Mark().line + 1, "an item is not a section", "put its keys below it");
     node_->listed.push_back(child);
     found.push_back(Section(child));
   }
@@ -300,7 +302,7 @@ Result<Document> Document::parse(const std::string& text, const std::string& nam
     impl.root->yaml.reset(impl.yaml);
     return document;
   } catch (const YAML::Exception& error) {
-    return fail(Errc::malformed, name + ":" + std::to_string(error.mark.line + 1), error.msg, "mend the YAML");
+    return fail(Errc::malformed, name + ":" + std::to_string(error.mark.line + 1), error.msg, "fix the YAML syntax");
   }
 }
 
@@ -313,7 +315,7 @@ Status Document::finish() {
   impl_->root->find_unknown(mistakes);
   if (mistakes.empty()) return {};
   std::stable_sort(mistakes.begin(), mistakes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::string text = std::to_string(mistakes.size()) + (mistakes.size() == 1 ? " mistake" : " mistakes");
+  std::string text = std::to_string(mistakes.size()) + (mistakes.size() == 1 ? " error" : " errors");
   for (const auto& [line, what] : mistakes) text += "\n  " + what;
   return fail(Errc::malformed, impl_->name, text);
 }

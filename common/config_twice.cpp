@@ -61,8 +61,8 @@ class Twice final : public YAML::EventHandler {
     if (!level.key_said || text.empty()) return;
     const int line = mark.line + 1;
     if (const auto [before, is_new] = level.line_of.emplace(text, line); !is_new)
-      into_.emplace_back(line, name_ + ":" + std::to_string(line) + ": " + here() + ": is in line " +
-                                   std::to_string(before->second) + " already (keep one of the two)");
+      into_.emplace_back(line, name_ + ":" + std::to_string(line) + ": " + here() + ": duplicate of line " +
+                                   std::to_string(before->second) + " (remove one of the two)");
   }
 
   const std::string& name_;

@@ -42,18 +42,18 @@ const char* below(const std::string& relative) { return below(relative.c_str());
 std::string_view kind_of(mode_t mode) {
   switch (mode & S_IFMT) {
     case S_IFDIR:
-      return "is a directory, no file";
+      return "is a directory, not a file";
     case S_IFIFO:
-      return "is a FIFO, no file";
+      return "is a FIFO, not a file";
     case S_IFSOCK:
-      return "is a socket, no file";
+      return "is a socket, not a file";
     default:
-      return "is a device, no file";
+      return "is a device, not a file";
   }
 }
 
 Error no_file(mode_t mode, std::string path) {
-  return {Errc::malformed, std::move(path), std::string(kind_of(mode)), "move it away, or name a file"};
+  return {Errc::malformed, std::move(path), std::string(kind_of(mode)), "use a regular file"};
 }
 
 // O_NONBLOCK keeps open() from blocking on a FIFO without a writer. `path` is called only for the text of an error.

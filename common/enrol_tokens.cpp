@@ -91,8 +91,8 @@ Result<std::vector<EnrolToken>> parse_enrol_tokens(std::string_view text, const 
     }
   });
   if (wrong != 0)
-    return fail(Errc::malformed, name + ":" + std::to_string(wrong), "is no enrolment token's line",
-                "make tokens with: wattle keys token new");
+    return fail(Errc::malformed, name + ":" + std::to_string(wrong), "is not a valid enrolment token",
+                "create tokens with `wattle keys token new`");
   return tokens;
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kTokenBegin = "wattle-", kTokenVersion = "1";
 constexpr std::size_t kLongestToken = 2048, kTokenFields = 8, kTokenSumDigits = 8, kTokenKeyDigits = 40,
                       kTokenFingerprintDigits = 64;
-constexpr const char* kJoinMend = "copy the whole line that `wattle token` printed, or make another";
+constexpr const char* kJoinMend = "copy the whole line that `wattle token` printed, or create a new token";
 
 bool consists_of(std::string_view text, std::string_view allowed) {
   return text.find_first_not_of(allowed) == std::string_view::npos;
@@ -45,15 +45,15 @@ std::string to_text(const JoinToken& token) {
 Result<JoinToken> parse_join_token(std::string_view text) {
   text = parse::trim(text);
   if (!text.starts_with(kTokenBegin) || text.size() > kLongestToken)
-    return fail(Errc::malformed, "the token", "does not look like one of `wattle token`", kJoinMend);
+    return fail(Errc::malformed, "the token", "is not a token of `wattle token`", kJoinMend);
   const auto plain = base64_decode(text.substr(kTokenBegin.size()));
   const std::size_t end = plain ? plain->rfind(' ') : std::string::npos;
   if (end == std::string::npos || plain->substr(end + 1) != token_sum(std::string_view(*plain).substr(0, end)))
-    return fail(Errc::malformed, "the token", "is not whole, or was changed on its way", kJoinMend);
+    return fail(Errc::malformed, "the token", "is incomplete or was changed", kJoinMend);
   const auto words = parse::fields(*plain);
   if (words.empty() || words.front() != kTokenVersion)
-    return fail(Errc::unsupported, "the token", "is of another version of Wattle",
-                "install the controller's version here");
+    return fail(Errc::unsupported, "the token", "was created by another version of Wattle",
+                "install the controller's version on this machine");
   JoinToken token;
   const auto port = [](std::string_view word) { return parse::integer<std::uint16_t>(word).value_or(0); };
   if (words.size() == kTokenFields) {
@@ -63,7 +63,7 @@ Result<JoinToken> parse_join_token(std::string_view text) {
   if (!is_host(token.host) || token.enrol_port == 0 || token.telemetry_port == 0 ||
       token.server_key.size() != kTokenKeyDigits || token.fingerprint.size() != kTokenFingerprintDigits ||
       !consists_of(token.fingerprint, "0123456789abcdef") || token.secret.empty())
-    return fail(Errc::malformed, "the token", "does not say what a token says", kJoinMend);
+    return fail(Errc::malformed, "the token", "contains invalid fields", kJoinMend);
   return token;
 }
 

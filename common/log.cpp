@@ -41,8 +41,8 @@ std::string one_line(const std::string& text) {
   return printable(out);
 }
 
-std::string as_text(std::string_view event, std::initializer_list<LogField> fields) {
-  std::string line = printable(event);
+std::string as_text(std::string_view event, std::string_view message, std::initializer_list<LogField> fields) {
+  std::string line = printable(event) + ": " + printable(message);
   for (const auto& field : fields) {
     line += "  ";
     line += field.key;
@@ -64,13 +64,14 @@ std::string as_text(std::string_view event, std::initializer_list<LogField> fiel
   return line;
 }
 
-std::string as_json(std::string_view program, LogLevel level, std::string_view event,
+std::string as_json(std::string_view program, LogLevel level, std::string_view event, std::string_view message,
                     std::initializer_list<LogField> fields) {
   static constexpr std::string_view kNames[] = {"debug", "info", "warn", "error", "off"};
   OrderedJson line;
   line["level"] = kNames[static_cast<int>(level)];
   line["program"] = program;
   line["event"] = event;
+  line["message"] = message;
   for (const auto& field : fields)
     std::visit([&](const auto& value) { line[std::string(field.key)] = value; }, field.value);
   // Replaces invalid UTF-8 of a peer instead of throwing, and escapes everything outside ASCII, so that a peer's text
@@ -99,17 +100,27 @@ Log::Log(Log&&) noexcept = default;
 Log& Log::operator=(Log&&) noexcept = default;
 Log::~Log() = default;
 
-void Log::write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) const {
+void Log::write(LogLevel level, std::string_view event, std::string_view message,
+                std::initializer_list<LogField> fields) const {
   const auto to = to_spdlog(level);
   if (!impl_->logger.should_log(to)) return;
-  const std::string line = impl_->json ? as_json(impl_->program, level, event, fields) : as_text(event, fields);
+  const std::string line =
+      impl_->json ? as_json(impl_->program, level, event, message, fields) : as_text(event, message, fields);
   impl_->logger.log(to, "{}", line);
 }
 
-void Log::debug(std::string_view e, std::initializer_list<LogField> f) const { write(LogLevel::debug, e, f); }
-void Log::info(std::string_view e, std::initializer_list<LogField> f) const { write(LogLevel::info, e, f); }
-void Log::warn(std::string_view e, std::initializer_list<LogField> f) const { write(LogLevel::warn, e, f); }
-void Log::error(std::string_view e, std::initializer_list<LogField> f) const { write(LogLevel::error, e, f); }
+void Log::debug(std::string_view event, std::string_view message, std::initializer_list<LogField> fields) const {
+  write(LogLevel::debug, event, message, fields);
+}
+void Log::info(std::string_view event, std::string_view message, std::initializer_list<LogField> fields) const {
+  write(LogLevel::info, event, message, fields);
+}
+void Log::warn(std::string_view event, std::string_view message, std::initializer_list<LogField> fields) const {
+  write(LogLevel::warn, event, message, fields);
+}
+void Log::error(std::string_view event, std::string_view message, std::initializer_list<LogField> fields) const {
+  write(LogLevel::error, event, message, fields);
+}
 
 Result<LogLevel> parse_log_level(std::string_view text) {
   if (text == "debug") return LogLevel::debug;
@@ -117,7 +128,7 @@ Result<LogLevel> parse_log_level(std::string_view text) {
   if (text == "warn") return LogLevel::warn;
   if (text == "error") return LogLevel::error;
   if (text == "off") return LogLevel::off;
-  return fail(Errc::malformed, "log level", "'" + std::string(text) + "' is none",
+  return fail(Errc::malformed, "log level", "'" + std::string(text) + "' is unknown",
               "use debug, info, warn, error or off");
 }
 
@@ -125,7 +136,7 @@ Result<LogFormat> parse_log_format(std::string_view text) {
   if (text == "auto") return LogFormat::automatic;
   if (text == "text") return LogFormat::text;
   if (text == "json") return LogFormat::json;
-  return fail(Errc::malformed, "log format", "'" + std::string(text) + "' is none", "use auto, text or json");
+  return fail(Errc::malformed, "log format", "'" + std::string(text) + "' is unknown", "use auto, text or json");
 }
 
 }  // namespace wattle

@@ -1,4 +1,7 @@
 // log: writes events with named fields: text on a terminal, otherwise one JSON object per line.
+// Grammar  event    "component.event", stable: docs/reference/log-events.md lists it, and alerts may match it
+//          message  a sentence about what happened, without values; it may change
+//          fields   the values
 // Source   spdlog; only log.cpp includes it
 // Errors   none: a line that cannot be written is dropped
 // Threads  any
@@ -44,15 +47,16 @@ class Log {
   Log& operator=(Log&&) noexcept;
   ~Log();
 
-  void debug(std::string_view event, std::initializer_list<LogField> fields = {}) const;
-  void info(std::string_view event, std::initializer_list<LogField> fields = {}) const;
-  void warn(std::string_view event, std::initializer_list<LogField> fields = {}) const;
-  void error(std::string_view event, std::initializer_list<LogField> fields = {}) const;
+  void debug(std::string_view event, std::string_view message, std::initializer_list<LogField> fields = {}) const;
+  void info(std::string_view event, std::string_view message, std::initializer_list<LogField> fields = {}) const;
+  void warn(std::string_view event, std::string_view message, std::initializer_list<LogField> fields = {}) const;
+  void error(std::string_view event, std::string_view message, std::initializer_list<LogField> fields = {}) const;
 
  private:
   struct Impl;
   explicit Log(std::unique_ptr<Impl> impl);
-  void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) const;
+  void write(LogLevel level, std::string_view event, std::string_view message,
+             std::initializer_list<LogField> fields) const;
   std::unique_ptr<Impl> impl_;
 };
 

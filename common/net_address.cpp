@@ -66,8 +66,8 @@ Result<std::vector<NetAddress>> resolve_host(const std::string& host, std::uint1
   const int error = look_up(host, port, 0, found);
   if (error == EAI_NONAME || error == EAI_NODATA || (error == 0 && found.empty()))
     return fail(Errc::not_found, host, "the name has no address",
-                "does it resolve here? compare: getent ahosts " + host);
-  if (error != 0) return fail(Errc::unavailable, host, ::gai_strerror(error), "is a name server reachable?");
+                "check that it resolves on this machine: getent ahosts " + host);
+  if (error != 0) return fail(Errc::unavailable, host, ::gai_strerror(error), "check that a name server is reachable");
   return found;
 }
 

@@ -96,10 +96,10 @@ std::string program_metrics(std::string_view program, const ProcessFigures& proc
                              "gcc " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__) +
 #endif
                              "\"}";
-  text.one(std::string(program) + "_build_info", "gauge", "What this program was built as; always 1.", std::optional(1),
-           labels);
+  text.one(std::string(program) + "_build_info", "gauge", "Version and compiler of this program; always 1.",
+           std::optional(1), labels);
   text.one("process_cpu_seconds_total", "counter", "User and system CPU time.", process.cpu_s);
-  text.one("process_start_time_seconds", "gauge", "When the process started, in Unix time.", process.start_wall_s);
+  text.one("process_start_time_seconds", "gauge", "Start time of the process as Unix time.", process.start_wall_s);
   text.one("process_resident_memory_bytes", "gauge", "Resident memory.", process.resident_bytes);
   text.one("process_virtual_memory_bytes", "gauge", "Virtual memory.", process.virtual_bytes);
   text.one("process_virtual_memory_max_bytes", "gauge", "Limit of virtual memory.", process.max_virtual_bytes);

@@ -5,7 +5,7 @@
 namespace wattle {
 
 namespace {
-const char* const kRatesForm = "a line is the requests of one second, a number of 0 to 1000000";
+const char* const kRatesForm = "write one number of requests per second from 0 to 1000000 on each line";
 }  // namespace
 
 Result<RateTrace> parse_rates(std::string_view text, const std::string& file) {
@@ -24,8 +24,8 @@ Result<RateTrace> parse_rates(std::string_view text, const std::string& file) {
     }
     trace.rates_rps.push_back(*rate);
   });
-  if (bad != 0) return fail(Errc::malformed, file + ":" + std::to_string(bad), "is no rate", kRatesForm);
-  if (trace.rates_rps.empty()) return fail(Errc::malformed, file, "has no rates", kRatesForm);
+  if (bad != 0) return fail(Errc::malformed, file + ":" + std::to_string(bad), "is not a rate", kRatesForm);
+  if (trace.rates_rps.empty()) return fail(Errc::malformed, file, "contains no rates", kRatesForm);
   if (trace.rates_rps.size() > kMostTraceSeconds)
     return fail(Errc::out_of_range, file, "is longer than a week", kRatesForm);
   return trace;

@@ -17,8 +17,8 @@ Result<StateLock> StateLock::take(const std::string& folder) {
   while ((done = ::flock(fd.get(), LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) {
   }
   if (done != 0 && errno == EWOULDBLOCK)
-    return fail(Errc::conflict, folder, "is in use: a controller runs on it, or wattle restore is at work",
-                "systemctl stop wattle-controller, or wait for the restore to end");
+    return fail(Errc::conflict, folder, "is in use by a running controller or wattle restore",
+                "run systemctl stop wattle-controller, or wait for the restore to finish");
   if (done != 0) return fail_errno(errno, path);
   return StateLock(std::move(fd), std::move(path));
 }

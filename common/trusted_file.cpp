@@ -11,7 +11,7 @@ bool is_foreign(const struct stat& info) { return info.st_uid != 0 && info.st_ui
 
 Status foreign(const std::string& path, const struct stat& info) {
   return fail(Errc::denied, path,
-              "belongs to user " + std::to_string(info.st_uid) + ", neither root nor this process's user",
+              "belongs to user " + std::to_string(info.st_uid) + ", which is neither root nor this process's user",
               "chown root " + path);
 }
 
@@ -24,7 +24,7 @@ Status check_authority(const std::string& path, const struct stat& info) {
 
 Status check_trust_anchor(const std::string& path, const struct stat& info) {
   if ((info.st_mode & 022U) != 0)
-    return fail(Errc::denied, path, "its mode lets group or others write: they could choose who is trusted",
+    return fail(Errc::denied, path, "group or others can write to it and thereby change who is trusted",
                 "chmod go-w " + path);
   return ::geteuid() != 0 && is_foreign(info) ? foreign(path, info) : Status();
 }
@@ -37,7 +37,7 @@ Status check_authority(const std::string& path) {
 
 Status check_secret(const std::string& path, const struct stat& info) {
   if ((info.st_mode & 077U) != 0)
-    return fail(Errc::denied, path, "its mode lets group or others at a secret key or token", "chmod 0400 " + path);
+    return fail(Errc::denied, path, "group or others can access a secret key or token", "chmod 0400 " + path);
   return ::geteuid() != 0 && is_foreign(info) ? foreign(path, info) : Status();
 }
 

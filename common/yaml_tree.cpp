@@ -39,9 +39,9 @@ class Reader {
 
   Result<Json> read(const YAML::Node& node, std::size_t depth) {
     if (depth > kMaxDepth) return fail(Errc::out_of_range, at(node), "is nested too deep");
-    if (++values_ > kMaxValues) return fail(Errc::out_of_range, at(node), "has too many values");
+    if (++values_ > kMaxValues) return fail(Errc::out_of_range, at(node), "contains too many values");
     // An escape can encode half of a surrogate pair.
-    if (node.IsScalar() && !parse::is_utf8(node.Scalar())) return fail(Errc::malformed, at(node), "is no UTF-8 text");
+    if (node.IsScalar() && !parse::is_utf8(node.Scalar())) return fail(Errc::malformed, at(node), "is not UTF-8 text");
     if (node.IsScalar()) return node.Tag() == "?" || node.Tag().empty() ? plain(node.Scalar()) : Json(node.Scalar());
     if (node.IsSequence()) return list(node, depth);
     if (node.IsMap()) return map(node, depth);
@@ -63,10 +63,11 @@ class Reader {
   Result<Json> map(const YAML::Node& node, std::size_t depth) {
     Json out = Json::object();
     for (const auto& entry : node) {
-      if (!entry.first.IsScalar()) return fail(Errc::malformed, at(node), "has a key that is no single word");
+      if (!entry.first.IsScalar()) return fail(Errc::malformed, at(node), "contains a key that is not a single word");
       const std::string& key = entry.first.Scalar();
-      if (!parse::is_utf8(key)) return fail(Errc::malformed, at(entry.first), "has a key that is no UTF-8 text");
-      if (out.contains(key)) return fail(Errc::malformed, at(entry.first), "has '" + key + "' twice", "remove one");
+      if (!parse::is_utf8(key)) return fail(Errc::malformed, at(entry.first), "contains a key that is not UTF-8 text");
+      if (out.contains(key))
+        return fail(Errc::malformed, at(entry.first), "contains '" + key + "' twice", "remove one");
       WATTLE_TRY(Json value, read(entry.second, depth + 1));
       out[key] = std::move(value);
     }
@@ -93,7 +94,7 @@ std::vector<std::string> documents_of(std::string_view text) {
 Result<std::vector<Json>> parse_yaml(const std::string& text, const std::string& name) {
   // yaml-cpp would take a text with a zero byte for UTF-16.
   if (!parse::is_utf8(text) || text.find('\0') != std::string::npos)
-    return fail(Errc::malformed, name, "is no UTF-8 text");
+    return fail(Errc::malformed, name, "is not UTF-8 text");
   try {
     std::vector<Json> out;
     Reader reader(name);

@@ -36,12 +36,13 @@ std::vector<Answers::Late> Answers::late() {
 wire::Message Answers::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
   parts_.context.refusals().add(Channel::ask, reason, who.role);
   if (const auto count = told_.note(who.user_id() + " " + std::string(to_string(reason)), parts_.clock.mono()))
-    parts_.log.warn("peer refused", {{"endpoint", "ask"},
-                                     {"reason", to_string(reason)},
-                                     {"peer", who.user_id()},
-                                     {"subject", why.subject},
-                                     {"what", why.what},
-                                     {"count", *count}});
+    parts_.log.warn("peer.refused", "a request of a peer was rejected",
+                    {{"endpoint", "ask"},
+                     {"reason", to_string(reason)},
+                     {"peer", who.user_id()},
+                     {"subject", why.subject},
+                     {"what", why.what},
+                     {"count", *count}});
   return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.mend)};
 }
 
@@ -51,17 +52,17 @@ std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming
   auto message = wire::decode(incoming.bytes);
   if (!message)
     return refuse(who, Refused::malformed,
-                  {Errc::malformed, message.error().subject, message.error().what, "find who sends it, or upgrade it"});
+                  {Errc::malformed, message.error().subject, message.error().what, "upgrade the client, or find its sender"});
   const wire::Kind kind = kind_of(*message);
   const auto* query = std::get_if<wire::Query>(&*message);
   const std::string_view what = query != nullptr ? std::string_view(query->what) : std::string_view();
   if (const auto why = refused(Channel::ask, kind, what, who.role)) {
     if (*why == Refused::kind)
       return refuse(who, *why,
-                    {Errc::denied, std::string(to_string(kind)), "is not for the ask endpoint", "send Ask or Query"});
+                    {Errc::denied, std::string(to_string(kind)), "is not accepted on the ask endpoint", "send Ask or Query"});
     const Error error{Errc::denied, who.user_id(),
-                      "may not " + (query != nullptr ? "query " + query->what : std::string("ask for placements")),
-                      "allow the key with role " + transport::roles_text(Channel::ask, kind, what)};
+                      "permission denied: " + (query != nullptr ? "query " + query->what : std::string("request placements")),
+                      "needs role " + transport::roles_text(Channel::ask, kind, what)};
     wire::Message refusal = refuse(who, *why, error);
     if (query == nullptr) return refusal;
     return wire::Reply{query->request_id, false, {}, error.message()};
@@ -164,13 +165,13 @@ Result<std::string> Answers::confirm(const Arguments& arguments) {
     return fail(Errc::malformed, "confirm", "needs pod and node", "wattle confirm POD NODE");
   const std::string unit = given("unit");
   if (!unit.empty() && (!normal_cgroup_path(unit) || unit_names(unit).empty()))
-    return fail(Errc::malformed, "argument unit", "'" + unit + "' is no unit and no cgroup",
-                "a unit, a container ID, a VM, or the path of a cgroup");
+    return fail(Errc::malformed, "argument unit", "'" + unit + "' is neither a unit nor a cgroup",
+                "use a unit, a container ID, a VM or the path of a cgroup");
   std::optional<Duration> limit;
   if (const std::string text = given("limit_s"); !text.empty()) {
     const auto limit_s = parse::real(text);
     if (!limit_s || !(*limit_s > 0) || *limit_s > kLongestLimit_s)
-      return fail(Errc::malformed, "argument limit_s", "'" + text + "' is no time limit", "seconds, up to a year");
+      return fail(Errc::malformed, "argument limit_s", "'" + text + "' is not a time limit", "use seconds, up to a year");
     limit = from_seconds(*limit_s);
   }
   WATTLE_TRY(const Confirmation told, parts_.confirmed.confirm(given("pod"), given("node"), unit, limit));
@@ -185,7 +186,7 @@ Result<std::string> Answers::done(const Arguments& arguments) {
   if (pod == arguments.end() || pod->second.empty())
     return fail(Errc::malformed, "done", "needs a pod", "wattle done POD");
   if (failed != arguments.end() && failed->second != "yes")
-    return fail(Errc::malformed, "argument failed", "is '" + failed->second + "'", "yes, or leave it out");
+    return fail(Errc::malformed, "argument failed", "invalid value '" + failed->second + "'", "use yes, or omit it");
   WATTLE_TRY(const Ending told, parts_.confirmed.done(pod->second, failed != arguments.end()));
   SortedJson body{{"done", true}, {"uid", told.uid}, {"ended", told.ended}};
   body["node"] = text_or_null(told.node);

@@ -8,7 +8,7 @@
 #include "common/cmdline/parse.hpp"
 #include "common/descriptor_limit.hpp"
 #include "common/dir.hpp"
-#include "common/printable.hpp"
+#include "common/error_line.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
 #include "common/stop_signal.hpp"
@@ -22,30 +22,31 @@ int serve(const ControllerConfig& config) {
   const Log log("wattle-controller", config.log_level, config.log_format);
   auto stop = StopSignal::open_();  // before any thread starts, so that all inherit the mask
   if (!stop) {
-    log.error("cannot start", {{"error", stop.error()}});
+    log.error("controller.start_failed", "the controller cannot start", {{"error", stop.error()}});
     return 1;
   }
   const SystemClock clock;
   ServiceNotify notify;
   auto controller = Controller::start(config, clock, log, &notify);
   if (!controller) {
-    log.error("cannot start", {{"error", controller.error()}});
+    log.error("controller.start_failed", "the controller cannot start", {{"error", controller.error()}});
     return 1;
   }
   const Endpoints& at = (*controller)->endpoints();
-  log.info("controller runs", {{"version", kVersion},
-                               {"mode", config.mode.text()},
-                               {"policy", config.policy},
-                               {"telemetry", at.telemetry},
-                               {"feed", at.feed},
-                               {"ask", at.ask},
-                               {"http_port", at.http_port},
-                               {"enrol_port", at.enrol_port}});
-  notify.ready("serves in mode " + config.mode.text());
+  log.info("controller.started", "the controller is running",
+           {{"version", kVersion},
+            {"mode", config.mode.text()},
+            {"policy", config.policy},
+            {"telemetry", at.telemetry},
+            {"feed", at.feed},
+            {"ask", at.ask},
+            {"http_port", at.http_port},
+            {"enrol_port", at.enrol_port}});
+  notify.ready("running in mode " + config.mode.text());
   while (!stop->wait(std::chrono::hours(1))) {
   }
   notify.stopping();
-  log.info("controller stops");
+  log.info("controller.stopping", "the controller is stopping");
   controller->reset();
   return 0;
 }
@@ -63,23 +64,24 @@ std::string models_beside_program() {
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app("Wattle's controller: decides where workloads cost the fewest joules, and learns", "wattle-controller");
+  CLI::App app("Wattle's controller: places workloads where they cost the least energy, and learns from the results",
+               "wattle-controller");
   std::string path = "/etc/wattle/controller.yaml";
   bool check = false;
   app.add_option("--config", path, "Configuration (YAML)")->type_name("FILE")->capture_default_str();
-  app.add_flag("--check-config", check, "Only tell whether the configuration is right");
+  app.add_flag("--check-config", check, "Check the configuration and exit");
   app.set_version_flag("--version", std::string(kVersion));
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   auto config = load_config(path);
   if (!config) {
-    std::cerr << "wattle-controller: " << printable_lines(config.error().message()) << '\n';
+    std::cerr << error_line("wattle-controller", "", config.error()) << '\n';
     return cmdline::kMisused;
   }
   config->models_dir = models_beside_program();
   config->descriptor_limit = raise_descriptor_limit();
   keep_memory_private();
   if (!check) return serve(*config);
-  std::cout << path << ": fine\n";
+  std::cout << path << ": ok\n";
   return 0;
 }
 

@@ -25,7 +25,7 @@ void read_name(config::Section& section, std::string_view key, T& out, Parse par
   if (value) {
     out = *value;
   } else {
-    section.mistake(key, "'" + text + "' is not known", value.error().mend);
+    section.mistake(key, "'" + text + "' is unknown", value.error().mend);
   }
 }
 
@@ -60,7 +60,7 @@ void read_reward(config::Section reward, placement::RewardConfig& out) {
 void read_start_cap(config::Section& decide, StartCap& out) {
   if (std::int64_t old = 0; decide.has("in_flight_cap")) {
     decide.read("in_flight_cap", old);
-    decide.mistake("in_flight_cap", "is no key any more", "decide.start_cap caps pods in flight too");
+    decide.mistake("in_flight_cap", "this key was removed", "decide.start_cap also limits pods in flight");
   }
   config::Section cap = decide.section("start_cap");
   cap.read("per_core", out.per_core, {.min = 0, .max = 1000});
@@ -101,10 +101,10 @@ void read_learn(config::Section learn, LearnConfig& out) {
   std::string network = out.tabular ? "tabular" : "deepsets";
   learn.read("network", network);
   if (network != "tabular" && network != "deepsets")
-    learn.mistake("network", "'" + network + "' is not known", "one of deepsets, tabular");
+    learn.mistake("network", "'" + network + "' is unknown", "use one of deepsets, tabular");
   out.tabular = network == "tabular";
   learn.read("pretrained", out.pretrained);
-  if (out.pretrained.empty()) learn.mistake("pretrained", "is empty", "auto, none, or a safetensors file");
+  if (out.pretrained.empty()) learn.mistake("pretrained", "is empty", "use auto, none or a safetensors file");
   learn.read("steps_per_s", out.steps_per_s, {.min = 0.01, .max = 100'000});
   learn.read("duty_ratio", out.duty_ratio, {.min = 0.001, .max = 1});
   learn.read("freeze_every_steps", out.freeze_every_steps, {.min = 1, .max = 1'000'000});
@@ -120,7 +120,7 @@ void read_learn(config::Section learn, LearnConfig& out) {
   learn.read("anchor_every", out.anchor_every, {.min = 0, .max = 1'000'000});
   learn.read("seed", out.seed, {.min = 0});
   if (out.warmup > out.replay)
-    learn.mistake("warmup", "more than replay keeps", "at most " + std::to_string(out.replay));
+    learn.mistake("warmup", "more than the replay buffer holds", "at most " + std::to_string(out.replay));
 }
 
 void read_limits(config::Section limits, placement::BudgetLimits& out) {
@@ -148,7 +148,7 @@ void read_store(config::Section store, StoreConfig& out) {
 void read_canary(config::Section canary, SwitchbackSchedule& out) {
   read_time(canary, "block", out.length, 0.1, 86'400);
   read_time(canary, "washout", out.washout, 0, 86'400);
-  if (out.washout >= out.length) canary.mistake("washout", "leaves nothing of a block", "less than canary.block");
+  if (out.washout >= out.length) canary.mistake("washout", "not shorter than a block", "use less than canary.block");
 }
 
 // Tokens cross it: TLS always, unless it stays on this machine and that is said.
@@ -166,7 +166,8 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
     review.read("accounts", out.review.accounts);
     for (const std::string& account : out.review.accounts)
       if (std::count(account.begin(), account.end(), '/') != 1)
-        review.mistake("accounts", "'" + account + "' is no service account", "as in wattle-agent/wattle-agent");
+        review.mistake("accounts", "'" + account + "' is not a service account",
+                       "for example wattle-agent/wattle-agent");
   }
   config::Section tls = enrol.section("tls");
   tls.read("certificate", out.tls.certificate);
@@ -174,11 +175,11 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
   bool insecure = false;
   enrol.read("insecure", insecure);
   if (out.tls.certificate.empty() != out.tls.key.empty())
-    tls.mistake(out.tls.key.empty() ? "key" : "certificate", "is missing", "name both PEM files");
+    tls.mistake(out.tls.key.empty() ? "key" : "certificate", "is missing", "set both PEM files");
   if (!out.enabled() || !out.tls.certificate.empty()) return;
   if (!http::is_loopback(out.address) || !insecure)
-    enrol.mistake("tls", "is missing, and tokens must not cross a network in the clear",
-                  "name certificate and key; on loopback alone insecure: true does without");
+    enrol.mistake("tls", "is missing: tokens would be sent unencrypted",
+                  "set certificate and key; on the loopback interface, insecure: true is enough");
 }
 
 void read_kube(config::Section section, KubeConfig& out, std::vector<std::string>& schedulers) {
@@ -209,18 +210,18 @@ void read_prometheus(config::Section section, PrometheusConfig& out) {
   read_time(section, "timeout", out.timeout, 0.1, 60);
   for (const auto& [key, text] : {std::pair("rate_query", &out.rate_query), std::pair("late_query", &out.late_query),
                                   std::pair("latency_query", &out.latency_query)}) {
-    if (text->size() > kMostQueryBytes) section.mistake(key, "is longer than 16 KiB", "make it a recording rule");
-    if (out.url.empty() && !text->empty()) section.mistake("url", "is missing", "name the Prometheus to be asked");
+    if (text->size() > kMostQueryBytes) section.mistake(key, "is longer than 16 KiB", "use a recording rule");
+    if (out.url.empty() && !text->empty()) section.mistake("url", "is missing", "set the URL of Prometheus");
   }
   if (!out.latency_query.empty() && target_s <= 0)
-    section.mistake("target", "is missing", "what 99 of 100 requests should take at most, as in 100ms");
+    section.mistake("target", "is missing", "set the limit for 99 of 100 requests, for example 100ms");
   if (out.url.empty()) return;
   if (out.rate_query.empty())
-    section.mistake("rate_query", "is missing", "as in sum by (node, workload) (rate(http_requests_total[1m]))");
+    section.mistake("rate_query", "is missing", "for example sum by (node, workload) (rate(http_requests_total[1m]))");
   const auto url = prometheus_url(out);
   if (!url) return section.mistake("url", "'" + out.url + "' " + url.error().what, url.error().mend);
   if (!out.token_file.empty() && !url->origin.tls && !http::is_loopback(url->origin.host))
-    section.mistake("token", "would cross the network in the clear", "name an https:// URL");
+    section.mistake("token", "would be sent unencrypted", "use an https:// URL");
 }
 
 // Viewers and operators have different tokens; the operators' never crosses a network in the clear.
@@ -228,12 +229,12 @@ void read_operator_token(config::Section& section, ControllerConfig& out) {
   section.read("operator_token_file", out.operator_token_file);
   if (out.operator_token_file.empty()) return;
   if (out.operator_token_file == out.http_access.token_file)
-    section.mistake("operator_token_file", "is the file of token_file: who may look could change things",
-                    "name a file with another word");
+    section.mistake("operator_token_file", "is the same file as token_file: readers could make changes",
+                    "use a file with another token");
   if (http::is_loopback(out.http_address) || !out.http_access.tls.certificate.empty() || out.http_access.insecure)
     return;
-  section.mistake("operator_token_file", "its word would cross the network in the clear",
-                  "keep to 127.0.0.1, set tls, or say insecure: true if something else keeps strangers out");
+  section.mistake("operator_token_file", "the token would be sent unencrypted",
+                  "use 127.0.0.1, set tls, or set insecure: true if the network restricts access");
 }
 
 Result<ControllerConfig> read(config::Document document) {
@@ -282,11 +283,11 @@ Result<ControllerConfig> read(config::Document document) {
   provisioning.read_choice("replicas", replicas, {"off", "suggest"});
   out.suggest_replicas = replicas == 1;
   if (out.suggest_replicas && !out.prometheus.enabled())
-    provisioning.mistake("replicas", "is suggest, and nobody tells how many requests there are",
-                         "name a Prometheus: provisioning.prometheus");
+    provisioning.mistake("replicas", "is suggest, but no source of request rates is configured",
+                         "configure provisioning.prometheus");
   if (out.suggest_replicas && out.provision == ProvisionLevel::off)
-    provisioning.mistake("replicas", "is suggest, and provisioning.level is off: nobody looks at workloads",
-                         "level suggest or requests, or replicas off");
+    provisioning.mistake("replicas", "is suggest, but provisioning.level is off",
+                         "set level to suggest or requests, or set replicas to off");
   config::Section log = root.section("log");
   auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
   log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});

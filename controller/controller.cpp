@@ -43,8 +43,8 @@ Status may_replace(const std::string& file) {
   const auto folder = std::filesystem::path(file).parent_path();
   const std::string path = folder.empty() ? "." : folder.string();
   if (::access(path.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(Errc::denied, path, "the controller may not write here, and enrolment changes " + file,
-              "move it into a folder that the controller's user may write, as /var/lib/wattle-controller");
+  return fail(Errc::denied, path, "the controller cannot write to this folder, but enrolment changes " + file,
+              "move the file to a folder that the controller's user can write to, for example /var/lib/wattle-controller");
 }
 
 }  // namespace
@@ -61,9 +61,9 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_TRY(auto looked, allow_.look());
   transport::AllowList allow = std::move(looked).value_or(transport::AllowList());
   if (allow.size() == 0)
-    log.warn(
-        "the allow list is empty: nobody may connect",
-        {{"file", config_.allow_file}, {"mend", "wattle keys allow; if it held keys, see whether the disk lost them"}});
+    log.warn("allow.empty", "the allow list is empty, so no client can connect",
+             {{"file", config_.allow_file},
+              {"fix", "allow keys with wattle keys allow; if the list had keys, check the disk"}});
   warn_of_few_descriptors(allow, config_.descriptor_limit, log);
   context_.serve(std::move(allow), log);
   WATTLE_TRY(tasks_, TaskQueue::open_(kTasks));
@@ -108,7 +108,7 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
       return {};
     }
     if (network.error().code != Errc::unsupported) return forward_error(network);
-    log.warn("learning is off", {{"error", network.error()}});
+    log.warn("learning.disabled", "learning is disabled", {{"error", network.error()}});
     reason = "learning is off: " + network.error().what;
     return {};
   }
@@ -128,7 +128,7 @@ Status Controller::start_margins(const Clock& clock, const Log& log) {
   if (started)
     margin_learner_ = std::move(*started);
   else
-    log.error("the teacher of provisioning is off", {{"error", started.error()}});
+    log.error("margins.disabled", "the teacher of provisioning is disabled", {{"error", started.error()}});
   return {};
 }
 
@@ -137,7 +137,7 @@ Status Controller::lock_state(const Log& log) {
   Status made = make_dirs(config_.data_dir, 0700);
   auto lock = made ? StateLock::take(config_.data_dir) : Result<StateLock>(forward_error(made));
   if (!lock && lock.error().code == Errc::conflict) return forward_error(lock);
-  if (!lock) log.warn("what is kept cannot be locked", {{"error", lock.error()}});
+  if (!lock) log.warn("state.lock_failed", "the state directory cannot be locked", {{"error", lock.error()}});
   if (lock) lock_.emplace(std::move(*lock));
   return {};
 }
@@ -150,7 +150,7 @@ Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const MonitorOptions monitors{{}, config_.learn.max_abs_residual};
   ran_before_ = told_of(traces_of_before(config_.data_dir, ""));
   std::string lost = told_of(traces_of_before(config_.data_dir, config_.store.path));
-  if (!lost.empty()) lost = path + (is_emptied(path) ? " is empty" : " holds no change") + ", but " + lost;
+  if (!lost.empty()) lost = path + (is_emptied(path) ? " is empty" : " contains no change") + ", but " + lost;
   const auto open = [&](const std::string& file) {
     return RolloutManager::open_(configured_spec(config_), file, monitors, clock, log, lost);
   };
@@ -159,14 +159,16 @@ Status Controller::start_rollout(const Clock& clock, const Log& log) {
   if (!rollout && rollout.error().code == Errc::malformed) {
     const std::string aside = path + ".damaged-" + std::to_string(to_ns(clock.wall()) / 1'000'000'000);
     lost = rollout.error().message();
-    log.error("the control file is damaged: it is moved aside", {{"error", rollout.error()}, {"moved_to", aside}});
+    log.error("policy.file_damaged", "the control file is damaged and was moved aside",
+              {{"error", rollout.error()}, {"moved_to", aside}});
     for (const char* suffix : {"", "-wal"}) std::rename((path + suffix).c_str(), (aside + suffix).c_str());
     rollout = open(path);
   }
   if (!rollout) {
     const Errc code = rollout.error().code;
     if (code == Errc::conflict || code == Errc::unsupported) return forward_error(rollout);
-    log.error("changes of mode, policy and reward end with this process", {{"error", rollout.error()}});
+    log.error("policy.not_persistent", "changes of mode, policy and reward will be lost at a restart",
+              {{"error", rollout.error()}});
     std::error_code ignored;
     if (lost.empty() && std::filesystem::exists(path, ignored)) lost = rollout.error().message();
     rollout = open("");
@@ -184,12 +186,12 @@ Status Controller::start_rollout(const Clock& clock, const Log& log) {
 Status Controller::start_store(const Clock& clock, const Log& log) {
   const StoreConfig& config = config_.store;
   if (config.path.empty()) {
-    log.warn("no store: marks and energy sums end with this process",
-             {{"mend", "set store.path to a file on a local disk"}});
+    log.warn("store.disabled", "no store is configured, so acknowledgements and energy sums will be lost at a restart",
+             {{"fix", "set store.path to a file on a local disk"}});
     return {};
   }
   if (std::error_code ignored; !ran_before_.empty() && !std::filesystem::exists(config.path, ignored))
-    log.warn("the store is not there: marks and energy sums begin anew",
+    log.warn("store.missing", "the store file is missing, so acknowledgements and energy sums start from zero",
              {{"store", config.path}, {"why", ran_before_}});
   StoreOptions options;
   options.file.path = config.path;
@@ -215,23 +217,26 @@ placement::ClusterModel Controller::start_knowledge(const Log& log) {
   Status made = make_dirs(config_.data_dir, 0700);
   const auto dir = Dir::open_(config_.data_dir);
   if (!made || !dir) {
-    log.warn("what is learned of nodes and applications ends with this process",
+    log.warn("knowledge.not_persistent", "the cluster model will be lost at a restart",
              {{"error", made ? dir.error() : made.error()}});
     return knowledge;
   }
   saver_ = std::make_unique<BackgroundWriter>(log);
   const auto file = dir->open_file(std::string(kKnowledgeFile));
   if (!file) {
-    if (file.error().code != Errc::not_found) log.error("knowledge not read", {{"error", file.error()}});
+    if (file.error().code != Errc::not_found)
+      log.error("knowledge.unreadable", "the cluster model cannot be read", {{"error", file.error()}});
     return knowledge;
   }
   const auto bytes = file->read_all(kMaxKnowledgeBytes);
   if (!bytes) {
-    log.error("knowledge not read", {{"error", bytes.error()}});
+    log.error("knowledge.unreadable", "the cluster model cannot be read", {{"error", bytes.error()}});
   } else if (const Status restored = knowledge.restore(*bytes); !restored) {
-    log.error("knowledge not usable, it is learned anew", {{"error", restored.error()}});
+    log.error("knowledge.unusable", "the saved cluster model is not usable and is learned from scratch",
+              {{"error", restored.error()}});
   } else {
-    log.info("knowledge restored", {{"applications", static_cast<std::uint64_t>(knowledge.demand().apps())}});
+    log.info("knowledge.restored", "the cluster model has been restored",
+             {{"applications", static_cast<std::uint64_t>(knowledge.demand().apps())}});
   }
   return knowledge;
 }
@@ -239,7 +244,8 @@ placement::ClusterModel Controller::start_knowledge(const Log& log) {
 Status Controller::start_watch(const Clock& clock, const Log& log) {
   WATTLE_TRY(api_, api_server(config_.kube));
   if (!api_) return {};
-  log.info("nodes and pods are followed", {{"server", api_->origin.url()}});
+  log.info("api_server.followed", "the controller follows nodes and pods of the API server",
+           {{"server", api_->origin.url()}});
   watch_ = std::make_unique<Watch>(
       *api_, [this] { tasks_->wake(); }, static_cast<std::uint64_t>(config_.seed), log);
   if (config_.suggest_replicas) watch_->follow_autoscalers(*api_, clock, log);
@@ -252,7 +258,7 @@ http::Response Controller::of_store(const std::string& what, const std::map<std:
   auto asked = ask_store(store_.get(), what, arguments, now);
   if (!asked) return failed(asked.error());
   if (asked->wait_for(kHttpPatience) != std::future_status::ready)
-    return failed({Errc::timeout, what, "the store has not answered in time", "see wattle doctor"});
+    return failed({Errc::timeout, what, "the store did not answer in time", "see wattle doctor"});
   return found(asked->get());
 }
 
@@ -262,8 +268,8 @@ Status Controller::let_page_change(PageParts& page) {
   if (file.empty()) return {};
   WATTLE_TRY(const std::string word, http::load_token(file));
   if (page.token && page.token->is(word))
-    return fail(Errc::conflict, file, "holds the word of http.token_file: who may look could change things",
-                "write another word into it");
+    return fail(Errc::conflict, file, "contains the token of http.token_file: readers could make changes",
+                "write another token to it");
   WATTLE_TRY(page.operators, http::Token::load(file));
   page.change = [this](const Arguments& arguments, const std::string& who) {
     const auto work = [this, arguments, who]() -> Result<std::string> {
@@ -282,7 +288,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   routes["GET /livez"] = [this, &clock](const http::Request&) -> http::Response {
     const Duration age = pulse_.age(clock.mono());
     if (age <= kHangs) return {200, "text/plain", "ok\n"};
-    return {503, "text/plain", "the loop has not turned for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
+    return {503, "text/plain", "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
   };
   routes["GET /readyz"] = [this](const http::Request&) -> http::Response {
     auto ready = std::make_shared<bool>(false);
@@ -340,8 +346,8 @@ Status Controller::start_enrolment(const std::string& public_key, const Clock& c
   WATTLE_CHECK(may_replace(config_.allow_file));
   if (!config.tokens.empty()) WATTLE_CHECK(may_replace(config.tokens));
   if (config.kubernetes && !api_)
-    return fail(Errc::not_found, "enrol.kubernetes", "there is no API server to review tokens",
-                "run as a pod with a service account, or name kubernetes.server");
+    return fail(Errc::not_found, "enrol.kubernetes", "no API server is configured to review tokens",
+                "run the controller as a pod with a service account, or set kubernetes.server");
   auto reviewer = std::make_unique<EitherReviewer>(
       config.tokens.empty() ? nullptr : std::make_unique<TokenFile>(config.tokens, clock),
       config.kubernetes ? std::make_unique<TokenReview>(*api_, config.review) : nullptr);

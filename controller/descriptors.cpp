@@ -33,12 +33,12 @@ int descriptors_for_asks(std::uint64_t limit) {
 void warn_of_few_descriptors(const transport::AllowList& allow, std::uint64_t limit, const Log& log) {
   const std::uint64_t needed = descriptors_needed(allow);
   if (limit == 0 || needed <= limit) return;
-  log.warn("controller.few_descriptors",
+  log.warn("controller.few_descriptors", "the limit of open files is too low for the allowed keys",
            {{"limit", limit},
             {"needed", needed},
             {"keys", static_cast<std::uint64_t>(allow.size())},
             {"fix", "raise the hard limit of open files to at least " + std::to_string(needed) +
-                        ": LimitNOFILE in the unit, or the container runtime's limit"}});
+                        " with LimitNOFILE in the unit, or with the container runtime's limit"}});
 }
 
 }  // namespace wattle::controller

@@ -235,7 +235,8 @@ void Loop::follow_requests() {
       return ReplicaOwner::asked(watch != nullptr ? watch->autoscalers() : nullptr, workload);
     });
   if (requests_->unreadable() > 0)
-    parts_.log.warn("what some workloads need is learned anew: their rows are not readable",
+    parts_.log.warn("requests.rows_unreadable",
+                    "the stored needs of some workloads cannot be read and are learned from scratch",
                     {{"rows", requests_->unreadable()}});
 }
 
@@ -272,11 +273,12 @@ void Loop::tell_decisions() {
 // Ends the connections of revoked keys, so that their messages are no longer accepted; this gives agents the reason.
 void Loop::cut(const std::vector<transport::Revoked>& revoked) {
   for (const auto& [key, identity] : revoked) {
-    parts_.log.warn("key revoked", {{"key", key}, {"peer", identity.user_id()}});
+    parts_.log.warn("key.revoked", "a key was revoked and its connections were closed",
+                    {{"key", key}, {"peer", identity.user_id()}});
     const auto route = telemetry_.revoke(identity.name, key);
     if (!route) continue;
     telemetry_socket_.send(*route, wire::encode(wire::Refusal{"key " + key, "has been revoked",
-                                                              "if it should not be: wattle keys allow"}));
+                                                              "to allow it again, run `wattle keys allow`"}));
   }
 }
 

@@ -28,16 +28,16 @@ Result<std::string> TaskQueue::call(Work work, std::chrono::milliseconds timeout
   auto answer = call->answer.get_future();
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) return fail(Errc::unavailable, "controller", "is stopping", "ask again");
-    if (calls_.size() >= capacity_) return fail(Errc::unavailable, "controller", "too many wait", "ask more slowly");
+    if (closed_) return fail(Errc::unavailable, "controller", "is stopping", "retry");
+    if (calls_.size() >= capacity_) return fail(Errc::unavailable, "controller", "too many requests are waiting", "retry later");
     calls_.push_back(call);
   }
   wake();
   if (answer.wait_for(timeout) == std::future_status::ready) return answer.get();
   const std::lock_guard lock(mutex_);
-  if (std::erase(calls_, call) > 0) return fail(Errc::timeout, "controller", "is too busy to answer", "ask again");
+  if (std::erase(calls_, call) > 0) return fail(Errc::timeout, "controller", "is too busy to answer", "retry");
   if (answer.wait_for(timeout.zero()) == std::future_status::ready) return answer.get();
-  return fail(Errc::timeout, "controller", "is still at it", "see what came of it, and ask again");
+  return fail(Errc::timeout, "controller", "is still working on it", "check the result, then retry");
 }
 
 std::shared_ptr<TaskQueue::Call> TaskQueue::take(Kind kind) {
@@ -66,7 +66,7 @@ void TaskQueue::close() {
   }
   for (const Kind kind : {Kind::probe, Kind::document})
     while (const auto call = take(kind))
-      call->answer.set_value(fail(Errc::unavailable, "controller", "is stopping", "ask again"));
+      call->answer.set_value(fail(Errc::unavailable, "controller", "is stopping", "retry"));
 }
 
 }  // namespace wattle::controller

@@ -64,7 +64,7 @@ Result<GroupUse> read_group(const Dir& proc, pid_t group) {
     out.pids.push_back(*pid);
   }
   if (out.pids.empty())
-    return fail(Errc::not_found, "process group " + std::to_string(group), "has no process any more");
+    return fail(Errc::not_found, "process group " + std::to_string(group), "all processes have ended");
   return out;
 }
 
@@ -73,7 +73,7 @@ Result<Written> read_written(const Dir& proc, const std::vector<pid_t>& pids) {
   for (const pid_t pid : pids) {
     const auto text = proc.read_file(std::to_string(pid) + "/io");
     if (!text && text.error().code == Errc::denied)
-      return fail(Errc::denied, text.error().subject, "cannot be read", "run as root, or leave --disk away");
+      return fail(Errc::denied, text.error().subject, "cannot be read", "run as root or omit --disk");
     if (!text) continue;
     out.bytes += static_cast<double>(parse::keyed_u64(*text, "wchar:").value_or(0));
     out.storage_bytes += static_cast<double>(parse::keyed_u64(*text, "write_bytes:").value_or(0));

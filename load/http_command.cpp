@@ -39,11 +39,11 @@ Result<std::optional<Arrivals>> arrivals_of(const HttpArguments& arguments, Spac
 
 Result<UserLoad> user_load_of(const HttpArguments& arguments) {
   UserLoad load;
-  const std::string example = "as in http://10.0.0.7:8080/search?q=1";
+  const std::string example = "for example http://10.0.0.7:8080/search?q=1";
   WATTLE_TRY(http::Url url, http::parse_url(arguments.url, example));
   if (url.origin.tls)
-    return fail(Errc::unsupported, arguments.url, "wattle-load speaks no TLS",
-                "name the plain port that is behind it, " + example);
+    return fail(Errc::unsupported, arguments.url, "wattle-load does not support TLS",
+                "use the plain HTTP port of the service, " + example);
   std::string body;
   if (!arguments.body.empty()) {
     WATTLE_TRY(body, read_file(arguments.body, kMostBodyBytes));
@@ -69,20 +69,20 @@ Result<UserLoad> user_load_of(const HttpArguments& arguments) {
 // Error of a run without answers.
 Error nothing_answered(const HttpArguments& arguments, const Tally& tally) {
   if (tally.due == 0)
-    return {Errc::not_found, arguments.url, "no request was due", "a longer --for, a higher --rate or --scale"};
+    return {Errc::not_found, arguments.url, "no request was due", "increase --for, --rate or --scale"};
   if (tally.failures() == 0)
-    return {Errc::unavailable, arguments.url, "nothing was answered before the run was ended", ""};
+    return {Errc::unavailable, arguments.url, "no request was answered before the run ended", ""};
   const auto most = std::max_element(tally.failed.begin(), tally.failed.end());
   return {Errc::unavailable, arguments.url,
-          "nothing was answered; most often: " +
+          "no request was answered; most frequent cause: " +
               std::string(kFailureNames[static_cast<std::size_t>(most - tally.failed.begin())]),
-          "see that the service answers HTTP there (curl -v), within --timeout"};
+          "check with curl -v that the service answers HTTP within --timeout"};
 }
 
 int run_http(const HttpArguments& arguments) {
   if ((arguments.rate_rps > 0) + (!arguments.trace.empty()) + (arguments.users > 0) != 1)
-    return misused({Errc::malformed, "http", "how many users there are is not told, or twice",
-                    "give one of --rate, --trace and --users"});
+    return misused(
+        {Errc::malformed, "http", "the load is not given, or given twice", "pass one of --rate, --trace and --users"});
   auto load = user_load_of(arguments);
   if (!load) return misused(load.error());
   auto stop = StopSignal::open_();
@@ -104,42 +104,45 @@ int run_http(const HttpArguments& arguments) {
 std::function<int()> declare_http(CLI::App& app) {
   auto arguments = std::make_shared<HttpArguments>();
   HttpArguments& to = *arguments;
-  app.add_option("URL", to.url, "What is asked for: http://HOST:PORT/PATH")->required();
-  app.add_option("--rate", to.rate_rps, "Open loop: requests that are due each second, whatever became of those before")
+  app.add_option("URL", to.url, "Address to request: http://HOST:PORT/PATH")->required();
+  app.add_option("--rate", to.rate_rps, "Open loop: requests per second, independent of the answers")
       ->check(CLI::Range(1e-3, kMostRateRps));
   auto* trace =
-      app.add_option("--trace", to.trace, "Open loop: file with the requests of one second a line")->type_name("FILE");
-  auto* users =
-      app.add_option("--users", to.users, "Closed loop: users who each wait for an answer before they ask again")
-          ->check(CLI::Range(1, 20'000));
-  app.add_option("--for", to.length, "How long requests are due, as in 90s or 5m (default 30s; of a trace all of it)");
+      app.add_option("--trace", to.trace, "Open loop: file with the number of requests of one second per line")
+          ->type_name("FILE");
+  auto* users = app.add_option("--users", to.users,
+                               "Closed loop: number of users; each waits for the answer before the next request")
+                    ->check(CLI::Range(1, 20'000));
+  app.add_option("--for", to.length, "Duration, for example 90s or 5m (default 30s; for a trace its whole length)");
   app.add_option("--arrivals", to.arrivals,
-                 "poisson: at random, as of many users; even: at equal distances; also how users think")
+                 "Intervals between requests and think times: poisson (random, like many users) or even")
       ->check(CLI::IsMember({"poisson", "even"}))
       ->capture_default_str();
-  app.add_option("--speed", to.speed, "Times as fast through the trace: the same requests in less time")
+  app.add_option("--speed", to.speed, "Factor for the speed of the trace: the same requests in less time")
       ->check(CLI::Range(0.001, 1000.0))
       ->capture_default_str()
       ->needs(trace);
-  app.add_option("--scale", to.scale, "Times the rates of the trace")
+  app.add_option("--scale", to.scale, "Factor for the rates of the trace")
       ->check(CLI::Range(0.001, 1000.0))
       ->capture_default_str()
       ->needs(trace);
-  app.add_option("--think", to.think, "How long a user thinks between answer and request, on average, as in 1s")
+  app.add_option("--think", to.think, "Average think time of a user between answer and next request, for example 1s")
       ->capture_default_str()
       ->needs(users);
-  app.add_option("--timeout", to.timeout, "From when a request is due until it is given up")->capture_default_str();
-  app.add_option("--connections", to.connections, "The most at once, of an open loop")
+  app.add_option("--timeout", to.timeout, "Time after which a due request is abandoned")->capture_default_str();
+  app.add_option("--connections", to.connections, "Open loop: maximum number of connections")
       ->check(CLI::Range(1, 20'000))
       ->capture_default_str();
-  app.add_option("--waiting", to.waiting, "The most requests that wait for a connection; those beyond fail as unsent")
+  app.add_option("--waiting", to.waiting,
+                 "Maximum number of requests that wait for a connection; further ones fail as unsent")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
-  app.add_option("--method", to.method, "GET, POST, ...")->capture_default_str();
-  app.add_option("-H,--header", to.headers, "'Name: value' of each request; may be repeated")->allow_extra_args(false);
-  app.add_option("--body", to.body, "File that is sent with each request")->type_name("FILE");
-  app.add_option("--seed", to.seed, "Of the times at which requests are due")->capture_default_str();
-  app.add_option("-o,--output", to.output, "text or json")
+  app.add_option("--method", to.method, "HTTP method: GET, POST, ...")->capture_default_str();
+  app.add_option("-H,--header", to.headers, "Header 'Name: value' for each request; can be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--body", to.body, "File with the body of each request")->type_name("FILE");
+  app.add_option("--seed", to.seed, "Seed of the random times of requests")->capture_default_str();
+  app.add_option("-o,--output", to.output, "Output format: text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   return [arguments] { return run_http(*arguments); };

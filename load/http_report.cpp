@@ -53,10 +53,10 @@ double due_rps(const Tally& tally) {
 
 std::string http_text(const UserLoad& load, const Tally& tally) {
   std::string out =
-      formatted("%" PRIu64 " requests were due in %.1f s: %.1f/s, ", tally.due, seconds(tally.offered), due_rps(tally));
+      formatted("%" PRIu64 " requests due in %.1f s: %.1f/s, ", tally.due, seconds(tally.offered), due_rps(tally));
   out += load.arrivals ? formatted("open loop, at most %zu connections at once\n", tally.most_connections)
                        : formatted("closed loop of %zu users\n", load.closed.users);
-  out += formatted("answered %" PRIu64 ": %.1f/s over %.1f s, %.1f under way on average, %" PRIu64 " bytes of body\n",
+  out += formatted("answered %" PRIu64 ": %.1f/s over %.1f s, %.1f in flight on average, %" PRIu64 " bytes of body\n",
                    tally.answered, tally.answered_rps(), seconds(tally.lasted), mean_open(tally), tally.body_bytes);
   for (const auto& [status, count] : tally.by_status) out += formatted("  status %d: %" PRIu64 "\n", status, count);
   if (tally.failures() > 0) out += formatted("not answered %" PRIu64 "\n", tally.failures());
@@ -64,15 +64,16 @@ std::string http_text(const UserLoad& load, const Tally& tally) {
     if (tally.failed[i] > 0) out += formatted("  %s: %" PRIu64 "\n", kFailureNames[i].data(), tally.failed[i]);
   if (tally.cut_off > 0) out += formatted("cut off by the end of the run %" PRIu64 "\n", tally.cut_off);
   if (tally.reconnected > 0)
-    out += formatted("sent again, as the server had closed a kept connection %" PRIu64 "\n", tally.reconnected);
+    out += formatted("sent again because the server had closed an idle connection %" PRIu64 "\n", tally.reconnected);
   out += formatted("\n%-24s%11s", "ms", "mean");
   for (const Share& each : kShares) out += formatted("%11s", each.name);
   out += formatted("%11s\n", "max");
   out += spread_text("from due to answer", tally.latency) + spread_text("  waited to be sent", tally.waited) +
          spread_text("  from sent to answer", tally.answering);
   if (load.arrivals && tally.most_connections >= load.most_connections)
-    out += formatted("all %zu connections were in use at times: waiting is also for one of them (--connections)\n",
-                     load.most_connections);
+    out += formatted(
+        "all %zu connections were in use at times, so waiting includes waiting for a connection (--connections)\n",
+        load.most_connections);
   return out;
 }
 
@@ -102,7 +103,7 @@ std::string http_json(const UserLoad& load, const Tally& tally) {
 
 std::string progress_line(const Progress& second) {
   return formatted("%5.0f s: due %" PRIu64 "/s, answered %" PRIu64 "/s, failed %" PRIu64
-                   "/s, p50 %.1f ms, p99 %.1f ms, under way %zu, waiting %zu",
+                   "/s, p50 %.1f ms, p99 %.1f ms, in flight %zu, waiting %zu",
                    seconds(second.since_start), second.due, second.answered, second.failed,
                    second.latency.quantile_ms(0.5), second.latency.quantile_ms(0.99), second.under_way, second.waiting);
 }

@@ -116,7 +116,7 @@ Result<std::string> find_program(const std::string& name, const std::string& pat
     std::string file = (folder.empty() ? "." : std::string(folder)) + "/" + name;
     if (access(file.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(file)) return file;
   }
-  return fail(Errc::not_found, name, "is not installed, or in no folder of PATH", "apt-get install " + name);
+  return fail(Errc::not_found, name, "is not installed or not in PATH", "apt-get install " + name);
 }
 
 Result<Processes> Processes::open_(std::string folder) {

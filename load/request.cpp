@@ -25,12 +25,12 @@ Status check_header(const std::string& header) {
   const std::size_t colon = header.find(':');
   if (colon == std::string::npos || !is_token(std::string_view(header).substr(0, colon)) ||
       std::any_of(header.begin(), header.end(), [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; }))
-    return fail(Errc::malformed, "header '" + header + "'", "is no header", "write it as 'Name: value'");
+    return fail(Errc::malformed, "header '" + header + "'", "is not a header", "use 'Name: value'");
   std::string name = header.substr(0, colon);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (std::find(kOurHeaders.begin(), kOurHeaders.end(), name) != kOurHeaders.end())
-    return fail(Errc::malformed, "header '" + header + "'", "is set by wattle-load itself", "leave it away");
+    return fail(Errc::malformed, "header '" + header + "'", "is set by wattle-load itself", "omit it");
   return {};
 }
 
@@ -39,7 +39,7 @@ Status check_header(const std::string& header) {
 Result<std::string> request_bytes(const http::Origin& origin, const std::string& method, const std::string& target,
                                   const std::vector<std::string>& headers, const std::string& body) {
   if (!is_token(method))
-    return fail(Errc::malformed, "method '" + method + "'", "is no HTTP method", "as in GET or POST");
+    return fail(Errc::malformed, "method '" + method + "'", "is not an HTTP method", "for example GET or POST");
   const bool v6 = origin.host.find(':') != std::string::npos;
   std::string out = method + " " + target + " HTTP/1.1\r\nHost: " + (v6 ? "[" : "") + origin.host + (v6 ? "]" : "") +
                     ":" + std::to_string(origin.port) + "\r\n";

@@ -52,8 +52,7 @@ Result<std::uint16_t> free_port() {
 
 Result<std::string> make_folder(const std::string& directory) {
   std::string folder = directory + "/wattle-load-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr)
-    return fail_errno(errno, directory, "name a folder that can be written to (--directory)");
+  if (mkdtemp(folder.data()) == nullptr) return fail_errno(errno, directory, "pass a writable folder with --directory");
   return folder;
 }
 
@@ -64,7 +63,7 @@ Result<double> free_memory(const Dir& proc) {
     const auto fields = parse::fields(line);
     if (fields.size() >= 2 && fields[0] == "MemAvailable:") kib = parse::u64(fields[1]);
   });
-  if (!kib) return fail(Errc::malformed, proc.path() + "/meminfo", "has no MemAvailable");
+  if (!kib) return fail(Errc::malformed, proc.path() + "/meminfo", "contains no MemAvailable");
   return static_cast<double>(*kib) * 1024;
 }
 
@@ -95,7 +94,7 @@ Result<double> StressRun::received() const {
   WATTLE_TRY(const std::string text, proc_.read_file("net/dev"));
   const auto bytes = parse_received(text, "lo");
   if (!bytes)
-    return fail(Errc::not_found, proc_.path() + "/net/dev", "has no loopback", "bring it up, or leave --network away");
+    return fail(Errc::not_found, proc_.path() + "/net/dev", "has no loopback", "bring it up or omit --network");
   return static_cast<double>(*bytes);
 }
 
@@ -121,8 +120,8 @@ tl::unexpected<Error> StressRun::gone(const Member& member, int code) const {
   std::string words = said ? std::string(parse::trim(*said)) : "";
   if (words.size() > kMostSaid) words.erase(0, words.size() - kMostSaid);
   return fail(Errc::unavailable, std::string(kProgram) + " of " + name,
-              "ended by itself with " + std::to_string(code) + (words.empty() ? "" : ": " + words),
-              "see that the machine lets it use so much");
+              "exited with " + std::to_string(code) + (words.empty() ? "" : ": " + words),
+              "check the limits of this machine");
 }
 
 Status StressRun::look(Member& member) {
@@ -194,12 +193,12 @@ Result<ResourceUse> StressRun::measure() {
 Status check_levels(const Levels& levels, double cores, double free_memory_bytes) {
   if (levels.cpu_cores && *levels.cpu_cores > cores)
     return fail(Errc::out_of_range, "--cpu " + std::to_string(*levels.cpu_cores),
-                "is more than this machine's " + std::to_string(std::lround(cores)) + " cores", "give at most as many");
+                "is more than this machine's " + std::to_string(std::lround(cores)) + " cores", "use a smaller value");
   if (levels.memory_bytes && *levels.memory_bytes > free_memory_bytes)
     return fail(Errc::out_of_range, "--memory",
                 "is more than the " + std::to_string(std::llround(free_memory_bytes / 1e6)) +
-                    " MB that are free: the kernel would kill for it",
-                "give less");
+                    " MB of free memory: the kernel would kill processes",
+                "use a smaller value");
   return {};
 }
 

@@ -41,7 +41,7 @@ struct ResourceLoad {
 // Fails for levels that this machine cannot provide.
 Status check_levels(const Levels& levels, double cores, double free_memory_bytes);
 
-// Runs until the time is over or the signal comes, then ends all processes. Calls `told` every second if it is set.
+// Runs until the time is over or the signal comes, then ends all processes. Calls `told` every second if set.
 Result<ResourceUse> apply_resources(const ResourceLoad& load, const Clock& clock, StopSignal& stop,
                                     const std::function<void(const ResourceUse&)>& told);
 

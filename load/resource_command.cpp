@@ -24,24 +24,24 @@ Status set_level(const char* option, const std::string& text, double least, doub
   if (text.empty()) return {};
   level = parse::quantity(text);
   if (!level || *level < least || *level > most)
-    return fail(Errc::malformed, std::string(option) + " " + text, std::string("is no ") + form);
+    return fail(Errc::malformed, std::string(option) + " " + text, std::string("is not a ") + form);
   return {};
 }
 
 Result<ResourceLoad> resource_load_of(const ResourceArguments& arguments) {
   ResourceLoad load;
   Levels& levels = load.levels;
-  WATTLE_CHECK(set_level("--cpu", arguments.cpu, 0.01, kMostCores, "number of cores from 0.01, as in 0.6 or 600m",
+  WATTLE_CHECK(set_level("--cpu", arguments.cpu, 0.01, kMostCores, "number of cores from 0.01, for example 0.6 or 600m",
                          levels.cpu_cores));
-  WATTLE_CHECK(set_level("--memory", arguments.memory, kLeastBytes, kMostBytes, "size from 1M, as in 512M or 2Gi",
+  WATTLE_CHECK(set_level("--memory", arguments.memory, kLeastBytes, kMostBytes, "size from 1M, for example 512M or 2Gi",
                          levels.memory_bytes));
-  WATTLE_CHECK(set_level("--disk", arguments.disk, kLeastRate, kMostRate, "rate from 1k bytes/s, as in 10M",
+  WATTLE_CHECK(set_level("--disk", arguments.disk, kLeastRate, kMostRate, "rate from 1k bytes/s, for example 10M",
                          levels.disk_bytes_per_s));
-  WATTLE_CHECK(set_level("--network", arguments.network, kLeastRate, kMostRate, "rate from 1k bytes/s, as in 5M",
+  WATTLE_CHECK(set_level("--network", arguments.network, kLeastRate, kMostRate, "rate from 1k bytes/s, for example 5M",
                          levels.network_bytes_per_s));
   if (levels.none())
     return fail(Errc::malformed, "resource", "no level is given",
-                "give one or more of --cpu, --memory, --disk and --network");
+                "pass one or more of --cpu, --memory, --disk and --network");
   WATTLE_TRY(load.length, parse_span("--for", arguments.length));
   const char* const temporary = std::getenv("TMPDIR");
   load.directory = !arguments.directory.empty() ? arguments.directory : temporary != nullptr ? temporary : "/tmp";
@@ -70,15 +70,15 @@ int run_resource(const ResourceArguments& arguments) {
 std::function<int()> declare_resource(CLI::App& app) {
   auto arguments = std::make_shared<ResourceArguments>();
   ResourceArguments& to = *arguments;
-  app.add_option("--cpu", to.cpu, "Cores that are kept busy, as in 0.6 or 600m");
-  app.add_option("--memory", to.memory, "Bytes that are held, as in 512M or 2Gi");
-  app.add_option("--disk", to.disk, "Bytes/s that are written, as in 10M");
-  app.add_option("--network", to.network, "Bytes/s that the loopback carries, as in 5M");
-  app.add_option("--for", to.length, "How long, as in 90s or 5m")->capture_default_str();
+  app.add_option("--cpu", to.cpu, "Busy cores, for example 0.6 or 600m");
+  app.add_option("--memory", to.memory, "Bytes of allocated memory, for example 512M or 2Gi");
+  app.add_option("--disk", to.disk, "Bytes/s written to disk, for example 10M");
+  app.add_option("--network", to.network, "Bytes/s sent over the loopback interface, for example 5M");
+  app.add_option("--for", to.length, "Duration, for example 90s or 5m")->capture_default_str();
   app.add_option("--directory", to.directory,
-                 "Folder on the disk that is written to (default: $TMPDIR, else the one for temporary files)")
+                 "Folder on the disk to write to (default: $TMPDIR, else the folder for temporary files)")
       ->type_name("DIR");
-  app.add_option("-o,--output", to.output, "text or json")
+  app.add_option("-o,--output", to.output, "Output format: text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   return [arguments] { return run_resource(*arguments); };

@@ -33,7 +33,7 @@ std::string name_of(Resource resource) { return std::string(kResourceNames[stati
 
 std::string resource_text(const ResourceUse& use) {
   std::array<char, 256> line{};
-  std::snprintf(line.data(), line.size(), "%-10s%12s%12s  %-8s%12s\n", "", "wanted", "reached", "", "CPU for it");
+  std::snprintf(line.data(), line.size(), "%-10s%12s%12s  %-8s%12s\n", "", "wanted", "reached", "", "CPU used");
   std::string out = line.data();
   double cpu_cores = 0;
   for (const Reached& each : use.resources) {
@@ -43,17 +43,17 @@ std::string resource_text(const ResourceUse& use) {
     out += line.data();
     cpu_cores += each.cpu_cores;
   }
-  std::snprintf(line.data(), line.size(), "over %.1f s, with %.3f cores together\n", seconds(use.lasted), cpu_cores);
+  std::snprintf(line.data(), line.size(), "over %.1f s, %.3f cores in total\n", seconds(use.lasted), cpu_cores);
   out += line.data();
   for (const Reached& each : use.resources) {
     if (each.resource == Resource::disk && each.storage_bytes_per_s < each.reached / 2) {
       std::snprintf(line.data(), line.size(),
-                    "to storage went %.2f MB/s: the folder is kept in memory, or shared (--directory)\n",
+                    "only %.2f MB/s reached storage: the folder is in memory or shared (--directory)\n",
                     each.storage_bytes_per_s / 1e6);
       out += line.data();
     }
     if (each.resource == Resource::network)
-      out += "network is what the loopback carried, with what others sent over it\n";
+      out += "network counts all traffic of the loopback interface, including that of other programs\n";
   }
   return out;
 }

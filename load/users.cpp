@@ -78,7 +78,7 @@ Status allow_files(std::size_t connections) {
   if (limit.rlim_cur >= wanted) return {};
   if (limit.rlim_max < wanted)
     return fail(Errc::exhausted, std::to_string(connections) + " connections",
-                "are more than the " + std::to_string(limit.rlim_max) + " files that this process may open",
+                "exceed the " + std::to_string(limit.rlim_max) + " files that this process may open",
                 "raise the limit with ulimit -n, or use fewer connections or users");
   limit.rlim_cur = wanted;
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return fail_errno(errno, "open files");
@@ -141,7 +141,7 @@ Status UserRun::reach() {
   tcp::resolver resolver(io_);
   const auto found = resolver.resolve(load_.origin.host, std::to_string(load_.origin.port), error);
   if (error)
-    return fail(Errc::not_found, url, "its name is not known: " + error.message(), "write a host that resolves");
+    return fail(Errc::not_found, url, "its name is unknown: " + error.message(), "use a host name that resolves");
   Link& link = new_link();
   // Later connections all use the first address that accepts one.
   for (const auto& entry : found) {
@@ -154,10 +154,10 @@ Status UserRun::reach() {
     if (!error) break;
   }
   if (error)
-    return fail(
-        Errc::unavailable, url,
-        error == beast::error::timeout ? "takes no connection in time" : "takes no connection: " + error.message(),
-        "start the service, or name the address where it listens");
+    return fail(Errc::unavailable, url,
+                error == beast::error::timeout ? "does not accept a connection in time"
+                                               : "does not accept a connection: " + error.message(),
+                "start the service, or use the address that it listens on");
   error_code ignored;
   link.stream->socket().set_option(tcp::no_delay(true), ignored);
   return {};

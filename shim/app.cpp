@@ -8,7 +8,7 @@
 
 #include "common/cmdline/parse.hpp"
 #include "common/descriptor_limit.hpp"
-#include "common/printable.hpp"
+#include "common/error_line.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
 #include "common/version.hpp"
@@ -19,18 +19,18 @@ namespace wattle::shim {
 
 namespace {
 int complain(const Error& error, int code = 1) {
-  std::fprintf(stderr, "wattle-shim: %s\n", printable_lines(error.message()).c_str());
+  std::fprintf(stderr, "%s\n", error_line("wattle-shim", "", error).c_str());
   return code;
 }
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app{"Wattle's shim: answers kube-scheduler as an extender with the controller's scores", "wattle-shim"};
+  CLI::App app{"Wattle's shim: a kube-scheduler extender that returns the controller's scores", "wattle-shim"};
   app.set_version_flag("--version", std::string(kVersion));
   std::string file;
   bool check = false;
   app.add_option("--config", file, "Configuration (YAML)")->type_name("FILE")->required();
-  app.add_flag("--check-config", check, "Only tell whether the configuration is right");
+  app.add_flag("--check-config", check, "Check the configuration and exit");
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
 
   const auto config = load_config(file);
@@ -54,12 +54,12 @@ int run_app(int argc, char** argv) {
   ServiceNotify notify;
   const auto service = Service::start(*config, clock, log, notify);
   if (!service) return complain(service.error());
-  log.info("listening", {{"address", config->listen_address}, {"port", service->port()}});
-  notify.ready("answers on port " + std::to_string(service->port()));
+  log.info("shim.started", "the shim is listening", {{"address", config->listen_address}, {"port", service->port()}});
+  notify.ready("listening on port " + std::to_string(service->port()));
   int signal = 0;
   sigwait(&ending, &signal);
   notify.stopping();
-  log.info("stopping", {{"signal", signal}});
+  log.info("shim.stopping", "the shim is stopping", {{"signal", signal}});
   return 0;
 }
 

@@ -50,10 +50,11 @@ void Beat::tell_changes() {
   if (open) {
     const auto count = logged_.note("open", clock_.mono());
     if (!count) return;
-    log_.warn("controller is not asked until it answers again",
+    log_.warn("breaker.opened",
+              "the circuit breaker opened; the shim sends no requests until the controller answers again",
               {{"breaker", "open"}, {"times", breaker_.times_opened()}, {"answering_from", "board, then neutral"}});
   } else {
-    log_.info("controller is asked again", {{"breaker", "closed"}});
+    log_.info("breaker.closed", "the circuit breaker closed; the shim sends requests again", {{"breaker", "closed"}});
   }
   open_logged_ = open;
 }

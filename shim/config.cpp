@@ -8,7 +8,7 @@ namespace {
 void read_endpoint(config::Section& section, std::string_view key, std::string& out) {
   section.read(key, out);
   if (!out.starts_with("tcp://") && !out.starts_with("ipc://"))
-    section.mistake(key, "'" + out + "' is no endpoint", "as in tcp://controller:7462");
+    section.mistake(key, "'" + out + "' is not an endpoint", "for example tcp://controller:7462");
 }
 
 Result<ShimConfig> read(config::Document document) {

@@ -14,7 +14,7 @@ using json = SortedJson;
 Status read_nodes(const json& nodes, std::vector<std::string>& names) {
   const auto items = nodes.is_object() ? nodes.find("items") : nodes.end();
   if (!nodes.is_object() || items == nodes.end() || !(items->is_array() || items->is_null()))
-    return fail(Errc::malformed, "Nodes", "is no list of nodes", "send {\"items\":[...]}, or NodeNames");
+    return fail(Errc::malformed, "Nodes", "is not a list of nodes", "send {\"items\":[...]}, or NodeNames");
   std::size_t index = 0;
   for (const json& node : *items) {
     const json* name = nullptr;
@@ -22,7 +22,7 @@ Status read_nodes(const json& nodes, std::vector<std::string>& names) {
         node["metadata"].contains("name"))
       name = &node["metadata"]["name"];
     if (name == nullptr || !name->is_string())
-      return fail(Errc::malformed, "Nodes.items[" + std::to_string(index) + "].metadata.name", "is no text");
+      return fail(Errc::malformed, "Nodes.items[" + std::to_string(index) + "].metadata.name", "is not a string");
     names.push_back(name->get<std::string>());
     ++index;
   }
@@ -30,11 +30,13 @@ Status read_nodes(const json& nodes, std::vector<std::string>& names) {
 }
 
 Status read_node_names(const json& list, std::vector<std::string>& names) {
-  if (!list.is_array()) return fail(Errc::malformed, "NodeNames", "is not a list of texts", "as in [\"node-1\"]");
+  if (!list.is_array())
+    return fail(Errc::malformed, "NodeNames", "is not a list of strings", "for example [\"node-1\"]");
   names.reserve(list.size());
   for (const json& name : list) {
     if (!name.is_string())
-      return fail(Errc::malformed, "NodeNames[" + std::to_string(names.size()) + "]", "is no text", "as in \"node-1\"");
+      return fail(Errc::malformed, "NodeNames[" + std::to_string(names.size()) + "]", "is not a string",
+                  "for example \"node-1\"");
     names.push_back(name.get<std::string>());
   }
   return {};
@@ -83,9 +85,10 @@ Result<PodAsk> parse_all(std::string_view text) {
     return forward_error(parsed);
   }
   const json& args = *parsed;
-  if (!args.is_object()) return fail(Errc::malformed, "request body", "is no JSON object", "send ExtenderArgs");
+  if (!args.is_object()) return fail(Errc::malformed, "request body", "is not a JSON object", "send ExtenderArgs");
   const auto pod = args.find("Pod");
-  if (pod == args.end() || !pod->is_object()) return fail(Errc::malformed, "Pod", "is no object", "send the v1.Pod");
+  if (pod == args.end() || !pod->is_object())
+    return fail(Errc::malformed, "Pod", "is not an object", "send the v1.Pod");
 
   PodAsk ask;
   ask.scheduler = read_pod(*pod, ask);

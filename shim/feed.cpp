@@ -43,8 +43,8 @@ void Feed::listen() {
     if (board != nullptr) {
       board_.receive(std::move(*board), clock_.mono());
     } else if (!std::exchange(garbage_logged_, true)) {
-      log_.warn("feed sent no board",
-                {{"why", message ? std::string("another kind of message") : message.error().message()}});
+      log_.warn("feed.invalid", "the feed sent no board",
+                {{"why", message ? std::string("it sent another kind of message") : message.error().message()}});
     }
   }
 }
@@ -52,8 +52,9 @@ void Feed::listen() {
 void Feed::rebuild_when_refused() {
   if (subscriber_.link() != transport::Link::refused || clock_.mono() - rebuilt_ < kRebuildEvery) return;
   rebuilt_ = clock_.mono();
-  log_.warn("feed refused", {{"why", subscriber_.link_problem()}});
-  if (const auto built = subscriber_.rebuild(); !built) log_.warn("feed not rebuilt", {{"why", built.error()}});
+  log_.warn("feed.refused", "the feed rejected the connection", {{"why", subscriber_.link_problem()}});
+  if (const auto built = subscriber_.rebuild(); !built)
+    log_.warn("feed.rebuild_failed", "the subscription of the feed cannot be rebuilt", {{"why", built.error()}});
 }
 
 }  // namespace wattle::shim

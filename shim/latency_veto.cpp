@@ -31,7 +31,7 @@ Result<std::shared_ptr<const LatencyVeto::Known>> LatencyVeto::read(const std::s
   const json document = json::read(body, {.text_bytes = 8 << 20, .built_bytes = 64 << 20});
   const bool shaped = document.is_object() && document.contains("acting") && document["acting"].is_boolean() &&
                       document.contains("nodes") && document["nodes"].is_object();
-  if (!shaped) return fail(Errc::malformed, "latency", "is no such document");
+  if (!shaped) return fail(Errc::malformed, "latency", "is not such a document");
   auto known = std::make_shared<Known>();
   known->target = target;
   known->at = now;
@@ -111,7 +111,7 @@ Veto LatencyVeto::judge_by_limit(const wire::Ask& ask) {
     } else {
       veto.vetoed[node] =
           p50_ms ? "latency to " + to + " is " + ms_text(*p50_ms) + ", above the hard limit of " + ms_text(limit_ms)
-                 : "latency to " + to + " is not known, under a hard limit of " + ms_text(limit_ms);
+                 : "latency to " + to + " is unknown, but required by a hard limit of " + ms_text(limit_ms);
     }
   }
   return veto;

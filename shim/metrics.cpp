@@ -51,17 +51,19 @@ struct Metrics::Impl {
                                                            .Register(registry);
   prometheus::Family<prometheus::Counter>& refusals = prometheus::BuildCounter()
                                                           .Name("wattle_shim_refused_total")
-                                                          .Help("Connections and requests refused, by reason")
+                                                          .Help("Rejected connections and requests by reason")
                                                           .Register(registry);
   std::mutex refused_mutex;  // serialises concurrent pages
   prometheus::Family<prometheus::Gauge>& breaker_states =
       prometheus::BuildGauge()
           .Name("wattle_shim_breaker_state")
-          .Help("1 for the state that it is in: closed, open (the controller is not asked), half_open (a probe is out)")
+          .Help(
+              "1 for the current state of the circuit breaker: closed, open (no requests to the controller), half_open "
+              "(probing)")
           .Register(registry);
   prometheus::Counter& breaker_opened = prometheus::BuildCounter()
                                             .Name("wattle_shim_breaker_opened_total")
-                                            .Help("Times that the controller was not asked any more")
+                                            .Help("Number of times that the circuit breaker opened")
                                             .Register(registry)
                                             .Add({});
   prometheus::Histogram& candidates = prometheus::BuildHistogram()
@@ -74,21 +76,21 @@ struct Metrics::Impl {
                                       .Help("Annotations and quantities that were ignored")
                                       .Register(registry)
                                       .Add({});
-  prometheus::Counter& capped = prometheus::BuildCounter()
-                                    .Name("wattle_shim_start_capped_nodes_total")
-                                    .Help("Candidates that a board's answer gave 0 since they are at their start cap")
-                                    .Register(registry)
-                                    .Add({});
+  prometheus::Counter& capped =
+      prometheus::BuildCounter()
+          .Name("wattle_shim_start_capped_nodes_total")
+          .Help("Candidates with score 0 in answers from the board because they reached their start limit")
+          .Register(registry)
+          .Add({});
   prometheus::Gauge& board_fresh = prometheus::BuildGauge()
                                        .Name("wattle_shim_board_fresh")
-                                       .Help("1 while the last board may be used")
+                                       .Help("1 while the last board is usable")
                                        .Register(registry)
                                        .Add({});
-  prometheus::Family<prometheus::Gauge>& board_age =
-      prometheus::BuildGauge()
-          .Name("wattle_shim_board_age_seconds")
-          .Help("Time since the last board came; absent before the first")
-          .Register(registry);
+  prometheus::Family<prometheus::Gauge>& board_age = prometheus::BuildGauge()
+                                                         .Name("wattle_shim_board_age_seconds")
+                                                         .Help("Age of the last board; absent before the first one")
+                                                         .Register(registry);
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}

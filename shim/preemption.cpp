@@ -44,7 +44,7 @@ Result<Preemption> parse_preemption_args(std::string_view text) {
   // Checks the syntax without building values.
   const auto nothing = [](std::size_t, std::string_view) { return false; };
   if (SortedJson::read(text, {.text_bytes = 32 << 20, .built_bytes = 1 << 20}, nothing).is_discarded())
-    return fail(Errc::malformed, "request body", "is no JSON", "send ExtenderPreemptionArgs");
+    return fail(Errc::malformed, "request body", "is not JSON", "send ExtenderPreemptionArgs");
   const auto meta = raw_member(text, "NodeNameToMetaVictims"), whole = raw_member(text, "NodeNameToVictims");
   if (!meta && !whole)
     return fail(Errc::malformed, "NodeNameToMetaVictims", "is missing", "send ExtenderPreemptionArgs");
@@ -52,7 +52,7 @@ Result<Preemption> parse_preemption_args(std::string_view text) {
   out.whole_pods = !meta;
   const std::string_view map = meta ? *meta : *whole;
   if (!map.starts_with("{"))
-    return fail(Errc::malformed, meta ? "NodeNameToMetaVictims" : "NodeNameToVictims", "is no object",
+    return fail(Errc::malformed, meta ? "NodeNameToMetaVictims" : "NodeNameToVictims", "is not an object",
                 "send ExtenderPreemptionArgs");
   for (const RawMember& node : raw_members(map)) {
     if (!node.value.starts_with("{")) continue;  // a node without victims (null) is not a candidate

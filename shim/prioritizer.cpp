@@ -77,7 +77,7 @@ Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const
   const bool valid =
       suggestion.scores.size() == asked && std::all_of(suggestion.scores.begin(), suggestion.scores.end(),
                                                        [](std::int64_t score) { return score >= 0 && score <= 10; });
-  if (!valid) return fail(Errc::malformed, "suggestion.scores", "are not one integer 0..10 per candidate");
+  if (!valid) return fail(Errc::malformed, "suggestion.scores", "are not one integer from 0 to 10 per candidate");
   if (bounded) bound_to(kBoundedScore, suggestion.scores);  // an older controller ignores the limit
   if (!twins) return suggestion;
   std::vector<std::int64_t> scores;

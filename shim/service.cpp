@@ -112,8 +112,8 @@ http::Response Service::Impl::prioritize(const http::Request& request) {
 
 Result<std::string> Service::Impl::latency(const std::string& target, std::chrono::milliseconds wait) {
   if (!breaker.may_ask())
-    return fail(Errc::unavailable, "controller", "is not asked while the breaker is open",
-                "it is asked again once it answers");
+    return fail(Errc::unavailable, "controller", "the circuit breaker is open",
+                "requests resume once it answers a probe");
   auto client = pool.lend(wait);
   auto body =
       client ? (*client)->query("latency", {{"target", target}}, wait) : Result<std::string>(forward_error(client));
@@ -172,7 +172,7 @@ http::Response Service::Impl::filter_nodes(const http::Request& request) {
     response.body = format_filter(answer.passed, answer.vetoed);
   }
   if (response.status == 200) metrics.filtered(answer, names.size(), ask ? ask->problems.size() : 0);
-  if (!answer.failure.empty()) tell_change(answer.failure, "nothing: all nodes pass");
+  if (!answer.failure.empty()) tell_change(answer.failure, "no filtering: all nodes pass");
   metrics.request("filter", response.status, clock.mono() - start);
   return response;
 }
@@ -189,7 +189,7 @@ http::Response Service::Impl::preempt(const http::Request& request) {
     if (ask && filter && !preemption->whole_pods) answer = veto.judge_preemption(*ask);
     response.body = format_preemption(*preemption, answer.passed);
     metrics.preempted(answer);
-    if (!answer.failure.empty()) tell_change(answer.failure, "nothing: all nodes pass");
+    if (!answer.failure.empty()) tell_change(answer.failure, "no filtering: all nodes pass");
   } else {
     response = {400, std::string(kText), preemption.error().message() + "\n"};
   }
@@ -211,7 +211,7 @@ Service::Impl::Routes Service::Impl::page_routes() {
   routes["GET /livez"] = [this](const http::Request&) {
     const std::string hung = hanging();
     if (hung.empty()) return http::Response{200, std::string(kText), "ok\n"};
-    return http::Response{503, std::string(kText), "does not turn:\n" + hung};
+    return http::Response{503, std::string(kText), "stuck:\n" + hung};
   };
   routes["GET /readyz"] = [this](const http::Request&) {
     const std::string controller = without_controller ? "does not answer" : "ok";
@@ -228,9 +228,9 @@ void Service::Impl::tell_change(const std::string& failure, std::string_view fro
   const bool failed = !failure.empty();
   if (without_controller.exchange(failed) == failed) return;
   if (failed)
-    log.warn("controller does not answer", {{"why", failure}, {"answering_from", from}});
+    log.warn("controller.lost", "the controller does not answer", {{"why", failure}, {"answering_from", from}});
   else
-    log.info("controller answers again");
+    log.info("controller.recovered", "the controller answers again");
 }
 
 Service::Service(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "common/cmdline/man_page.hpp"
+#include "common/error_line.hpp"
+#include "common/nearest.hpp"
 #include "common/cmdline/parse.hpp"
-#include "common/cmdline/wrong_command.hpp"
-#include "common/printable.hpp"
 #include "common/version.hpp"
 
 namespace wattle::sim {
@@ -26,9 +26,9 @@ void usage(std::FILE* to, std::span<const Subcommand> commands) {
 int man_page(const char* section, std::span<const Subcommand> commands) {
   cmdline::Outline program{
       "wattle-sim",
-      "simulates clusters, and judges on them who places workloads",
+      "simulates clusters and evaluates placement policies on them",
       "",
-      {{.names = {"-h", "--help"}, .text = "Print the list of commands; of a command: its options"},
+      {{.names = {"-h", "--help"}, .text = "Print the list of commands, or the options of a command"},
        {.names = {"--version"}, .text = "Print the version"}},
       {},
       {}};
@@ -62,13 +62,13 @@ int run_app(std::span<const Subcommand> commands, int argc, char** argv) {
     std::printf("wattle-sim %s\n", std::string(kVersion).c_str());
     return 0;
   }
-  if (!name.empty()) {
-    std::vector<std::string> all;
-    for (const Subcommand& each : commands) all.emplace_back(each.name);
-    std::fprintf(stderr, "%s\n", printable_lines(cmdline::unknown_command("wattle-sim", name, all)).c_str());
-    return cmdline::kMisused;
-  }
-  usage(stderr, commands);
+  std::vector<std::string> names;
+  for (const Subcommand& each : commands) names.emplace_back(each.name);
+  const std::string fix = "commands: " + comma_list(names);
+  const Error error = name.empty() ? Error{Errc::malformed, "a command is missing", "", fix}
+                                   : Error{Errc::malformed, "unknown command \"" + std::string(name) + "\"", "",
+                                           did_you_mean(name, names, fix)};
+  std::fprintf(stderr, "%s\n", error_line("wattle-sim", "", error).c_str());
   return cmdline::kMisused;
 }
 

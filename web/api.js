@@ -26,7 +26,7 @@ function answer([response, text]) {
   try { body = parsed(text); } catch { /* a line of text */ }
   if (response.ok && body !== null) return body;
   const plain = (response.headers.get('Content-Type') || '').startsWith('text/plain') && text.trim();
-  throw new Refused(response.status, (body && body.error && body.error.replace(KIND, '')) || plain || `This is no answer of the controller (status ${response.status}): what is between it and this page?`);
+  throw new Refused(response.status, (body && body.error && body.error.replace(KIND, '')) || plain || `The answer did not come from the controller (status ${response.status}). Check the proxy between it and this page.`);
 }
 
 export async function get(what, query = {}) {

@@ -18,7 +18,7 @@ const ABOVE = { node: 'fleet', pod: 'pods', decision: 'decisions' };
 
 function nowhere(name) {
   return {
-    element: h('div', null, h('h1', null, 'There is no such view'), h('p', null, 'This page has no view ', h('code', null, name), '.'), h('p', null, h('a', { href: '#/fleet' }, 'To the fleet'))),
+    element: h('div', null, h('h1', null, 'View not found'), h('p', null, 'Unknown view: ', h('code', null, name), '.'), h('p', null, h('a', { href: '#/fleet' }, 'Back to the fleet'))),
     end() {},
   };
 }
@@ -53,7 +53,7 @@ function askToken(why) {
   const out = document.getElementById('out');
   if (out) out.remove();
   told('');
-  document.title = 'A token is needed · Wattle';
+  document.title = 'Token required · Wattle';
   const input = h('input', { type: 'password', id: 'token', autocomplete: 'current-password', required: true });
   const wrong = h('p', { role: 'alert' }, why);
   const submit = async (event) => {
@@ -66,15 +66,15 @@ function askToken(why) {
       show(true);
     } catch (error) { fill(wrong, error.message); input.select(); }
   };
-  fill(main, h('form', { class: 'panel token', onsubmit: submit }, h('h1', null, 'This controller asks for a token'),
-    h('p', { class: 'dim' }, 'It is the word in the file that ', h('code', null, 'http.token_file'), ' names. It is exchanged for a cookie that lasts 30 days.'),
+  fill(main, h('form', { class: 'panel token', onsubmit: submit }, h('h1', null, 'This controller requires a token'),
+    h('p', { class: 'dim' }, 'Enter the token from the file that ', h('code', null, 'http.token_file'), ' names. The page stores it as a cookie for 30 days.'),
     h('label', { for: 'token' }, 'Token'), input, h('button', { type: 'submit' }, 'Look'), wrong));
   input.focus();
 }
 
 function signOut() {
   if (document.getElementById('out')) return;
-  document.querySelector('.tools').append(h('button', { type: 'button', id: 'out', class: 'quiet', onclick: () => api.dropPass().then(() => askToken(''), (error) => main.prepend(h('p', { class: 'error', role: 'alert' }, `Not signed out. ${error.message}`))) }, 'Sign out'));
+  document.querySelector('.tools').append(h('button', { type: 'button', id: 'out', class: 'quiet', onclick: () => api.dropPass().then(() => askToken(''), (error) => main.prepend(h('p', { class: 'error', role: 'alert' }, `Sign-out failed. ${error.message}`))) }, 'Sign out'));
 }
 
 const STATES = { live: 'live', lost: 'connection lost', refused: 'not live', paused: 'paused' };
@@ -110,7 +110,7 @@ function begin() {
     show(false);
     return api.connect();
   }, (error) => {
-    fill(main, h('p', { class: 'error', role: 'alert' }, `${error.message} This page asks again every 5 s.`));
+    fill(main, h('p', { class: 'error', role: 'alert' }, `${error.message} Retrying every 5 s.`));
     setTimeout(begin, 5000);
   });
 }

@@ -4,10 +4,10 @@ import { get, makeChange, passState } from '/page/api.js';
 import { fill, h } from '/page/dom.js';
 
 const MODES = {
-  off: 'Nothing is decided: pods are placed as without Wattle.',
-  shadow: 'Decisions are made and recorded, and nobody follows them: pods are placed as without Wattle.',
-  canary: 'In some blocks of time, drawn by chance, pods are placed as advised; in the others as without Wattle.',
-  live: 'Pods are placed as advised, all the time.',
+  off: 'Wattle makes no decisions. Pods are placed as without Wattle.',
+  shadow: 'Wattle records its decisions but does not apply them. Pods are placed as without Wattle.',
+  canary: 'Wattle applies its decisions in randomly chosen blocks of time. In the other blocks, pods are placed as without Wattle.',
+  live: 'Wattle applies all its decisions.',
 };
 const CHOICES = ['off', 'shadow', 'canary:10%', 'canary:25%', 'canary:50%', 'live'];
 const rank = (mode) => Object.keys(MODES).indexOf(mode.split(':')[0]);
@@ -24,12 +24,12 @@ function asked(policy, mode, limits) {
 
 export function inWords(policy, { mode, cpu_wait: limit, late }) {
   const parts = [];
-  if (mode) parts.push(`The mode goes from ${policy.mode} to ${mode}. ${MODES[mode.split(':')[0]]}`);
-  if (limit === DEFAULT) parts.push('Pods may wait for a CPU as long as they did under the default scheduler.');
-  else if (limit) parts.push(`Pods may wait for a CPU at most ${limit} of their time.`);
-  if (late === DEFAULT) parts.push('Pods may be beyond their soft latency limit as long as they were under the default scheduler.');
-  else if (late) parts.push(`Pods may be beyond their soft latency limit at most ${late} of their time.`);
-  return parts.join(' ') || 'Nothing would change yet.';
+  if (mode) parts.push(`The mode changes from ${policy.mode} to ${mode}. ${MODES[mode.split(':')[0]]}`);
+  if (limit === DEFAULT) parts.push('Pods may wait for CPU as long as under the default scheduler.');
+  else if (limit) parts.push(`Pods may wait for CPU for at most ${limit} of their time.`);
+  if (late === DEFAULT) parts.push('Pods may exceed their soft latency limit as long as under the default scheduler.');
+  else if (late) parts.push(`Pods may exceed their soft latency limit for at most ${late} of their time.`);
+  return parts.join(' ') || 'No changes yet.';
 }
 
 const line = (label, input) => h('label', null, label, input);
@@ -37,14 +37,14 @@ const line = (label, input) => h('label', null, label, input);
 // Calls `changed` after a change takes effect.
 export function change(changed) {
   const told = h('p', { class: 'dim', role: 'status' });
-  const dialog = h('dialog', { 'aria-label': 'Change what is in force', onclose: () => fill(dialog) });
+  const dialog = h('dialog', { 'aria-label': 'Change the settings', onclose: () => fill(dialog) });
   const button = h('button', { type: 'button', id: 'change', onclick: () => open() }, 'Change');
-  const title = () => h('h2', null, 'Change what is in force');
+  const title = () => h('h2', null, 'Change the settings');
   const closer = (text) => h('button', { type: 'button', onclick: () => dialog.close() }, text);
 
   function off() {
-    fill(dialog, title(), h('p', null, 'Changes from this page are off. Name a file with an operator\'s token in ', h('code', null, 'http.operator_token_file'),
-      ' of the controller, or change it on the command line:'), h('p', null, h('code', null, 'wattle policy set --mode MODE --why TEXT')), closer('Close'));
+    fill(dialog, title(), h('p', null, 'Changes from this page are disabled. Set ', h('code', null, 'http.operator_token_file'),
+      ' of the controller to a file with an operator\'s token, or use the command line:'), h('p', null, h('code', null, 'wattle policy set --mode MODE --why TEXT')), closer('Close'));
   }
 
   function ask(known) {
@@ -56,8 +56,8 @@ export function change(changed) {
     const token = h('input', { type: 'password', required: true, autocomplete: 'off' });
     const force = h('input', { type: 'checkbox' });
     const words = h('p', { class: 'sentence', role: 'status' }), gate = h('p', { class: 'dim' }), wrong = h('p', { class: 'error', hidden: true, role: 'alert' });
-    const past = h('label', { class: 'check' }, force, 'Go past the gate all the same. The reason is recorded.');
-    const submit = h('button', { type: 'submit' }, 'Change it');
+    const past = h('label', { class: 'check' }, force, 'Skip the gate. The reason is recorded.');
+    const submit = h('button', { type: 'submit' }, 'Apply');
     const what = () => asked(known, mode.value, { cpu_wait: limit.value.trim(), late: late.value.trim() });
     const look = () => {
       fill(words, inWords(known, what()));
@@ -77,8 +77,8 @@ export function change(changed) {
         const now = await makeChange(token.value.trim(), { ...what(), why: why.value.trim(), force: force.checked });
         // The list may have newer changes by others, or changes that follow from this one.
         const before = known.changes[0]?.id ?? 0, mine = now.changes.find((each) => each.id > before && each.who.startsWith('page/') && each.why === why.value.trim());
-        const kept = now.unwritten ? ` It is in force, but not on the controller's disk: a restart of the controller would forget it (${now.unwritten.error}).` : '';
-        fill(told, !mine ? 'Nothing was changed: it was so already.' : `Changed: ${mine.what}.${kept}`);
+        const kept = now.unwritten ? ` The change is in force but not saved, and a restart of the controller would lose it (${now.unwritten.error}).` : '';
+        fill(told, !mine ? 'No change: these settings were already in force.' : `Changed: ${mine.what}.${kept}`);
         dialog.close();
         changed();
       } catch (error) {
@@ -88,9 +88,9 @@ export function change(changed) {
         if (error.status === 401) token.select();
       }
     };
-    fill(dialog, h('form', { class: 'change', oninput: look, onsubmit: send }, title(), line('Mode', mode), line('Limit of waiting: a share of pods\' time, or default', limit),
-      line('Late: a share of their time beyond the soft latency, likewise', late),
-      gate, past, line('Why', why), line('The operator\'s token', token), words, wrong, h('div', { class: 'head' }, submit, closer('Cancel'))));
+    fill(dialog, h('form', { class: 'change', oninput: look, onsubmit: send }, title(), line('Mode', mode), line('Limit of waiting for CPU: share of pods\' time, or default', limit),
+      line('Limit of lateness: share of pods\' time above the soft latency limit, or default', late),
+      gate, past, line('Why', why), line('Operator\'s token', token), words, wrong, h('div', { class: 'head' }, submit, closer('Cancel'))));
     look();
   }
 

@@ -8,8 +8,8 @@ const sum = (energy) => energy.measured_j + energy.estimated_j;
 
 export function cost() {
   const note = problem(), told = h('p', { class: 'sentence' }), body = h('tbody'), head = h('tr');
-  const facts = tiles([['drawn', 'Drawn by nodes', 'measured'], ['estimated', 'Of it estimated', 'estimated'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['cores', 'Core-hours', 'cores'], ['placements', 'Placements']]);
-  const label = h('input', { type: 'search', placeholder: 'key of the label, as in team', 'aria-label': 'Key of the label', hidden: true, onchange: () => load() });
+  const facts = tiles([['drawn', 'Energy of nodes', 'measured'], ['estimated', 'Estimated part', 'estimated'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['cores', 'Core-hours', 'cores'], ['placements', 'Placements']]);
+  const label = h('input', { type: 'search', placeholder: 'key of the label, for example team', 'aria-label': 'Key of the label', hidden: true, onchange: () => load() });
   let since = '7d', by = 'namespace', asked = 0;
   const cells = (row, all) => [joules(row.measured_j), joules(row.estimated_j), percent(all > 0 ? sum(row) / all : null, 1), number(row.core_h, 2), row.waited_s === null ? ABSENT : span(row.waited_s), percent(row.waiting_ratio, 2), count(row.placements), count(row.workloads)]
     .map((text) => h('td', { class: 'number' }, text));
@@ -18,7 +18,7 @@ export function cost() {
     if (by === 'label' && !label.value.trim()) {
       note.tell(null);
       fill(body);
-      return fill(told, 'Name a label to sum by.');
+      return fill(told, 'Enter the key of a label.');
     }
     let report;
     try { report = await get('report', { since, by, label: by === 'label' ? label.value.trim() : undefined }); } catch (error) { return mine === asked && note.tell(error); }
@@ -26,12 +26,12 @@ export function cost() {
     note.tell(null);
     const all = sum(report.nodes), rows = report.rest ? [...report.rows, { key: `${count(report.rest.rows)} more`, ...report.rest }] : report.rows;
     const first = report.rows[0];
-    fill(told, report.from_wall_s === null ? 'Nothing is recorded yet.' : [`Since ${moment(report.from_wall_s * 1e9)}${report.cut ? ', when recording began,' : ''} all nodes drew ${joules(all)}`,
-      first ? `; ${report.label || by} ${first.key} drew most of what workloads did, ${joules(sum(first))} in ${number(first.core_h, 2)} core-hours.` : '; no workload used anything.'].join(''));
-    facts.set('drawn', joules(all), 'rows, idle and unattributed together');
+    fill(told, report.from_wall_s === null ? 'No usage recorded yet.' : [`Since ${moment(report.from_wall_s * 1e9)}${report.cut ? ', when recording began,' : ''} all nodes have used ${joules(all)}`,
+      first ? `; ${report.label || by} ${first.key} used most of the energy of workloads: ${joules(sum(first))} in ${number(first.core_h, 2)} core-hours.` : '; workloads have used no energy.'].join(''));
+    facts.set('drawn', joules(all), 'rows including idle and unattributed energy');
     facts.set('estimated', joules(report.nodes.estimated_j));
-    facts.set('idle', joules(sum(report.idle)), 'drawn without work');
-    facts.set('unattributed', joules(sum(report.unattributed)), 'belongs to no workload');
+    facts.set('idle', joules(sum(report.idle)), 'used by idle nodes');
+    facts.set('unattributed', joules(sum(report.unattributed)), 'not attributed to a workload');
     facts.set('cores', number(rows.reduce((total, row) => total + row.core_h, 0), 2));
     facts.set('placements', count(rows.reduce((total, row) => total + row.placements, 0)));
     fill(head, [[report.label || by], ['Measured', 1], ['Estimated', 1], ['Share', 1], ['Core-hours', 1], ['Waited', 1], ['Waiting', 1], ['Placed', 1], ['Workloads', 1]].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)));
@@ -40,7 +40,7 @@ export function cost() {
   };
   const timer = setInterval(() => { if (!document.hidden) load(); }, 30_000);
   return {
-    element: h('div', null, h('h1', null, 'Cost'), note.element, panel('In a sentence', null, told), facts.element,
+    element: h('div', null, h('h1', null, 'Cost'), note.element, panel('Summary', null, told), facts.element,
       panel('Rows', [choice('Since', SPANS, since, (value) => { since = value; load(); }), choice('By', BY, by, (value) => { by = value; label.hidden = value !== 'label'; load(); }), label],
         wide(h('table', null, h('thead', null, head), body)))),
     begin: load, end() { clearInterval(timer); },

@@ -13,7 +13,7 @@ export function decisions() {
   let list = [];
   const draw = () => {
     fill(told, list.length ? `the newest ${count(list.length)}` : '');
-    fill(body, list.length === 0 && h('tr', null, h('td', { colspan: '9', class: 'empty' }, 'No decisions yet: nobody has asked.')), list.map((d) => h('tr', null,
+    fill(body, list.length === 0 && h('tr', null, h('td', { colspan: '9', class: 'empty' }, 'No decisions yet. The controller has received no request.')), list.map((d) => h('tr', null,
       h('td', { class: 'number' }, link('decision', d.id)), h('td', null, clock(d.wall_ns)), h('td', null, label(d)),
       h('td', null, d.advice ? link('node', d.advice) : tag('none')),
       h('td', null, d.placed_on ? link('node', d.placed_on) : ABSENT, d.placed_on && d.advice && d.placed_on !== d.advice ? [' ', tag('elsewhere', 'warn')] : null),
@@ -31,7 +31,7 @@ export function decisions() {
   // Where they went and what came of it is known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
-    element: h('div', null, h('h1', null, 'Decisions'), note.element, panel('As they are made', told, wide(h('table', null,
+    element: h('div', null, h('h1', null, 'Decisions'), note.element, panel('Live', told, wide(h('table', null,
       h('thead', null, h('tr', null, [['Id', 1], ['Time'], ['Pod'], ['Advised'], ['Placed on'], ['Adds', 1], ['Reward', 1], ['Nodes', 1], ['By']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
     begin: load, end() { clearInterval(timer); end(); },
   };
@@ -43,32 +43,32 @@ export function sentence(d) {
   const masked = d.candidates.filter((c) => c.masked !== null);
   const best = open.find((c) => c.node === d.winner) || open[0];
   const parts = [];
-  if (!best) parts.push(`No node could take ${label(d)}.`);
+  if (!best) parts.push(`No node was feasible for ${label(d)}.`);
   else {
     const next = open.find((c) => c !== best);
     const apart = next && best.marginal_w !== null && next.marginal_w !== null ? next.marginal_w - best.marginal_w : null;
-    const than = apart === null ? '' : Math.abs(apart) < 0.05 ? `, as much as on ${next.node}` : `, ${watts(Math.abs(apart))} ${apart > 0 ? 'less' : 'more'} than on ${next.node}`;
-    const watt = best.marginal_w === null ? '' : `: it is expected to add ${watts(best.marginal_w)} there${than}`;
+    const than = apart === null ? '' : Math.abs(apart) < 0.05 ? `, the same as on ${next.node}` : `, ${watts(Math.abs(apart))} ${apart > 0 ? 'less' : 'more'} than on ${next.node}`;
+    const watt = best.marginal_w === null ? '' : `: it should add ${watts(best.marginal_w)} there${than}`;
     parts.push(`${best.node} was best for ${label(d)}${watt}.`);
-    if (apart !== null && apart < -0.05) parts.push('Watts are not all: latency and what was learned weigh too.');
+    if (apart !== null && apart < -0.05) parts.push('Latency and learned values count too.');
   }
-  if (d.explored) parts.push(`${d.advice} was advised all the same, to learn.`);
-  if (d.deferred) parts.push(`It should wait, and be asked for again in ${Math.ceil(d.deferred.again_s)} s.`);
-  else if (!d.advice) parts.push('No advice was given.');
-  if (d.placed_on) parts.push(d.placed_on === d.advice ? 'It went there.' : `It went to ${d.placed_on}.`);
+  if (d.explored) parts.push(`Wattle advised ${d.advice} instead, for exploration.`);
+  if (d.deferred) parts.push(`It should wait; retry in ${Math.ceil(d.deferred.again_s)} s.`);
+  else if (!d.advice) parts.push('Wattle gave no advice.');
+  if (d.placed_on) parts.push(d.placed_on === d.advice ? 'The pod was placed there.' : `The pod was placed on ${d.placed_on}.`);
   if (masked.length) {
     const why = new Map();
     masked.forEach((c) => why.set(c.masked, [...(why.get(c.masked) || []), c.node]));
     const first = [...why].slice(0, 3).map(([text, nodes]) => `${nodes.slice(0, 2).join(' and ')}${nodes.length > 2 ? ` and ${nodes.length - 2} more` : ''} (${text})`);
-    parts.push(`Left out: ${first.join('; ')}${why.size > 3 ? '; and others' : ''}.`);
+    parts.push(`Excluded: ${first.join('; ')}${why.size > 3 ? '; and others' : ''}.`);
   }
   return parts.join(' ');
 }
 
 // What was seen while the pod ran; all else that came of it is a part of the reward.
 const SEEN = {
-  marginal_w: ['it added', watts], expected_marginal_w: ['a node would have added on average', watts], mean_power_w: ['its node drew', watts],
-  latency_ms: ['latency to users', (v) => `${number(v, 1)} ms`], cpu_some_ratio: ['of its time its node waited for CPU', (v) => percent(v, 1)],
+  marginal_w: ['added power', watts], expected_marginal_w: ['average over all nodes', watts], mean_power_w: ['power of its node', watts],
+  latency_ms: ['latency to users', (v) => `${number(v, 1)} ms`], cpu_some_ratio: ['share of time waiting for CPU', (v) => percent(v, 1)],
 };
 const cameOf = (terms) => [...Object.entries(SEEN).filter(([key]) => key in terms).map(([key, [text, format]]) => [text, format(terms[key])]),
   ...Object.entries(terms).filter(([key]) => !(key in SEEN)).map(([key, value]) => [`reward for ${key.replaceAll('_', ' ')}`, number(value, 3)])];
@@ -86,11 +86,11 @@ export function decision(id) {
     const text = JSON.stringify(d);
     if (text === shown) return null;
     shown = text;
-    fill(more, d.candidates.length > MOST && h('p', { class: 'dim' }, `${count(d.candidates.length - MOST)} more are in wattle explain ${d.id}.`));
+    fill(more, d.candidates.length > MOST && h('p', { class: 'dim' }, `${count(d.candidates.length - MOST)} more: wattle explain ${d.id}`));
     fill(body, d.candidates.slice(0, MOST).map((c) => h('tr', { class: c.node === d.winner ? 'chosen' : null },
       h('td', null, link('node', c.node), c.node === d.advice ? [' ', tag('advised', 'good')] : null, c.node === d.placed_on ? [' ', tag('placed')] : null),
       [watts(c.marginal_w), number(c.q, 3), number(c.prior, 3), number(c.residual, 3), count(c.score)].map((text) => h('td', { class: 'number' }, c.masked === null ? text : ABSENT)),
-      h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: other.without.has(c.node), onchange: (event) => { event.target.checked ? other.without.add(c.node) : other.without.delete(c.node); other.ask(); } }), ' try without it') : c.masked))));
+      h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: other.without.has(c.node), onchange: (event) => { event.target.checked ? other.without.add(c.node) : other.without.delete(c.node); other.ask(); } }), ' exclude') : c.masked))));
     fill(told, sentence(d));
     facts.set('when', moment(d.wall_ns));
     facts.set('mode', d.mode, d.explored ? 'explored' : `propensity ${number(d.propensity, 2)}`);
@@ -99,15 +99,15 @@ export function decision(id) {
     facts.set('reward', d.outcome ? number(d.outcome.reward, 3) : 'not yet', d.outcome ? `${d.outcome.preset ? `${d.outcome.preset}, ` : ''}on ${d.outcome.node}` : null);
     const two = [[d.winner, d.winner_terms], [d.runner_up, d.runner_up_terms]].filter(([name, terms]) => name && terms);
     fill(side, two.length ? h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Term'), two.map(([name]) => h('th', { scope: 'col', class: 'number' }, name)))),
-      h('tbody', null, TERMS.map(([key, text]) => h('tr', null, h('td', null, text), two.map(([, terms]) => h('td', { class: 'number' }, number(terms[key], 3))))))) : h('p', { class: 'dim' }, 'no two nodes to compare'));
-    return fill(outcome, d.outcome ? h('table', null, h('tbody', null, cameOf(d.outcome.terms).map(([text, value]) => h('tr', null, h('td', null, text), h('td', { class: 'number' }, value))))) : h('p', { class: 'dim' }, 'It is known once the pod has run for a while.'));
+      h('tbody', null, TERMS.map(([key, text]) => h('tr', null, h('td', null, text), two.map(([, terms]) => h('td', { class: 'number' }, number(terms[key], 3))))))) : h('p', { class: 'dim' }, 'fewer than two nodes to compare'));
+    return fill(outcome, d.outcome ? h('table', null, h('tbody', null, cameOf(d.outcome.terms).map(([text, value]) => h('tr', null, h('td', null, text), h('td', { class: 'number' }, value))))) : h('p', { class: 'dim' }, 'The outcome is available after the pod has run for a while.'));
   };
   // Where it went and what came of it is known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
-    element: h('div', null, h('h1', null, 'Decision ', id), note.element, panel('In a sentence', null, told), facts.element, panel('What if', null, other.element),
-      h('div', { class: 'two' }, panel('The two best, side by side', null, wide(side)), panel('What came of it', null, wide(outcome))),
-      panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Left out']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)), more)),
+    element: h('div', null, h('h1', null, 'Decision ', id), note.element, panel('Summary', null, told), facts.element, panel('What if', null, other.element),
+      h('div', { class: 'two' }, panel('The two best nodes', null, wide(side)), panel('Outcome', null, wide(outcome))),
+      panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Excluded']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)), more)),
     begin() { load(); other.begin(); }, end() { clearInterval(timer); },
   };
 }

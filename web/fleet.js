@@ -22,7 +22,7 @@ const latency = (node) => { const probe = node.latency.find((each) => each.targe
 // As the command line says it: the share that is measured, and what the budget makes of it.
 function budgetOf(budget) {
   const measured = percent(budget.measured, 1);
-  if (!budget.in_force) return [measured, 'of pods\' time; no budget is in force'];
+  if (!budget.in_force) return [measured, 'of pods\' time; no budget'];
   const of = `of pods' time; the budget is ${percent(budget.limit, 1)}`;
   return [measured, budget.exceeded ? [of, ' ', tag(`${number(budget.used_ratio, 1)} times the budget`, 'bad')] : of];
 }
@@ -42,10 +42,10 @@ const COLUMNS = [
 
 export function fleet() {
   const ends = [];
-  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Beyond soft latency'], ['mode', 'Mode']]);
+  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Above soft latency'], ['mode', 'Mode']]);
   const note = problem();
 
-  const curve = chart('Watts over time', LINES.map(([, label, colour]) => ({ label, colour, area: true })), watts);
+  const curve = chart('Power over time', LINES.map(([, label, colour]) => ({ label, colour, area: true })), watts);
   let times = [], values = [[], []], range = '1h';
   const load = async () => {
     try {
@@ -66,15 +66,15 @@ export function fleet() {
   const matched = h('span', { class: 'dim' });
   const line = filter('Filter by name', () => list.anew());
   const list = table({
-    label: 'Nodes', what: 'nodes', columns: COLUMNS, sort: 'power_w', order: 'desc', none: 'No nodes yet: no agent has said hello.', href: (n) => `#/node/${encodeURIComponent(n.name)}`,
+    label: 'Nodes', what: 'nodes', columns: COLUMNS, sort: 'power_w', order: 'desc', none: 'No nodes yet. No agent has registered.', href: (n) => `#/node/${encodeURIComponent(n.name)}`,
     query: () => ({ filter: line.value, state: state === 'all' ? undefined : state }),
     told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.tell(error); },
   });
 
   const onFleet = ({ fleet: now }) => {
-    facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes tell what a meter says`);
-    facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, from their use`);
-    facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} take no pods`);
+    facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes with measured power`);
+    facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, estimated from their use`);
+    facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} accept no pods`);
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));
     facts.set('decisions', count(now.decisions), `since ${moment(now.wall_ns - now.uptime_s * 1e9)}, when the controller started: ${count(now.placements)} placed, ${count(now.outcomes)} with an outcome`);
@@ -100,9 +100,9 @@ export function fleet() {
   return {
     element: h('div', null, h('h1', null, 'Fleet'), note.element, facts.element,
       h('div', { class: 'two' },
-        panel('Watts over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
+        panel('Power over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
         panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),
-      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'take no pods'], ['silent', 'silent']], state, (value) => { state = value; list.anew(); }), matched], list.element)),
+      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent']], state, (value) => { state = value; list.anew(); }), matched], list.element)),
     begin() { load(); names().catch(note.tell); get('fleet').then(onFleet, note.tell); list.anew(); },
     end() { clearInterval(timer); ends.forEach((end) => end()); curve.end(); map.end(); },
   };

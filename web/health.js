@@ -8,15 +8,15 @@ const MOST = 300;
 const worstFirst = (list) => [...list].sort((a, b) => RANK[a.state] - RANK[b.state]);
 
 const row = (finding, where) => h('tr', null, where && h('td', null, where), h('td', null, tag(finding.state, KINDS[finding.state] || '')), h('td', null, finding.name), h('td', null, finding.detail), h('td', null, finding.mend));
-const head = (where) => h('thead', null, h('tr', null, [where, 'State', 'Check', 'What', 'Mend'].filter(Boolean).map((text) => h('th', { scope: 'col' }, text))));
+const head = (where) => h('thead', null, h('tr', null, [where, 'State', 'Check', 'Finding', 'Fix'].filter(Boolean).map((text) => h('th', { scope: 'col' }, text))));
 
 export function findings(list) {
-  if (!list.length) return h('p', { class: 'dim' }, 'The agent says nothing of itself.');
+  if (!list.length) return h('p', { class: 'dim' }, 'The agent reports no findings.');
   return wide(h('table', null, head(null), h('tbody', null, worstFirst(list).map((each) => row(each, null)))));
 }
 
 export function health() {
-  const facts = tiles([['controller', 'Controller'], ['nodes', 'Nodes connected'], ['failed', 'Failed'], ['lost', 'Works without']]);
+  const facts = tiles([['controller', 'Controller'], ['nodes', 'Nodes connected'], ['failed', 'Failed'], ['lost', 'Not available']]);
   const note = problem(), own = h('div'), fleet = h('div');
   const load = async () => {
     if (document.hidden) return;
@@ -27,7 +27,7 @@ export function health() {
       const groups = new Map();
       for (const node of doctor.nodes) {
         const all = [...node.findings.filter((each) => each.state !== 'ok' && each.state !== 'absent')];
-        if (!node.connected) all.push({ name: 'connection', state: 'failed', detail: node.age_ms === null ? 'it has never sent a sample' : 'it is silent', mend: 'see whether its agent runs and reaches the controller' });
+        if (!node.connected) all.push({ name: 'connection', state: 'failed', detail: node.age_ms === null ? 'it has never sent a sample' : 'it is silent', mend: 'check that its agent runs and reaches the controller' });
         for (const finding of all) {
           const key = JSON.stringify([finding.state, finding.name, finding.detail, finding.mend]);
           if (!groups.has(key)) groups.set(key, { finding, nodes: [] });
@@ -36,14 +36,14 @@ export function health() {
       }
       const list = [...groups.values()].sort((a, b) => RANK[a.finding.state] - RANK[b.finding.state] || b.nodes.length - a.nodes.length);
       const of = (state) => list.filter((each) => each.finding.state === state).reduce((sum, each) => sum + each.nodes.length, 0);
-      facts.set('controller', doctor.controller.ok ? 'well' : 'has failed');
+      facts.set('controller', doctor.controller.ok ? 'ok' : 'failed');
       facts.set('nodes', count(doctor.nodes.filter((each) => each.connected).length), `of ${count(doctor.nodes.length)}`);
-      facts.set('failed', count(of('failed')), 'must be mended');
-      facts.set('lost', count(of('lost')), 'something is not told');
+      facts.set('failed', count(of('failed')), 'problems found');
+      facts.set('lost', count(of('lost')), 'some values are missing');
       fill(own, wide(h('table', null, head(null), h('tbody', null, worstFirst(doctor.controller.findings).map((each) => row(each, null))))));
       const names = (nodes) => [link('node', nodes[0]), nodes.length > 1 ? ` and ${count(nodes.length - 1)} more` : ''];
-      fill(fleet, list.length ? wide(h('table', null, head('Nodes'), h('tbody', null, list.slice(0, MOST).map((each) => row(each.finding, names(each.nodes)))))) : h('p', { class: 'empty' }, doctor.nodes.length ? 'All agents tell what they can tell.' : 'No agent has said hello yet.'),
-        list.length > MOST && h('p', { class: 'dim' }, `${list.length - MOST} more kinds of findings: wattle doctor`));
+      fill(fleet, list.length ? wide(h('table', null, head('Nodes'), h('tbody', null, list.slice(0, MOST).map((each) => row(each.finding, names(each.nodes)))))) : h('p', { class: 'empty' }, doctor.nodes.length ? 'All agents report all their values.' : 'No agent has registered yet.'),
+        list.length > MOST && h('p', { class: 'dim' }, `${list.length - MOST} more findings: wattle doctor`));
     } catch (error) { note.tell(error); }
   };
   const timer = setInterval(load, 15_000);

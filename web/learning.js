@@ -16,15 +16,15 @@ const gate = (label, value, needed, open, why) => h('tr', null, h('td', null, la
 
 export function learning() {
   const who = h('div');
-  const facts = tiles([['serves', 'Serves'], ['steps', 'Gradient steps'], ['reward', 'Mean reward'], ['loss', 'Loss'], ['replay', 'Outcomes to learn from'], ['epsilon', 'Exploration']]);
+  const facts = tiles([['serves', 'Decided by'], ['steps', 'Gradient steps'], ['reward', 'Mean reward'], ['loss', 'Loss'], ['replay', 'Outcomes to learn from'], ['epsilon', 'Exploration']]);
   const curve = chart('Reward and loss', [{ label: 'mean reward', colour: 'cores' }, { label: 'loss', colour: 'measured' }], (v) => number(v, 3));
   const times = [], values = [[], []];
   const gates = h('tbody'), models = h('div'), left = h('div');
   const loop = every(5, async () => {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
-    fill(who, status.who_serves.length ? status.who_serves.map((each) => { const text = `${each.text[0].toUpperCase()}${each.text.slice(1)}.`; return each.serves ? h('p', { class: 'sentence' }, text) : h('p', { class: 'dim' }, text); }) : h('p', { class: 'sentence' }, `The policy ${status.policy} serves, and no network.`));
+    fill(who, status.who_serves.length ? status.who_serves.map((each) => { const text = `${each.text[0].toUpperCase()}${each.text.slice(1)}.`; return each.serves ? h('p', { class: 'sentence' }, text) : h('p', { class: 'dim' }, text); }) : h('p', { class: 'sentence' }, `Policy ${status.policy} decides without a network.`));
     facts.set('serves', status.network_gated ? 'the plan' : status.who_serves.length ? 'the network' : status.policy, status.who_serves.length > 0 && (status.model_from || `network of step ${count(status.model_step)}`));
-    facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} a second`);
+    facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} per second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
     facts.set('loss', number(status.loss, 4), 'of the last 100 steps');
     facts.set('replay', count(status.replay), `of ${count(status.outcomes)} so far`);
@@ -34,18 +34,18 @@ export function learning() {
     curve.give(times, values);
     const { regression, promotion } = policy;
     fill(gates, promotion.to !== null && gate(`To ${promotion.to}`, policy.experiment.decisions, 0, promotion.open, promotion.closed_by),
-      gate('Regression monitor: rewards of control blocks', regression.control_rewards, regression.control_rewards_needed, regression.ready, regression.ready ? `alarm at ${number(regression.limit, 1)}, now ${number(regression.level, 1)}` : 'it cannot judge before that'));
-    fill(left, status.withheld.length ? h('table', null, h('tbody', null, status.withheld.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', null, each.why))))) : h('p', { class: 'dim' }, 'Nothing that could be said of a placement is withheld.'));
+      gate('Regression monitor: rewards of control blocks', regression.control_rewards, regression.control_rewards_needed, regression.ready, regression.ready ? `alarm at ${number(regression.limit, 1)}, now ${number(regression.level, 1)}` : 'no verdict before that'));
+    fill(left, status.withheld.length ? h('table', null, h('tbody', null, status.withheld.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', null, each.why))))) : h('p', { class: 'dim' }, 'No feature is disabled.'));
     try {
       const answer = await get('models');
       fill(models, wide(h('table', null, h('thead', null, h('tr', null, ['Checkpoint', 'Step', 'Saved', 'Weights', ''].map((text) => h('th', { scope: 'col' }, text)))),
-        h('tbody', null, answer.models.slice(0, 20).map((m) => h('tr', null, h('td', null, m.name), h('td', { class: 'number' }, count(m.step)), h('td', null, moment(m.saved_wall_ns)), h('td', null, h('code', null, (m.network_sha256 || '').slice(0, 12))), h('td', null, m.active ? tag('serves', 'good') : null, m.fault ? tag(m.fault, 'bad') : null)))))));
+        h('tbody', null, answer.models.slice(0, 20).map((m) => h('tr', null, h('td', null, m.name), h('td', { class: 'number' }, count(m.step)), h('td', null, moment(m.saved_wall_ns)), h('td', null, h('code', null, (m.network_sha256 || '').slice(0, 12))), h('td', null, m.active ? tag('in use', 'good') : null, m.fault ? tag(m.fault, 'bad') : null)))))));
     } catch (error) { fill(models, h('p', { class: 'dim' }, error.message)); }
   });
   return {
-    element: h('div', null, h('h1', null, 'Learning'), loop.note, panel('Who serves, and why', null, who), facts.element, h('div', { class: 'two' }, panel('Reward and loss since this page was opened', null, curve.element),
-      panel('Gates', null, wide(h('table', null, h('thead', null, h('tr', null, ['Gate', 'How far', 'State', 'Why'].map((text) => h('th', { scope: 'col' }, text)))), gates)))),
-    panel('Withheld, and why', null, left), panel('Networks', null, models)),
+    element: h('div', null, h('h1', null, 'Learning'), loop.note, panel('Network in use', null, who), facts.element, h('div', { class: 'two' }, panel('Reward and loss since the page was opened', null, curve.element),
+      panel('Gates', null, wide(h('table', null, h('thead', null, h('tr', null, ['Gate', 'Progress', 'State', 'Why'].map((text) => h('th', { scope: 'col' }, text)))), gates)))),
+    panel('Disabled features', null, left), panel('Networks', null, models)),
     begin: loop.begin, end() { loop.end(); curve.end(); },
   };
 }
@@ -56,11 +56,11 @@ const savingOf = (m) => (m.calibration ? { ratio: m.calibrated_ratio, low: m.cal
 // As the command line says it; '' where nothing is modelled.
 function modelledText(m) {
   if (!m) return '';
-  if (m.saving_ratio === null) return `Not known yet: what acting would save is modelled after ${span(m.first_in_s)} more in which pods run that were advised.`;
+  if (m.saving_ratio === null) return `Unknown. The modelled saving needs ${span(m.first_in_s)} more with advised pods running.`;
   const change = (ratio) => `${ratio < 0 ? '+' : ''}${number(-100 * ratio, 1)}`;
   const c = m.calibration, s = savingOf(m);
-  const by = c ? `calibrated by ${count(c.blocks)} blocks of canary: x${number(c.ratio, 2)} [${number(c.ratio_low, 2)}, ${number(c.ratio_high, 2)}]` : 'not calibrated';
-  return `Acting would draw about ${number(m.power_w * (1 - s.ratio))} W instead of ${number(m.power_w)}, ${change(s.ratio)}% [${change(s.high)}, ${change(s.low)}], waiting ${percent(m.acting_cpu_wait, 1)} instead of ${percent(m.cpu_wait, 1)}; modelled over the last ${span(m.seconds)}, ${percent(m.advised_ratio)} of the pods were advised; ${by}.`;
+  const by = c ? `calibrated by ${count(c.blocks)} canary blocks: x${number(c.ratio, 2)} [${number(c.ratio_low, 2)}, ${number(c.ratio_high, 2)}]` : 'not calibrated';
+  return `Live mode would draw about ${number(m.power_w * (1 - s.ratio))} W instead of ${number(m.power_w)}, ${change(s.ratio)}% [${change(s.high)}, ${change(s.low)}], waiting ${percent(m.acting_cpu_wait, 1)} instead of ${percent(m.cpu_wait, 1)}; modelled over the last ${span(m.seconds)}, ${percent(m.advised_ratio)} of the pods were advised; ${by}.`;
 }
 
 export function saving() {
@@ -73,25 +73,25 @@ export function saving() {
     const core = (value) => (value === null ? ABSENT : joules(value));
     const m = policy.modelled;
     const told_m = m && m.saving_ratio !== null ? savingOf(m) : null;
-    facts.set('modelled', percent(told_m && told_m.ratio, 1), !m ? 'in mode shadow alone' : told_m && `between ${percent(told_m.low, 1)} and ${percent(told_m.high, 1)}; ${m.calibration ? 'calibrated' : 'not calibrated'}`);
-    facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? 'in mode canary alone' : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
-    facts.set('treated', core(s.treated_j_per_core_hour), 'for an hour of a core');
-    facts.set('control', core(s.control_j_per_core_hour), 'for an hour of a core');
-    facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} not used`);
+    facts.set('modelled', percent(told_m && told_m.ratio, 1), !m ? 'only in mode shadow' : told_m && `between ${percent(told_m.low, 1)} and ${percent(told_m.high, 1)}; ${m.calibration ? 'calibrated' : 'not calibrated'}`);
+    facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? 'only in mode canary' : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
+    facts.set('treated', core(s.treated_j_per_core_hour), 'per core-hour');
+    facts.set('control', core(s.control_j_per_core_hour), 'per core-hour');
+    facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} unused`);
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
     facts.set('mode', policy.mode, `${count(policy.experiment.decisions)} decisions in this mode`);
     let text;
-    if (s.saving_ratio !== null) text = `Blocks with advice drew ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} joules for an hour of a core than blocks without, by the interval between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)} less.`;
+    if (s.saving_ratio !== null) text = `Blocks with advice used ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} energy per core-hour than blocks without (95% interval of the saving: ${percent(s.saving_low, 1)} to ${percent(s.saving_high, 1)}).`;
     else if (m) text = modelledText(m);
-    else if (!policy.mode.startsWith('canary')) text = `A saving is measured in mode canary alone, where blocks with and without advice take turns (wattle policy set --mode canary:50%); now the mode is ${policy.mode}.`;
+    else if (!policy.mode.startsWith('canary')) text = `Wattle measures the saving only in mode canary, which alternates blocks with and without advice (wattle policy set --mode canary:50%). The mode is ${policy.mode}.`;
     else {
       const share = Number((/:(\d+)/.exec(policy.mode) || [])[1]) / 100;
       const blocks = Math.max((s.blocks_needed - s.blocks_treated) / share, (s.blocks_needed - s.blocks_control) / (1 - share));
-      text = `No figure yet: ${count(s.blocks_treated)} blocks with and ${count(s.blocks_control)} without advice are measured, ${count(s.blocks_needed)} of each are needed.${block && blocks > 0 ? ` As blocks are drawn, that takes about ${span(blocks * block.length_s)} more.` : ''}`;
+      text = `No result yet: ${count(s.blocks_treated)} blocks with and ${count(s.blocks_control)} blocks without advice measured, ${count(s.blocks_needed)} of each needed.${block && blocks > 0 ? ` This takes about ${span(blocks * block.length_s)} more.` : ''}`;
     }
     fill(told, text);
     fill(changes, wide(h('table', null, h('thead', null, h('tr', null, ['When', 'Who', 'What', 'Why'].map((each) => h('th', { scope: 'col' }, each)))),
       h('tbody', null, policy.changes.slice(0, 30).map((c) => h('tr', null, h('td', null, moment(c.at_s * 1e9)), h('td', null, c.who), h('td', null, c.what), h('td', null, c.why)))))));
   });
-  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('In a sentence', null, told), facts.element, panel('Who changed what', changer.button, changer.element, changes)), begin: loop.begin, end: loop.end };
+  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('Summary', null, told), facts.element, panel('Changes', changer.button, changer.element, changes)), begin: loop.begin, end: loop.end };
 }

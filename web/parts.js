@@ -43,7 +43,7 @@ function workloads(list) {
     h('thead', null, h('tr', null, ['Workload', 'Kind', 'Power', 'Energy', 'Cores', 'Memory', 'Age'].map((label, i) => h('th', { scope: 'col', class: i > 1 ? 'number' : null }, label)))),
     h('tbody', null, list.slice(0, 200).map((w) => h('tr', null, h('td', null, w.kind === 'pod' ? link('pod', w.uid, podName(w)) : w.uid), h('td', null, w.kind),
       [[watts(w.power_w), estimated(w)], joules(w.energy_j), number(w.cpu_cores, 2), bytes(w.memory_bytes), span(w.age_s)].map((text) => h('td', { class: 'number' }, text))))),
-  ), list.length > 200 && h('p', { class: 'dim' }, `${list.length - 200} more, which draw less, are in wattle node.`));
+  ), list.length > 200 && h('p', { class: 'dim' }, `${list.length - 200} more with less power: wattle node`));
 }
 
 // Runs `update` on each push of the stream, never concurrently.
@@ -68,15 +68,15 @@ export function node(name) {
       failed(null);
       fill(title, nodeStates(n));
       facts.set('power', [watts(n.power_w), estimated(n)], n.energy_source === 'none' ? 'no source of energy' : `source: ${n.energy_source}`);
-      facts.set('idle', watts(n.idle_w), 'it draws that without work');
-      facts.set('unattributed', watts(n.unattributed_w), 'belongs to no workload');
+      facts.set('idle', watts(n.idle_w), 'power of the idle node');
+      facts.set('unattributed', watts(n.unattributed_w), 'not attributed to a workload');
       facts.set('use', number(n.cpu_used_cores, 2), `of ${number(n.cpu_cores)}; requested ${number(n.cpu_requested_cores, 1)}`);
       facts.set('memory', bytes(n.memory_used_bytes), `of ${bytes(n.memory_total_bytes)}`);
       facts.set('pods', count(n.pods), `${n.in_flight} expected${n.pod_capacity ? `, room for ${count(n.pod_capacity)}` : ''}`);
       facts.set('energy', joules(n.energy_j), 'since the controller knows it');
       facts.set('curve', n.curve ? `${watts(n.curve.idle_w)} – ${watts(n.curve.max_w)}` : ABSENT, n.curve && (n.curve.source === 'fitted' ? `fitted to ${count(n.curve.samples)} readings` : 'from its type, not fitted yet'));
       fill(pressure, pressureTable(n.psi));
-      fill(works, n.workloads.length ? workloads(n.workloads) : h('p', { class: 'empty' }, 'nothing runs here that an agent tells of'));
+      fill(works, n.workloads.length ? workloads(n.workloads) : h('p', { class: 'empty' }, 'no workloads'));
       fill(checks, findings(n.findings));
       fill(labels, Object.entries(n.labels).map(([key, value]) => [tag(`${key}=${value}`), ' ']));
       const now = n.psi && PRESSURES.map(([key]) => n.psi[`${key}_some_ratio`]).filter((v) => v !== null);
@@ -105,15 +105,15 @@ const POD_COLUMNS = [
 export function pods() {
   const note = problem(), matched = h('span', { class: 'dim' });
   const line = filter('Filter by pod, namespace, UID or node', () => list.anew());
-  const list = table({ label: 'Pods', what: 'pods', columns: POD_COLUMNS, sort: 'power_w', order: 'desc', none: 'No pods: no agent tells of one.', href: (p) => `#/pod/${encodeURIComponent(p.uid)}`, query: () => ({ filter: line.value }),
+  const list = table({ label: 'Pods', what: 'pods', columns: POD_COLUMNS, sort: 'power_w', order: 'desc', none: 'No pods. No agent reports one.', href: (p) => `#/pod/${encodeURIComponent(p.uid)}`, query: () => ({ filter: line.value }),
     told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.tell(error); } });
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 5000);
   return { element: h('div', null, h('h1', null, 'Pods'), note.element, panel('Pods', [line, matched], list.element)), begin() { list.anew(); }, end() { clearInterval(timer); } };
 }
 
-// Table of each container's power and the rest that belongs to no container; together they are the pod's power.
+// Table of each container's power and the rest of the pod that belongs to no container's power.
 function containerTable(found) {
-  if (!found.containers.length) return h('p', { class: 'dim' }, 'No container of it is known yet.');
+  if (!found.containers.length) return h('p', { class: 'dim' }, 'No containers known yet.');
   const row = (label, part) => h('tr', null, h('td', null, label), [watts(part.power_w), joules(part.energy_j), percent(found.energy_j > 0 ? part.energy_j / found.energy_j : null, 1), number(part.cpu_cores, 3)]
     .map((text) => h('td', { class: 'number' }, text)));
   return h('table', null, h('thead', null, h('tr', null, [['Container'], ['Power', 1], ['Energy', 1], ['Share', 1], ['Cores', 1]].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))),
@@ -123,7 +123,7 @@ function containerTable(found) {
 export function pod(uid) {
   const title = h('span', null, uid);
   const note = problem(), failed = note.tell;
-  const facts = tiles([['node', 'Node'], ['power', 'Power', 'measured'], ['energy', 'Energy'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['age', 'Age'], ['why', 'Why it is there']]);
+  const facts = tiles([['node', 'Node'], ['power', 'Power', 'measured'], ['energy', 'Energy'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['age', 'Age'], ['why', 'Why it runs there']]);
   const curves = series({ pod: uid }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
     { label: 'Cores', format: (v) => number(v, 2), curves: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] }], failed);
@@ -132,7 +132,7 @@ export function pod(uid) {
   const explain = async (id) => {
     if (id === explained) return;
     explained = id;
-    if (id === null) { fill(why, 'Nobody asked where it should go, so nothing is known of why it is there.'); return; }
+    if (id === null) { fill(why, 'The pod was placed without a request to Wattle, so there is no explanation.'); return; }
     try {
       const { decision } = await get('explain', { pod: id });
       fill(why, sentence(decision));
@@ -146,7 +146,7 @@ export function pod(uid) {
         found = (await get('pod', { pod: uid })).pod;
       } catch (error) {
         if (error.status !== 404) throw error;
-        failed(new Error('No agent tells of this pod now: it has ended, or its node is silent.'));
+        failed(new Error('No agent reports this pod now. It has ended, or its node is silent.'));
         return explain(uid);
       }
       failed(null);
@@ -159,7 +159,7 @@ export function pod(uid) {
       facts.set('use', number(found.cpu_cores, 3));
       facts.set('memory', bytes(found.memory_bytes));
       facts.set('age', span(found.age_s));
-      facts.set('why', found.decision_id === null ? 'nobody asked' : link('decision', found.decision_id, `decision ${found.decision_id}`));
+      facts.set('why', found.decision_id === null ? 'placed without a request' : link('decision', found.decision_id, `decision ${found.decision_id}`));
       fill(pressure, pressureTable(found.psi));
       fill(containers, containerTable(found));
       curves.give(found);
@@ -168,5 +168,5 @@ export function pod(uid) {
   });
   // Hidden for a pod without telemetry, for which only the explanation of its placement exists.
   const rest = h('div', { hidden: true }, facts.element, curves.element, panel('Containers', null, wide(containers)), panel('Pressure', null, pressure));
-  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it is there', null, why), rest), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
+  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it runs there', null, why), rest), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
 }

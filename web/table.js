@@ -65,7 +65,7 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
       row.style.top = `${ROW + index * ROW}px`;
       rows.push(row);
     }
-    fill(body, rows.length ? rows : h('div', { role: 'row' }, h('div', { class: 'empty', role: 'gridcell' }, total ? 'None is like that.' : none)));
+    fill(body, rows.length ? rows : h('div', { role: 'row' }, h('div', { class: 'empty', role: 'gridcell' }, total ? 'No matches.' : none)));
     for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last) / PAGE); ++page) if (!pages.has(page)) ask(page);
   }
   const later = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; draw(); }); };

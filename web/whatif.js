@@ -7,16 +7,16 @@ const entry = (name, value, hint) => h('input', { name, value, placeholder: hint
 
 // What a person says of it. `as_is` and `otherwise` are answers of the document what-if.
 export function whatIfSentence({ as_is: asIs, otherwise }) {
-  if (!otherwise.advice) return `Then no node would be advised: ${otherwise.reason}.`;
+  if (!otherwise.advice) return `Wattle would then advise no node: ${otherwise.reason}.`;
   const of = (answer) => answer.candidates.find((c) => c.node === answer.advice);
   const then = of(otherwise), now = of(asIs);
   const same = otherwise.advice === asIs.advice;
-  const parts = [`Then ${otherwise.advice} would be advised${same ? ', as it is now' : ''}`];
+  const parts = [`Wattle would then advise ${otherwise.advice}${same ? ', as now' : ''}`];
   if (then && then.marginal_w !== null) {
-    parts.push(`: it is expected to add ${watts(then.marginal_w)} there`);
+    parts.push(`: the pod should add ${watts(then.marginal_w)} there`);
     const more = now && now.marginal_w !== null ? then.marginal_w - now.marginal_w : null;
-    if (more !== null && Math.abs(more) >= 0.05) parts.push(`, ${watts(Math.abs(more))} ${more > 0 ? 'more' : 'less'} than ${same ? 'as it is' : `on ${asIs.advice}, which would be advised as it is`}`);
-    else if (!same && asIs.advice) parts.push(`; as it is it would be ${asIs.advice}`);
+    if (more !== null && Math.abs(more) >= 0.05) parts.push(`, ${watts(Math.abs(more))} ${more > 0 ? 'more' : 'less'} than ${same ? 'now' : `on ${asIs.advice}, the current advice`}`);
+    else if (!same && asIs.advice) parts.push(`; the current advice is ${asIs.advice}`);
   }
   return `${parts.join('')}.`;
 }
@@ -26,7 +26,7 @@ function bothTable({ as_is: asIs, otherwise }) {
   const of = (answer, name) => answer.candidates.find((c) => c.node === name);
   const cells = (c) => [c && c.masked === null ? watts(c.marginal_w) : ABSENT, c && c.masked === null ? number(c.q, 3) : ABSENT, c && c.masked === null ? count(c.score) : ABSENT].map((text) => h('td', { class: 'number' }, text));
   return h('table', null,
-    h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Score', 1], ['Then adds', 1], ['Then Q', 1], ['Then score', 1], ['Left out because']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))),
+    h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Score', 1], ['Then adds', 1], ['Then Q', 1], ['Then score', 1], ['Excluded because']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))),
     h('tbody', null, names.map((name) => h('tr', { class: name === otherwise.advice ? 'chosen' : null }, h('td', null, name, name === asIs.advice ? [' ', tag('advised now')] : null, name === otherwise.advice ? [' ', tag('advised then', 'good')] : null), cells(of(asIs, name)), cells(of(otherwise, name)), h('td', null, (of(otherwise, name) || {}).masked || '')))));
 }
 
@@ -53,11 +53,11 @@ export function whatIf(id) {
       if (mine !== asked) return;
       fill(told, whatIfSentence(answer));
       const { cpu_request_cores: cores, memory_request_bytes: memory } = answer.otherwise;
-      fill(both, h('p', { class: 'dim' }, `Asked now, with ${number(cores, 2)} cores and ${bytes(memory)}; a pod that runs is thought away from where it does. Nothing is changed by asking.`), wide(bothTable(answer)));
+      fill(both, h('p', { class: 'dim' }, `Evaluated now with ${number(cores, 2)} cores and ${bytes(memory)}, without the pod's own load. This changes nothing.`), wide(bothTable(answer)));
     } catch (error) { if (mine === asked) { fill(told); fill(both); note.tell(error); } }
   };
   const form = h('form', { class: 'whatif', onsubmit: (event) => { event.preventDefault(); ask(); } },
-    field('Cores ', sizes[0]), field('Memory ', sizes[1]), weights, h('button', { type: 'submit' }, 'What then?'));
+    field('Cores ', sizes[0]), field('Memory ', sizes[1]), weights, h('button', { type: 'submit' }, 'Evaluate'));
   const begin = async () => {
     try {
       const { reward } = await get('policy');

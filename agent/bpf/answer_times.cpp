@@ -20,9 +20,9 @@ tl::unexpected<Error> fail_answers(int error_number) {
   const int error = std::abs(error_number);
   if (error == EPERM || error == EACCES)
     return fail(Errc::denied, kAnswers, std::strerror(error),
-                "give the agent CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, or remove provisioning.connections");
+                "grant the agent CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, or remove provisioning.connections");
   return fail(Errc::unsupported, kAnswers, std::strerror(error),
-              "a kernel of 5.12 or later with CONFIG_DEBUG_INFO_BTF and CONFIG_CGROUP_BPF can");
+              "use a kernel 5.12 or later with CONFIG_DEBUG_INFO_BTF and CONFIG_CGROUP_BPF");
 }
 
 Status attach(std::vector<Fd>& links, const bpf_program* program, int cgroup_fd) {
@@ -72,7 +72,7 @@ std::optional<double> answer_quantile(const AnswerCounts& before, const AnswerCo
 Result<AnswerTimes> AnswerTimes::load_(std::span<const AnswerTarget> targets, int cgroup_fd) {
   if (cgroup_fd < 0)
     return fail(Errc::not_found, kAnswers, "no cgroup v2 tree to attach to",
-                "mount it, or point roots.sys at the host's");
+                "mount it, or set roots.sys to the host's /sys");
   libbpf_set_print(nullptr);  // the finding reports the error instead
   AnswerTimes out;
   {

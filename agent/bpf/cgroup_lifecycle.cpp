@@ -18,9 +18,9 @@ tl::unexpected<Error> fail_bpf(int error_number, const char* step) {
   const int error = std::abs(error_number);
   const std::string why = std::string(step) + ": " + std::strerror(error);
   if (error == EPERM || error == EACCES)
-    return fail(Errc::denied, "BPF program cgroup_lifecycle", why, "give CAP_BPF and CAP_PERFMON");
+    return fail(Errc::denied, "BPF program cgroup_lifecycle", why, "grant CAP_BPF and CAP_PERFMON");
   return fail(Errc::unsupported, "BPF program cgroup_lifecycle", why,
-              "a kernel of 5.12 or later with CONFIG_DEBUG_INFO_BTF can");
+              "use a kernel 5.12 or later with CONFIG_DEBUG_INFO_BTF");
 }
 
 int take(void* into, void* data, std::size_t bytes) {
@@ -68,7 +68,7 @@ std::span<const EndedCgroup> CgroupLifecycle::read() {
 }
 
 Finding finding_of(const Result<CgroupLifecycle>& lifecycle) {
-  if (lifecycle) return usable("bpf-lifecycle", "cgroups that come and go between two ticks");
+  if (lifecycle) return usable("bpf-lifecycle", "cgroups that exist only between two ticks");
   return lost("bpf-lifecycle", lifecycle.error());
 }
 

@@ -31,7 +31,7 @@ Error lost(int error_number, const char* step) {
   Error error = fail_errno(error_number, kSubject).value();
   error.what = std::string(step) + ": " + error.what;
   if (error.code == Errc::denied)
-    error.mend = "give CAP_BPF and CAP_PERFMON";
+    error.mend = "grant CAP_BPF and CAP_PERFMON";
   else
     error.mend = "needs Linux 6.1 or later with CONFIG_DEBUG_INFO_BTF";
   return error;
@@ -151,8 +151,8 @@ Result<std::span<const cgroup_record>> CgroupSweep::read() {
   }
   const std::size_t count = *static_cast<volatile std::uint64_t*>(count_);
   if (count > capacity_)
-    return fail(Errc::exhausted, kSubject, std::to_string(count) + " cgroups are more than its map holds",
-                "start the agent again: it makes room for twice the cgroups that it finds");
+    return fail(Errc::exhausted, kSubject, std::to_string(count) + " cgroups exceed the size of its map",
+                "restart the agent: it sizes the map for twice the current number of cgroups");
   WATTLE_CHECK(map_records(count));
   return std::span<const cgroup_record>(mapped_, count);
 }
@@ -165,12 +165,12 @@ Finding finding_of(const Result<CgroupSweep>& sweep, const Dir& top) {
       missing += (missing.empty() ? "" : " and ") + std::string(name);
   if (sweep && !missing.empty())
     return {"cgroup-sweep", false, true,
-            "CPU time and pressure of all cgroups at one read, and no " + missing + ": " + top.path() +
+            "CPU time and pressure of all cgroups in one read, without " + missing + ": " + top.path() +
                 "/cgroup.controllers has none",
             "see the lines cgroup-memory and cgroup-pids"};
-  if (sweep) return usable("cgroup-sweep", "CPU time, memory, pids and pressure of all cgroups at one read");
+  if (sweep) return usable("cgroup-sweep", "CPU time, memory, pids and pressure of all cgroups in one read");
   Finding finding = lost("cgroup-sweep", sweep.error());
-  finding.why += "; files are read instead";
+  finding.why += "; the agent reads files instead";
   return finding;
 }
 

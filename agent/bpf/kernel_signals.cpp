@@ -90,18 +90,18 @@ KernelSignals KernelSignals::load_(const KernelSignalsOptions& options, std::vec
   }
   programs->table.emplace(std::move(*table));
   tell(programs->sched, SchedProgram::load_(*programs->table, options), "bpf-sched",
-       "time on CPU and in the run queue, at every switch", findings);
+       "time on CPU and in the run queue at every context switch", findings);
   tell(programs->tcp, TcpProgram::load_(*programs->table, options), "bpf-tcp",
-       "round trips of connections made from now on, to peers outside the cluster networks", findings);
+       "round-trip times of new connections to peers outside the cluster networks", findings);
   tell(programs->block, BlockProgram::load_(*programs->table), "bpf-block", "block requests from issue to completion",
        findings);
   if (programs->sched) {
     const bool cycles = !programs->sched->cycles.empty();
     findings.push_back({"bpf-cycles", cycles, true,
-                        cycles ? "CPU cycles, at every switch" : "the processor's cycle counter cannot be opened",
+                        cycles ? "CPU cycles at every context switch" : "the processor's cycle counter cannot be opened",
                         cycles ? ""
-                               : "virtual machines rarely have one; else CAP_PERFMON and kernel.perf_event_paranoid of "
-                                 "at most 2 give it"});
+                               : "virtual machines rarely have one; otherwise grant CAP_PERFMON and set kernel.perf_event_paranoid to "
+                                 "at most 2"});
     if (cycles)
       programs->cycles_now = [counters = &programs->sched->cycles](std::size_t cpu) {
         return read_counter(*counters, cpu);

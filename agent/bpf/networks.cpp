@@ -12,7 +12,7 @@ Result<IpNetwork> parse_network(const std::string& text) {
   IpNetwork network;
   network.ipv6 = address.find(':') != std::string::npos;
   const auto bad = [&] {
-    return fail(Errc::malformed, "'" + text + "'", "is no IP network", "write it as in 10.0.0.0/8 or fd00::/8");
+    return fail(Errc::malformed, "'" + text + "'", "is not an IP network", "for example 10.0.0.0/8 or fd00::/8");
   };
   if (address.find('\0') != std::string::npos ||
       ::inet_pton(network.ipv6 ? AF_INET6 : AF_INET, address.c_str(), network.address.data()) != 1)

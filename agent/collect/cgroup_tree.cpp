@@ -17,7 +17,7 @@ CgroupTree CgroupTree::open_(Dir root, CgroupTreeOptions options) {
 Result<Dir> CgroupTree::open_dir_of(const CgroupNode& node) const {
   WATTLE_TRY(Dir dir, top_dir_.open_dir(node.path));
   WATTLE_TRY(const std::uint64_t id, dir.inode());
-  if (id != node.id) return fail(Errc::not_found, dir.path(), "is another cgroup by now");
+  if (id != node.id) return fail(Errc::not_found, dir.path(), "is now another cgroup");
   return dir;
 }
 

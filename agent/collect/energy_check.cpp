@@ -62,15 +62,15 @@ void EnergyCheck::withhold(EnergySource source, DomainEnergy& domain, EnergyFaul
 void EnergyCheck::judge_counter(EnergySource source, DomainEnergy& domain, Duration interval,
                                 std::optional<double> busy_core_s) {
   if (domain.fault == EnergyFault::backwards)
-    return withhold(source, domain, domain.fault, "runs backwards: it is less than before, and has not wrapped");
+    return withhold(source, domain, domain.fault, "runs backwards: the value has decreased without a wrap");
   if (domain.fault == EnergyFault::jump)
-    return withhold(source, domain, domain.fault, "jumps: it rose by more than the part can draw");
+    return withhold(source, domain, domain.fault, "jumps: it rose by more than the hardware can draw");
   if (!domain.energy_uj) return;
   const double most_w = max_power_w(source, domain.kind);
   const double power_w = static_cast<double>(*domain.energy_uj) / (std::max(seconds(interval), 1e-9) * 1e6);
   if (static_cast<double>(*domain.energy_uj) > (seconds(interval) + kSlack_s) * most_w * 1e6)
     return withhold(source, domain, EnergyFault::jump,
-                    "jumps: " + watts(power_w) + " is more than such a part can draw");
+                    "jumps: " + watts(power_w) + " is more than the hardware can draw");
   if (!always_counts(domain.kind)) return;
   Counter& counter = counters_[{source, domain.label}];
   if (*domain.energy_uj > 0) {
@@ -79,7 +79,7 @@ void EnergyCheck::judge_counter(EnergySource source, DomainEnergy& domain, Durat
     if (!counter.still) return;
     counter.still = ++counter.moved < kReturnAfter;
     if (counter.still)
-      withhold(source, domain, EnergyFault::still, "has stood still, and moves again since a moment ago");
+      withhold(source, domain, EnergyFault::still, "stood still and has just started to advance again");
     return;
   }
   counter.moved = 0;
@@ -92,7 +92,7 @@ void EnergyCheck::judge_counter(EnergySource source, DomainEnergy& domain, Durat
   counter.still = counter.still || (counter.still_for >= kStill_after && counter.busy_core_s >= kStill_busy_core_s);
   if (counter.still) {
     std::array<char, 96> text{};
-    std::snprintf(text.data(), text.size(), "stands still: 0 J in %.0f s in which CPUs worked for %.1f core-seconds",
+    std::snprintf(text.data(), text.size(), "stands still: 0 J in %.0f s with %.1f core-seconds of CPU time",
                   seconds(counter.still_for), counter.busy_core_s);
     return withhold(source, domain, EnergyFault::still, text.data());
   }
@@ -186,7 +186,7 @@ void EnergyCheck::judge(std::span<const Source> sources, Duration interval, std:
   compare_with_system(sources, interval, meter_lag);
   for (const EnergyDoubt& doubt : doubts_)
     errors.emplace_back(std::string(to_string(doubt.source)),
-                        Error{Errc::malformed, doubt.label, doubt.why, "its energy is estimated meanwhile"});
+                        Error{Errc::malformed, doubt.label, doubt.why, "the agent estimates its energy meanwhile"});
 }
 
 }  // namespace wattle::agent

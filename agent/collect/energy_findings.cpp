@@ -77,7 +77,7 @@ void EnergyMeter::look_for_still_counters() {
         if (domain.energy_uj.value_or(0) > 0) moved.emplace(i, domain.label);
         if (counts && !moved.contains({i, domain.label}))
           noted_.push_back({kOrder[i], domain.kind, domain.label,
-                            "does not advance while the machine runs: its energy is estimated instead"});
+                            "does not advance while the machine runs; the agent estimates its energy instead"});
       }
     if (!noted_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   } while (!noted_.empty() && clock.mono() - began < kStandsStill);

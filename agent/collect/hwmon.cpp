@@ -16,7 +16,7 @@ struct Refused {
 };
 // Chips whose watts must not be counted.
 constexpr std::array<Refused, 2> kRefused{{
-    {"zenpower", "the current it shows is wrong on many boards (github.com/ocerman/zenpower issues 11, 12 and 39)"},
+    {"zenpower", "its current is wrong on many boards (github.com/ocerman/zenpower issues 11, 12 and 39)"},
     {"amdgpu", "measures a graphics processor"},
 }};
 
@@ -163,7 +163,7 @@ void Hwmon::read(EnergyReadings& out, const Clock& clock, std::span<char> scratc
       errors.emplace_back(
           "hwmon",
           text ? Error{Errc::malformed, sensor.file.path(),
-                       value ? "shows " + std::to_string(*value) + " uW, which is no power" : "not a number", ""}
+                       value ? "shows " + std::to_string(*value) + " uW, which is not a valid power" : "not a number", ""}
                : text.error());
       continue;
     }

@@ -103,21 +103,21 @@ bool add_line(std::string_view line, const HistogramQuery& query, std::map<doubl
 Result<LateRequests> judge(const std::map<double, Bucket>& buckets, const HistogramQuery& query) {
   const std::string& name = query.name;
   if (buckets.empty())
-    return fail(Errc::not_found, name, "is no histogram of that page, or has not these labels",
-                "name one whose lines end in _bucket, without that ending");
+    return fail(Errc::not_found, name, "is not a histogram of that page, or does not have these labels",
+                "use the name of a histogram without the suffix _bucket");
   const auto all = buckets.find(kInfinite);
   if (all == buckets.end()) return fail(Errc::malformed, name, "has no bucket with le=\"+Inf\"");
   const auto above = buckets.upper_bound(query.target_s * (1 + 1e-9));
   if (above == buckets.begin())
     return fail(Errc::out_of_range, name,
                 "its first bucket ends at " + std::to_string(above->first) + " s, above the target",
-                "choose a target of at least that");
+                "use at least this target");
   const auto& [bound_s, within] = *std::prev(above);
   if (within.series != all->second.series)
-    return fail(Errc::malformed, name, "has label sets with unlike bounds", "choose some of them by `labels`");
+    return fail(Errc::malformed, name, "has label sets with different bounds", "select some of them with `labels`");
   const double count = all->second.requests;
   if (count > kMostRequests || within.requests > count)
-    return fail(Errc::malformed, name, "has more requests in a bucket than there can be");
+    return fail(Errc::malformed, name, "has too many requests in a bucket");
   LateRequests out;
   out.count = static_cast<std::uint64_t>(count);
   out.over = static_cast<std::uint64_t>(count - within.requests);
@@ -144,7 +144,7 @@ Result<LateRequests> read_late_requests(std::string_view page, const HistogramQu
     if (++lines > kMaxBucketLines)
       wrong = Error{Errc::out_of_range, query.name, "has more than " + std::to_string(kMaxBucketLines) + " lines", ""};
     else if (!add_line(line, query, buckets))
-      wrong = Error{Errc::malformed, query.name, "line " + std::to_string(number) + " of the page is no bucket", ""};
+      wrong = Error{Errc::malformed, query.name, "line " + std::to_string(number) + " of the page is not a bucket", ""};
     else if (buckets.size() > kMaxBounds)
       wrong = Error{Errc::out_of_range, query.name, "has more than " + std::to_string(kMaxBounds) + " bounds", ""};
   });

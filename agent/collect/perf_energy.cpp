@@ -21,7 +21,7 @@ __extension__ using U128 = unsigned __int128;
 constexpr std::size_t kMaxCpus = 4096;
 constexpr const char* kPmu = "bus/event_source/devices/power";
 constexpr const char* kNoPmu = "load the module rapl (CONFIG_PERF_EVENTS_INTEL_RAPL); virtual machines have none";
-constexpr const char* kStill = "counts no joule while the machine runs";
+constexpr const char* kStill = "does not count energy while the machine runs";
 constexpr const char* kDenied = "grant CAP_PERFMON, or set kernel.perf_event_paranoid to 0";
 
 struct Event {
@@ -143,7 +143,7 @@ Result<std::uint64_t> read_counter(int fd) {
   for (;;) {
     const auto got = ::read(fd, &count, sizeof count);
     if (got == sizeof count) return count;
-    if (got >= 0) return fail(Errc::unavailable, "perf counter", "is at its end: its CPU went offline");
+    if (got >= 0) return fail(Errc::unavailable, "perf counter", "has ended because its CPU went offline");
     if (errno != EINTR) return fail_errno(errno, "perf counter");
   }
 }
@@ -190,7 +190,7 @@ Result<PerfEnergy> PerfEnergy::open_(const Roots& roots, const std::optional<Per
   if (cpus.empty()) return fail(Errc::malformed, path + "/cpumask", "not a list of CPUs");
   const auto events = events_of(*pmu);
   if (events.empty()) return fail(Errc::not_found, path + "/events", "no event counts joules", kNoPmu);
-  if (roots.captured && !port) return fail(Errc::unsupported, path, "a captured tree has no counters behind it");
+  if (roots.captured && !port) return fail(Errc::unsupported, path, "captured trees have no counters");
 
   PerfEnergy perf(port ? *port : kernel_perf_port());
   auto places = places_of(roots, cpus);

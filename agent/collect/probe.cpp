@@ -143,7 +143,8 @@ Duration Prober::Impl::about(Duration span) {
 void Prober::Impl::unable(One& one, const std::string& why) {
   one.phase = Phase::idle;
   one.socket = Fd();
-  if (!std::exchange(one.unable, true)) log.error("probe.unable", {{"target", one.target.name}, {"why", why}});
+  if (!std::exchange(one.unable, true))
+    log.error("probe.unable", "a latency probe cannot run", {{"target", one.target.name}, {"why", why}});
 }
 
 // Tries the next address within the same probe if this one took no connection. If there is no time left, the next probe
@@ -169,7 +170,8 @@ void Prober::Impl::end(One& one, ProbeEnd how) {
                                                     {"host", one.target.host},
                                                     {"port", one.target.port},
                                                     {"end", to_string(result.end)}};
-    result.end == ProbeEnd::answered ? log.info("probe.end", fields) : log.warn("probe.end", fields);
+    result.end == ProbeEnd::answered ? log.info("probe.end", "the state of a latency probe has changed", fields)
+                                     : log.warn("probe.end", "the state of a latency probe has changed", fields);
     one.told = result.end;
   }
   one.unable = false;

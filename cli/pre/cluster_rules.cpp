@@ -56,22 +56,23 @@ std::vector<Finding> judge_version(const Json& document, const std::string& sche
   const std::string text = View(document)["gitVersion"].text_or("");
   const auto server = parse_version(text);
   if (!server) {
-    out.failed("version", "the API server tells no version", "is it one?");
+    out.failed("version", "the API server reports no version", "check that the address is that of an API server");
     return std::move(out).all();
   }
   if (*server < kOldestKube)
     out.failed("version", text + " is too old", kOldestKube.text() + " or later");
   else if (*server > kNewestKube)
-    out.warn("version", text + " is newer than what was tried, " + kNewestKube.text(), "try it in shadow first");
+    out.warn("version", text + " is newer than the newest tested version, " + kNewestKube.text(),
+             "test it in shadow mode first");
   else
     out.ok("version", text);
   const std::string& tag = scheduler_tag;
   if (tag.empty()) {
-    out.ok("scheduler.tag", "the chart takes the cluster's own, " + text);
+    out.ok("scheduler.tag", "the chart uses the cluster's own version, " + text);
     return std::move(out).all();
   }
   const auto scheduler = parse_version(tag);
-  const std::string mend = "leave scheduler.tag empty, or set it to v" + server->text() + " and its newest patch";
+  const std::string mend = "leave scheduler.tag empty or set it to v" + server->text() + " with its newest patch";
   if (scheduler && *scheduler > *server)
     out.failed("scheduler.tag", tag + " is newer than the API server, " + text, mend);
   else if (scheduler && (scheduler->major < server->major || scheduler->minor + 1 < server->minor))
@@ -85,7 +86,7 @@ std::vector<Finding> judge_version(const Json& document, const std::string& sche
 
 std::vector<Finding> judge_storage(const std::vector<Json>& classes, const std::string& wanted) {
   Findings out("cluster");
-  const std::string pending = ": the controller's volume stays pending unless one is made by hand";
+  const std::string pending = ": the controller's volume stays pending until you create a PersistentVolume";
   std::vector<std::string> names, defaults;
   for (const Json& object : classes) {
     const View metadata = View(object)["metadata"];
@@ -95,13 +96,13 @@ std::vector<Finding> judge_storage(const std::vector<Json>& classes, const std::
   }
   const bool found = wanted.empty() ? !defaults.empty() : std::find(names.begin(), names.end(), wanted) != names.end();
   if (found)
-    out.ok("storage", wanted.empty() ? defaults.front() + " is the default" : wanted);
+    out.ok("storage", wanted.empty() ? defaults.front() + " is the default storage class" : wanted);
   else if (wanted.empty())
-    out.warn("storage", "no storage class is the default" + pending,
-             names.empty() ? "make a PersistentVolume, or name a claim in controller.persistence.existingClaim"
+    out.warn("storage", "the cluster has no default storage class" + pending,
+             names.empty() ? "create a PersistentVolume, or set controller.persistence.existingClaim to a claim"
                            : "set controller.persistence.storageClass to one of " + joined(names, ", "));
   else
-    out.failed("storage", "there is no storage class " + wanted + pending,
+    out.failed("storage", "unknown storage class " + wanted + pending,
                names.empty() ? "" : "set controller.persistence.storageClass to one of " + joined(names, ", "));
   return std::move(out).all();
 }
@@ -110,21 +111,24 @@ std::vector<Finding> judge_nodes(const std::vector<Json>& nodes) {
   Findings out("cluster");
   const NodeNames names = sorted_out(nodes);
   const std::size_t all = nodes.size();
-  if (all == 0) out.warn("nodes", "none is there", "");
+  if (all == 0) out.warn("nodes", "the cluster has no nodes", "");
   if (!names.not_ready.empty())
-    out.warn("nodes.ready", "not ready, " + some_of(names.not_ready, all), "kubectl describe node");
-  if (!names.not_linux.empty()) out.warn("nodes.linux", "no agent runs on " + some_of(names.not_linux, all), "");
+    out.warn("nodes.ready", "not ready: " + some_of(names.not_ready, all), "kubectl describe node");
+  if (!names.not_linux.empty()) out.warn("nodes.linux", "agents do not support " + some_of(names.not_linux, all), "");
   if (names.architectures.size() > 1)
-    out.warn("nodes.architecture", "several: " + joined({names.architectures.begin(), names.architectures.end()}, ", "),
-             "build the images for each, under one name");
+    out.warn("nodes.architecture",
+             "several architectures: " + joined({names.architectures.begin(), names.architectures.end()}, ", "),
+             "build multi-architecture images");
   if (!names.old_kernel.empty())
     out.warn("nodes.kernel",
-             "older than " + kBpfKernel.text() + ", " + some_of(names.old_kernel, all) + "; no BPF programs there", "");
+             "kernel older than " + kBpfKernel.text() + ", " + some_of(names.old_kernel, all) +
+                 "; BPF programs do not run there",
+             "");
   if (!names.old_runtime.empty())
     out.warn("nodes.runtime",
-             "containerd older than 1.6.9, " + some_of(names.old_runtime, all) +
-                 "; its seccomp profile refuses bpf and perf_event_open",
-             "a newer containerd, or a Localhost profile");
+             "containerd older than 1.6.9: " + some_of(names.old_runtime, all) +
+                 "; its seccomp profile denies bpf and perf_event_open",
+             "upgrade containerd or use a Localhost profile");
   if (all > 0 && names.not_ready.size() < all)
     out.ok("nodes", std::to_string(all - names.not_ready.size()) + " of " + std::to_string(all) + " ready");
   return std::move(out).all();
@@ -135,18 +139,18 @@ std::vector<Finding> judge_namespace(const std::string& name, const std::string&
   Findings out("cluster");
   const std::string what = "namespace." + name;
   if (!found) {
-    out.ok(what, "is not there yet: the chart makes it");
+    out.ok(what, "does not exist yet; the chart creates it");
     return std::move(out).all();
   }
   const std::string enforced = View(*found)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].text_or("");
   const std::string mend =
       "kubectl label namespace " + name + " --overwrite pod-security.kubernetes.io/enforce=" + level;
   if (level == "privileged" && (enforced == "restricted" || enforced == "baseline"))
-    out.failed(what, "Pod Security " + enforced + " refuses the agents' host paths", mend);
+    out.failed(what, "Pod Security " + enforced + " denies the agents' host paths", mend);
   else if (enforced.empty())
-    out.warn(what, "is there, without a Pod Security label: the cluster's default holds", mend);
+    out.warn(what, "exists without a Pod Security label; the cluster's default applies", mend);
   else if (level == "restricted" && enforced != level)
-    out.warn(what, "Pod Security " + enforced + " lets in more than is needed", mend);
+    out.warn(what, "Pod Security " + enforced + " allows more than is needed", mend);
   else
     out.ok(what, "Pod Security " + enforced);
   return std::move(out).all();
@@ -165,7 +169,7 @@ std::vector<Finding> judge_priority(const std::string& name_space, const std::st
   else if (limited && quota)
     out.ok(what, pods + " need a ResourceQuota, which the chart creates");
   else if (limited)
-    out.failed(what, pods + " are refused without a ResourceQuota",
+    out.failed(what, pods + " are rejected without a ResourceQuota",
                "set resourceQuotas.enabled: true, or priorityClassName of agent, controller and scheduler to a class of"
                " your own");
   else if (says("exceeded quota"))
@@ -177,7 +181,7 @@ std::vector<Finding> judge_priority(const std::string& name_space, const std::st
   else if (says("no PriorityClass with name"))
     out.failed(what, *refusal, "create that PriorityClass, or set priorityClassName to another one");
   else
-    out.warn(what, "cannot be tried: " + *refusal, "look as a cluster administrator");
+    out.warn(what, "the check failed: " + *refusal, "run the command as a cluster administrator");
   return std::move(out).all();
 }
 

@@ -31,7 +31,7 @@ void judge_expiry(Findings& out, const std::string& name, const std::string& pem
   const auto days = std::chrono::duration_cast<std::chrono::hours>(*until - now).count() / 24;
   if (*until <= now) return out.failed(name, "expired " + std::to_string(-days) + " days ago", mend);
   if (*until - now < http::kEndsSoon) return out.warn(name, "expires in " + std::to_string(days) + " days", mend);
-  out.ok(name, "good for " + std::to_string(days) + " days");
+  out.ok(name, "valid for " + std::to_string(days) + " days");
 }
 
 std::vector<Finding> judge_extender_certificates(const std::vector<Json>& documents, const std::string& where,
@@ -42,7 +42,7 @@ std::vector<Finding> judge_extender_certificates(const std::vector<Json>& docume
       for (const char* key : {"ca", "cert"})
         if (const auto pem = text_of(extender["tlsConfig"], key))
           judge_expiry(out, std::string("extender.tlsConfig.") + key, *pem, now,
-                       "renew it, and restart kube-scheduler");
+                       "renew the certificate and restart kube-scheduler");
   return std::move(out).all();
 }
 

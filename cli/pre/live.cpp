@@ -23,7 +23,7 @@ Status ask_permission(Cluster& cluster, const Permission& needed, const std::str
                                               {"spec", {{"resourceAttributes", std::move(attributes)}}}}));
   if (View(answer)["status"]["allowed"].flag() == true) return {};
   out.failed("permission",
-             std::string("you may not ") + needed.verb + " " + needed.resource +
+             std::string("permission denied: ") + needed.verb + " " + needed.resource +
                  (name_space.empty() ? " of the cluster" : " in " + name_space),
              "install as a cluster administrator");
   return {};
@@ -37,7 +37,8 @@ Result<std::vector<Finding>> judge_permissions(Cluster& cluster, const Installat
     if (needed.in_agents) WATTLE_CHECK(ask_permission(cluster, needed, installation.agents, out));
   }
   std::vector<Finding> all = std::move(out).all();
-  if (all.empty()) all.push_back({"cluster", "permission", State::ok, "all that an installation needs", ""});
+  if (all.empty())
+    all.push_back({"cluster", "permission", State::ok, "all permissions that an installation needs", ""});
   return all;
 }
 
@@ -102,7 +103,7 @@ Result<std::vector<Finding>> examine_priority(Cluster& cluster, const std::strin
 // Reports a denied request as a finding; other errors are returned.
 Status may_not_look(Findings& out, const std::string& name, const Error& error) {
   if (error.code != Errc::denied) return tl::unexpected<Error>(error);
-  out.failed(name, error.what, "look as a cluster administrator");
+  out.failed(name, error.what, "run the command as a cluster administrator");
   return {};
 }
 }  // namespace
@@ -142,8 +143,9 @@ Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installatio
   const auto told = cluster.find("/api/v1/namespaces/" + installation.control + "/configmaps/wattle-public");
   if (told && *told)
     judge_expiry(out, "certificate.enrol", View(**told)["data"]["ca.pem"].text_or(""), SystemClock().wall(),
-                 "a new tls.crt and tls.key in Secret wattle-controller, that certificate as ca.pem in both ConfigMaps"
-                 " wattle-public, and restart the controller");
+                 "put a new tls.crt and tls.key into Secret wattle-controller and that certificate as ca.pem into both "
+                 "ConfigMaps"
+                 " wattle-public, then restart the controller");
   else if (!told)
     WATTLE_CHECK(may_not_look(out, "certificate.enrol", told.error()));
   auto neighbours = examine_neighbours(cluster);

@@ -43,28 +43,28 @@ std::vector<Finding> judge_neighbours(const Neighbourhood& seen) {
   const std::string scaler = who_runs(seen.workloads, "cluster-autoscaler");
   if (!scaler.empty() || seen.cluster_autoscaler_status)
     out.warn("cluster-autoscaler",
-             (scaler.empty() ? std::string("tells its state in kube-system") : scaler) +
-                 ": evicts what was placed on nodes that are little requested, and removes them",
-             "annotate pods that must stay cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\", or raise"
+             (scaler.empty() ? std::string("publishes its state in kube-system") : scaler) +
+                 ": removes nodes with low requests and evicts their pods",
+             "annotate pods that must stay with cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\", or raise"
              " --scale-down-unneeded-time");
   const std::string karpenter = who_runs(seen.workloads, "karpenter");
   if (!karpenter.empty() || has_group(seen.groups, "karpenter.sh"))
     out.warn("karpenter",
-             (karpenter.empty() ? std::string("its kinds are there") : karpenter) +
-                 ": consolidation replaces nodes and evicts what was placed on them",
-             "disruption: {consolidationPolicy: WhenEmpty} in its NodePools");
+             (karpenter.empty() ? std::string("its resources are installed") : karpenter) +
+                 ": consolidation replaces nodes and evicts their pods",
+             "set disruption: {consolidationPolicy: WhenEmpty} in its NodePools");
   const std::string descheduler = who_runs(seen.workloads, "descheduler");
   if (!descheduler.empty())
-    out.warn("descheduler", descheduler + ": evicts by rules of its own what Wattle placed by its own",
-             "leave its plugins LowNodeUtilization, HighNodeUtilization and RemoveDuplicates off for Wattle's pods");
+    out.warn("descheduler", descheduler + ": evicts pods that Wattle placed, by different rules",
+             "disable its plugins LowNodeUtilization, HighNodeUtilization and RemoveDuplicates for Wattle's pods");
   if (const std::size_t count = resizing(seen.vpas); count > 0)
     out.warn("vpa",
              std::to_string(count) + " of " + std::to_string(seen.vpas.size()) +
-                 " VerticalPodAutoscalers change requests of pods that run, by evicting or resizing them",
-             "updatePolicy: {updateMode: Initial} where a pod's place matters");
+                 " VerticalPodAutoscalers change requests of running pods by evicting or resizing them",
+             "set updatePolicy: {updateMode: Initial} for pods that must not move");
   std::vector<Finding> all = std::move(out).all();
   if (all.empty())
-    all.push_back({"cluster", "neighbours", State::ok, "nothing that moves or resizes pods was found", ""});
+    all.push_back({"cluster", "neighbours", State::ok, "found no component that moves or resizes pods", ""});
   return all;
 }
 

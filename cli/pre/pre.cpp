@@ -109,10 +109,10 @@ Result<std::string> render_pre(const Json& document, const Style& style) {
   }
   FindingsText found(style);
   for (const auto& [where, theirs] : by_place) found.add(where, theirs);
-  std::string out = std::to_string(findings.size()) + " things looked at: " +
-                    (failed > 0 ? toned(std::to_string(failed) + " must be mended", Tone::bad, style.colour)
-                                : toned("nothing must be mended", Tone::good, style.colour)) +
-                    (warned > 0 ? ", " + std::to_string(warned) + " could be better" : "") + "\n";
+  std::string out = std::to_string(findings.size()) + " checks: " +
+                    (failed > 0 ? toned(std::to_string(failed) + " failed", Tone::bad, style.colour)
+                                : toned("none failed", Tone::good, style.colour)) +
+                    (warned > 0 ? ", " + std::to_string(warned) + " with warnings" : "") + "\n";
   return out + found.text();
 }
 
@@ -126,20 +126,22 @@ int run_pre(const Invocation& invocation) {
 }
 
 void declare_doctor(CLI::App& command, Arguments& arguments) {
-  auto* pre = command.add_flag("--pre", arguments.before,
-                               "Look before an installation: at what the next four name, or at this machine");
-  command.add_option("--scheduler", arguments.scheduler_files, "A kube-scheduler's configuration or manifest")
+  auto* pre = command.add_flag(
+      "--pre", arguments.before,
+      "Check before an installation: the files and the cluster of the next four options, or this machine");
+  command.add_option("--scheduler", arguments.scheduler_files, "Configuration or manifest of a kube-scheduler")
       ->type_name("FILE")
       ->needs(pre);
-  command.add_option("--values", arguments.values_file, "Values for the chart")->type_name("FILE")->needs(pre);
-  command.add_flag("--node", arguments.this_node, "Also this machine, by wattle-agent doctor")->needs(pre);
+  command.add_option("--values", arguments.values_file, "Values for the Helm chart")->type_name("FILE")->needs(pre);
+  command.add_flag("--node", arguments.this_node, "Also check this machine with wattle-agent doctor")->needs(pre);
   command
       .add_option("--kubeconfig", arguments.kubeconfig,
-                  "The cluster; without --pre: its nodes, for those that have no agent")
+                  "Cluster to check; without --pre: report nodes of the cluster without an agent")
       ->type_name("FILE");
-  command.add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
-  command.add_option("--namespace", arguments.name_space, "Of the controller (default wattle)")->needs(pre);
-  command.add_option("--agents-namespace", arguments.agents_namespace, "Of the agents (default wattle-agent)")
+  command.add_option("--context", arguments.context, "Context of the kubeconfig (default: its current context)");
+  command.add_option("--namespace", arguments.name_space, "Namespace of the controller (default wattle)")->needs(pre);
+  command
+      .add_option("--agents-namespace", arguments.agents_namespace, "Namespace of the agents (default wattle-agent)")
       ->needs(pre);
 }
 

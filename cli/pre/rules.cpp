@@ -16,35 +16,34 @@ constexpr double kLongTimeout_s = 0.5, kShortTimeout_s = 0.03;
 
 void judge_weight(Findings& out, const std::string& name, std::optional<double> weight) {
   const std::string mend = "set it to " + number(kUsualWeight, 0);
-  if (!weight || *weight <= 0) return out.failed(name, "no positive weight: kube-scheduler does not start", mend);
+  if (!weight || *weight <= 0)
+    return out.failed(name, "the weight is not positive; kube-scheduler does not start", mend);
   const std::string worth =
       number(*weight, 0) + ": the best node gains " + number(*weight * kPointsPerWeight, 0) + " points";
   if (*weight * kPointsPerWeight < kOutvoted)
-    return out.warn(name, worth + ", and fit, balance and image locality together have " + number(kOutvoted, 0), mend);
+    return out.warn(name, worth + ", but fit, balance and image locality together weigh " + number(kOutvoted, 0), mend);
   if (*weight > kLargestWeight)
-    return out.warn(name, worth + ": more than users' soft affinity and spreading can say against it", mend);
+    return out.warn(name, worth + ": this overrides users' soft affinity and spreading", mend);
   out.ok(name, worth);
 }
 
 void judge_timeout(Findings& out, const std::string& name, const std::optional<std::string>& text) {
   const std::string mend = "set it to 50ms: the shim answers within its own deadline of 20ms";
-  if (!text)
-    return out.failed(name, "not set, so 5 s: every pod waits that long for an answer that does not come", mend);
+  if (!text) return out.failed(name, "not set (default 5 s): every pod waits that long if no answer comes", mend);
   const auto timeout_s = parse::duration_s(*text);
-  if (!timeout_s || *timeout_s <= 0) return out.failed(name, "'" + *text + "' is no span of time", mend);
-  if (*timeout_s > 1)
-    return out.failed(name, *text + ": every pod waits that long for an answer that does not come", mend);
-  if (*timeout_s > kLongTimeout_s) return out.warn(name, *text + ": pods wait that long while the shim is away", mend);
-  if (*timeout_s < kShortTimeout_s) return out.warn(name, *text + ": hardly more than the shim's deadline", mend);
+  if (!timeout_s || *timeout_s <= 0) return out.failed(name, "'" + *text + "' is not a duration", mend);
+  if (*timeout_s > 1) return out.failed(name, *text + ": every pod waits that long if no answer comes", mend);
+  if (*timeout_s > kLongTimeout_s) return out.warn(name, *text + ": pods wait that long while the shim is down", mend);
+  if (*timeout_s < kShortTimeout_s) return out.warn(name, *text + ": too close to the shim's deadline", mend);
   out.ok(name, *text);
 }
 
 void judge_sampling(Findings& out, const std::string& name, std::optional<double> percentage) {
   const std::string mend = "set it to 100";
   if (!percentage || *percentage <= 0)
-    return out.warn(name, "adaptive: Wattle is shown 420 nodes of 1,000 and 500 of 5,000, and chooses among those",
-                    mend);
-  if (*percentage < 100) return out.warn(name, number(*percentage, 0) + "%: Wattle is not shown the other nodes", mend);
+    return out.warn(name, "adaptive: kube-scheduler sends Wattle 420 of 1,000 nodes or 500 of 5,000", mend);
+  if (*percentage < 100)
+    return out.warn(name, number(*percentage, 0) + "%: kube-scheduler does not send Wattle the other nodes", mend);
   out.ok(name, "every node is scored");
 }
 

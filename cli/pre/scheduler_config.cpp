@@ -49,76 +49,81 @@ void judge_url(Findings& out, const std::string& name, const View& extender) {
   const auto address = address_of(extender["urlPrefix"].text_or(""));
   const View tls = extender["tlsConfig"];
   if (!address)
-    return out.failed(name + ".urlPrefix", "'" + extender["urlPrefix"].text_or("") + "' is no address",
+    return out.failed(name + ".urlPrefix", "'" + extender["urlPrefix"].text_or("") + "' is not an address",
                       "http://127.0.0.1:8888");
   if (!address->path.empty() && address->path != "/")
-    out.failed(name + ".urlPrefix", "the shim answers at /prioritize, not below " + address->path,
-               "take the path away");
+    out.failed(name + ".urlPrefix", "the shim serves /prioritize, not a path below " + address->path,
+               "remove the path");
   if (wants_https != address->https)
     return out.failed(
         name + ".enableHTTPS",
-        std::string("does not go with the scheme of urlPrefix, ") + (address->https ? "https" : "http"),
-        address->https ? "enableHTTPS: true, with tlsConfig.caFile" : "write https:// or enableHTTPS: false");
+        std::string("does not match the scheme of urlPrefix, ") + (address->https ? "https" : "http"),
+        address->https ? "set enableHTTPS: true and tlsConfig.caFile" : "use https:// or set enableHTTPS: false");
   if (wants_https && tls["insecure"].flag() == true)
-    return out.failed(name + ".tlsConfig", "insecure: whoever answers there is believed", "name caFile instead");
+    return out.failed(name + ".tlsConfig", "insecure is set: kube-scheduler accepts any server", "set caFile instead");
   if (wants_https && tls["caFile"].text_or("").empty() && tls["caData"].text_or("").empty())
-    return out.failed(name + ".tlsConfig", "no authority: kube-scheduler then verifies nothing", "name caFile");
+    return out.failed(name + ".tlsConfig", "no CA is set: kube-scheduler does not verify the server", "set caFile");
   if (!wants_https && !is_this_machine(address->host))
     return out.warn(
         name + ".urlPrefix",
-        "pods' specifications cross the network to " + address->host + " in the clear, and whoever answers is believed",
-        "run the shim beside kube-scheduler, or use TLS with client certificates");
+        "pod specifications are sent unencrypted to " + address->host + ", and kube-scheduler accepts any server",
+        "run the shim next to kube-scheduler, or use TLS with client certificates");
   if (address->port != kShimPort)
-    return out.warn(name + ".urlPrefix",
-                    "asks port " + address->port + ", and the shim listens on " + std::string(kShimPort) +
-                        " unless its listen.port says otherwise; an extender that nobody answers is passed over"
-                        " without a word",
-                    "http://127.0.0.1:" + std::string(kShimPort) + ", or the shim's own port");
+    return out.warn(
+        name + ".urlPrefix",
+        "uses port " + address->port + ", but the shim listens on " + std::string(kShimPort) +
+            " unless its listen.port is set; kube-scheduler silently skips an extender that does not answer",
+        "http://127.0.0.1:" + std::string(kShimPort) + ", or the shim's own port");
   out.ok(name + ".urlPrefix", extender["urlPrefix"].text_or());
 }
 
 void judge_verbs(Findings& out, const std::string& name, const View& extender) {
   const std::string prioritize = extender["prioritizeVerb"].text_or(""), filter = extender["filterVerb"].text_or("");
   if (prioritize.empty())
-    out.failed(name + ".prioritizeVerb", "not set: nodes are never scored", "prioritizeVerb: prioritize");
+    out.failed(name + ".prioritizeVerb", "not set: Wattle never scores nodes", "set prioritizeVerb: prioritize");
   else if (prioritize != "prioritize")
-    out.failed(name + ".prioritizeVerb", "the shim does not know '" + prioritize + "'", "prioritizeVerb: prioritize");
+    out.failed(name + ".prioritizeVerb", "the shim does not support '" + prioritize + "'",
+               "prioritizeVerb: prioritize");
   else
     judge_weight(out, name + ".weight", extender["weight"].number());
   if (!filter.empty() && filter != "filter")
-    out.failed(name + ".filterVerb", "the shim does not know '" + filter + "'", "filterVerb: filter, or none");
+    out.failed(name + ".filterVerb", "the shim does not support '" + filter + "'",
+               "set filterVerb: filter, or remove filterVerb");
   const bool ignorable = extender["ignorable"].flag() == true;
   if (!filter.empty() && !ignorable)
-    out.failed(name + ".ignorable", "with a filter that does not answer no pod is scheduled", "ignorable: true");
+    out.failed(name + ".ignorable", "not ignorable: no pod is scheduled while the filter does not answer",
+               "set ignorable: true");
   else if (!ignorable)
-    out.warn(name + ".ignorable", "not set; it matters as soon as a filter is added", "ignorable: true");
+    out.warn(name + ".ignorable", "not set; required once a filter is added", "set ignorable: true");
   else
-    out.ok(name + ".ignorable", "without an answer scheduling goes on");
+    out.ok(name + ".ignorable", "scheduling continues without an answer");
   const std::string preempt = extender["preemptVerb"].text_or("");
   if (!preempt.empty() && preempt != "preempt")
-    out.failed(name + ".preemptVerb", "the shim does not know '" + preempt + "'", "preemptVerb: preempt");
+    out.failed(name + ".preemptVerb", "the shim does not support '" + preempt + "'", "preemptVerb: preempt");
   else if (!filter.empty() && preempt.empty())
     out.failed(name + ".preemptVerb",
-               "not set beside filterVerb: kube-scheduler evicts pods for a pod that the filter then refuses",
+               "not set although filterVerb is set: kube-scheduler evicts pods for a pod that the filter then rejects",
                "preemptVerb: preempt");
   else if (!preempt.empty())
     out.ok(name + ".preemptVerb", preempt);
   if (!extender["bindVerb"].text_or("").empty())
-    out.failed(name + ".bindVerb", "the shim does not answer it, and pods would fail", "remove bindVerb");
+    out.failed(name + ".bindVerb", "the shim does not support binding; pods would fail", "remove bindVerb");
 }
 
 void judge_extender(Findings& out, const std::string& name, const View& extender) {
   judge_url(out, name, extender);
   judge_verbs(out, name, extender);
   if (extender["nodeCacheCapable"].flag() == true)
-    out.ok(name + ".nodeCacheCapable", "names only");
+    out.ok(name + ".nodeCacheCapable", "kube-scheduler sends only node names");
   else
     out.failed(name + ".nodeCacheCapable",
-               "not true: whole nodes are sent for each pod, 22 MB at 5,000, and resources fit wrongly after a filter",
-               "nodeCacheCapable: true");
+               "not true: kube-scheduler sends whole nodes for each pod (22 MB at 5,000 nodes) and computes fit "
+               "wrongly after a filter",
+               "set nodeCacheCapable: true");
   judge_timeout(out, name + ".httpTimeout", extender["httpTimeout"].text());
   if (!extender["managedResources"].items().empty())
-    out.warn(name + ".managedResources", "only pods that ask for these are shown to Wattle", "remove them");
+    out.warn(name + ".managedResources", "kube-scheduler sends Wattle only pods that request these resources",
+             "remove them");
 }
 
 // A second scheduler in the leader election of the first stays idle.
@@ -129,12 +134,13 @@ void judge_election(Findings& out, const View& config) {
                             return profile["schedulerName"].text_or("default-scheduler") == "default-scheduler";
                           });
   const std::string lease = election["resourceName"].text_or("kube-scheduler");
-  if (election["leaderElect"].flag() == false) return out.ok("leaderElection", "off: run one, with strategy Recreate");
+  if (election["leaderElect"].flag() == false)
+    return out.ok("leaderElection", "off: run one replica with strategy Recreate");
   if (!is_default && lease == "kube-scheduler")
     return out.failed("leaderElection",
-                      "on (the default) with the Lease of the cluster's own scheduler: one of the two stands idle",
-                      std::string("leaderElect: false, or resourceName: ") + kOwnLease);
-  out.ok("leaderElection", "on, by the Lease " + lease);
+                      "on (the default) with the Lease of the cluster's own scheduler: one of the two stays idle",
+                      std::string("set leaderElect: false, or resourceName: ") + kOwnLease);
+  out.ok("leaderElection", "on, with Lease " + lease);
 }
 
 void judge_profiles(Findings& out, const View& config) {
@@ -144,9 +150,10 @@ void judge_profiles(Findings& out, const View& config) {
       judge_sampling(out, name + ".percentageOfNodesToScore", profile["percentageOfNodesToScore"].number());
     for (const char* point : {"filter", "score", "multiPoint"})
       for (const View& plugin : profile["plugins"][point]["disabled"].items())
-        out.warn(name + ".plugins." + point,
-                 "'" + plugin["name"].text_or() + "' is disabled: Wattle adds to the default plugins and replaces none",
-                 "leave the default plugins on");
+        out.warn(
+            name + ".plugins." + point,
+            "'" + plugin["name"].text_or() + "' is disabled: Wattle complements the default plugins and replaces none",
+            "enable the default plugins");
   }
 }
 
@@ -156,11 +163,12 @@ std::vector<Finding> judge_configuration(const View& config, const std::string& 
   if (version == "kubescheduler.config.k8s.io/v1")
     out.ok("apiVersion", version);
   else
-    out.failed("apiVersion", "'" + version + "' is not known to kube-scheduler 1.29 and later",
+    out.failed("apiVersion", "'" + version + "' is not supported by kube-scheduler 1.29 and later",
                "kubescheduler.config.k8s.io/v1");
   const auto extenders = config["extenders"].items();
   if (extenders.empty())
-    out.failed("extenders", "none: Wattle is never asked", "add that of k8s/default-scheduler/scheduler.yaml");
+    out.failed("extenders", "none: kube-scheduler never calls Wattle",
+               "add the extender of k8s/default-scheduler/scheduler.yaml");
   for (std::size_t i = 0; i < extenders.size(); ++i)
     judge_extender(out, extenders.size() == 1 ? "extender" : "extender" + std::to_string(i + 1), extenders[i]);
   judge_sampling(out, "percentageOfNodesToScore", config["percentageOfNodesToScore"].number());
@@ -183,21 +191,24 @@ void judge_gate(Findings& out, const std::vector<std::string>& words, const std:
                 const std::string& image) {
   const bool told =
       std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.find(kGate) != word.npos; });
-  const std::string mend = "take OpportunisticBatching out of --feature-gates";
+  const std::string mend = "remove OpportunisticBatching from --feature-gates";
   const std::string needless =
-      "the gate OpportunisticBatching does nothing here: batching disables itself in a profile"
+      "the feature gate OpportunisticBatching has no effect: batching disables itself in a profile"
       " that has extenders";
   if (!told) return;
   if (!version)
-    out.warn("batching", needless + "; whether '" + image + "' knows it cannot be told, and without it does not start",
+    out.warn("batching",
+             needless + "; cannot determine whether '" + image +
+                 "' supports the gate; a kube-scheduler without it does not start",
              mend);
   else if (*version < kBatchingGateFirst || *version > kBatchingGateLast)
     out.failed("batching",
-               version->text() + " is not known to have the gate OpportunisticBatching (" + kBatchingGateFirst.text() +
-                   " to " + kBatchingGateLast.text() + " have it), and without it does not start",
+               version->text() + " may not support the feature gate OpportunisticBatching (" +
+                   kBatchingGateFirst.text() + " to " + kBatchingGateLast.text() +
+                   " support it); a kube-scheduler without it does not start",
                mend);
   else
-    out.warn("batching", needless + ", and a later scheduler that lacks it does not start", mend);
+    out.warn("batching", needless + "; a later kube-scheduler without the gate does not start", mend);
 }
 
 // The value of `--config=X` or `--config X`.
@@ -237,17 +248,17 @@ void judge_config_flag(Findings& out, const std::vector<std::string>& words, con
   const auto file = config_of(words);
   const std::string mend = "--config=" + std::string(kManifestConfig) + ", and a mount of its folder";
   if (!file || file->empty())
-    return out.failed("config", "no --config: kube-scheduler reads no configuration, and Wattle is never asked", mend);
+    return out.failed("config", "no --config: kube-scheduler reads no configuration and never calls Wattle", mend);
   const auto origin = origin_of(*file, spec, container);
   if (!origin)
-    return out.failed("config", *file + " is below no mount of the container: kube-scheduler does not start", mend);
+    return out.failed("config", *file + " is not mounted in the container: kube-scheduler does not start", mend);
   if (origin->path.empty()) return out.ok("config", *file + ", of the volume " + origin->volume);
   const bool looked_at = std::find(beside.begin(), beside.end(), origin->path) != beside.end();
   if (looked_at || (beside.empty() && origin->path == kManifestConfig)) return out.ok("config", origin->path);
   out.warn("config",
            beside.empty() ? "reads " + origin->path + ", and not " + std::string(kManifestConfig)
-                          : "reads " + origin->path + ", which is none of the files that were named",
-           "look whether that file has the extender: --scheduler " + origin->path);
+                          : "reads " + origin->path + ", which is not one of the given files",
+           "check that file too: --scheduler " + origin->path);
 }
 
 std::vector<Finding> judge_container(const View& spec, const View& container, const std::string& where,
@@ -293,8 +304,8 @@ std::vector<Finding> judge_scheduler(const std::vector<Json>& documents, const s
   std::vector<Finding> all = std::move(out).all();
   if (all.empty())
     all.push_back({where, "scheduler", State::failed,
-                   "holds no KubeSchedulerConfiguration, and nothing that runs kube-scheduler",
-                   "name the file that kube-scheduler's --config names"});
+                   "contains neither a KubeSchedulerConfiguration nor a manifest of kube-scheduler",
+                   "pass the file of kube-scheduler's --config"});
   return all;
 }
 

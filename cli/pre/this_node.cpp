@@ -33,7 +33,8 @@ Result<std::string> output_of(const std::string& program) {
   pid_t pid = -1;
   const int error = ::posix_spawnp(&pid, program.c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return fail_errno(error, program, "install it on this machine, or run this on a node that has it");
+  if (error != 0)
+    return fail_errno(error, program, "install it on this machine, or run the command on a node with an agent");
   writing = Fd();
   std::string text;
   std::array<char, 4096> buffer{};
@@ -54,7 +55,8 @@ Result<std::vector<Finding>> findings_of_agent(const std::string& text) {
   const Json document = Json::read(text, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   const View view(document);
   if (!document.is_object() || !view["findings"].present())
-    return fail(Errc::malformed, "wattle-agent doctor", "did not tell its findings", "is it of this version?");
+    return fail(Errc::malformed, "wattle-agent doctor", "returned no findings",
+                "check that it has the same version as wattle");
   Findings out(view["node_name"].text_or("this machine"));
   for (const View& finding : view["findings"].items()) {
     const bool ok = finding["state"].text() == "ok" || finding["state"].text() == "absent",

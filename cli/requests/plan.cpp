@@ -73,25 +73,26 @@ std::optional<Verdict> obstacle(const View& pod, const PlanOptions& options) {
   const auto refused = [](std::string why) { return Verdict{"refused", std::move(why), {}, {}, {}, false}; };
   const View annotations = pod["metadata"]["annotations"];
   if (pod["metadata"]["deletionTimestamp"].present())
-    return Verdict{"waits", "It is being deleted.", {}, {}, {}, false};
+    return Verdict{"waits", "The pod is being deleted.", {}, {}, {}, false};
   if (const auto level = annotations[kProvision].text(); level && *level != "requests")
-    return refused(std::string("Its annotation ") + kProvision + " says " + *level +
-                   (*level == "limits" ? ": of limits and requests a pod has one." : "."));
+    return refused(std::string("Annotation ") + kProvision + " says " + *level +
+                   (*level == "limits" ? ", but Wattle sets either limits or requests of a pod, not both." : "."));
   if (!options.autoscaler.empty())
     return refused("VerticalPodAutoscaler " + options.autoscaler +
-                   " has the say over it (give that updateMode Off, or remove it).");
+                   " controls the pod (set its updateMode to Off or remove it).");
   if (!options.scaler.empty())
-    return refused(
-        options.scaler +
-        " scales it by its use over its requests, so another request would change the number of its pods (give "
-        "the autoscaler an AverageValue or another metric, or remove it).");
-  if (annotations[kMirror].present()) return refused("It is a static pod: its node's file says what it requests.");
+    return refused(options.scaler +
+                   " scales the workload by the ratio of use to requests, so another request would change the number "
+                   "of pods (use an "
+                   "AverageValue or another metric, or remove the autoscaler).");
+  if (annotations[kMirror].present()) return refused("The pod is a static pod; a file on its node sets its requests.");
   if (pod["spec"]["resources"]["requests"].present() || pod["spec"]["resources"]["limits"].present())
-    return refused("It has resources of the whole pod, which cannot be resized yet.");
+    return refused("The pod has pod-level resources, which Kubernetes cannot resize yet.");
   if (pod["status"]["qosClass"].text() == "BestEffort")
     return refused(
-        "Its QoS class is BestEffort, and a class cannot change while a pod runs: give its template requests.");
-  if (pod["status"]["phase"].text() != "Running") return Verdict{"waits", "It does not run yet.", {}, {}, {}, false};
+        "The pod's QoS class is BestEffort, which cannot change while it runs (add requests to its template).");
+  if (pod["status"]["phase"].text() != "Running")
+    return Verdict{"waits", "The pod is not running yet.", {}, {}, {}, false};
   return std::nullopt;
 }
 
@@ -136,23 +137,23 @@ std::optional<Verdict> under_way(const View& pod, const PodRecord* before, Verdi
   const bool nothing_left = pending.present() && has && has->same_as(*about.now);
   if (stale || nothing_left) {
     about.state = "in_progress";
-    about.why = "Its kubelet has not looked at what it requests now.";
+    about.why = "The kubelet has not processed the new requests yet.";
     return about;
   }
-  about.why = told["message"].text_or("its kubelet does not say why");
+  about.why = told["message"].text_or("the kubelet gives no reason");
   if (!pending.present()) {
     about.state = told["reason"].text() == "Error" ? "failing" : "in_progress";
-    about.why =
-        about.state == "failing" ? "Its kubelet fails to resize it: " + about.why : "Its kubelet is resizing it.";
+    about.why = about.state == "failing" ? "The kubelet failed to resize the pod: " + about.why
+                                         : "The kubelet is resizing the pod.";
     return about;
   }
   if (told["reason"].text() != "Infeasible") {
     about.state = "deferred";
-    about.why = "No room on its node now (Deferred); its kubelet tries again: " + about.why;
+    about.why = "The node has no room now (Deferred); the kubelet retries: " + about.why;
     return about;
   }
   about.state = "infeasible";
-  about.why = "Its node can never give that (Infeasible): " + about.why;
+  about.why = "The node can never provide these requests (Infeasible): " + about.why;
   if (before == nullptr || about.foreign || about.now->same_as(before->original)) return about;
   // A scheduler would continue to count the request.
   about.state = "take_back";
@@ -191,17 +192,17 @@ Wish wish_of(const View& pod, const View& container, const Advice& advice, const
       text = original.requests.at(resource);
     const auto limit = amount_of(now.limits, resource);
     if (limit && !guaranteed && target > *limit) {
-      wish.notes.push_back(name + " stops at its limit.");
+      wish.notes.push_back(name + " is capped by its limit.");
       target = *limit;
       text = now.limits.at(resource);
     }
     if (std::abs(target - *has) <= kSameRatio * *has) continue;
     if (restarts(container, resource)) {
-      wish.notes.push_back(name + " stays: its resizePolicy would restart the container.");
+      wish.notes.push_back(name + " is unchanged because its resizePolicy would restart the container.");
       continue;
     }
     if (target < *has && young) {
-      wish.notes.push_back(name + " is not lowered before it has run for half an hour.");
+      wish.notes.push_back(name + " is lowered only after the pod has run for half an hour.");
       continue;
     }
     if (before != nullptr && was_refused(target, *has, amount_of(before->refused.requests, resource))) {
@@ -236,7 +237,8 @@ Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* befo
   if (!container.present()) {
     verdict.state = "refused";
     verdict.why =
-        std::string("It has several containers and agents tell of pods: name the one that is meant by annotation ") +
+        std::string(
+            "The pod has several containers, and agents report whole pods: select the container with annotation ") +
         kMainContainer + ".";
     return verdict;
   }
@@ -244,7 +246,7 @@ Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* befo
   const Sizes& now = *verdict.now;
   if (now.requests.empty()) {
     verdict.state = "refused";
-    verdict.why = "Container " + verdict.container + " requests nothing: give its template requests.";
+    verdict.why = "Container " + verdict.container + " has no requests (add requests to its template).";
     return verdict;
   }
   verdict.foreign =
@@ -252,7 +254,8 @@ Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* befo
   if (auto known = under_way(pod, before, verdict)) return *known;
   if (verdict.foreign || (before != nullptr && before->foreign && options.now_s - before->at_s < options.hold_s)) {
     verdict.state = "waits";
-    verdict.why = "Somebody else wrote what it requests: that is the original now, and is left alone for half an hour.";
+    verdict.why =
+        "Another client changed the requests; Wattle takes them as the original values and waits for half an hour.";
     return verdict;
   }
   const Wish wish = wish_of(pod, container, advice, now, before, options);
@@ -266,7 +269,7 @@ Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* befo
     verdict.state = before != nullptr && !now.same_as(before->original) ? "in_force" : "keep";
     if (verdict.state == "in_force" && !is_in_force(object, verdict.container)) {
       verdict.state = "in_progress";
-      verdict.why = "Its kubelet has not done it yet.";
+      verdict.why = "The kubelet has not finished yet.";
     }
     return verdict;
   }
@@ -278,9 +281,9 @@ Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* befo
 Restoration plan_restore(const Json& object, const PodRecord& before) {
   const View container = named_item(View(object)["spec"]["containers"], before.container);
   const Sizes now = Sizes::of(container["resources"]);
-  if (now.same_as(before.original)) return {std::nullopt, "has what it had"};
+  if (now.same_as(before.original)) return {std::nullopt, "already has its original requests"};
   if (!now.same_as(before.set) && !now.same_as(before.was))
-    return {std::nullopt, "somebody else wrote " + now.text() + " since: that stays"};
+    return {std::nullopt, "another client has set " + now.text() + ", which is kept"};
   return {before.original, ""};
 }
 
@@ -289,7 +292,7 @@ std::string autoscaler_of(const Json& list, std::string_view owner) {
     const View target = one["spec"]["targetRef"];
     if (target["kind"].text_or("") + "/" + target["name"].text_or("") != owner) continue;
     if (one["spec"]["updatePolicy"]["updateMode"].text() == "Off") continue;
-    return one["metadata"]["name"].text_or("of no name");
+    return one["metadata"]["name"].text_or("without a name");
   }
   return {};
 }

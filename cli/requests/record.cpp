@@ -95,7 +95,7 @@ Result<RequestRecord> read_record(const Json& config_map) {
     const Json json = Json::read(value.text_or(""), {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
     const auto wrong = [&, key = key] {
       return fail(Errc::malformed, std::string("ConfigMap ") + kRecordName, "its key " + key + " cannot be read",
-                  "put that key right or remove it; what it kept is then lost");
+                  "fix or remove the key; removing it discards its records");
     };
     if (key.starts_with(kPodPrefix)) {
       auto pod = read_pod_record(json);

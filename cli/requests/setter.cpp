@@ -15,7 +15,7 @@ using Json = OrderedJson;
 
 constexpr int kRestoreRounds = 5;
 constexpr const char* kGrant =
-    "its account needs the verb list on horizontalpodautoscalers (group autoscaling) and scaledobjects (group keda.sh)";
+    "grant its account the verb list on horizontalpodautoscalers (group autoscaling) and scaledobjects (group keda.sh)";
 constexpr const char* kEverything = "*";
 // the API server's answer for an unknown path
 constexpr const char* kNoSuchPath = "could not find the requested resource";
@@ -146,7 +146,8 @@ class SetPass {
     if (options_.by_hand) record.held.erase(key);
     if (!options_.by_hand && (record.held.contains(key) || record.held.contains(kEverything))) {
       const std::string again = record.held.contains(kEverything) ? "--namespace " + name_space_ : key;
-      record.said[key] = {"waits", "It was restored by hand; wattle provision set " + again + " takes it up again."};
+      record.said[key] = {
+          "waits", "The original requests were restored by hand; resume with `wattle provision set " + again + "`."};
       return;
     }
     const Advice advice{key, workload["rule"]["cpu_cores"].number(), workload["rule"]["memory_bytes"].number()};
@@ -164,7 +165,7 @@ class SetPass {
     const auto before = record.pods.find(uid);
     Verdict verdict = plan_pod(pod->second, advice, before == record.pods.end() ? nullptr : &before->second, plan);
     if (verdict.state == "write" && before == record.pods.end() && record.pods.size() >= kMostRecordPods)
-      verdict.state = "refused", verdict.why = "The namespace's record is full.";
+      verdict.state = "refused", verdict.why = "The record of the namespace is full.";
     note(uid, advice.workload, verdict);
     const auto said = record.said.find(advice.workload);
     if (weight_of(verdict.state) > (said == record.said.end() ? 0 : weight_of(said->second.state)))
@@ -212,7 +213,7 @@ class SetPass {
       if (written) {
         const bool back = record.state == "take_back", there = is_in_force(*written, record.container);
         done.state = record.state = back ? "infeasible" : there ? "in_force" : "in_progress";
-        if (!back && !there && record.why.empty()) done.why = record.why = "Its kubelet has not done it yet.";
+        if (!back && !there && record.why.empty()) done.why = record.why = "The kubelet has not finished yet.";
         const auto said = kept_.record.said.find(record.workload);
         if (said != kept_.record.said.end() && (said->second.state == "write" || said->second.state == "take_back"))
           said->second.state = record.state;
@@ -224,10 +225,10 @@ class SetPass {
       const bool late = !lacks && (error.code == Errc::conflict || error.code == Errc::not_found);
       const bool never = error.code == Errc::exhausted;
       done.state = record.state = late ? "waits" : never ? "infeasible" : "refused";
-      done.why = record.why = lacks   ? "The API server has no pods/resize: Kubernetes 1.33 or later has."
-                              : never ? "Its node can never give that (Infeasible): " + error.what
-                              : late  ? "It changed while it was looked at; the next look tries again."
-                                      : "The API server refuses: " + error.what;
+      done.why = record.why = lacks   ? "The API server does not support pods/resize (needs Kubernetes 1.33 or later)."
+                              : never ? "The node can never provide these requests (Infeasible): " + error.what
+                              : late  ? "The pod changed meanwhile; the next pass retries."
+                                      : "The API server rejected the change: " + error.what;
       if (error.code == Errc::malformed || never) record.refused = record.set.changed_from(record.was);
       if (!late) record.set = record.was;
       kept_.record.said[record.workload] = {record.state, record.why};
@@ -306,7 +307,7 @@ Result<std::vector<PodDone>> restore_requests(Cluster& cluster, const std::strin
     return list;
   }
   return fail(Errc::conflict, std::string("ConfigMap ") + name_space + "/" + kRecordName,
-              "somebody writes it, or the pods, all the time", "run this again");
+              "another client keeps changing it or the pods", "run the command again");
 }
 
 Result<std::vector<std::string>> recorded_words(Cluster& cluster, const std::string& name_space,

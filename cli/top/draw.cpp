@@ -15,12 +15,12 @@ constexpr const char* kGap = "  ";
 
 const std::vector<std::pair<std::string, std::string>>& help_lines() {
   static const std::vector<std::pair<std::string, std::string>> lines{
-      {"up, down, j, k", "choose a row; page up, page down, home, end likewise"},
-      {"Enter", "look into the chosen node: its pods, with watts and joules"},
-      {"Esc, Backspace", "back to the fleet; Esc ends a filter first"},
-      {"/", "show only rows in whose name or state stands what is typed"},
-      {"< >", "sort by the column before or behind"},
-      {"r", "turn the order round"},
+      {"up, down, j, k", "select a row; also page up, page down, home, end"},
+      {"Enter", "open the selected node: its pods with power and energy"},
+      {"Esc, Backspace", "return to the fleet; Esc first clears a filter"},
+      {"/", "show only rows whose name or state contains the typed text"},
+      {"< >", "sort by the previous or next column"},
+      {"r", "reverse the order"},
       {"q, Ctrl-C", "quit"}};
   return lines;
 }
@@ -39,7 +39,7 @@ void drop_column(Table& table, std::size_t at) {
 
 std::string Model::about_node() const {
   const View node = View(document_)["node"];
-  if (!known_) return node_ + ": asked";
+  if (!known_) return node_ + ": updated";
   const std::string source = node["energy_source"].text_or("");
   return node_ + ": " + state_cell(node).text + ", " + watts(node["power_w"].number(), source) + " (idle " +
          watts(node["idle_w"].number(), source) + "), " + joules(node["energy_j"].number()) +
@@ -61,12 +61,12 @@ Line Model::heading(std::size_t shown, std::size_t all) {
 Line Model::last_line() {
   if (typing_filter_)
     return {{"/" + printable(order().filter) + "_", Tone::plain, true},
-            {"   Enter keeps it, Esc ends it", Tone::faint}};
+            {"   Enter keeps it, Esc clears it", Tone::faint}};
   if (!problem_.empty()) return {{printable(problem_), Tone::bad, true}};
   std::string letters;
   for (const SortKey& key : keys()) letters += key.letter;
-  return {{"q quit  " + std::string(fleet() ? "Enter look into" : "Esc back") + "  / filter  " + letters +
-               " or <> sort  r turn  ? help",
+  return {{"q quit  " + std::string(fleet() ? "Enter open" : "Esc back") + "  / filter  " + letters +
+               " or <> sort  r reverse  ? help",
            Tone::faint}};
 }
 
@@ -103,8 +103,9 @@ Picture Model::picture(Size size) {
   how.top = std::min(how.top, found.size() > page_ ? found.size() - page_ : 0);
 
   const std::size_t known = (fleet() ? all["nodes"] : all["node"]["workloads"]).items().size();
-  out.push_back(clipped({{known_ ? printable(status_line(all["status"])) : "asking the controller", Tone::plain, true}},
-                        size.columns));
+  out.push_back(
+      clipped({{known_ ? printable(status_line(all["status"])) : "waiting for the controller", Tone::plain, true}},
+              size.columns));
   out.push_back(clipped(heading(found.size(), known), size.columns));
   if (help_) {
     for (const auto& [keys_typed, what] : help_lines())

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/parts.hpp"
+#include "common/error_line.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli::top {

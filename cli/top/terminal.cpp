@@ -85,9 +85,8 @@ Result<Terminal> Terminal::open_(bool colour) {
   SCREEN* screen = newterm(nullptr, stdout, stdin);
   if (screen == nullptr) {
     const char* term = std::getenv("TERM");
-    return fail(Errc::not_found, "TERM",
-                "names no terminal that is known here: '" + std::string(term == nullptr ? "" : term) + "'",
-                "set it, or use --once or --watch");
+    return fail(Errc::not_found, "TERM", "unknown terminal: '" + std::string(term == nullptr ? "" : term) + "'",
+                "set TERM, or use --once or --watch");
   }
   auto own = std::make_unique<Screen>(screen);
   cbreak();

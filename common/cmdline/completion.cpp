@@ -8,7 +8,7 @@ void declare_shell(CLI::App& command, std::string& shell) {
   std::vector<std::string> names;
   names.reserve(kShells.size());
   for (const Shell& each : kShells) names.emplace_back(each.name);
-  command.add_option("SHELL", shell, "Whose: bash, zsh or fish")->required()->check(CLI::IsMember(names));
+  command.add_option("SHELL", shell, "Shell: bash, zsh or fish")->required()->check(CLI::IsMember(names));
 }
 
 std::string completion_script(std::string_view shell, const Outline& program) {

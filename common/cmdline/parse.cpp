@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "common/cmdline/wrong_command.hpp"
-#include "common/printable.hpp"
+#include "common/cmdline/usage.hpp"
+#include "common/error_line.hpp"
 
 namespace wattle::cmdline {
 
@@ -16,11 +16,14 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, Asked
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (const auto wrong = wrong_command(app, error)) {
-      std::fprintf(stderr, "%s\n", printable_lines(*wrong).c_str());
-      return kMisused;
-    }
-    return app.exit(error) == 0 ? 0 : kMisused;
+    if (!is_misuse(app, error)) return app.exit(error);
+    // A command with a parser of its own is called "wattle-sim train".
+    const std::string called = app.get_name();
+    const auto blank = called.find(' ');
+    const std::string command = blank == std::string::npos ? typed_command(app) : called.substr(blank + 1);
+    const Error wrong = usage_error(app, error, called);
+    std::fprintf(stderr, "%s\n", error_line(called.substr(0, blank), command, wrong).c_str());
+    return kMisused;
   }
   return std::nullopt;
 }

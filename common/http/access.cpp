@@ -16,16 +16,17 @@ void read_access(config::Section& section, std::string_view address, bool token_
   for (const std::string& name : out.hosts)
     if (!is_host_name(name))
       section.mistake("hosts", "'" + name + "' is not a DNS name",
-                      "write names without port, or .example.org for all below");
+                      "use a name without port, or .example.org for all its subdomains");
   section.read("insecure", out.insecure);
   const bool secure = !out.tls.certificate.empty();
-  if (secure && out.tls.key.empty()) tls.mistake("key", "the certificate's key is missing", "name its PEM file");
+  if (secure && out.tls.key.empty())
+    tls.mistake("key", "the certificate has no key", "set it to the PEM file of the key");
   if (!secure && !(out.tls.key.empty() && out.tls.client_ca.empty()))
-    tls.mistake("certificate", "is missing", "name the PEM file with the server's certificate");
+    tls.mistake("certificate", "is missing", "set it to the PEM file of the server's certificate");
   if (is_loopback(address) || out.insecure || secure || (token_guards_all && !out.token_file.empty())) return;
-  section.mistake("address", "'" + std::string(address) + "' can be reached by others, and nothing asks who they are",
-                  std::string("keep to 127.0.0.1, set tls") + (token_guards_all ? " or token_file" : "") +
-                      ", or say insecure: true if something else keeps strangers out");
+  section.mistake("address", "'" + std::string(address) + "' is reachable from other machines without authentication",
+                  std::string("use 127.0.0.1, set tls") + (token_guards_all ? " or token_file" : "") +
+                      ", or set insecure: true if the network restricts access");
 }
 
 }  // namespace wattle::http

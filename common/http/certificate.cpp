@@ -81,7 +81,8 @@ Result<Certificate> self_signed(const std::vector<std::string>& names, WallTime 
       extend(made.get(), NID_ext_key_usage, "serverAuth") && extend(made.get(), NID_subject_alt_name, alternatives) &&
       X509_sign(made.get(), key.get(), EVP_sha256()) > 0 && PEM_write_bio_X509(public_text.get(), made.get()) == 1 &&
       PEM_write_bio_PKCS8PrivateKey(secret_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1;
-  if (!fine) return fail(Errc::io, "certificate for " + names.front(), "cannot be made", "are these DNS names?");
+  if (!fine)
+    return fail(Errc::io, "certificate for " + names.front(), "cannot be created", "check that these are DNS names");
   return Certificate{text_of(public_text.get()), text_of(secret_text.get())};
 }
 
@@ -95,7 +96,7 @@ Result<WallTime> certificates_end(std::string_view pem, const std::string& subje
     first = std::min(first.value_or(at), at);
   }
   ERR_clear_error();  // the failed read at the end leaves an error
-  if (!first) return fail(Errc::malformed, subject, "has no certificate", "a PEM file");
+  if (!first) return fail(Errc::malformed, subject, "contains no certificate", "use a PEM file");
   return *first;
 }
 
@@ -121,7 +122,7 @@ Result<std::string> certificate_file_fingerprint(const std::string& path) {
   const Owned<BIO, BIO_free_all> in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   const Owned<X509, X509_free> first(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
-  if (!first) return fail(Errc::malformed, path, "has no certificate", "a PEM file");
+  if (!first) return fail(Errc::malformed, path, "contains no certificate", "use a PEM file");
   return fingerprint_of(first.get());
 }
 
@@ -130,7 +131,7 @@ std::optional<std::string> ends_soon(WallTime end, WallTime now) {
   if (left > kEndsSoon) return std::nullopt;
   const auto days = std::chrono::duration_cast<std::chrono::hours>(left < Duration(0) ? -left : left).count() / 24;
   const std::string span = days == 0 ? "less than a day" : std::to_string(days) + (days == 1 ? " day" : " days");
-  return left < Duration(0) ? "ended " + span + " ago" : "ends in " + span;
+  return left < Duration(0) ? "expired " + span + " ago" : "expires in " + span;
 }
 
 }  // namespace wattle::http

@@ -39,7 +39,7 @@ using Moved = std::function<void(error_code, std::size_t)>;
 tl::unexpected<Error> no_pem(const std::string& path, const char* mend) {
   ERR_clear_error();
   if (::access(path.c_str(), R_OK) != 0) return fail_errno(errno, path, mend);
-  return fail(Errc::malformed, path, "cannot be read as PEM", mend);
+  return fail(Errc::malformed, path, "is not valid PEM", mend);
 }
 
 Status fill(SSL_CTX* context, const Trust& trust) {
@@ -50,7 +50,7 @@ Status fill(SSL_CTX* context, const Trust& trust) {
   if (trust.ca_file.empty()) {
     SSL_CTX_set_default_verify_paths(context);
   } else if (SSL_CTX_load_verify_locations(context, trust.ca_file.c_str(), nullptr) != 1) {
-    return no_pem(trust.ca_file, "name the file with the authority of the peer's certificate");
+    return no_pem(trust.ca_file, "set it to the file of the CA of the peer's certificate");
   } else {
     // A certificate that the file names is believed though another authority signed it, as Go's clients do.
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
@@ -59,10 +59,10 @@ Status fill(SSL_CTX* context, const Trust& trust) {
   WATTLE_CHECK(check_pem(trust.certificate, PemUse::shown));
   WATTLE_CHECK(check_pem(trust.key, PemUse::secret));
   if (SSL_CTX_use_certificate_chain_file(context, trust.certificate.c_str()) != 1)
-    return no_pem(trust.certificate, "name the file with this client's certificate");
+    return no_pem(trust.certificate, "set it to the file of this client's certificate");
   if (SSL_CTX_use_PrivateKey_file(context, trust.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context) != 1)
-    return no_pem(trust.key, "name the file with the key of this client's certificate");
+    return no_pem(trust.key, "set it to the file of the key of this client's certificate");
   return {};
 }
 
@@ -152,7 +152,8 @@ Status Connection::connect(const std::string& target, std::chrono::milliseconds 
     close();
     if (proxy && !impl_->stopped)
       return fail(error == beast::error::timeout ? Errc::timeout : Errc::unavailable,
-                  "proxy " + proxy->host + ":" + std::to_string(proxy->port), error.message(), "is it running?");
+                  "proxy " + proxy->host + ":" + std::to_string(proxy->port), error.message(),
+                  "check that it is running");
     return failure(error, target);
   }
   if (proxy) {
@@ -248,28 +249,29 @@ Status Connection::Impl::shake_hands(const std::string& target, std::chrono::mil
   X509* const shown = SSL_get0_peer_certificate(session);
   const bool expected = shown != nullptr && fingerprint_of(shown) == origin.tls->fingerprint;
   if (!origin.tls->fingerprint.empty() && (*other || (!result && !expected)))
-    return fail(Errc::denied, origin.url() + target, "shows another certificate than the one that is expected there",
-                "is it the right controller, and has its certificate been renewed since?");
+    return fail(Errc::denied, origin.url() + target, "the server's certificate differs from the expected one",
+                "check that it is the right controller and that its certificate has not been renewed");
   if (!result) return {};
   const long verified = SSL_get_verify_result(session);
   const std::string why = verified == X509_V_OK ? result.message() : X509_verify_cert_error_string(verified);
   return fail(Errc::denied, origin.url() + target, "TLS: " + why,
-              "does its certificate name this host, and is it signed by an authority in " +
+              "check that the certificate is for this host and signed by a CA in " +
                   (origin.tls->ca_file.empty() ? "the system's files" : origin.tls->ca_file) + "?");
 }
 
 tl::unexpected<Error> Connection::Impl::failure(error_code error, const std::string& target) const {
   const std::string subject = origin.url() + target;
-  if (stopped) return fail(Errc::unavailable, subject, "is no longer asked: stopped");
+  if (stopped) return fail(Errc::unavailable, subject, "the request was cancelled");
   if (error == beast::error::timeout) return fail(Errc::timeout, subject, "no answer in time");
   if (error == bhttp::error::body_limit || error == bhttp::error::header_limit)
     return fail(Errc::malformed, subject, "the answer is larger than the limit");
   if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message || error == net::error::eof ||
       error == ssl::error::stream_truncated)
-    return fail(Errc::unavailable, subject, "the peer closed the connection before its answer");
+    return fail(Errc::unavailable, subject, "the peer closed the connection without an answer");
   if (error.category() == bhttp::make_error_code(bhttp::error::bad_method).category())
     return fail(Errc::malformed, subject, "the answer is not HTTP: " + error.message());
-  return fail(Errc::unavailable, subject, error.message(), "is it running, and is the port right?");
+  return fail(Errc::unavailable, subject, error.message(),
+              "check that the server is running and that the port is right");
 }
 
 }  // namespace wattle::http

@@ -15,7 +15,7 @@ Error refused_enrolment(const std::string& url, const Answer& answer) {
   const json body = json::read(answer.body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   const bool told = body.is_object() && body.contains("error") && body["error"].is_string();
   return {answer.status == 409 ? Errc::conflict : Errc::denied, url,
-          told ? body["error"].get<std::string>() : "answers " + std::to_string(answer.status), ""};
+          told ? body["error"].get<std::string>() : "the controller returned " + std::to_string(answer.status), ""};
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ Result<Enrolled> enrol(Client& client, const std::string& url, const std::string
   const auto is_key = [](const std::string& key) { return key.size() == kPublicKeyDigits; };
   if (out.server_keys.empty() || out.server_keys.size() > 2 ||
       !std::all_of(out.server_keys.begin(), out.server_keys.end(), is_key))
-    return fail(Errc::malformed, url, "does not answer as a controller does", "is it one?");
+    return fail(Errc::malformed, url, "the answer is not that of a Wattle controller", "check the address");
   out.node = body.contains("node") && body["node"].is_string() ? body["node"].get<std::string>() : "";
   return out;
 }

@@ -34,9 +34,9 @@ std::optional<std::size_t> head_bytes(std::string_view bytes) {
 }
 
 std::optional<std::string> wrong_with(std::string_view head) {
-  if (!has_sound_lines(head)) return "a line of the header does not end in CR LF, or holds a zero byte";
+  if (!has_sound_lines(head)) return "a header line does not end in CR LF or contains a zero byte";
   if (head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos)
-    return "a field of the header goes on in a second line (obs-fold)";
+    return "a header field continues on a second line (obs-fold)";
   const auto first_end = head.find("\r\n");
   const bool asks_host = head.substr(0, first_end).ends_with("HTTP/1.1");
   int hosts = 0, encodings = 0;
@@ -52,14 +52,13 @@ std::optional<std::string> wrong_with(std::string_view head) {
     hosts += name == "host" ? 1 : 0;
     lengths = lengths || name == "content-length";
     if (name == "transfer-encoding" && (++encodings > 1 || value != "chunked"))
-      wrong = "Transfer-Encoding is not chunked alone";
-    if (name == "te" && value.find("chunked") != std::string::npos) wrong = "TE names chunked, which no client may";
+      wrong = "Transfer-Encoding is not only chunked";
+    if (name == "te" && value.find("chunked") != std::string::npos) wrong = "TE contains chunked, which is not allowed";
   }
   if (wrong) return wrong;
-  if (encodings > 0 && (lengths || !asks_host))
-    return "Transfer-Encoding goes with version 1.1 and without Content-Length";
-  if (hosts > 1) return "the header has more than one Host";
-  if (hosts == 0 && asks_host) return "the header has no Host";
+  if (encodings > 0 && (lengths || !asks_host)) return "Transfer-Encoding needs HTTP/1.1 and no Content-Length";
+  if (hosts > 1) return "the request has more than one Host header";
+  if (hosts == 0 && asks_host) return "the request has no Host header";
   return std::nullopt;
 }
 

@@ -10,8 +10,8 @@ namespace wattle::http {
 
 Status check_pem(const std::string& path, PemUse use) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return fail_errno(errno, path, "name a PEM file");
-  if (!S_ISREG(info.st_mode)) return fail(Errc::malformed, path, "is not a file", "name a PEM file");
+  if (::stat(path.c_str(), &info) != 0) return fail_errno(errno, path, "set it to a PEM file");
+  if (!S_ISREG(info.st_mode)) return fail(Errc::malformed, path, "is not a file", "set it to a PEM file");
   if (use == PemUse::secret) return check_secret(path, info);
   if (use == PemUse::authority) return check_trust_anchor(path, info);
   return {};

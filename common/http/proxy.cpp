@@ -18,7 +18,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kMostHead = 16 << 10;
 constexpr std::size_t kMostName = 255;  // of SOCKS 5: host, user and password
-constexpr const char* kExample = "as in http://proxy.example:3128 or socks5://127.0.0.1:1080";
+constexpr const char* kExample = "for example http://proxy.example:3128 or socks5://127.0.0.1:1080";
 
 std::string authority_of(const std::string& host, std::uint16_t port) {
   return (host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" + std::to_string(port);
@@ -54,7 +54,7 @@ class Tunnel {
     // The origin is silent until TLS begins, so that nothing stands behind the head.
     std::string head;
     while (head.find("\r\n\r\n") == std::string::npos) {
-      if (head.size() > kMostHead) return fail(Errc::malformed, name_, "its answer has no end of head");
+      if (head.size() > kMostHead) return fail(Errc::malformed, name_, "the header of its answer has no end");
       WATTLE_TRY(const std::string more, read_some());
       head += more;
     }
@@ -64,23 +64,23 @@ class Tunnel {
     const std::string status(words[1]);
     if (status.size() == 3 && status.front() == '2') return {};
     const bool refused = status == "401" || status == "403" || status == "407";
-    return fail(refused ? Errc::denied : Errc::unavailable, name_, "answers " + status + " to CONNECT " + to,
-                status == "407" ? "name USER:PASSWORD@ in the proxy's URL" : "");
+    return fail(refused ? Errc::denied : Errc::unavailable, name_, "returned " + status + " to CONNECT " + to,
+                status == "407" ? "add USER:PASSWORD@ to the proxy's URL" : "");
   }
 
   Status by_socks(const std::string& host, std::uint16_t port) {
     const bool password = !proxy_.user.empty() || !proxy_.password.empty();
     if (host.size() > kMostName || proxy_.user.size() > kMostName || proxy_.password.size() > kMostName)
-      return fail(Errc::out_of_range, name_, "a name is longer than 255 bytes, which SOCKS 5 cannot have");
+      return fail(Errc::out_of_range, name_, "a name is longer than 255 bytes, the limit of SOCKS 5");
     WATTLE_CHECK(write(password ? std::string("\x05\x02\x00\x02", 4) : std::string("\x05\x01\x00", 3)));
     WATTLE_TRY(const std::string method, read_whole(2));
-    if (method[0] != 5) return fail(Errc::malformed, name_, "is no SOCKS 5 proxy", kExample);
+    if (method[0] != 5) return fail(Errc::malformed, name_, "is not a SOCKS 5 proxy", kExample);
     if (method[1] == 2 && password) {
       WATTLE_CHECK(write("\x01" + counted(proxy_.user) + counted(proxy_.password)));
       WATTLE_TRY(const std::string verdict, read_whole(2));
-      if (verdict[1] != 0) return fail(Errc::denied, name_, "refuses the user and password of its URL");
+      if (verdict[1] != 0) return fail(Errc::denied, name_, "rejected the user and password of its URL");
     } else if (method[1] != 0) {
-      return fail(Errc::denied, name_, "wants a login", "name USER:PASSWORD@ in the proxy's URL");
+      return fail(Errc::denied, name_, "requires a login", "add USER:PASSWORD@ to the proxy's URL");
     }
     WATTLE_CHECK(write(std::string("\x05\x01\x00", 3) + address(host) + static_cast<char>(port >> 8U) +
                        static_cast<char>(port & 0xffU)));
@@ -108,22 +108,22 @@ class Tunnel {
   Result<std::size_t> address_bytes(char type) {
     if (type == 1) return std::size_t{4};
     if (type == 4) return std::size_t{16};
-    if (type != 3) return fail(Errc::malformed, name_, "answers with an address of no known type");
+    if (type != 3) return fail(Errc::malformed, name_, "returned an unknown address type");
     WATTLE_TRY(const std::string length, read_whole(1));
     return std::size_t{static_cast<unsigned char>(length[0])};
   }
 
   Status refused(unsigned code, const std::string& to) const {
     static constexpr std::array<const char*, 9> kWhy{"",
-                                                     "has failed",
-                                                     "does not allow it",
-                                                     "has no route to its network",
-                                                     "cannot reach the host",
-                                                     "is refused by the host",
-                                                     "had no answer in time",
-                                                     "has no CONNECT",
-                                                     "has no such type of address"};
-    const char* const why = code < kWhy.size() ? kWhy[code] : "gives an unknown reason";
+                                                     "the proxy failed",
+                                                     "the proxy does not allow the connection",
+                                                     "the network is unreachable",
+                                                     "the host is unreachable",
+                                                     "the host refused the connection",
+                                                     "the host did not answer in time",
+                                                     "the proxy does not support CONNECT",
+                                                     "the proxy does not support the address type"};
+    const char* const why = code < kWhy.size() ? kWhy[code] : "unknown reason";
     return fail(code == 2 ? Errc::denied : Errc::unavailable, name_,
                 "cannot connect to " + to + ": it " + why + " (SOCKS reply " + std::to_string(code) + ")");
   }
@@ -148,7 +148,7 @@ class Tunnel {
   Status checked(error_code error) const {
     if (!error) return {};
     if (error == boost::beast::error::timeout) return fail(Errc::timeout, name_, "no answer in time");
-    return fail(Errc::unavailable, name_, error.message(), "is it a proxy, and of that kind?");
+    return fail(Errc::unavailable, name_, error.message(), "check that it is a proxy of that type");
   }
 
   std::string name_;
@@ -170,9 +170,9 @@ Result<Proxy> parse_proxy(const std::string& url) {
     proxy.port = 1080;
   } else if (rest.starts_with("https://")) {
     return fail(Errc::unsupported, "proxy " + url.substr(0, url.find('@') == std::string::npos ? url.npos : 8),
-                "a proxy that is spoken to over TLS is not supported", kExample);
+                "connections to a proxy over TLS are not supported", kExample);
   } else {
-    return fail(Errc::malformed, "proxy", "its URL begins with neither http:// nor socks5://", kExample);
+    return fail(Errc::malformed, "proxy", "its URL starts with neither http:// nor socks5://", kExample);
   }
   rest = rest.substr(0, rest.find_first_of("/?#"));
   if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
@@ -180,7 +180,7 @@ Result<Proxy> parse_proxy(const std::string& url) {
     const std::size_t colon = login.find(':');
     const auto user = unescaped(login.substr(0, colon));
     const auto password = unescaped(colon == std::string_view::npos ? std::string_view() : login.substr(colon + 1));
-    if (!user || !password) return fail(Errc::malformed, "proxy", "its login has a % that begins no byte", kExample);
+    if (!user || !password) return fail(Errc::malformed, "proxy", "its login contains an invalid %-escape", kExample);
     proxy.user = *user;
     proxy.password = *password;
     rest.remove_prefix(at + 1);
@@ -189,13 +189,13 @@ Result<Proxy> parse_proxy(const std::string& url) {
   const std::size_t colon = rest.rfind(':');
   if (colon != std::string_view::npos && (!bracketed || rest.find(']') < colon)) {
     const auto port = parse::integer<std::uint16_t>(rest.substr(colon + 1));
-    if (!port || *port == 0) return fail(Errc::malformed, "proxy", "its URL has no port in 1..65535", kExample);
+    if (!port || *port == 0) return fail(Errc::malformed, "proxy", "its URL has no port from 1 to 65535", kExample);
     proxy.port = *port;
     rest = rest.substr(0, colon);
   }
   if (bracketed && rest.ends_with(']')) rest = rest.substr(1, rest.size() - 2);
   if (rest.empty() || rest.find_first_of("@[] ") != std::string_view::npos)
-    return fail(Errc::malformed, "proxy", "its URL has no plain host name", kExample);
+    return fail(Errc::malformed, "proxy", "its URL has no valid host name", kExample);
   proxy.host = rest;
   return proxy;
 }

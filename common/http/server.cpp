@@ -43,18 +43,20 @@ bool is_below(std::string_view path, std::string_view folder) {
 
 }  // namespace
 
-void Shared::tell(std::string_view event, const std::string& reason, const std::string& what) {
+void Shared::log_once(std::string_view event, std::string_view message, const std::string& reason,
+                      const std::string& what) {
   std::optional<std::uint64_t> count;
   {
     const std::lock_guard lock(told_mutex);
     count = told.note(std::string(event) + " " + reason, clock.mono());
   }
-  if (count) log.warn(event, {{"reason", reason}, {"what", what}, {"count", *count}});
+  if (count) log.warn(event, message, {{"reason", reason}, {"what", what}, {"count", *count}});
 }
 
 void Shared::refused(Refused why, const std::string& what) {
   if (options.refusals) options.refusals->add(why);
-  tell("http request refused", std::string(kRefusedNames[static_cast<std::size_t>(why)]), what);
+  log_once("http.refused", "an HTTP request was rejected", std::string(kRefusedNames[static_cast<std::size_t>(why)]),
+           what);
 }
 
 Shared::Admission Shared::admit(const Source& newcomer) const {
@@ -97,7 +99,7 @@ void Shared::on_accept(error_code error, tcp::socket socket) {
   if (stopping || error == net::error::operation_aborted) return;
   if (error) {
     // Most likely out of descriptors; an immediate retry would only use up the CPU.
-    tell("http accept failed", "accept", error.message());
+    log_once("http.accept_failed", "a connection cannot be accepted", "accept", error.message());
     retry.expires_after(std::chrono::milliseconds(100));
     retry.async_wait([this](error_code stopped) {
       if (!stopped) accept();
@@ -115,12 +117,11 @@ void Shared::on_accept(error_code error, tcp::socket socket) {
       sessions.insert(session.get());
     }
   }
-  if (admission.gave_way)
-    refused(Refused::too_many, "a connection that waited longest for its peer gave way to another");
+  if (admission.gave_way) refused(Refused::too_many, "the longest idle connection was closed for a new one");
   if (session) {
     session->start();
   } else {
-    refused(Refused::too_many, "more connections than one source may have, or than " +
+    refused(Refused::too_many, "more connections than allowed for one source, or more than " +
                                    std::to_string(options.max_connections) + " in all");
     static constexpr std::string_view kFull =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
@@ -149,23 +150,24 @@ std::optional<Response> Shared::refusal(const Request& request, std::uint64_t le
   route = find(request.method, request.path, allow);
   const auto host = request.headers.find("host");
   if (!tls && host != request.headers.end() && !(route != nullptr && route->any_host) && !hosts.admit(host->second)) {
-    refused(Refused::host, request.path + " was asked for under the name " + host->second);
+    refused(Refused::host, request.path + " was requested with Host " + host->second);
     return plain(
-        421, "the name in Host is none of this server's: ask by address, or add the name to `hosts` beside `address`");
+        421,
+        "the Host header does not name this server: use its address, or add the name to `hosts` next to `address`");
   }
   const std::size_t most_bytes = route != nullptr ? route->max_body_bytes : kSmallestBodyBytes;
   if (length > most_bytes) {
-    refused(Refused::too_large, request.path + " was sent a body of " + std::to_string(length) + " bytes");
+    refused(Refused::too_large, request.path + " received a body of " + std::to_string(length) + " bytes");
     return plain(413, "the body is larger than " + std::to_string(most_bytes) + " bytes");
   }
   if (!open(request.path) && !admits(request)) {
-    refused(Refused::token, request.path + " was asked for without the right bearer token");
-    return plain(401, "this page asks for a bearer token");
+    refused(Refused::token, request.path + " was requested without a valid bearer token");
+    return plain(401, "this page requires a bearer token");
   }
   if (route == nullptr) {
     refused(Refused::path, request.method + " " + request.path);
-    if (allow.empty()) return plain(404, "nothing is at " + request.path);
-    Response other = plain(405, request.path + " does not answer " + request.method + "; it answers " + allow);
+    if (allow.empty()) return plain(404, "not found: " + request.path);
+    Response other = plain(405, request.path + " does not support " + request.method + "; it supports " + allow);
     other.headers.emplace_back("Allow", allow);
     return other;
   }
@@ -176,7 +178,7 @@ std::optional<Response> Shared::refusal(const Request& request, std::uint64_t le
 
 void Shared::count(const Request& request, const Response& response) {
   if (response.refused)
-    refused(*response.refused, request.method + " " + request.path + " of " + request.from + " got status " +
+    refused(*response.refused, request.method + " " + request.path + " of " + request.from + " returned status " +
                                    std::to_string(response.status));
 }
 
@@ -220,7 +222,7 @@ bool Shared::hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64
       before = seat.since;
     }
     if (oldest == nullptr) return false;
-    if (oldest->give_way_with_body()) refused(Refused::too_many, "a body that arrived slowly gave way to another");
+    if (oldest->give_way_with_body()) refused(Refused::too_many, "a slow request body was dropped for another");
   }
   bodies_bytes += bytes;
   held += bytes;
@@ -272,7 +274,7 @@ Result<Server> Server::start(const ServerOptions& options, Routes routes, const 
   const std::string subject = options.address + ":" + std::to_string(options.port);
   error_code error;
   const auto address = net::ip::make_address(options.address, error);
-  if (error) return fail(Errc::malformed, subject, "is no IP address", "as in 127.0.0.1 or ::");
+  if (error) return fail(Errc::malformed, subject, "is not an IP address", "for example 127.0.0.1 or ::");
   std::optional<TlsSource> tls;
   if (!options.tls.certificate.empty()) {
     WATTLE_TRY(tls, TlsSource::open_(options.tls));
@@ -297,8 +299,8 @@ Result<Server> Server::start(const ServerOptions& options, Routes routes, const 
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
   if (error == net::error::address_in_use)
-    return fail(Errc::conflict, subject, error.message(), "another process listens there; choose another port");
-  if (error) return fail_errno(error.value(), subject, "cannot listen there");
+    return fail(Errc::conflict, subject, error.message(), "another process uses this port; choose another one");
+  if (error) return fail_errno(error.value(), subject, "cannot listen on this address");
   impl->port = acceptor.local_endpoint(error).port();
   impl->shared.accept();
   if (options.turns) impl->shared.turn();

@@ -179,7 +179,7 @@ void Session::read_body() {
   if (error && error != bhttp::error::need_more) return on_read(error, false);
   if (parser_->is_done()) return on_read({}, false);
   if (!hold_room(parser_->get().body().size())) {
-    shared_.refused(Refused::too_many, "a body found no room beside those that are younger or answered now");
+    shared_.refused(Refused::too_many, "a request body was dropped because newer bodies use all memory for bodies");
     return answer_no_room();
   }
   if (has_given_way()) return answer_no_room();
@@ -275,9 +275,9 @@ void Session::answer() {
   try {
     response = route_->handler(request_);
   } catch (const std::exception& error) {
-    shared_.log.error("http handler failed",
+    shared_.log.error("http.handler_failed", "the handler of a request failed",
                       {{"method", request_.method}, {"path", request_.path}, {"what", error.what()}});
-    response = plain(500, request_.path + " failed; the log says why");
+    response = plain(500, request_.path + " failed; see the log");
   }
   shared_.count(request_, response);
   request_.body = std::string();

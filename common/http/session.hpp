@@ -173,7 +173,7 @@ struct Shared {
   // no room, because all others are younger or being answered. The client of the request that loses gets a 503.
   bool hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since);
   // Logs at most once per minute and reason.
-  void tell(std::string_view event, const std::string& reason, const std::string& what);
+  void log_once(std::string_view event, std::string_view message, const std::string& reason, const std::string& what);
   // Returns the answer that the header decides, or nullopt if `route` handles the request. `length` is the announced
   // size of the body.
   std::optional<Response> refusal(const Request& request, std::uint64_t length, const Route*& route);

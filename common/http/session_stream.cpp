@@ -16,7 +16,7 @@ std::string stream_head(const Response& response) {
 
 void Session::listen(const Response& response) {
   if (!response.stream->join(shared_from_this(), from_))
-    return refuse(Refused::too_many, {503, "text/plain; charset=utf-8", "as many listen as may; try again later\n"});
+    return refuse(Refused::too_many, {503, "text/plain; charset=utf-8", "too many listeners; retry later\n"});
   listens_to_ = response.stream;
   idle_ = true;  // lets stop() close at any time
   if (stopping_ || shared_.stopping) return end_listening(false);

@@ -37,12 +37,12 @@ std::optional<std::string> decode(std::string_view text, bool plus_is_space) {
 
 Result<Target> parse_target(std::string_view text) {
   if (!text.starts_with('/'))
-    return fail(Errc::malformed, "request target", "does not begin with '/'", "ask for a path, as in GET /livez");
+    return fail(Errc::malformed, "request target", "does not start with '/'", "request a path, for example GET /livez");
   text = text.substr(0, text.find('#'));
   const auto mark = text.find('?');
   Target target;
   const auto path = decode(text.substr(0, mark), false);
-  if (!path) return fail(Errc::malformed, "request target", "has a broken %-escape in its path");
+  if (!path) return fail(Errc::malformed, "request target", "contains an invalid %-escape in its path");
   target.path = *path;
   if (mark == std::string_view::npos) return target;
 
@@ -56,7 +56,7 @@ Result<Target> parse_target(std::string_view text) {
     const auto key = decode(pair.substr(0, equals), true);
     const auto value =
         equals == std::string_view::npos ? std::optional<std::string>("") : decode(pair.substr(equals + 1), true);
-    if (!key || !value) return fail(Errc::malformed, "request target", "has a broken %-escape in its query");
+    if (!key || !value) return fail(Errc::malformed, "request target", "contains an invalid %-escape in its query");
     target.query[*key] = *value;
   }
   return target;

@@ -21,7 +21,7 @@ std::string openssl_says() {
   std::array<char, 256> text{};
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
-  if (code == 0) return "is no PEM file of the right kind";
+  if (code == 0) return "is not a PEM file of the right kind";
   ERR_error_string_n(code, text.data(), text.size());
   return text.data();
 }
@@ -43,21 +43,23 @@ Status fill(SSL_CTX* context, const TlsFiles& files, WallTime now) {
   WATTLE_CHECK(check_pem(files.key, PemUse::secret));
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1)
-    return fail(Errc::malformed, files.certificate, openssl_says(), "name the PEM file with the server's certificate");
+    return fail(Errc::malformed, files.certificate, openssl_says(),
+                "set it to the PEM file of the server's certificate");
   if (SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1)
-    return fail(Errc::malformed, files.key, openssl_says(), "name the PEM file with the key of " + files.certificate);
+    return fail(Errc::malformed, files.key, openssl_says(),
+                "set it to the PEM file of the key of " + files.certificate);
   if (SSL_CTX_check_private_key(context) != 1)
-    return fail(Errc::malformed, files.key, openssl_says(), "is it the key of " + files.certificate + "?");
+    return fail(Errc::malformed, files.key, openssl_says(), "check that it is the key of " + files.certificate + "?");
   std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   const X509* own = SSL_CTX_get0_certificate(context);
   if (X509_cmp_time(X509_get0_notAfter(own), &seconds) < 0)
     return fail(Errc::malformed, files.certificate, "has expired", "renew it");
   if (X509_cmp_time(X509_get0_notBefore(own), &seconds) > 0)
-    return fail(Errc::malformed, files.certificate, "is not valid yet", "is this machine's clock right?");
+    return fail(Errc::malformed, files.certificate, "is not valid yet", "check the clock of this machine");
   if (files.client_ca.empty()) return {};
   WATTLE_CHECK(check_pem(files.client_ca, PemUse::authority));
   if (SSL_CTX_load_verify_locations(context, files.client_ca.c_str(), nullptr) != 1)
-    return fail(Errc::malformed, files.client_ca, openssl_says(), "name the PEM file with the clients' authority");
+    return fail(Errc::malformed, files.client_ca, openssl_says(), "set it to the PEM file of the clients' CA");
   SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files.client_ca.c_str()));
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return {};
@@ -98,11 +100,12 @@ const TlsContext& TlsSource::current(const Log& log) {
   auto context = load_tls(files_, clock_.wall());
   if (!context) {
     // Certificate and key are replaced one after the other; the next check finds both.
-    log.warn("certificate not read again, the old one stays", {{"error", context.error()}});
+    log.warn("certificate.reload_failed", "the new certificate cannot be read; the old one stays in use",
+             {{"error", context.error()}});
     fingerprint_ = print;
     return context_;
   }
-  log.info("certificate read again", {{"certificate", files_.certificate}});
+  log.info("certificate.reloaded", "the certificate has been reloaded", {{"certificate", files_.certificate}});
   fingerprint_ = std::move(print);
   context_ = std::move(*context);
   return context_;

@@ -23,7 +23,7 @@ constexpr std::size_t kMinCharacters = 16, kMaxCharacters = 4096;
 Result<std::string> load_token(const std::string& path) {
   auto file = open_file(path);
   if (!file) {
-    file.error().mend = "write a long random word into a file, mode 0400, and name that";
+    file.error().mend = "write a long random word to a file with mode 0400 and set the path of that file";
     return forward_error(file);
   }
   struct stat info {};
@@ -35,7 +35,7 @@ Result<std::string> load_token(const std::string& path) {
   const bool plain = std::all_of(secret.begin(), secret.end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (!plain || secret.size() < kMinCharacters || secret.size() > kMaxCharacters)
     return fail(Errc::malformed, path, "is not one word of 16 to 4096 printable characters",
-                "make one with: head -c 32 /dev/urandom | base64 -w0");
+                "create one with: head -c 32 /dev/urandom | base64 -w0");
   return secret;
 }
 

@@ -74,9 +74,9 @@ class JsonBuilder {
   }
 
   bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& error) {
-    error_ = Error{Errc::malformed, {}, "is no JSON, byte " + std::to_string(byte), {}};
+    error_ = Error{Errc::malformed, {}, "is not JSON, byte " + std::to_string(byte), {}};
     if (dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr)
-      error_.what = "has a number that is out of range, byte " + std::to_string(byte);
+      error_.what = "contains a number that is out of range, byte " + std::to_string(byte);
     return false;
   }
 

@@ -86,16 +86,15 @@ Result<std::string> read_autoscalers(std::string_view body, AutoscalerKind kind,
   const std::string what(kKinds[static_cast<std::size_t>(kind)]);
   const json list = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
   const json& items = member(list, "items");
-  if (!items.is_array()) return fail(Errc::malformed, what + "s", "the API server answers no list");
+  if (!items.is_array()) return fail(Errc::malformed, what + "s", "the API server did not return a list");
   for (const json& item : items) {
     const json& spec = member(item, "spec");
     const json& about = member(item, "metadata");
     const json& target = member(spec, "scaleTargetRef");
     const std::string space = text_of(about, "namespace"), name = text_of(target, "name");
-    if (space.empty() || name.empty())
-      return fail(Errc::malformed, what + "s", "one has no namespace, or names no target");
+    if (space.empty() || name.empty()) return fail(Errc::malformed, what + "s", "one has no namespace or no target");
     if (++out.autoscalers > kMostAutoscalers)
-      return fail(Errc::out_of_range, what + "s", "are more than " + std::to_string(kMostAutoscalers));
+      return fail(Errc::out_of_range, what + "s", "more than " + std::to_string(kMostAutoscalers));
     const std::string whole = what + " " + space + "/" + text_of(about, "name");
     const Utilisation by = kind == AutoscalerKind::horizontal ? of_horizontal(spec) : of_keda(spec);
     std::string target_kind = text_of(target, "kind");
@@ -106,7 +105,7 @@ Result<std::string> read_autoscalers(std::string_view body, AutoscalerKind kind,
       out.all.workloads[workload] = whole;
       if (by) out.by_utilisation.workloads[workload] = whole + by.text();
     } else {
-      const std::string scales = ", which scales " + target_kind + " " + name + " and by that unknown pods,";
+      const std::string scales = ", which scales " + target_kind + " " + name + " and therefore unknown pods,";
       out.all.namespaces[space] = whole + scales;
       if (by) out.by_utilisation.namespaces[space] = whole + by.text() + scales;
     }
@@ -121,13 +120,14 @@ Result<AutoscalerLists> list_autoscalers(Api& api, const std::string& name_space
     std::string next;
     std::size_t pages = 0;
     do {
-      if (++pages > kMostPages) return fail(Errc::out_of_range, path, "has no end");
+      if (++pages > kMostPages) return fail(Errc::out_of_range, path, "the list has no end");
       const std::string more = next.empty() ? "" : "&continue=" + http::percent_encode(next);
       WATTLE_TRY(const Reply reply, api.get(path + "?limit=500" + more));
       if (reply.status == 404 && kind == AutoscalerKind::keda) break;
       if (reply.status == 401 || reply.status == 403)
-        return fail(Errc::denied, path, "the API server does not allow to list them", grant);
-      if (reply.status != 200) return fail(Errc::unavailable, path, "answers HTTP " + std::to_string(reply.status));
+        return fail(Errc::denied, path, "the API server does not allow listing them", grant);
+      if (reply.status != 200)
+        return fail(Errc::unavailable, path, "the API server returned HTTP " + std::to_string(reply.status));
       WATTLE_TRY(next, read_autoscalers(reply.body, kind, out));
     } while (!next.empty());
   }

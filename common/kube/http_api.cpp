@@ -16,17 +16,17 @@ constexpr std::size_t kMaxTokenBytes = 64 << 10;
 }  // namespace
 
 Result<http::Origin> parse_url(const std::string& url) {
-  const std::string example = "as in https://10.96.0.1:443";
+  const std::string example = "for example https://10.96.0.1:443";
   WATTLE_TRY(http::Url server, http::parse_url(url, example));
   if (server.target.find_first_not_of('/') != std::string::npos)
-    return fail(Errc::malformed, url, "has a path", example);
+    return fail(Errc::malformed, url, "contains a path", example);
   return std::move(server.origin);
 }
 
 Result<ApiServer> parse_server(const std::string& url) {
-  const std::string example = "as in https://10.96.0.1:443 or https://rancher.example/k8s/clusters/c-1";
+  const std::string example = "for example https://10.96.0.1:443 or https://rancher.example/k8s/clusters/c-1";
   WATTLE_TRY(http::Url parsed, http::parse_url(url, example));
-  if (parsed.target.find('?') != std::string::npos) return fail(Errc::malformed, url, "has a query", example);
+  if (parsed.target.find('?') != std::string::npos) return fail(Errc::malformed, url, "contains a query", example);
   while (parsed.target.ends_with('/')) parsed.target.pop_back();
   return ApiServer{std::move(parsed.origin), "", std::move(parsed.target)};
 }
@@ -35,8 +35,8 @@ Result<ApiServer> in_cluster() {
   const char* host = std::getenv("KUBERNETES_SERVICE_HOST");
   const char* port = std::getenv("KUBERNETES_SERVICE_PORT");
   if (host == nullptr || port == nullptr)
-    return fail(Errc::not_found, "KUBERNETES_SERVICE_HOST", "is not in the environment: this is no pod",
-                "name the API server in the configuration");
+    return fail(Errc::not_found, "KUBERNETES_SERVICE_HOST", "is not set: this process does not run in a pod",
+                "set the API server in the configuration");
   const bool bare_v6 = std::string_view(host).find(':') != std::string_view::npos;
   WATTLE_TRY(auto origin,
              parse_url(std::string("https://") + (bare_v6 ? "[" : "") + host + (bare_v6 ? "]:" : ":") + port));
@@ -59,7 +59,8 @@ Result<std::string> HttpApi::token() const {
   WATTLE_TRY(const std::string text, read_file(server_.token_file, kMaxTokenBytes));
   std::string word(parse::trim(text));
   if (word.empty() || word.find_first_of(" \r\n\t") != std::string::npos)
-    return fail(Errc::malformed, server_.token_file, "holds no token", "one word, as a service account's");
+    return fail(Errc::malformed, server_.token_file, "contains no token",
+                "use a file with one word, like a service account token");
   return word;
 }
 

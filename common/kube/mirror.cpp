@@ -42,9 +42,9 @@ void Mirror::tell() {
   const std::string& problem = reflector_.problem();
   if (!stopping_ && problem != health_.problem) {
     if (!problem.empty())
-      log_.warn("API server", {{"problem", problem}});
+      log_.warn("api_server.lost", "the API server cannot be followed", {{"problem", problem}});
     else
-      log_.info("API server is followed again", {{"lists", reflector_.figures().lists}});
+      log_.info("api_server.followed", "the API server is followed again", {{"lists", reflector_.figures().lists}});
   }
   health_ = {reflector_.synced(), problem, reflector_.figures()};
 }

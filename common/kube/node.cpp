@@ -21,7 +21,7 @@ std::optional<double> quantity_of(const json& allocatable, const char* resource,
   if (value.is_string()) amount = parse::quantity(value.string());
   if (!amount)
     node.problems.push_back(std::string("status.allocatable.") + resource + " is " +
-                            (value.is_null() ? "missing" : "no quantity") + "; the node is not judged by it");
+                            (value.is_null() ? "missing" : "not a quantity") + "; ignored");
   return amount;
 }
 

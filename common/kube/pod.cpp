@@ -29,7 +29,7 @@ double quantity_of(const json& resources, const char* resource, const std::strin
   if (value.is_number() && value.get<double>() >= 0) amount = value.get<double>();
   if (amount && *amount <= kMaxQuantity) return *amount;
   problem(pod, where + "." + resource + ": " + shortened(value.dump(), kMaxShownBytes) +
-                   " is no quantity; counted as 0 (as in 250m or 64Mi)");
+                   " is not a quantity; counted as 0 (for example 250m or 64Mi)");
   return 0;
 }
 
@@ -104,7 +104,7 @@ std::optional<double> latency_ms(const json& annotations, const char* name, cons
     if (value.is_string()) number = parse::real(parse::trim(value.string()));
     if (number && *number > 0) return number;
     const std::string shown = shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes);
-    problem(pod, std::string(key) + ": '" + shown + "' is no number of milliseconds above 0; ignored");
+    problem(pod, std::string(key) + ": '" + shown + "' is not a positive number of milliseconds; ignored");
     return std::nullopt;
   }
   return std::nullopt;
@@ -127,7 +127,7 @@ bool read_shrink(const json& annotations, Pod& pod) {
   if (value.is_null() || value == "allowed") return !value.is_null();
   problem(pod, std::string(kKey) + ": '" +
                    shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes) +
-                   "' is not allowed, the one value that it may have; ignored");
+                   "' is not 'allowed', the only valid value; ignored");
   return false;
 }
 
@@ -140,7 +140,7 @@ PodProvision read_provision(const json& annotations, Pod& pod) {
     if (value == to_string(level)) return level;
   problem(pod, std::string(kKey) + ": '" +
                    shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes) +
-                   "' is none of off, suggest, limits, requests and protect; taken for off");
+                   "' is not off, suggest, limits, requests or protect; treated as off");
   return PodProvision::off;
 }
 

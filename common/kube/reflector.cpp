@@ -84,7 +84,7 @@ Duration Reflector::list() {
     // An empty list may be written as null.
     if (version.empty() || !(items.is_array() || items.is_null())) {
       ++figures_.malformed;
-      return fail_("the answer is no list with a resourceVersion");
+      return fail_("the answer is not a list with a resourceVersion");
     }
     if (!begun) sink_.begin_list();
     begun = true;
@@ -122,7 +122,7 @@ Duration Reflector::watch() {
   }
   if (!reply) return fail_(reply.error().message());
   if (reply->status != kOk) return fail_(said(reply->status, reply->body));
-  if (version_.empty()) return fail_("a line of the watch is no event; listing anew");
+  if (version_.empty()) return fail_("a line of the watch is not an event; listing again");
   failed_ = futile_ = 0;
   problem_.clear();
   // Avoids a tight loop with a server that ends every watch at once.

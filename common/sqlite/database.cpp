@@ -25,21 +25,22 @@ Error explain(int code, int system_error, const std::string& path, std::string w
       return {Errc::exhausted, path, what, "free space on the file system of " + folder};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return {Errc::malformed, path, "is damaged: " + what, "move it away; it is made anew"};
+      return {Errc::malformed, path, "is damaged: " + what, "move it away; the program then creates a new one"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {Errc::conflict, path, "another process has it", "stop the other one, or give each its own directory"};
+      return {Errc::conflict, path, "another process uses it",
+              "stop that process, or use a separate directory for each"};
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-      return {Errc::denied, path, what, "let this process's user write to " + folder + " and to the file"};
+      return {Errc::denied, path, what, "grant this process's user write access to " + folder + " and to the file"};
     case SQLITE_CANTOPEN:
       return {system_error == ENOENT ? Errc::not_found : Errc::io, path, what,
-              "make the directory " + folder + ", writable for this process's user"};
+              "create the directory " + folder + ", writable for this process's user"};
     case SQLITE_NOMEM:
       return {Errc::exhausted, path, what, "give this process more memory"};
     default:
-      return {Errc::io, path, what, "look at the disk (dmesg), then start again"};
+      return {Errc::io, path, what, "check the disk (dmesg), then restart"};
   }
 }
 // Creates the file with mode 0600 if it does not exist; SQLite gives its log the same mode. Rejects anything that is
@@ -141,7 +142,7 @@ Status Database::set_up(const DatabaseOptions& options) {
     WATTLE_TRY(auto statement, prepare("PRAGMA journal_mode=WAL"));
     WATTLE_TRY(const bool row, statement.step());
     if (!row || statement.blob(0) != "wal")
-      return fail(Errc::unsupported, path_, "this file system cannot hold a write-ahead log", "use a local disk");
+      return fail(Errc::unsupported, path_, "this file system does not support a write-ahead log", "use a local disk");
   }
   WATTLE_CHECK(run("PRAGMA wal_autocheckpoint=0"));
   WATTLE_CHECK(run("PRAGMA cell_size_check=ON"));
@@ -164,8 +165,8 @@ Status Database::migrate(std::span<const char* const> steps) {
   const auto known = static_cast<std::int64_t>(steps.size());
   if (version < 0 || version > known)
     return fail(Errc::unsupported, path_,
-                "has schema version " + std::to_string(version) + ", this build knows " + std::to_string(known),
-                "use the newer version again, or move the file away");
+                "has schema version " + std::to_string(version) + ", this build supports " + std::to_string(known),
+                "use the newer version, or move the file away");
   if (version == known) return {};
   WATTLE_TRY(auto transaction, Transaction::begin(*this));
   for (std::int64_t at = version; at < known; ++at) WATTLE_CHECK(run(steps[static_cast<std::size_t>(at)]));

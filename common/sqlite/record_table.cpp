@@ -47,7 +47,7 @@ Result<std::deque<StoredRecord>> RecordTable::list() {
                         loaded(statement.integer(3))};
     if (!records.empty() && record.mark <= records.back().mark)
       return fail(Errc::malformed, database_->path(), "is damaged: its records are not in order",
-                  "move it away; it is made anew");
+                  "move it away; the program then creates a new one");
     records.push_back(record);
   }
 }

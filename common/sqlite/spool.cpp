@@ -78,14 +78,15 @@ void Spool::look_for_loss() {
     if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
     return static_cast<std::uint64_t>(info.st_size);
   };
-  const std::string lost = "records of the time before that the controller had not acknowledged may be missing";
+  const std::string lost = "earlier records that the controller had not acknowledged may be missing";
   const auto file = bytes(options_.path);
   const bool was_open = bytes(options_.path + kOpenMark).has_value();
   if (file ? *file == 0 : was_open)
-    news_.push_back({Errc::malformed, options_.path, file ? "is empty, as a power cut leaves it" : "is gone", lost});
+    news_.push_back(
+        {Errc::malformed, options_.path, file ? "is empty, possibly after a power failure" : "is missing", lost});
   else if (was_open && bytes(options_.path + "-wal").value_or(0) < kLogHeaderBytes)
     news_.push_back({Errc::malformed, options_.path + "-wal",
-                     "is gone, though the process before was not stopped in order: the last " +
+                     "is missing although the previous process did not stop normally: lost the last " +
                          std::to_string(kLogBytes >> 20) + " MiB of commits at most",
                      lost});
 }
@@ -108,10 +109,10 @@ Status Spool::move_aside(const Error& why) {
   for (const char* suffix : {"", "-wal"}) {
     if (std::rename((options_.path + suffix).c_str(), (aside + suffix).c_str()) == 0) continue;
     if (errno == ENOENT) continue;
-    return fail_errno(errno, options_.path + suffix, "move it away by hand; it is damaged");
+    return fail_errno(errno, options_.path + suffix, "the file is damaged; move it away by hand");
   }
   Error told = why;
-  told.mend = "moved to " + aside + "; what it held and was not yet acknowledged is lost";
+  told.mend = "moved to " + aside + "; its unacknowledged records are lost";
   news_.push_back(std::move(told));
   return {};
 }

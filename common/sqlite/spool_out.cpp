@@ -82,7 +82,7 @@ void Spool::drop_damaged(const std::vector<RecordMark>& damaged) {
   }
   remove_now_ = true;
   news_.push_back({Errc::malformed, options_.path, std::to_string(damaged.size()) + " records are damaged and lost",
-                   "look at the disk (dmesg)"});
+                   "check the disk (dmesg)"});
 }
 
 std::vector<RecordGap> Spool::gaps_before(std::uint64_t incarnation, const RecordMark& mark) const {

@@ -78,7 +78,7 @@ std::string without_keys(std::string_view text, const std::vector<std::string>& 
 Result<Fd> lock_list(const std::string& path) {
   const std::string parent = parent_of(path);
   Fd fd(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || ::flock(fd.get(), LOCK_EX) != 0) return fail_errno(errno, parent, "make the folder first");
+  if (!fd.valid() || ::flock(fd.get(), LOCK_EX) != 0) return fail_errno(errno, parent, "create the folder first");
   return fd;
 }
 

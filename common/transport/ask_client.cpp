@@ -41,12 +41,13 @@ Result<wire::Suggestion> AskClient::ask(wire::Ask ask, milliseconds deadline) {
   if (suggestion == nullptr) {
     const auto* reply = std::get_if<wire::Reply>(&answer);
     return fail(Errc::malformed, endpoint_,
-                reply != nullptr && !reply->ok ? reply->error
-                                               : "answers an ask with a " + std::string(to_string(kind_of(answer))));
+                reply != nullptr && !reply->ok
+                    ? reply->error
+                    : "answered a placement request with a " + std::string(to_string(kind_of(answer))));
   }
   if (suggestion->scores.size() != candidates && !(suggestion->neutral && suggestion->scores.empty()))
     return fail(Errc::malformed, endpoint_,
-                "gives " + std::to_string(suggestion->scores.size()) + " scores for " + std::to_string(candidates) +
+                "returned " + std::to_string(suggestion->scores.size()) + " scores for " + std::to_string(candidates) +
                     " candidates");
   return std::move(*suggestion);
 }
@@ -59,7 +60,7 @@ Result<std::string> AskClient::query(std::string what, std::map<std::string, std
              exchange(wire::Message(wire::Query{id, std::move(what), std::move(arguments)}), id, true, timeout));
   auto* reply = std::get_if<wire::Reply>(&answer);
   if (reply == nullptr)
-    return fail(Errc::malformed, subject, "answers a query with a " + std::string(to_string(kind_of(answer))));
+    return fail(Errc::malformed, subject, "answered a query with a " + std::string(to_string(kind_of(answer))));
   if (!reply->ok) return fail(Errc::malformed, subject, reply->error);
   return std::move(reply->body);
 }
@@ -72,7 +73,7 @@ Result<wire::Snapshot> AskClient::snapshot(milliseconds timeout) {
   const auto* reply = std::get_if<wire::Reply>(&answer);
   return fail(
       Errc::malformed, endpoint_ + " snapshot",
-      reply != nullptr && !reply->ok ? reply->error : "answers with a " + std::string(to_string(kind_of(answer))));
+      reply != nullptr && !reply->ok ? reply->error : "answered with a " + std::string(to_string(kind_of(answer))));
 }
 
 milliseconds AskClient::left(MonoTime until) const {
@@ -85,7 +86,7 @@ Status AskClient::become_writable(MonoTime until, bool wait_for_link) {
     if (link == Link::up) {
       if (client_.wait_writable(left(until))) return {};
       if (client_.link() == Link::up)
-        return fail(Errc::unavailable, endpoint_, "its queue is full", "the controller does not keep up; see its log");
+        return fail(Errc::unavailable, endpoint_, "its queue is full", "the controller is overloaded; see its log");
       continue;
     }
     const std::string problem = client_.link_problem();
@@ -101,9 +102,9 @@ Status AskClient::become_writable(MonoTime until, bool wait_for_link) {
     const bool given_up = gives_up_ && !problem.empty() && client_.times_up() == 0;
     const auto pause = left(until);
     if (given_up || pause.count() == 0)
-      return fail(Errc::unavailable, endpoint_, problem.empty() ? "no link yet" : problem,
-                  std::string(problem.empty() ? "does its name resolve, " : "") +
-                      "is the controller running, and is the endpoint its ask port?");
+      return fail(Errc::unavailable, endpoint_, problem.empty() ? "not connected yet" : problem,
+                  std::string(problem.empty() ? "check that its name resolves, " : "") +
+                      "check that the controller is running and that the endpoint is its ask port");
     client_.wait_writable(pause);
   }
 }
@@ -122,13 +123,13 @@ Result<wire::Message> AskClient::exchange(const wire::Message& request, std::uin
     while (const auto bytes = client_.receive()) {
       auto message = wire::decode(*bytes, limits);
       if (!message)
-        return fail(Errc::malformed, endpoint_, "answers with bytes that are no message: " + message.error().message());
+        return fail(Errc::malformed, endpoint_, "returned an invalid message: " + message.error().message());
       if (const auto* refusal = std::get_if<wire::Refusal>(&*message))
         return fail(Errc::denied, endpoint_, refusal->subject + ": " + refusal->what, refusal->mend);
       if (request_id_of(*message) == request_id) return std::move(*message);
     }
     if (client_.link() != Link::up || client_.times_up() != times_up)
-      return fail(Errc::unavailable, endpoint_, "the link broke before the answer came", "ask again");
+      return fail(Errc::unavailable, endpoint_, "the connection was lost before the answer came", "retry");
     const auto pause = left(until);
     if (pause.count() == 0)
       return fail(Errc::timeout, endpoint_, "no answer within " + std::to_string(timeout.count()) + " ms");

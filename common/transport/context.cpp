@@ -37,9 +37,9 @@ std::string_view mend_of(Refused why) {
     case Refused::unread:
     case Refused::connections:
     case Refused::subscription:
-      return "programs of ours do not do this: find out who has the key, and wattle keys revoke it";
+      return "Wattle's programs never do this: find the owner of the key and revoke the key with `wattle keys revoke`";
     default:
-      return "if it is one of ours: wattle keys allow KEY ROLE NAME";
+      return "if the key is yours, allow it with `wattle keys allow KEY ROLE NAME`";
   }
 }
 
@@ -92,7 +92,7 @@ void Context::Impl::serve(AllowList list, const Log& log_to) {
   });
   if (!opened) {
     // Handshakes are then all refused, because the domain is enforced.
-    log_to.error("cannot answer handshakes", {{"error", opened.error()}});
+    log_to.error("handshake.unavailable", "the server cannot answer handshakes", {{"error", opened.error()}});
     return;
   }
   stop_ = std::move(stop_near);
@@ -179,7 +179,7 @@ void Context::Impl::answer(zmq::socket_t& requests) {
       properties = metadata(kIdentityProperty, identity->user_id());
     }
   } else {
-    refuse_handshake(channel.value_or(Channel::ask), Refused::no_key, "the client shows no CURVE key");
+    refuse_handshake(channel.value_or(Channel::ask), Refused::no_key, "the client sent no CURVE key");
   }
   send(requests, "1.0", true);
   send(requests, request_id, true);
@@ -199,13 +199,14 @@ void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& 
   refusals_.add(channel, why, identity == nullptr ? std::nullopt : std::optional(identity->role));
   const auto count = to_tell(public_key + std::string(to_string(channel)) + std::string(to_string(why)));
   if (!count || log_ == nullptr) return;
-  log_->warn("peer refused", {{"endpoint", to_string(channel)},
-                              {"reason", to_string(why)},
-                              {"key", public_key},
-                              {"peer", identity == nullptr ? std::string("unknown") : identity->user_id()},
-                              {"address", plain_address(address)},
-                              {"count", *count},
-                              {"mend", mend_of(why)}});
+  log_->warn("peer.refused", "a peer was rejected",
+             {{"endpoint", to_string(channel)},
+              {"reason", to_string(why)},
+              {"key", public_key},
+              {"peer", identity == nullptr ? std::string("unknown") : identity->user_id()},
+              {"address", plain_address(address)},
+              {"count", *count},
+              {"mend", mend_of(why)}});
 }
 
 void Context::Impl::refuse_handshake(Channel channel, Refused why, const std::string& detail) {
@@ -213,7 +214,7 @@ void Context::Impl::refuse_handshake(Channel channel, Refused why, const std::st
   // The peer is unknown, so these refusals share one log line per minute.
   const auto count = to_tell(std::string(to_string(channel)) + " " + std::string(to_string(why)));
   if (!count || log_ == nullptr) return;
-  log_->warn("handshake refused",
+  log_->warn("handshake.refused", "a handshake was rejected",
              {{"endpoint", to_string(channel)}, {"reason", to_string(why)}, {"what", detail}, {"count", *count}});
 }
 

@@ -252,28 +252,28 @@ void Dial::note(std::uint16_t event, std::uint32_t value) {
       return;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
       link_ = Link::refused;
-      problem_ = options_.endpoint + " does not allow our key " + options_.key.public_key + " (status " +
-                 std::to_string(value) + "; there: wattle keys allow KEY ROLE NAME)";
+      problem_ = options_.endpoint + " does not allow your key " + options_.key.public_key + " (status " +
+                 std::to_string(value) + "; run there: wattle keys allow KEY ROLE NAME)";
       return;
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
       if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value == ETIMEDOUT)
-        return attempt_failed(options_.endpoint + " does not finish the handshake in time");
+        return attempt_failed(options_.endpoint + " did not finish the handshake in time");
       link_ = Link::refused;
       wrong_key_ = !options_.next_server_key.empty() && !tried_both_;
-      problem_ = options_.endpoint + " breaks off the handshake: its key is not " + options_.server_key +
+      problem_ = options_.endpoint + " rejected the handshake: its key is not " + options_.server_key +
                  (options_.next_server_key.empty() ? "" : " nor " + options_.next_server_key) +
-                 ", or it is no Wattle server (compare with the server's public key)";
+                 ", or it is not a Wattle server (compare with the server's public key)";
       return;
     case ZMQ_EVENT_DISCONNECTED:
       if (link_ == Link::refused || next_address_) return;
       link_ = Link::connecting;
-      problem_ = options_.endpoint + " has closed the connection";
+      problem_ = options_.endpoint + " closed the connection";
       if (name_) context_->resolver().refresh(*name_);
       return;
     case ZMQ_EVENT_CLOSED:  // an attempt to connect failed; libzmq tries again
       // Events of attempts at the previous address may still be queued.
-      if (!next_address_) attempt_failed("nobody answers at " + options_.endpoint);
+      if (!next_address_) attempt_failed("no answer from " + options_.endpoint);
       return;
     default:
       return;

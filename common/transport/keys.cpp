@@ -36,7 +36,7 @@ bool is_name(std::string_view text) {
 
 Result<File> open_at(const std::string& path) {
   auto file = open_file(path);
-  if (!file && file.error().code == Errc::not_found) file.error().mend = "make a pair with 'wattle keys new'";
+  if (!file && file.error().code == Errc::not_found) file.error().mend = "create a key pair with `wattle keys new`";
   return file;
 }
 
@@ -61,7 +61,7 @@ std::string_view to_string(Role role) {
 Result<Role> parse_role(std::string_view text) {
   for (const auto& [role, name] : kRoleNames)
     if (name == text) return role;
-  return fail(Errc::malformed, "role", "'" + std::string(text) + "' is none", "use agent, shim, reader or operator");
+  return fail(Errc::malformed, "role", "'" + std::string(text) + "' is unknown", "use agent, shim, reader or operator");
 }
 
 std::string Identity::user_id() const { return std::string(to_string(role)) + "/" + name; }
@@ -95,12 +95,14 @@ Result<KeyPair> KeyPair::load(const std::string& path) {
   WATTLE_CHECK(check_secret(path, info));
   WATTLE_TRY(const std::string text, file.read_all(kMaxKeyFileBytes));
   KeyPair pair{std::string(value_of(text, "public-key")), std::string(value_of(text, "secret-key"))};
-  const auto mend = "make a pair with 'wattle keys new'";
-  if (!is_key(pair.public_key)) return fail(Errc::malformed, path, "public-key is no Z85 key of 40 characters", mend);
-  if (!is_key(pair.secret_key)) return fail(Errc::malformed, path, "secret-key is no Z85 key of 40 characters", mend);
+  const auto mend = "create a key pair with `wattle keys new`";
+  if (!is_key(pair.public_key))
+    return fail(Errc::malformed, path, "public-key is not a Z85 key of 40 characters", mend);
+  if (!is_key(pair.secret_key))
+    return fail(Errc::malformed, path, "secret-key is not a Z85 key of 40 characters", mend);
   std::array<char, kKeyCharacters + 1> derived{};
   if (zmq_curve_public(derived.data(), pair.secret_key.c_str()) != 0 || pair.public_key != derived.data())
-    return fail(Errc::malformed, path, "public-key and secret-key are no pair", mend);
+    return fail(Errc::malformed, path, "public-key and secret-key do not match", mend);
   return pair;
 }
 
@@ -114,7 +116,7 @@ Result<std::string> load_public_key(const std::string& path) {
   const std::string key(parse::trim(text));
   if (!is_key(key))
     return fail(Errc::malformed, path, "is not one line with a Z85 key of 40 characters",
-                "copy the server's public key into it");
+                "copy the server's public key into the file");
   return key;
 }
 
@@ -133,25 +135,26 @@ Result<ServerKeys> load_server_keys(const std::string& path) {
     if (line.empty() || !mistake.empty()) return;
     const std::string at = "line " + std::to_string(number);
     if (!is_key(line)) {
-      mistake = at + " is no Z85 key of 40 characters";
+      mistake = at + " is not a Z85 key of 40 characters";
     } else if (keys.current.empty()) {
       keys.current = line;
     } else if (keys.next.empty()) {
       keys.next = line;
     } else {
-      mistake = at + " is a third key";
+      mistake = at + " contains a third key";
     }
   });
-  if (keys.current.empty() && mistake.empty()) mistake = "has no key";
+  if (keys.current.empty() && mistake.empty()) mistake = "contains no key";
   if (!mistake.empty())
-    return fail(Errc::malformed, path, mistake, "copy the server's public key into it, and at most its next one");
+    return fail(Errc::malformed, path, mistake,
+                "copy the server's public key, and at most its next one, into the file");
   if (keys.next == keys.current) keys.next.clear();
   return keys;
 }
 
 Result<AllowList> AllowList::load(const std::string& path) {
   auto file = open_at(path);
-  if (!file) return fail(file.error().code, path, file.error().what, "allow keys with 'wattle keys allow'");
+  if (!file) return fail(file.error().code, path, file.error().what, "allow keys with `wattle keys allow`");
   WATTLE_TRY(const std::string text, file->read_all(kMaxKeyFileBytes));
   return parse(text, path);
 }
@@ -175,17 +178,17 @@ Result<AllowList> AllowList::parse(std::string_view text, const std::string& nam
     if (words.empty() || line.front() == '#') return;
     if (words.size() < 3 || (words.size() > 3 && words[3].front() != '#'))
       return mistake("not three words", "write KEY ROLE NAME");
-    if (!is_key(words[0])) return mistake("the key is no Z85 key of 40 characters", "copy the client's public key");
+    if (!is_key(words[0])) return mistake("the key is not a Z85 key of 40 characters", "copy the client's public key");
     const auto role = parse_role(words[1]);
     if (!role) return mistake("role " + role.error().what, role.error().mend);
     if (!is_name(words[2]))
-      return mistake("the name '" + std::string(words[2]) + "' is none", "use letters, digits, '.', '-', '_'");
+      return mistake("the name '" + std::string(words[2]) + "' is not valid", "use letters, digits, '.', '-', '_'");
     if (const auto [at, is_new] = line_of.emplace(words[0], number); !is_new)
-      return mistake("the key is in line " + std::to_string(at->second) + " already", "keep one of the two");
+      return mistake("duplicate of the key in line " + std::to_string(at->second), "remove one of the two");
     list.allow(std::string(words[0]), {*role, std::string(words[2])});
   });
   if (count != 0)
-    return fail(Errc::malformed, name, std::to_string(count) + (count == 1 ? " mistake" : " mistakes") + mistakes);
+    return fail(Errc::malformed, name, std::to_string(count) + (count == 1 ? " error" : " errors") + mistakes);
   return list;
 }
 

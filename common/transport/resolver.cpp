@@ -46,7 +46,7 @@ struct Resolver::State : std::enable_shared_from_this<State> {
     try {
       std::thread([self = shared_from_this(), name] { self->take(name, resolve_host(name.host, name.port)); }).detach();
     } catch (const std::system_error& error) {
-      put(entry, {{}, std::string("no thread to look the name up: ") + error.what()});
+      put(entry, {{}, std::string("cannot start a thread to resolve the name: ") + error.what()});
     }
   }
 

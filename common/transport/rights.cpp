@@ -74,7 +74,7 @@ std::string roles_text(Channel channel, std::optional<Kind> kind, std::string_vi
     if (right == nullptr || !right->roles.has(role)) continue;
     text += (text.empty() ? "" : " or ") + std::string(to_string(role));
   }
-  return text.empty() ? "nobody" : text;
+  return text.empty() ? "none" : text;
 }
 
 }  // namespace wattle::transport

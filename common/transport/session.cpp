@@ -48,9 +48,9 @@ void AgentSession::pump() {
   if (phase_ == Phase::waiting) return;
   follow_link();
   if (phase_ == Phase::welcomed && clock_.mono() - heard_at_ >= kDeadAfter)
-    return lose("the controller is silent for 5 s");
+    return lose("the controller has sent nothing for 5 s");
   if (phase_ == Phase::greeting && clock_.mono() - heard_at_ >= kGreetingPatience)
-    return lose("the controller does not answer our greeting");
+    return lose("the controller does not answer the Hello");
   if (phase_ != Phase::welcomed) return;
   blocked_ = false;
   send_placements();
@@ -68,14 +68,15 @@ Duration AgentSession::patience() const {
 
 void AgentSession::report(wire::Placement placement) {
   if (reports_.size() == kMaxReports) {
-    log_.warn("placement reports overflow, the oldest is lost", {{"pod", reports_.front().placement.pod_uid}});
+    log_.warn("session.placement_dropped", "too many placement reports are waiting; the oldest was dropped",
+              {{"pod", reports_.front().placement.pod_uid}});
     reports_.pop_front();
   }
   reports_.push_back({std::move(placement)});
 }
 
 void AgentSession::lose(const std::string& why) {
-  log_.warn("session with the controller ended", {{"node", hello_.node}, {"why", why}});
+  log_.warn("session.ended", "the session with the controller has ended", {{"node", hello_.node}, {"why", why}});
   status_.welcomed = false;
   status_.problem = why;
   ++status_.reconnects;
@@ -116,7 +117,7 @@ void AgentSession::follow_link() {
   if (link == Link::connecting) {
     const std::string problem = client_.link_problem();
     if (phase_ != Phase::connecting) {
-      log_.warn("link to the controller lost", {{"node", hello_.node}, {"why", problem}});
+      log_.warn("session.link_lost", "the link to the controller is lost", {{"node", hello_.node}, {"why", problem}});
       ++status_.reconnects;
       status_.welcomed = false;
       phase_ = Phase::connecting;
@@ -138,13 +139,13 @@ void AgentSession::handle(const std::string& bytes) {
   heard_at_ = clock_.mono();
   const auto message = wire::decode(bytes);
   if (!message) {
-    if (message.error().code != Errc::unsupported) return lose("the controller sends " + message.error().message());
+    if (message.error().code != Errc::unsupported) return lose("the controller sent " + message.error().message());
     if (!std::exchange(unknown_kind_told_, true))
-      log_.warn("message of a newer kind skipped", {{"error", message.error()}});
+      log_.warn("session.message_skipped", "a message of a newer kind was skipped", {{"error", message.error()}});
     return;
   }
   if (const auto* refusal = std::get_if<wire::Refusal>(&*message)) {
-    std::string text = "refused by the controller: " + refusal->subject + ": " + refusal->what;
+    std::string text = "rejected by the controller: " + refusal->subject + ": " + refusal->what;
     if (!refusal->mend.empty()) text += " (" + refusal->mend + ")";
     return lose(text);
   }
@@ -164,12 +165,12 @@ void AgentSession::handle(const std::string& bytes) {
     if (phase_ == Phase::welcomed) on_pong(*pong);
     return;
   }
-  lose("the controller sends a " + std::string(to_string(kind_of(*message))) + ", which agents do not take");
+  lose("the controller sent a " + std::string(to_string(kind_of(*message))) + ", which agents do not accept");
 }
 
 void AgentSession::on_welcome(const wire::Welcome& welcome) {
   if (welcome.version < hello_.version_min || welcome.version > hello_.version_max)
-    return lose("the controller speaks wire version " + std::to_string(welcome.version) + ", this agent " +
+    return lose("the controller uses wire version " + std::to_string(welcome.version) + ", this agent " +
                 std::to_string(hello_.version_min) + " to " + std::to_string(hello_.version_max));
   const auto batch = [](std::uint64_t n) { return n == 0 ? wire::Limits{}.elements : n; };
   max_batch_ = std::min(batch(welcome.max_batch), batch(hello_.max_batch));
@@ -181,7 +182,7 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   const RecordMark held{welcome.acked_incarnation, welcome.acked_seq};
   if (held.incarnation > hello_.incarnation) {
     // Our incarnation restarted from a lower number, so this mark is not about our records.
-    log_.warn("the controller holds a later incarnation of this node",
+    log_.warn("session.superseded", "the controller knows a later incarnation of this node",
               {{"node", hello_.node}, {"ours", hello_.incarnation}, {"theirs", held.incarnation}});
   } else {
     if (const auto acked = outbox_.ack(held); !acked) return lose(acked.error().message());
@@ -203,10 +204,11 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   status_.welcomed = true;
   status_.key_refused = false;
   status_.problem.clear();
-  log_.info("welcomed by the controller", {{"node", hello_.node},
-                                           {"controller", welcome.controller_version},
-                                           {"credit", welcome.credit},
-                                           {"max_batch", welcome.max_batch}});
+  log_.info("session.welcomed", "the controller has accepted the session",
+            {{"node", hello_.node},
+             {"controller", welcome.controller_version},
+             {"credit", welcome.credit},
+             {"max_batch", welcome.max_batch}});
 }
 
 void AgentSession::on_ack(const wire::Ack& ack) {
@@ -215,7 +217,7 @@ void AgentSession::on_ack(const wire::Ack& ack) {
   status_.pod_levels = ack.pod_levels;
   status_.margins = ack.margins;
   status_.acked_at = clock_.mono();
-  if (mark > sent_) return lose("the controller acknowledges a record that was never sent");
+  if (mark > sent_) return lose("the controller acknowledged a record that was never sent");
   failures_ = 0;
   while (!in_flight_.empty() && in_flight_.front() <= mark) in_flight_.pop_front();
   if (const auto acked = outbox_.ack(mark); !acked) return lose(acked.error().message());
@@ -322,7 +324,7 @@ bool AgentSession::send_batch(std::span<const EncodedRecord> records) {
     const std::size_t count = fitting(records);
     if (count == 0) {
       const EncodedRecord& record = records.front();
-      log_.error("a record is larger than the controller takes; it is left out",
+      log_.error("session.record_dropped", "a record exceeds the controller's size limit and was dropped",
                  {{"seq", record.mark.seq}, {"bytes", record.bytes.size()}, {"max_message_bytes", max_message_bytes_}});
       sent_ = record.mark;
       records = records.subspan(1);

@@ -111,7 +111,7 @@ void Watch::note(std::uint16_t event, std::uint32_t value, const std::string& wh
     // For other errors the client has already left.
     if (value == EMFILE || value == ENFILE)
       context_->refuse_handshake(channel_, Refused::descriptors,
-                                 "no descriptor is left for a connection: raise the limit of open files");
+                                 "no file descriptor left for a connection: raise the limit of open files");
     return;
   }
   if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
@@ -123,7 +123,7 @@ void Watch::note(std::uint16_t event, std::uint32_t value, const std::string& wh
       return context_->refuse_handshake(channel_, Refused::wrong_server_key,
                                         "the client has another server's public key");
     default:
-      return context_->refuse_handshake(channel_, Refused::handshake, "the client breaks the protocol");
+      return context_->refuse_handshake(channel_, Refused::handshake, "the client violated the protocol");
   }
 }
 

@@ -32,8 +32,8 @@ Error zmq_failure(int error_number, std::string_view subject, std::string_view m
     default:
       break;
   }
-  if (code == Errc::malformed && mend.empty()) mend = "write tcp://ADDRESS:PORT";
-  if (code == Errc::conflict && mend.empty()) mend = "another process has it; stop that one or choose another port";
+  if (code == Errc::malformed && mend.empty()) mend = "use tcp://ADDRESS:PORT";
+  if (code == Errc::conflict && mend.empty()) mend = "another process uses the port; stop it or choose another port";
   if (code == Errc::exhausted && mend.empty()) mend = "raise the limit of open files";
   return {code, std::string(subject), zmq_strerror(error_number), std::string(mend)};
 }

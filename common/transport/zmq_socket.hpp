@@ -59,8 +59,7 @@ Status set_options(zmq::socket_t& socket, const Settings&... settings) {
   Status status;
   const auto set = [&](const auto& setting) {
     status = guarded(
-        setting.name, [&] { socket.set(setting.option, setting.value); },
-        "the value is not one that this option can have");
+        setting.name, [&] { socket.set(setting.option, setting.value); }, "the value is invalid for this option");
     return status.has_value();
   };
   static_cast<void>((set(settings) && ...));

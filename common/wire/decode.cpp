@@ -16,7 +16,7 @@ namespace wattle::wire {
 
 namespace {
 
-constexpr const char* kBehindItsEnd = "has bytes behind its end";
+constexpr const char* kBehindItsEnd = "has bytes after its end";
 
 // Number of enumerators of an enum on the wire; they start at 0.
 template <class E>
@@ -116,7 +116,7 @@ class Decoder {
       }
       reader_.leave();
     } else if constexpr (std::is_same_v<T, std::string>) {
-      if (found.type != ValueType::text) return refuse(Errc::malformed, "is not a text");
+      if (found.type != ValueType::text) return refuse(Errc::malformed, "is not a string");
       const bool body =
           steps_ == 2 && path_[1].name == std::string_view("body") && path_[0].name == std::string_view("reply");
       if (found.text.size() > (body ? limits_.body_bytes : limits_.text_bytes))
@@ -128,7 +128,7 @@ class Decoder {
       value = found.boolean;
     } else if constexpr (std::is_enum_v<T>) {
       if (found.type != ValueType::positive) return refuse(Errc::malformed, "is not an integer");
-      if (found.positive >= enumerators<T>()) return refuse(Errc::out_of_range, "is no known value");
+      if (found.positive >= enumerators<T>()) return refuse(Errc::out_of_range, "is an unknown value");
       value = static_cast<T>(found.positive);
     } else if constexpr (std::is_same_v<T, double>) {
       if (found.type == ValueType::positive)
@@ -240,7 +240,7 @@ Result<Message> decode_kind(const Opened& opened) {
     case Kind::live:
       return decode_as<Live>(opened);
   }
-  return fail(Errc::unsupported, "message.kind", "is no known kind");
+  return fail(Errc::unsupported, "message.kind", "is an unknown kind");
 }
 
 Result<Message> decode_any(std::string_view bytes, const Limits& limits, std::vector<std::string_view>* records) {
@@ -252,7 +252,7 @@ Result<Message> decode_any(std::string_view bytes, const Limits& limits, std::ve
   if (version.type != ValueType::positive || version.positive == 0)
     return fail(Errc::malformed, "message.version", "is not a positive integer");
   if (kind.type != ValueType::positive || kind.positive == 0 || kind.positive > 255)
-    return fail(Errc::unsupported, "message.kind", "is no known kind");
+    return fail(Errc::unsupported, "message.kind", "is an unknown kind");
   return decode_kind({bytes, reader, static_cast<Kind>(kind.positive), head.size - 2, limits, records});
 }
 
@@ -267,7 +267,7 @@ const char* problem_of(std::string_view bytes, const Limits& limits) {
 
 Result<Message> decode(std::string_view bytes, const Limits& limits, std::vector<std::string_view>* records) {
   if (bytes.size() > limits.message_bytes)
-    return fail(Errc::out_of_range, "message", std::to_string(bytes.size()) + " bytes are too many");
+    return fail(Errc::out_of_range, "message", std::to_string(bytes.size()) + " bytes exceed the limit");
   auto message = decode_any(bytes, limits, records);
   if (message) return message;
   // A fault of the encoding takes precedence over the message's.

@@ -11,7 +11,7 @@ constexpr std::size_t kMaxDepth = 32;  // maximum of Limits::depth
 }  // namespace
 
 bool Reader::text(Value& value, std::uint64_t size) {
-  if (size > limits_.body_bytes) return refuse("a text is too long");
+  if (size > limits_.body_bytes) return refuse("a string is too long");
   if (bytes_.size() - at_ < size) return refuse(kTooEarly);
   value.type = ValueType::text;
   value.text = bytes_.substr(at_, size);
@@ -22,7 +22,7 @@ bool Reader::text(Value& value, std::uint64_t size) {
 bool Reader::container(Value& value, ValueType type, std::uint64_t size) {
   announced_ += type == ValueType::map ? 2 * size : size;
   if (size > limits_.elements) return refuse("an array or map has too many elements");
-  if (announced_ > bytes_.size()) return refuse("announces more elements than it has bytes");
+  if (announced_ > bytes_.size()) return refuse("announces more elements than bytes");
   if (++depth_ > limits_.depth) return refuse("nested too deep");
   value.type = type;
   value.size = static_cast<std::uint32_t>(size);
@@ -93,11 +93,11 @@ bool Reader::next(Value& value) {
     case 0xc4:
     case 0xc5:
     case 0xc6:
-      return refuse("binary values are not used");
+      return refuse("binary values are not supported");
     case 0xc1:
-      return refuse("no msgpack");
+      return refuse("not msgpack");
     default:
-      return refuse("extension values are not used");
+      return refuse("extension values are not supported");
   }
 }
 

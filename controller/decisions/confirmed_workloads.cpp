@@ -30,10 +30,9 @@ Result<std::string> ConfirmedWorkloads::uid_of(const std::string& pod) const {
   if (state_.pod(pod) != nullptr) return pod;
   const LoggedDecision* entry = decider_.log().newest(pod);
   if (entry == nullptr)
-    return fail(Errc::not_found, "pod " + pod, "no placement was asked for it",
-                "run `wattle place` first, or give its UID");
+    return fail(Errc::not_found, "pod " + pod, "it was not placed", "run `wattle place` first, or use its UID");
   if (entry->decision.pod_uid.empty())
-    return fail(Errc::malformed, "pod " + pod, "has no UID", "ask with a UID: placements are told apart by it");
+    return fail(Errc::malformed, "pod " + pod, "has no UID", "place it with a UID, which identifies the placement");
   return entry->decision.pod_uid;
 }
 
@@ -95,7 +94,7 @@ Result<Confirmation> ConfirmedWorkloads::confirm(const std::string& pod, const s
     waiting_[before->second.node].erase(uid);
   }
   if (const std::string other = ties_.uid_of(node, found); !found.empty() && !other.empty() && other != uid)
-    end(other, "its unit is another workload now");
+    end(other, "its unit is now another workload");
   Workload workload;
   workload.node = node;
   workload.names = std::move(names);
@@ -132,7 +131,7 @@ Result<Ending> ConfirmedWorkloads::done(const std::string& pod, bool failed) {
     }
     if (called > 1)
       return fail(Errc::conflict, "pod " + pod, std::to_string(called) + " workloads of that name run",
-                  "give the UID, as `wattle pods -o wide` shows it");
+                  "use the UID shown by `wattle pods -o wide`");
     if (called == 0) {
       WATTLE_TRY(uid, uid_of(pod));
     }
@@ -148,8 +147,8 @@ Result<Ending> ConfirmedWorkloads::done(const std::string& pod, bool failed) {
     return Ending{uid, {}, false};
   }
   if (!workloads_.contains(uid))
-    return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends when its cgroup on " + node + " does",
-                "stop it there");
+    return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends with its cgroup on " + node,
+                "stop it on the node");
   if (failed) decider_.failed(uid, to_string(kube::PodFailure::crash));
   end(uid, failed ? "reported as failed" : "reported as done");
   return Ending{uid, node, false};
@@ -172,10 +171,11 @@ void ConfirmedWorkloads::end(const std::string& uid, const char* why) {
   const auto found = workloads_.find(uid);
   if (found == workloads_.end()) return;
   const Pod* pod = state_.pod(uid);
-  log_.info("workload.ended", {{"pod", uid},
-                               {"name", pod != nullptr ? pod->spec.name : std::string()},
-                               {"node", found->second.node},
-                               {"why", why}});
+  log_.info("workload.ended", "a confirmed workload has ended",
+            {{"pod", uid},
+             {"name", pod != nullptr ? pod->spec.name : std::string()},
+             {"node", found->second.node},
+             {"why", why}});
   ending_ = true;
   decider_.gone(uid, std::string(found->second.node));
   ending_ = false;
@@ -326,7 +326,7 @@ void ConfirmedWorkloads::tick() {
     if (sampled_at && node->workloads.contains(uid)) workload.seen_at = std::max(workload.seen_at, *sampled_at);
     const bool has_unit = workload.named || tied;
     if (workload.limit_s > 0 && now >= workload.limit_s)
-      over.emplace_back(uid, "its time limit is over");
+      over.emplace_back(uid, "its time limit has passed");
     else if (has_unit && sampled_at && *sampled_at - workload.seen_at >= kAppears)
       over.emplace_back(uid, "its unit is not on the node");
   }

@@ -23,9 +23,9 @@ std::string ago(double age_s) {
 }
 
 std::string figures_text(const ComparedWith& one) {
-  return "its choices cost " + beside(one.difference_ratio) + " predicted joules than those of " + one.with +
+  return "its choices cost " + beside(one.difference_ratio) + " predicted energy than those of " + one.with +
          " on copies of this cluster (mean of " + std::to_string(one.blocks) +
-         (one.blocks == 1 ? " block" : " blocks") + " of decisions, the newest " +
+         (one.blocks == 1 ? " block" : " blocks") + " of decisions, newest " +
          (one.age_s ? ago(*one.age_s) : std::string("before the last start")) + ")";
 }
 
@@ -39,7 +39,7 @@ std::string contender_text(const Contender& one) {
   add(one.certificate);
   add(one.why);
   for (const ComparedWith& each : one.compared) add(figures_text(each));
-  return one.who + (one.serves ? " serves" : " does not serve") + text;
+  return one.who + (one.serves ? " is in use" : " is not in use") + text;
 }
 
 }  // namespace wattle::controller

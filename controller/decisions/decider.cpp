@@ -63,9 +63,9 @@ std::string mode_text(Arm arm) {
 }
 
 std::string why_neutral(Arm arm, bool sound) {
-  if (!sound) return "the network says what it may not: decided and recorded only";
-  if (arm == Arm::control) return "a control block of the canary: decided and recorded only";
-  return "mode is shadow: decided and recorded only";
+  if (!sound) return "not applied: the network's output is invalid";
+  if (arm == Arm::control) return "not applied: control block of the canary";
+  return "not applied: mode is shadow";
 }
 
 }  // namespace

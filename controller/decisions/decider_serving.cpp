@@ -76,7 +76,7 @@ std::vector<Contender> Decider::contenders() const {
   const bool learns =
       fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
   const auto name_of = [](bool learned, const ModelVersion& version) {
-    return learned || version.loaded_from.empty() ? std::string("the network that is learned here")
+    return learned || version.loaded_from.empty() ? std::string("the network learned on this cluster")
                                                   : "the network " + version.loaded_from;
   };
   const auto compared = [this](Contender& one, const char* with, const placement::RecentBlocks& recent) {
@@ -86,10 +86,10 @@ std::vector<Contender> Decider::contenders() const {
   const bool applies = engine_.network_gate_applies(), gated = network_gated();
 
   Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}};
-  if (applies && !gated) network.why = "it is left out once its choices cost more than the plan's";
+  if (applies && !gated) network.why = "the plan replaces it if its choices cost more than the plan's";
   if (applies && engine_.gates().recent_is_of_learned() == (heard.learned && held))
     compared(network, "the plan", engine_.gates().recent());
-  if (heard.learned && held && learns) compared(network, "what learning began with", engine_.gates().recent_learned());
+  if (heard.learned && held && learns) compared(network, "the initial network", engine_.gates().recent_learned());
 
   std::vector<Contender> all;
   if (applies) {
@@ -99,9 +99,9 @@ std::vector<Contender> Decider::contenders() const {
       std::string_view why = network_gated_why();
       if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
       // A verdict may be about the network that was asked before: it is named, as its figures are in the text.
-      static constexpr std::string_view kLeftOut = "the network is left out";
+      static constexpr std::string_view kLeftOut = "the network is not used";
       plan.why = held && why.starts_with(kLeftOut)
-                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kLeftOut.find(" is left")))
+                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kLeftOut.find(" is not")))
                      : std::string(why);
     }
     all.push_back(std::move(plan));
@@ -115,8 +115,8 @@ std::vector<Contender> Decider::contenders() const {
                     other_learned ? std::string() : serving.trusted_version.certificate,
                     {}};
     if (other_learned) {
-      other.why = "it takes the place of what learning began with once its choices cost less";
-      compared(other, "what learning began with", engine_.gates().recent_learned());
+      other.why = "it replaces the initial network once its choices cost less";
+      compared(other, "the initial network", engine_.gates().recent_learned());
     }
     all.push_back(std::move(other));
   }

@@ -22,7 +22,7 @@ void DecisionKeeper::recall(Decider& decider) const {
     if (entry)
       decider.recall(std::move(*entry));
     else
-      log_.warn("a decision of before is not read", {{"error", entry.error()}});
+      log_.warn("decision.unreadable", "a stored decision cannot be read", {{"error", entry.error()}});
   }
 }
 

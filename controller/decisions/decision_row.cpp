@@ -18,7 +18,7 @@ using json = SortedJson;
 constexpr std::size_t kMostCounted = 1'000'000;
 
 tl::unexpected<Error> unreadable(const DecisionRow& row, const char* what) {
-  return fail(Errc::malformed, "decision " + std::to_string(row.id), what, "it is left out; nothing is to be done");
+  return fail(Errc::malformed, "decision " + std::to_string(row.id), what, "the decision is skipped; no action is needed");
 }
 
 // The advised one, those of highest Q and where the pod went, in the order of the record.
@@ -158,9 +158,9 @@ DecisionRow decision_row(const LoggedDecision& entry) {
 Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   auto message = wire::decode(row.body);
   auto* decision = message ? std::get_if<wire::Decision>(&*message) : nullptr;
-  if (decision == nullptr || decision->id != row.id) return unreadable(row, "its record is no decision of that number");
+  if (decision == nullptr || decision->id != row.id) return unreadable(row, "its record is not a decision of that number");
   const json rest = json::read(row.rest, {.text_bytes = 16 << 20, .built_bytes = 128 << 20});
-  if (!rest.is_object()) return unreadable(row, "what is kept beside its record is no JSON object");
+  if (!rest.is_object()) return unreadable(row, "the data next to its record is not a JSON object");
   LoggedDecision entry;
   bool sane = true;
   const auto take = [&](const char* key, auto& out, bool (json::*is)() const noexcept) {
@@ -181,7 +181,7 @@ Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   sane = sane && read_pod(rest, *decision, entry.recalled);
   if (!sane || entry.candidates > kMostCounted || entry.masked > entry.candidates ||
       decision->candidates.size() > entry.candidates)
-    return unreadable(row, "what is kept beside its record lacks a field, or has one of another kind");
+    return unreadable(row, "the data next to its record lacks a field or has a field of the wrong type");
   if (const auto preset = rest.find("reward_preset"); preset != rest.end() && preset->is_string())
     entry.reward_preset = preset->get<std::string>();
   entry.decision = std::move(*decision);

@@ -95,7 +95,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   decision.model_step = learned ? network->step() : 0;
   decision.propensity = 0;  // no advice was given
   decision.decided_by = "scheduler";
-  decision.reason = "nobody asked: its scheduler chose; we would have: " + decision.reason;
+  decision.reason = "placed by its scheduler without a request; Wattle would have chosen: " + decision.reason;
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
   ++figures_.observed;
   state_.decided(pod.uid, id);

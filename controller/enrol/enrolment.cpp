@@ -35,7 +35,7 @@ Reviewed<std::string> enrolled_list(const std::string& text, const std::string& 
   if (transport::is_revoked(text, key))
     return because(EnrolRefused::revoked_key,
                    {Errc::denied, "key " + key, "was revoked",
-                    "remove the agent's key file, so that it makes another, or allow the key: "
+                    "remove the agent's key file so that it creates another key, or allow the key: "
                     "wattle keys allow"});
   std::vector<std::string> others;
   for (const AllowLine& line : transport::allow_lines(text)) {
@@ -43,13 +43,13 @@ Reviewed<std::string> enrolled_list(const std::string& text, const std::string& 
     if (line.key == key && mine) return text;
     if (line.key == key)
       return because(EnrolRefused::other_node, {Errc::conflict, "key " + key, "is " + line.role + " " + line.name,
-                                                "one key for each node: remove the agent's key file"});
+                                                "use one key per node: remove the agent's key file"});
     if (mine) others.push_back(line.key);
   }
   if (!others.empty() && !admission.replace)
     return because(EnrolRefused::other_key,
-                   {Errc::conflict, "node " + admission.node, "has another key",
-                    "wattle keys revoke " + admission.node + ", or a token made with --replace"});
+                   {Errc::conflict, "node " + admission.node, "already has another key",
+                    "wattle keys revoke " + admission.node + ", or use a token created with --replace"});
   return transport::with_line(others.empty() ? text : transport::without_keys(text, others),
                               {key, agent, admission.node});
 }
@@ -83,25 +83,26 @@ http::Response Enrolment::refuse(const EnrolRefusal& refusal) {
     count = told_.note(std::string(kEnrolRefusedNames[index]), clock_.mono());
   }
   if (count)
-    log_.warn("peer refused", {{"endpoint", "enrol"},
-                               {"reason", kEnrolRefusedNames[index]},
-                               {"subject", refusal.error.subject},
-                               {"what", refusal.error.what},
-                               {"count", *count}});
+    log_.warn("peer.refused", "an enrolment was rejected",
+              {{"endpoint", "enrol"},
+               {"reason", kEnrolRefusedNames[index]},
+               {"subject", refusal.error.subject},
+               {"what", refusal.error.what},
+               {"count", *count}});
   return {kStatus[index], "application/json", dump({{"error", refusal.error.message()}})};
 }
 
 Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
   if (!take_turn())
-    return because(EnrolRefused::rate, {Errc::exhausted, "enrolment", "too many ask", "it is tried again by itself"});
+    return because(EnrolRefused::rate, {Errc::exhausted, "enrolment", "too many requests", "the agent retries automatically"});
   const std::string_view token = token_of(request.authorization);
   if (token.empty() || token.size() > kMaxToken)
-    return because(EnrolRefused::malformed, {Errc::malformed, "Authorization", "shows no bearer token", ""});
+    return because(EnrolRefused::malformed, {Errc::malformed, "Authorization", "sent no bearer token", ""});
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   const bool has_key = body.is_object() && body.contains("public_key") && body["public_key"].is_string();
   const std::string key = has_key ? body["public_key"].get<std::string>() : std::string();
   if (!transport::is_public_key(key))
-    return because(EnrolRefused::malformed, {Errc::malformed, "public_key", "is no Z85 key of 40 characters", ""});
+    return because(EnrolRefused::malformed, {Errc::malformed, "public_key", "is not a Z85 key of 40 characters", ""});
   const bool wants = body.contains("node") && body["node"].is_string();
   const auto admission = admit(token, key, wants ? body["node"].get<std::string>() : std::string());
   if (!admission) return tl::unexpected<EnrolRefusal>(admission.error());
@@ -120,7 +121,7 @@ Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& 
   if (admission->node == kAnyNode) {
     if (!transport::Identity::from_user_id("agent/" + wanted))
       return because(EnrolRefused::malformed,
-                     {Errc::malformed, "node", "is no node's name", "the token is for any node, which says its own"});
+                     {Errc::malformed, "node", "is not a valid node name", "the token is for any node, so the agent must send its node name"});
     admission->node = wanted;
   }
   if (const auto looked = allow(key, *admission, false); !looked) return tl::unexpected<EnrolRefusal>(looked.error());
@@ -143,7 +144,7 @@ Reviewed<void> Enrolment::allow(const std::string& key, const Admission& admissi
   if (!write || *changed == *text) return {};
   if (const Status written = transport::write_list(options_.allow_file, *changed); !written)
     return unavailable(written.error());
-  log_.info("agent enrolled", {{"node", admission.node}, {"key", key}, {"by", admission.by}});
+  log_.info("enrol.done", "an agent has been enrolled", {{"node", admission.node}, {"key", key}, {"by", admission.by}});
   return {};
 }
 

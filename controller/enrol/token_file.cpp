@@ -9,7 +9,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr const char* kNewToken = "make another: wattle token";
+constexpr const char* kNewToken = "create another token with wattle token";
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Reviewed<Admission> TokenFile::review(std::string_view token, const std::string&
   const auto found =
       std::find_if(tokens->begin(), tokens->end(), [&](const EnrolToken& one) { return same_secret(one.hash, hash); });
   if (found == tokens->end())
-    return because(EnrolRefused::token, {Errc::denied, "the token", "is none of this controller's", kNewToken});
+    return because(EnrolRefused::token, {Errc::denied, "the token", "was not created by this controller", kNewToken});
   const std::string subject = "token " + found->id();
   if (!found->used_by.empty() && found->used_by != key)
     return because(EnrolRefused::used, {Errc::denied, subject, "has been used", kNewToken});

@@ -21,7 +21,7 @@ tl::unexpected<EnrolRefusal> not_ours(std::string subject, std::string what, std
 tl::unexpected<EnrolRefusal> unavailable(const std::string& what) {
   return because(EnrolRefused::unavailable,
                  {Errc::unavailable, "TokenReview", what,
-                  "the API server must be reachable, and the controller's role must allow: create tokenreviews"});
+                  "check that the API server is reachable and that the controller's role allows creating tokenreviews"});
 }
 
 json member(const json& object, const char* key) {
@@ -59,14 +59,14 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
                         {"spec", {{"token", std::string(token)}, {"audiences", {options_.audience}}}}};
   const auto reply = api_.post("/apis/authentication.k8s.io/v1/tokenreviews", request.dump());
   if (!reply) return unavailable(reply.error().message());
-  if (reply->status != 200 && reply->status != 201) return unavailable("answers HTTP " + std::to_string(reply->status));
+  if (reply->status != 200 && reply->status != 201) return unavailable("the API server returned HTTP " + std::to_string(reply->status));
   const json status = member(json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20}), "status");
   if (member(status, "authenticated") != true)
-    return not_ours("the token", "is not good for audience " + options_.audience,
-                    "project a service account token with that audience into the agent's pod");
+    return not_ours("the token", "is not valid for audience " + options_.audience,
+                    "mount a service account token with that audience into the agent's pod");
   const json audiences = member(status, "audiences");
   if (!audiences.is_array() || std::find(audiences.begin(), audiences.end(), options_.audience) == audiences.end())
-    return not_ours("the token", "is for another audience", "project it with audience " + options_.audience);
+    return not_ours("the token", "is for another audience", "mount the token with audience " + options_.audience);
   const json user = member(status, "user");
   const std::string name = text(member(user, "username"));
   Claims claims;
@@ -77,7 +77,7 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
   const std::string account = claims.account_namespace + "/" + claims.account;
   if (std::find(options_.accounts.begin(), options_.accounts.end(), account) == options_.accounts.end())
     return not_ours("account " + (claims.account.empty() ? name : account), "may not enrol",
-                    "name it in enrol.kubernetes.accounts, if agents run as it");
+                    "if agents use this account, add it to enrol.kubernetes.accounts");
   const json extra = member(user, "extra");
   claims.pod = claim(extra, "authentication.kubernetes.io/pod-name");
   claims.pod_uid = claim(extra, "authentication.kubernetes.io/pod-uid");
@@ -89,18 +89,18 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
 
 Reviewed<std::string> TokenReview::node_of(const Claims& claims) {
   if (claims.pod.empty() || claims.pod_uid.empty())
-    return not_ours("the token", "is bound to no pod", "project it into the agent's pod: others prove no node");
+    return not_ours("the token", "is bound to no pod", "mount the token into the agent's pod: other tokens do not prove a node");
   if (plain_name(claims.node)) return claims.node;
   if (!plain_name(claims.pod) || !plain_name(claims.account_namespace))
-    return not_ours("the token", "names no pod that can be", "");
+    return not_ours("the token", "contains an invalid pod name", "");
   const auto reply = api_.get("/api/v1/namespaces/" + claims.account_namespace + "/pods/" + claims.pod);
   if (!reply) return unavailable(reply.error().message());
-  if (reply->status == 404) return not_ours("pod " + claims.pod, "is gone", "");
-  if (reply->status != 200) return unavailable("answers HTTP " + std::to_string(reply->status) + " for the pod");
+  if (reply->status == 404) return not_ours("pod " + claims.pod, "no longer exists", "");
+  if (reply->status != 200) return unavailable("the API server returned HTTP " + std::to_string(reply->status) + " for the pod");
   const json pod = json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   std::string node = text(member(member(pod, "spec"), "nodeName"));
   if (text(member(member(pod, "metadata"), "uid")) != claims.pod_uid || !plain_name(node))
-    return not_ours("pod " + claims.pod, "is not the one that the token was made for, or is bound to no node", "");
+    return not_ours("pod " + claims.pod, "is not the pod of the token, or is not bound to a node", "");
   return node;
 }
 

@@ -18,12 +18,15 @@ std::vector<transport::Revoked> AllowWatch::look(MonoTime now) {
   if (!list) {
     const std::string why = list.error().message();
     if (why != std::exchange(problem_, why))
-      log_.error("allow list not read, the old one stays: who was taken off is still heard", {{"error", list.error()}});
+      log_.error("allow.reload_failed",
+                 "the allow list cannot be read; the old list stays in force, including removed keys",
+                 {{"error", list.error()}});
     return {};
   }
   problem_.clear();
   if (!*list) return {};
-  log_.info("allow list read again", {{"keys", static_cast<std::uint64_t>((*list)->size())}});
+  log_.info("allow.reloaded", "the allow list has been reloaded",
+            {{"keys", static_cast<std::uint64_t>((*list)->size())}});
   warn_of_few_descriptors(**list, descriptor_limit_, log_);
   std::vector<transport::Revoked> revoked = context_.set_allow_list(std::move(**list));
   revoked_ += revoked.size();

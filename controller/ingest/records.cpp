@@ -22,7 +22,7 @@ std::optional<StoreGap> Telemetry::gap_before(const std::string& node, const His
   const std::uint64_t last = mine == history.marks.end() ? 0 : mine->second.taken;
   if (mark.seq <= last + 1) return std::nullopt;
   return StoreGap{node, mark.incarnation, last + 1, mark.seq - 1,
-                  history.marks.empty() ? kBeforeContact : "never came"};
+                  history.marks.empty() ? kBeforeContact : "never received"};
 }
 
 void Telemetry::set_taken(History& history, const RecordMark& mark) const {
@@ -80,7 +80,8 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   } else {
     ++figures_.refused;
     if (!std::exchange(history.refused_told, true))
-      log_.warn("record refused, and more of this node's may be", {{"node", node}, {"error", valid.error()}});
+      log_.warn("record.refused", "a record was rejected; further ones of this node are not logged",
+                {{"node", node}, {"error", valid.error()}});
   }
   if (store_ == nullptr) return Taken::yes;
   item.refused = !valid;
@@ -95,7 +96,8 @@ bool Telemetry::fold(const std::string& node, History& history, Record& record) 
   const std::size_t folded = sink_.fold(node, record);
   figures_.folded += folded;
   if (folded > 0 && !std::exchange(history.folded_told, true))
-    log_.warn("more workloads than a node may tell one by one: the others are one in sum",
+    log_.warn("record.workloads_folded",
+              "a node reports too many workloads; the controller combines the excess into one",
               {{"node", node}, {"folded", static_cast<std::uint64_t>(folded)}});
   return folded > 0;
 }
@@ -107,9 +109,9 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
   for (const RecordGap& gap : samples.gaps) {
     const bool sensible = gap.first_seq > 0 && gap.first_seq <= gap.last_seq && gap.last_seq <= kMaxNumber &&
                           gap.incarnation < session.incarnation;
-    if (!sensible) return refuse(from, node, "tells of gaps that cannot be", "upgrade the agent");
+    if (!sensible) return refuse(from, node, "reports impossible gaps", "upgrade the agent");
     if (take_gap(node, history, gap) == Taken::full)
-      return refuse(from, node, "its records cannot be kept fast enough", "it will be welcome again in a moment");
+      return refuse(from, node, "its records arrive faster than they can be stored", "it can reconnect in a moment");
   }
   if (samples.records.empty()) return {};
   count_in_second(session, samples.records.size());
@@ -122,9 +124,9 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
       continue;
     }
     if (history.pending >= kMaxPending)
-      return refuse(from, node, "sends more records than it was given credit for", "upgrade the agent");
+      return refuse(from, node, "sends more records than its credit allows", "upgrade the agent");
     if (take(node, history, record, record_bytes_[i]) == Taken::full)
-      return refuse(from, node, "its records cannot be kept fast enough", "it will be welcome again in a moment");
+      return refuse(from, node, "its records arrive faster than they can be stored", "it can reconnect in a moment");
     session.received = std::max(session.received, mark);
     if (i + 1 == samples.records.size() || !sink_.enough()) continue;
     std::vector<EncodedRecord> left;
@@ -154,7 +156,7 @@ std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, S
   count_in_second(session, 0);
   session.live_in_second += std::max<std::size_t>(1, live.records.size());
   if (session.live_in_second > kMaxLivePerS)
-    return refuse(from, node, "tells what is new more often than it can be", "upgrade the agent");
+    return refuse(from, node, "sends live values too often", "upgrade the agent");
   History& history = history_[node];
   if (!live.records.empty()) clocks_.see(node, live.records.back(), session.incarnation, clock_);
   for (Record& record : live.records) {

@@ -44,12 +44,13 @@ std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, st
   ++figures_.refusals;
   if (refusals_ != nullptr) refusals_->add(Channel::telemetry, reason, from.identity.role);
   if (const auto count = told_.note(from.identity.user_id() + " " + std::string(to_string(reason)), clock_.mono()))
-    log_.warn("peer refused", {{"endpoint", "telemetry"},
-                               {"reason", to_string(reason)},
-                               {"peer", from.identity.user_id()},
-                               {"subject", subject},
-                               {"what", what},
-                               {"count", *count}});
+    log_.warn("peer.refused", "a message of a peer was rejected",
+              {{"endpoint", "telemetry"},
+               {"reason", to_string(reason)},
+               {"peer", from.identity.user_id()},
+               {"subject", subject},
+               {"what", what},
+               {"count", *count}});
   history.cut_route = from.route;
   const auto session = sessions_.find(from.identity.name);
   if (session != sessions_.end() && session->second.route == from.route) end_session(from.identity.name);
@@ -69,8 +70,8 @@ bool Telemetry::expects(const transport::Incoming& incoming) {
 }
 
 std::vector<wire::Message> Telemetry::refuse_busy(const transport::Incoming& incoming) {
-  return refuse(incoming, incoming.identity.user_id(), "sends more than one peer may have waiting here",
-                "it will be welcome again in a moment", Refused::busy);
+  return refuse(incoming, incoming.identity.user_id(), "exceeds the limit of waiting messages of a peer",
+                "it can reconnect in a moment", Refused::busy);
 }
 
 std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incoming) {
@@ -82,16 +83,16 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
     if (message.error().code == Errc::unsupported) return {};
     const auto history = history_.find(incoming.identity.name);
     if (history != history_.end() && history->second.cut_route == incoming.route) return {};
-    return refuse(incoming, message.error().subject, message.error().what, "upgrade the agent, or find who else sends",
+    return refuse(incoming, message.error().subject, message.error().what, "upgrade the agent, or find the other sender",
                   Refused::malformed);
   }
   const wire::Kind kind = kind_of(*message);
   if (const auto why = refused(Channel::telemetry, kind, {}, incoming.identity.role)) {
     ++figures_.garbage;
     if (*why == Refused::kind)
-      return refuse(incoming, std::string(to_string(kind)), "is not for the telemetry endpoint",
+      return refuse(incoming, std::string(to_string(kind)), "is not accepted on the telemetry endpoint",
                     "send Hello, Samples, Live, Ping, Pong or Placement", *why);
-    return refuse(incoming, incoming.identity.user_id(), "is not an agent's key, and only agents send telemetry",
+    return refuse(incoming, incoming.identity.user_id(), "is not an agent's key; only agents send telemetry",
                   "allow the key with role agent, or connect to the ask endpoint", *why);
   }
   if (const auto* hello = std::get_if<wire::Hello>(&*message)) return on_hello(incoming, *hello);
@@ -130,7 +131,8 @@ bool Telemetry::cut_if_alternating(const std::string& node, History& history, bo
   history.conflict_at = now;
   history.takeovers.clear();
   ++figures_.conflicts;
-  log_.error("two agents with one key take over from each other: both are cut",
+  log_.error("agent.duplicate_cut",
+             "two agents with the same key replace each other; the controller rejects both for a while",
              {{"node", node}, {"for_s", wattle::seconds(history.cut_for)}});
   end_session(node);
   return true;
@@ -146,7 +148,8 @@ void Telemetry::on_knock(const std::string& node, History& history) {
   history.conflict_at = now;
   if (std::exchange(history.knocks_told, true)) return;
   ++figures_.conflicts;
-  log_.error("two agents use one key: the one that was started later is heard, the other refused", {{"node", node}});
+  log_.error("agent.duplicate", "two agents use the same key; the controller accepts the one that started later",
+             {{"node", node}});
 }
 
 std::vector<std::string> Telemetry::conflicts() const {
@@ -173,23 +176,23 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   const std::uint64_t version = std::min(hello.version_max, wire::kVersionMax);
   if (version < std::max(hello.version_min, wire::kVersionMin))
     return refuse(from, node,
-                  "speaks wire versions " + std::to_string(hello.version_min) + " to " +
+                  "supports wire versions " + std::to_string(hello.version_min) + " to " +
                       std::to_string(hello.version_max) + ", this controller " + std::to_string(wire::kVersionMin) +
                       " to " + std::to_string(wire::kVersionMax),
                   "upgrade the older of the two");
   if (hello.incarnation == 0 || hello.incarnation > kMaxNumber)
-    return refuse(from, node, "has no sensible incarnation: " + std::to_string(hello.incarnation),
-                  "remove the file `incarnation` in its state_dir and start it again");
+    return refuse(from, node, "has an invalid incarnation: " + std::to_string(hello.incarnation),
+                  "remove the file `incarnation` in its state_dir and restart it");
   if (hello.cpu_cores < 0 || hello.cpu_cores > kMaxCores)
-    return refuse(from, node, "says it has " + std::to_string(hello.cpu_cores) + " cores", "see `wattle doctor`");
+    return refuse(from, node, "reports " + std::to_string(hello.cpu_cores) + " cores", "see `wattle doctor`");
   for (const double capacity : {hello.link_bytes_per_s, hello.disk_bytes_per_s})
     if (!(capacity >= 0 && capacity <= kMaxBytesPerS))
-      return refuse(from, node, "says that its links or disks carry " + std::to_string(capacity) + " bytes a second",
-                    "correct link_bytes_per_s and disk_bytes_per_s of its configuration");
+      return refuse(from, node, "reports links or disks with " + std::to_string(capacity) + " bytes per second",
+                    "correct link_bytes_per_s and disk_bytes_per_s in its configuration");
   const MonoTime now = clock_.mono();
   History& history = history_[node];
   if (history.cut_until && now < *history.cut_until)
-    return refuse(from, node, "two agents use this node's key and take over from each other",
+    return refuse(from, node, "two agents use this node's key and replace each other",
                   "stop one of them and wait a minute");
   history.cut_until.reset();
 
@@ -203,7 +206,7 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   }
   if (other) ++figures_.takeovers;
   if (other_lives && cut_if_alternating(node, history, hello.incarnation == session->second.incarnation))
-    return refuse(from, node, "two agents use this node's key and take over from each other",
+    return refuse(from, node, "two agents use this node's key and replace each other",
                   "stop one of them and wait a minute");
   const RecordMark kept = held(history, hello.incarnation);
   sessions_[node] = {from.route, hello.incarnation, now, from.key, kept, now};
@@ -211,7 +214,7 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   history.refused_told = history.folded_told = false;
   sink_.on_hello(hello);
   if (now - std::exchange(history.welcomed, now) >= std::chrono::seconds(1))
-    log_.info("agent welcomed",
+    log_.info("agent.welcomed", "an agent has connected",
               {{"node", node}, {"agent_version", hello.agent_version}, {"incarnation", hello.incarnation}});
   wire::Welcome welcome;
   welcome.version = version;
@@ -250,7 +253,7 @@ std::optional<Answer> Telemetry::committed(const std::string& node, const Record
 std::vector<wire::Message> Telemetry::on_placement(const transport::Incoming& from, const wire::Placement& placement) {
   if (placement.node != from.identity.name || placement.pod_uid.empty()) {
     ++figures_.garbage;
-    return refuse(from, placement.node, "placements are told by the node's own agent, with the pod's UID",
+    return refuse(from, placement.node, "only the node's own agent reports placements, with the pod's UID",
                   "set `node: " + from.identity.name + "` on the agent", Refused::node);
   }
   sink_.on_placement(placement);
@@ -284,7 +287,7 @@ void Telemetry::expire() {
     }
   }
   for (const std::string& node : silent) {
-    log_.warn("agent is silent", {{"node", node}, {"for_s", wattle::seconds(kDeadAfter)}});
+    log_.warn("agent.silent", "an agent has stopped sending", {{"node", node}, {"for_s", wattle::seconds(kDeadAfter)}});
     end_session(node);
   }
 }

@@ -81,7 +81,7 @@ class Checks {
  private:
   bool refuse(const Field& field, const std::string& what) {
     error_ =
-        Error{Errc::out_of_range, field.text(), what, "the agent on this node measures wrongly: see `wattle doctor`"};
+        Error{Errc::out_of_range, field.text(), what, "the agent on this node sends wrong measurements: see `wattle doctor`"};
     return false;
   }
 
@@ -99,7 +99,7 @@ class Checks {
 
   bool bytes(const Field& field, const std::optional<std::uint64_t>& value) {
     if (value && *value > kMaxBytes)
-      return refuse(field, "is beyond any machine: " + std::to_string(*value) + " bytes");
+      return refuse(field, "is out of range: " + std::to_string(*value) + " bytes");
     return true;
   }
 
@@ -127,13 +127,13 @@ class Checks {
   }
 
   bool at_most(const Field& field, const std::optional<std::uint64_t>& value, double most) {
-    if (value && static_cast<double>(*value) > most) return refuse(field, "is too much: " + std::to_string(*value));
+    if (value && static_cast<double>(*value) > most) return refuse(field, "is too large: " + std::to_string(*value));
     return true;
   }
 
   bool at_most(const Field& field, const std::optional<double>& value, double most) {
     if (!not_negative(field, value)) return false;
-    if (value && *value > most) return refuse(field, "is too much: " + std::to_string(*value));
+    if (value && *value > most) return refuse(field, "is too large: " + std::to_string(*value));
     return true;
   }
 
@@ -196,7 +196,7 @@ class Checks {
     if (!energy("record.node.unattributed_energy_uj", node.unattributed_energy_uj, interval_ns)) return false;
     for (const EnergyDomain& domain : node.domains) {
       if (domain.name.empty() || domain.name.size() > kMaxName)
-        return refuse("record.node.domains", "one has no name, or one too long");
+        return refuse("record.node.domains", "a name is missing or too long");
       if (!energy(Field("record.node.domains", domain.name), domain.energy_uj, interval_ns)) return false;
     }
     for (SocketValues& values : node.sockets)
@@ -207,7 +207,7 @@ class Checks {
 
   bool check_workload(WorkloadValues& workload, double cores, std::int64_t interval_ns) {
     const Field field("record.workloads", std::string_view(workload.name).substr(0, 64));
-    if (workload.name.empty() || workload.name.size() > kMaxName) return refuse(field, "has no name, or one too long");
+    if (workload.name.empty() || workload.name.size() > kMaxName) return refuse(field, "the name is missing or too long");
     if (!bytes(field + ".memory_bytes", workload.memory_bytes)) return false;
     if (!pressure(field + ".pressure", workload.pressure)) return false;
     if (!energy(field + ".energy_uj", workload.energy_uj, interval_ns)) return false;
@@ -236,11 +236,11 @@ class Checks {
     for (const ContainerValues& container : workload.containers) {
       if (container.id.empty() || container.id.size() > kMaxContainerId ||
           container.id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") != std::string::npos)
-        return refuse(field + ".containers.id", "is no id of a container");
+        return refuse(field + ".containers.id", "is not a container ID");
       if (container.cpu_usage_us > workload.cpu_usage_us.value_or(0) - used_us)
-        return refuse(field + ".containers.cpu_usage_us", "are more than their pod's");
+        return refuse(field + ".containers.cpu_usage_us", "exceed those of their pod");
       if (container.energy_uj.value_or(0) > workload.energy_uj.value_or(0) - energy_uj)
-        return refuse(field + ".containers.energy_uj", "are more than their pod's");
+        return refuse(field + ".containers.energy_uj", "exceed those of their pod");
       used_us += container.cpu_usage_us;
       energy_uj += container.energy_uj.value_or(0);
     }
@@ -251,7 +251,7 @@ class Checks {
     if (record.limit_minutes.size() > kMaxLimitMinutes) return refuse("record.limit_minutes", "are too many");
     for (LimitMinute& minute : record.limit_minutes) {
       const Field field("record.limit_minutes", std::string_view(minute.name).substr(0, 64));
-      if (minute.name.empty() || minute.name.size() > kMaxName) return refuse(field, "has no name, or one too long");
+      if (minute.name.empty() || minute.name.size() > kMaxName) return refuse(field, "the name is missing or too long");
       for (const double margin : {minute.margin_ratio, minute.rule_margin_ratio})
         if (margin <= -1 || margin > kMaxMargin) return refuse(field, "has a margin of " + std::to_string(margin));
       if (const auto memory = minute.memory_margin_ratio; memory && (*memory <= -1 || *memory > kMaxMargin))
@@ -263,20 +263,20 @@ class Checks {
       }
       if (minute.memory_granted_bytes.has_value() != minute.memory_used_bytes.has_value() ||
           std::max(minute.memory_granted_bytes.value_or(0), minute.memory_used_bytes.value_or(0)) > kMaxBytes)
-        return refuse(field, "has half of what is told of memory, or more than there can be");
+        return refuse(field, "has incomplete or impossible memory values");
       for (const double value : {minute.used_cores, minute.granted_cores, minute.deviation_ratio, minute.peak_ratio,
                                  minute.p99_over_target.value_or(0)})
-        if (value < 0 || value > kMaxOfMinute) return refuse(field, "says " + std::to_string(value));
+        if (value < 0 || value > kMaxOfMinute) return refuse(field, "reports " + std::to_string(value));
       if (minute.requests.has_value() != minute.requests_over.has_value() ||
           minute.requests_over.value_or(0) > minute.requests.value_or(0) || minute.requests.value_or(0) > kMaxRequests)
-        return refuse(field, "has more requests over target than requests, or more than there can be");
+        return refuse(field, "has more requests over target than requests, or too many");
     }
     return true;
   }
 
   bool check_probe(ProbeValues& probe) {
     const Field field("record.probes", std::string_view(probe.target).substr(0, 64));
-    if (probe.target.empty() || probe.target.size() > kMaxName) return refuse(field, "has no target, or one too long");
+    if (probe.target.empty() || probe.target.size() > kMaxName) return refuse(field, "the target is missing or too long");
     if (!not_negative(field + ".p50_ms", probe.p50_ms)) return false;
     if (!not_negative(field + ".p95_ms", probe.p95_ms)) return false;
     if (!not_negative(field + ".jitter_ms", probe.jitter_ms)) return false;
@@ -285,7 +285,7 @@ class Checks {
     probe.loss_ratio = *loss;
     for (const std::uint64_t failures :
          {probe.dns_failures, probe.refusals, probe.timeouts, probe.unreachables, probe.bad_answers})
-      if (failures > probe.sent) return refuse(field, "failed more often than it was sent");
+      if (failures > probe.sent) return refuse(field, "has more failures than probes");
     return true;
   }
 
@@ -306,8 +306,8 @@ Status MeasuredTime::add(const Record& record) {
   const std::int64_t last_ns = std::max(last_ns_, record.mono_ns);
   if (measured_ns_ + record.interval_ns > last_ns - *began_ns_ + kMeasuredSlackNs)
     return fail(Errc::out_of_range, "record.interval_ns",
-                "is " + std::to_string(record.interval_ns) + ": with those before it more than the time that passed",
-                "the agent on this node measures wrongly: see `wattle doctor`");
+                "is " + std::to_string(record.interval_ns) + ": the sum exceeds the elapsed time",
+                "the agent on this node sends wrong measurements: see `wattle doctor`");
   last_ns_ = last_ns;
   measured_ns_ += record.interval_ns;
   return {};

@@ -11,7 +11,7 @@ constexpr milliseconds kListPatience{10'000};
 constexpr Duration kListEvery = std::chrono::minutes(1);
 constexpr Duration kListHolds = std::chrono::minutes(5);
 constexpr Duration kTellEvery = std::chrono::minutes(10);
-constexpr const char* kGrant = "it is an opt-in: replicas.suggest of the chart, or a ClusterRole of your own";
+constexpr const char* kGrant = "grant it with replicas.suggest of the chart or with your own ClusterRole";
 
 }  // namespace
 
@@ -70,7 +70,8 @@ void Autoscalers::look() {
     if (stop_ || known_.take(std::move(listed), clock_.mono())) return;
     problem = known_.problem();
   }
-  log_.warn("it is not known which replicas autoscalers own, so none are suggested", {{"error", problem}});
+  log_.warn("replicas.owners_unknown", "autoscalers cannot be listed, so no replicas are suggested",
+            {{"error", problem}});
 }
 
 std::optional<std::string> Autoscalers::owner_of(const std::string& workload) const {

@@ -34,7 +34,7 @@ class KnownOwners {
   std::optional<kube::AutoscalerLists> owners_;
   MonoTime listed_{};
   std::optional<MonoTime> told_;
-  std::string problem_ = "the API server has not been asked yet";
+  std::string problem_ = "autoscalers have not been listed yet";
 };
 
 class Autoscalers {

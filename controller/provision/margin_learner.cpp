@@ -140,7 +140,7 @@ bool MarginLearner::begin() {
     return true;
   }
   hopeless_ = true;
-  failed("the teacher of provisioning cannot learn", made.error());
+  failed("margins.unable", "the teacher of provisioning cannot learn", made.error());
   return false;
 }
 
@@ -148,7 +148,7 @@ void MarginLearner::resume() {
   const auto loaded = checkpoints_.load_newest(std::string(models::provision::kLayout));
   if (!loaded) {
     if (loaded.error().code != Errc::not_found)
-      log_.error("the teacher of provisioning begins anew", {{"error", loaded.error()}});
+      log_.error("margins.restarted", "the teacher of provisioning starts from scratch", {{"error", loaded.error()}});
     return;
   }
   kept_ = state_of(loaded->manifest.figures);
@@ -156,15 +156,16 @@ void MarginLearner::resume() {
   const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
   if (network.empty() || !begin()) return;  // nothing had been learned yet
   if (const Status restored = trainer_->restore(network); !restored) {
-    log_.error("the teacher of provisioning begins anew", {{"error", restored.error()}});
+    log_.error("margins.restarted", "the teacher of provisioning starts from scratch", {{"error", restored.error()}});
     return;
   }
   if (const Status restored = replay_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
-    log_.error("minutes of provisioning not restored, the network is", {{"error", restored.error()}});
+    log_.error("margins.replay_lost", "the network of provisioning was restored without its recorded minutes",
+               {{"error", restored.error()}});
   own_.resumed_steps = trainer_->steps();
   if (trainer_->steps() > 0) freeze();
   log_.info(
-      "the teacher of provisioning goes on",
+      "margins.resumed", "the teacher of provisioning has resumed",
       {{"file", loaded->file}, {"step", trainer_->steps()}, {"minutes", static_cast<std::uint64_t>(replay_.size())}});
 }
 
@@ -226,14 +227,16 @@ void MarginLearner::step() {
   std::vector<const models::Transition*> borrowed;
   for (const models::Transition& each : batch_) borrowed.push_back(&each);
   const auto stepped = trainer_->step(borrowed);
-  if (!stepped) return failed("a step of the teacher of provisioning", stepped.error());
+  if (!stepped)
+    return failed("margins.step_failed", "a gradient step of the teacher of provisioning failed", stepped.error());
   own_.loss = own_.loss ? *own_.loss + 0.05 * (stepped->loss - *own_.loss) : stepped->loss;
 }
 
 void MarginLearner::freeze() {
   frozen_at_ = trainer_->steps();
   auto frozen = freeze_checked(*trainer_, options_.max_abs_residual, recent_);
-  if (!frozen) return failed("a network of the teacher of provisioning", frozen.error());
+  if (!frozen)
+    return failed("margins.network_failed", "the network of the teacher of provisioning is not usable", frozen.error());
   ++own_.networks;
   const std::lock_guard lock(mutex_);
   network_ = std::move(*frozen);
@@ -259,12 +262,12 @@ void MarginLearner::save() {
   manifest.schema = models::provision::kLayout;
   manifest.wall = clock_.wall();
   if (const auto saved = checkpoints_.save(all, manifest); !saved)
-    failed("a checkpoint of the teacher of provisioning", saved.error());
+    failed("margins.checkpoint_failed", "a checkpoint of the teacher of provisioning was not written", saved.error());
   tell();
 }
 
-void MarginLearner::failed(const char* what, const Error& error) {
-  if (own_.failures++ == 0 || own_.problem != error.what) log_.error(what, {{"error", error}});
+void MarginLearner::failed(const char* event, const char* message, const Error& error) {
+  if (own_.failures++ == 0 || own_.problem != error.what) log_.error(event, message, {{"error", error}});
   own_.problem = error.what;
 }
 

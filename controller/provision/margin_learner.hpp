@@ -96,7 +96,7 @@ class MarginLearner {
   void take(LivedMinute minute);
   void step();
   void freeze();
-  void failed(const char* what, const Error& error);
+  void failed(const char* event, const char* message, const Error& error);
   void tell();
 
   const MarginLearnerOptions options_;

@@ -31,7 +31,7 @@ double most_of(TrafficQuery query) {
 
 std::string left_out_text(const TrafficValues& values) {
   const std::pair<std::size_t, const char*> kinds[] = {{values.unnamed, "without label workload"},
-                                                       {values.twice, "of a workload that has several"},
+                                                       {values.twice, "of a workload with several series"},
                                                        {values.out_of_range, "out of range"}};
   std::string text;
   for (const auto& [count, what] : kinds)
@@ -48,10 +48,10 @@ std::string_view key_of(TrafficQuery query) {
 }
 
 Result<http::Url> prometheus_url(const PrometheusConfig& config) {
-  const std::string example = "as in https://prometheus.monitoring.svc:9090";
+  const std::string example = "for example https://prometheus.monitoring.svc:9090";
   WATTLE_TRY(http::Url url, http::parse_url(config.url, example));
   if (url.target.find('?') != std::string::npos)
-    return fail(Errc::malformed, config.url, "has a query, which is added to it", example);
+    return fail(Errc::malformed, config.url, "contains a query; Wattle adds it", example);
   while (url.target.ends_with('/')) url.target.pop_back();
   if (url.origin.tls) url.origin.tls->ca_file = config.ca_file;
   return url;
@@ -127,7 +127,7 @@ Result<std::string> PrometheusRates::token() const {
   WATTLE_TRY(const std::string text, read_file(config_.token_file, kMostTokenBytes));
   std::string word(parse::trim(text));
   if (word.empty() || word.find_first_of(" \r\n\t") != std::string::npos)
-    return fail(Errc::malformed, config_.token_file, "holds no token", "one word");
+    return fail(Errc::malformed, config_.token_file, "contains no token", "use a file with one word");
   return word;
 }
 
@@ -142,13 +142,13 @@ Result<TrafficValues> PrometheusRates::answer_of(TrafficQuery query) {
   auto answer = client_.request("POST", target_, body, timeout);
   if (!answer) return fail(answer.error().code, subject, answer.error().what, answer.error().mend);
   if (answer->status == 401 || answer->status == 403)
-    return fail(Errc::denied, subject, "answers HTTP " + std::to_string(answer->status),
-                "provisioning.prometheus.token must hold a token that may query");
+    return fail(Errc::denied, subject, "Prometheus returned HTTP " + std::to_string(answer->status),
+                "set provisioning.prometheus.token to a token that may query");
   // Prometheus reports its own errors with another status and an explanation in the body.
   auto values = parse_prometheus(answer->body, most_of(query), subject);
   if (answer->status / 100 != 2 && (values || values.error().code == Errc::malformed))
-    return fail(Errc::unavailable, subject, "answers HTTP " + std::to_string(answer->status),
-                "is that Prometheus, with the prefix that it is served under?");
+    return fail(Errc::unavailable, subject, "Prometheus returned HTTP " + std::to_string(answer->status),
+                "check that the URL is that of Prometheus, with its path prefix");
   return values;
 }
 
@@ -172,7 +172,7 @@ void PrometheusRates::failed(TrafficQuery query, const Error& error) {
     figures.problem = error.message();
   }
   if (const auto untold = throttle_.note(std::string(key_of(query)), clock_.mono()))
-    log_.warn("Prometheus tells nothing",
+    log_.warn("prometheus.failed", "a query to Prometheus failed",
               {{"url", config_.url}, {"key", key_of(query)}, {"error", error}, {"times", *untold}});
 }
 
@@ -185,16 +185,18 @@ void PrometheusRates::answered(TrafficQuery query, TrafficValues values) {
     auto& figures = figures_.queries[static_cast<std::size_t>(query)];
     ++figures.answers;
     back = !figures.problem.empty() && left_out.empty();
-    figures.problem = left_out.empty() ? "" : "left out: " + left_out + ", as " + values.example;
+    figures.problem = left_out.empty() ? "" : "skipped: " + left_out + ", as " + values.example;
     figures.series = series = values.values.size();
     figures.left_out = values.no_number + values.unnamed + values.twice + values.out_of_range;
     told_[static_cast<std::size_t>(query)] = LastAnswer{std::move(values.values), clock_.mono()};
   }
-  if (back) log_.info("Prometheus tells again", {{"key", key_of(query)}, {"series", series}});
+  if (back)
+    log_.info("prometheus.recovered", "a query to Prometheus succeeds again",
+              {{"key", key_of(query)}, {"series", series}});
   if (left_out.empty()) return;
   if (const auto untold = throttle_.note(std::string(key_of(query)), clock_.mono()))
     log_.warn(
-        "of what Prometheus tells some is left out",
+        "prometheus.series_skipped", "some series of a Prometheus query were skipped",
         {{"url", config_.url}, {"key", key_of(query)}, {"what", left_out}, {"as", values.example}, {"times", *untold}});
 }
 

@@ -34,7 +34,7 @@ std::string word_of(const Answered& object, const char* key) {
 }
 
 tl::unexpected<Error> not_so(const std::string& subject, const std::string& what) {
-  return fail(Errc::malformed, subject, what, "an instant query of Prometheus' API, such as sum by (workload) (...)");
+  return fail(Errc::malformed, subject, what, "use an instant query, for example sum by (workload) (...)");
 }
 
 bool are_labels(const Answered* metric) {
@@ -61,21 +61,21 @@ std::optional<double> within(double value, double most) {
 }
 
 Status is_vector(const Answered& answer, const std::string& subject) {
-  if (!answer.is_object()) return not_so(subject, "answers no JSON object");
+  if (!answer.is_object()) return not_so(subject, "the answer is not a JSON object");
   const std::string status = word_of(answer, "status");
   if (status == "error")
     return fail(Errc::unavailable, subject,
                 cut("answers " + word_of(answer, "errorType") + ": " + word_of(answer, "error")),
-                "try the query on Prometheus' own page");
-  if (status != "success") return not_so(subject, "answers without a status");
+                "test the query in the web interface of Prometheus");
+  if (status != "success") return not_so(subject, "the answer has no status");
   const Answered* data = member_of(answer, "data");
   const std::string type = data == nullptr ? std::string() : word_of(*data, "resultType");
   if (type != "vector")
     return not_so(subject, cut("answers " + (type.empty() ? "no result" : "a " + type) + ", no vector"));
   const Answered* result = member_of(*data, "result");
-  if (result == nullptr || !result->is_array()) return not_so(subject, "answers a vector that is no list");
+  if (result == nullptr || !result->is_array()) return not_so(subject, "the answer is a vector but not a list");
   if (result->size() > kMostSeries)
-    return not_so(subject, "answers more than " + std::to_string(kMostSeries) + " series: sum by fewer labels");
+    return not_so(subject, "the answer contains more than " + std::to_string(kMostSeries) + " series: sum by fewer labels");
   return {};
 }
 
@@ -84,8 +84,8 @@ Status is_vector(const Answered& answer, const std::string& subject) {
 Result<TrafficValues> parse_prometheus(std::string_view body, double most, const std::string& subject) {
   const auto parsed = Answered::parse(body, {.text_bytes = 8 << 20, .built_bytes = 64 << 20});
   if (!parsed)
-    return not_so(subject, parsed.error().code == Errc::out_of_range ? "answers JSON that " + parsed.error().what
-                                                                     : "answers no JSON");
+    return not_so(subject, parsed.error().code == Errc::out_of_range ? "the answer is JSON that " + parsed.error().what
+                                                                     : "the answer is not JSON");
   const Answered& answer = *parsed;
   WATTLE_CHECK(is_vector(answer, subject));
   TrafficValues out;
@@ -96,7 +96,7 @@ Result<TrafficValues> parse_prometheus(std::string_view body, double most, const
   };
   for (const Answered& series : answer["data"]["result"]) {
     const Answered* metric = member_of(series, "metric");
-    if (!are_labels(metric)) return not_so(subject, "answers a series without labels");
+    if (!are_labels(metric)) return not_so(subject, "the answer contains a series without labels");
     if (member_of(series, "histogram") != nullptr) {  // a native histogram; the query should take a quantile of it
       leave(out.out_of_range, *metric);
       continue;
@@ -104,14 +104,14 @@ Result<TrafficValues> parse_prometheus(std::string_view body, double most, const
     const Answered* value = member_of(series, "value");
     if (value == nullptr || !value->is_array() || value->size() != 2 || !(*value)[0].is_number() ||
         !(*value)[1].is_string())
-      return not_so(subject, "answers a series without a time and a value");
+      return not_so(subject, "the answer contains a series without a time and a value");
     const auto& text = (*value)[1].string();
     if (is_no_number(text)) {
       ++out.no_number;
       continue;
     }
     const auto number = parse::real(text);
-    if (!number) return not_so(subject, cut("answers the value '" + text + "'"));
+    if (!number) return not_so(subject, cut("the answer contains the value '" + text + "'"));
     TrafficKey key = key_of(*metric);
     const auto told = within(*number, most);
     if (key.second.empty() || key.second.size() > kMostNameBytes || key.first.size() > kMostNameBytes)

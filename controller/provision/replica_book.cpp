@@ -131,27 +131,26 @@ std::vector<std::string> replica_words(const ReplicaBook& book, const std::strin
   if (!has_replicas(workload.owner)) return {};
   const auto* rule = book.rule_of(key);
   if (rule == nullptr || !rule->rate_rps())
-    return {"Replicas: nothing is suggested, as Prometheus tells no rate of it (provisioning.prometheus.rate_query)."};
+    return {"Replicas: no suggestion, because its request rate is unknown (provisioning.prometheus.rate_query)."};
   const ReplicaOwner owner = book.owner_of(key);
-  if (!owner.by)
-    return {"Replicas: nothing is suggested, as it is not known whether an autoscaler owns their number: " +
-            owner.problem + "."};
-  if (!owner.by->empty()) return {"Replicas: nothing is suggested, as " + *owner.by + " owns their number."};
+  if (!owner.by) return {"Replicas: no suggestion, because the autoscalers are unknown: " + owner.problem + "."};
+  if (!owner.by->empty()) return {"Replicas: no suggestion, because " + *owner.by + " sets their number."};
   const auto next = rule->next();
   if (!next)
     return {workload.request.cpu_cores > 0
-                ? "Replicas: too little is known yet. Ten minutes with requests and their CPU use are needed."
-                : "Replicas: nothing is suggested, as its pods request no CPU."};
+                ? "Replicas: no suggestion yet (needs ten minutes with requests and CPU use)."
+                : "Replicas: no suggestion, because its pods request no CPU."};
   const std::string rate = "Replicas: " + rounded(*rule->rate_rps(), 1) + " requests/s now, " +
                            rounded(next->expected.rate_rps, 1) + " expected in the next minute, up to " +
                            rounded(next->expected.high_rps, 1) + " in nine of ten minutes.";
   const std::string each = "A request takes " + rounded(1000 * next->core_s_per_request, 2) +
-                           " ms of CPU time, so a replica answers " + rounded(next->replica_rps, 1) + "/s with " +
-                           rounded(100 * next->aim_ratio, 0) + "% of what it requests.";
-  std::string last = "By that " + std::to_string(next->replicas) + " replicas are suggested; it has " +
-                     std::to_string(book.replicas_of(key, workload)) + ". Wattle never sets their number.";
+                           " ms of CPU time, so a replica can serve " + rounded(next->replica_rps, 1) + "/s with " +
+                           rounded(100 * next->aim_ratio, 0) + "% of its requests.";
+  std::string last = "Suggested: " + std::to_string(next->replicas) +
+                     " replicas; current: " + std::to_string(book.replicas_of(key, workload)) +
+                     ". Wattle never changes the number of replicas.";
   if (!book.may_shrink(key, workload))
-    last += " Fewer than it has are suggested only where its pods have wattle.dev/shrink: allowed.";
+    last += " Wattle suggests fewer replicas only if the pods have wattle.dev/shrink: allowed.";
   return {rate, each, last};
 }
 

@@ -32,57 +32,56 @@ struct ResourceWords {
 
 // Describes the wanted value and the suggestion for one resource.
 std::string resource_sentence(const RequestWorkload& workload, const ResourceWords& of) {
-  if (!of.wanted) return std::string(of.name) + ": no agent has told of it yet.";
+  if (!of.wanted) return std::string(of.name) + ": no data yet.";
   std::string text = std::string(of.name) + ": needs " + of.text(*of.wanted) + ", requests " + of.text(of.request);
   if (std::abs(of.request - of.original) > 0.01 * of.original)
     text += " (" + of.text(of.original) + " before it was set)";
   if (!of.suggested) return text + ".";
   const bool less = *of.wanted < of.request;
   if (std::abs(*of.suggested - of.request) > 0.01 * of.request)
-    return text + "; would be " + of.text(*of.suggested) + ".";
+    return text + "; suggested: " + of.text(*of.suggested) + ".";
   if (less && !workload.shrink_allowed)
-    return text + "; stays, for its pods do not allow less (annotation wattle.dev/shrink: allowed).";
+    return text + "; unchanged, because its pods do not allow smaller requests (annotation wattle.dev/shrink: allowed).";
   if (less && workload.rule.lower_needs_s() == 0 && of.low_since_s)
-    return text + "; less is needed, but not yet for half an hour.";
-  return text + "; stays.";
+    return text + "; unchanged until the smaller need has lasted for half an hour.";
+  return text + "; unchanged.";
 }
 
 const char* class_words(const RequestWorkload& workload) {
   if (workload.qos == "BestEffort")
-    return "Its pods are of QoS class BestEffort: a running pod cannot be given requests, its template can.";
+    return "The pods have QoS class BestEffort, which cannot change while they run (add requests to the template).";
   if (workload.qos == "Guaranteed")
-    return "Its pods are of QoS class Guaranteed: whoever changes a request changes its limit with it.";
+    return "The pods have QoS class Guaranteed: a change of a request also changes its limit.";
   return nullptr;
 }
 
 void resize_words(const ResizeCounts& resizes, std::vector<std::string>& words) {
   const auto say = [&](std::size_t pods, const std::string& what) {
-    if (pods > 0) words.push_back("Of its pods, " + std::to_string(pods) + " " + what);
+    if (pods > 0) words.push_back("Pods: " + std::to_string(pods) + " " + what);
   };
   const std::string told = resizes.message.empty() ? "." : ": " + resizes.message;
-  say(resizes.set, "had their requests set (wattle provision restore puts back what was there).");
-  say(resizes.in_progress, "are being resized by their kubelets.");
-  say(resizes.failing, "are being resized with errors" + told);
-  say(resizes.deferred, "wait for room on their nodes (Deferred); their kubelets try again" + told);
-  say(resizes.infeasible, "asked for what their nodes can never give (Infeasible)" + told);
+  say(resizes.set, "with requests set by Wattle (`wattle provision restore` restores the original requests).");
+  say(resizes.in_progress, "being resized by the kubelet.");
+  say(resizes.failing, "with errors while being resized" + told);
+  say(resizes.deferred, "waiting for room on the node (Deferred); the kubelet retries" + told);
+  say(resizes.infeasible, "with requests that the node can never provide (Infeasible)" + told);
 }
 
 void level_words(const LevelCounts& levels, std::vector<std::string>& words) {
   const auto say = [&](std::size_t pods, const std::string& what) {
-    if (pods > 0) words.push_back("Of its pods, " + std::to_string(pods) + " " + what);
+    if (pods > 0) words.push_back("Pods: " + std::to_string(pods) + " " + what);
   };
-  say(levels.off, "are left alone (annotation wattle.dev/provision: off).");
-  say(levels.suggest, "are told of and never set (annotation wattle.dev/provision: suggest).");
+  say(levels.off, "excluded (annotation wattle.dev/provision: off).");
+  say(levels.suggest, "with suggestions only (annotation wattle.dev/provision: suggest).");
   say(levels.limits - levels.both,
-      "have limits instead of requests (annotation wattle.dev/provision: limits): set where their node's agent has "
-      "provisioning.pod_limits: true, which Kubernetes does not support; what they request is left alone.");
+      "with limits instead of requests (annotation wattle.dev/provision: limits); the node's agent sets them if "
+      "provisioning.pod_limits is true, which Kubernetes does not support.");
   say(levels.protect,
-      "have their memory protected (annotation wattle.dev/provision: protect) where their node's agent has "
-      "provisioning.pod_limits: true, which Kubernetes does not support; their requests stay.");
+      "with protected memory (annotation wattle.dev/provision: protect); the node's agent protects it if "
+      "provisioning.pod_limits is true, which Kubernetes does not support.");
   say(levels.both,
-      "say limits (annotation wattle.dev/provision), but what they request was set: a pod has one of both, so that "
-      "their "
-      "limits are left alone. New pods in their place have limits.");
+      "with annotation wattle.dev/provision: limits but with requests set by Wattle; Wattle does not set both, so only "
+      "their replacements get limits.");
 }
 
 }  // namespace
@@ -108,12 +107,12 @@ std::string more_time(double seconds) {
 std::vector<std::string> request_words(const RequestWorkload& workload) {
   std::vector<std::string> words;
   const placement::RequestRule& rule = workload.rule;
-  if (workload.pods == 0) words.emplace_back("It has no pod at present.");
+  if (workload.pods == 0) words.emplace_back("The workload has no pods now.");
   if (rule.raise_needs_s() > 0) {
-    words.push_back("It needs " + more_time(rule.raise_needs_s()) + " of telemetry before anything is suggested, and " +
-                    more_time(rule.lower_needs_s()) + " before less is.");
+    words.push_back("Needs " + more_time(rule.raise_needs_s()) + " of telemetry before any suggestion, and " +
+                    more_time(rule.lower_needs_s()) + " before a smaller one.");
   } else if (rule.lower_needs_s() > 0) {
-    words.push_back("It needs " + more_time(rule.lower_needs_s()) + " of telemetry before less is suggested.");
+    words.push_back("Needs " + more_time(rule.lower_needs_s()) + " of telemetry before a smaller suggestion.");
   }
   words.push_back(resource_sentence(
       workload, {"CPU", cores_text, rule.wanted_cores(), workload.suggested_cores(), rule.cpu_track().low_since_s(),
@@ -124,7 +123,7 @@ std::vector<std::string> request_words(const RequestWorkload& workload) {
   if (const auto containers = 1 + std::count(workload.containers.begin(), workload.containers.end(), ',');
       containers > 1)
     words.push_back("Its pods have " + std::to_string(containers) +
-                    " containers; agents tell of pods, so the figures are of all of them together.");
+                    " containers; agents report whole pods, so the figures are sums over all containers.");
   level_words(workload.levels, words);
   resize_words(workload.resizes, words);
   if (const char* text = class_words(workload)) words.emplace_back(text);

@@ -23,7 +23,8 @@ void ChangeLog::note(const Change& change) {
   last_id_ = change.id;
   recent_.push_back(change);
   if (recent_.size() > kRecent) recent_.erase(recent_.begin());
-  log_->info("policy", {{"who", change.who}, {"what", change.what}, {"why", change.why}});
+  log_->info("policy.changed", "mode, policy or reward has changed",
+             {{"who", change.who}, {"what", change.what}, {"why", change.why}});
 }
 
 Status ChangeLog::record(Change& change) {
@@ -49,8 +50,8 @@ void ChangeLog::record_anyway(Change& change) {
   why_unwritten_ = recorded.error();
   note(change);
   log_->error(
-      "policy.unwritten",
-      {{"what", change.what}, {"error", recorded.error()}, {"effect", "it is in force, and a restart forgets it"}});
+      "policy.unwritten", "a change is in force but not saved",
+      {{"what", change.what}, {"error", recorded.error()}, {"effect", "a restart of the controller would lose it"}});
 }
 
 Status ChangeLog::write_late() {
@@ -60,7 +61,8 @@ Status ChangeLog::write_late() {
       why_unwritten_ = written.error();
       return written;
     }
-    log_->info("policy.written_late", {{"change", change.id}, {"what", change.what}});
+    log_->info("policy.written_late", "an unsaved change has been saved",
+               {{"change", change.id}, {"what", change.what}});
     unwritten_.pop_front();
   }
   why_unwritten_.reset();

@@ -24,7 +24,7 @@ std::optional<std::string> DriftMonitor::error(double reward_less_predicted, Mon
   if (block_.count() < kBlock) return std::nullopt;
   const double mean = std::exchange(block_, {}).mean();
   if (!errors_.add(mean)) return std::nullopt;
-  return begin("rewards are off from what models predicted as they were not before", now);
+  return begin("the difference between rewards and predictions has changed", now);
 }
 
 // A curve refits itself after a change. If many do at once, what was learned on them is wrong, too.

@@ -25,7 +25,7 @@ std::optional<MonitorEvent> Experiment::judged(const ArmNow& arm, double reward)
   }
   if (!regression_.acting(reward)) return std::nullopt;
   return MonitorEvent{Monitor::regression, Verdict::worse,
-                      "rewards while acting are worse than those of control placements"};
+                      "rewards of treated placements are worse than those of control placements"};
 }
 
 std::optional<MonitorEvent> Experiment::measured(const ArmNow& arm, const BudgetsNow& budgets, MonoTime now) {
@@ -57,7 +57,7 @@ Result<bool> Experiment::restore(const MonitorState& row, const std::function<vo
     output_check_.set_failed(state.nonsense);
   } else if (row.name == kRegressionRow) {
     WATTLE_TRY(const auto state, parse_regression(row.text));
-    if (!regression_.restore(state)) anew("it keeps fewer rewards than before, or alarms earlier");
+    if (!regression_.restore(state)) anew("the configured number of rewards or the limit has decreased");
   } else if (row.name == kWaitingRow || row.name == kLateRow) {
     WATTLE_TRY(const double over_s, parse_over_budget(row.name, row.text));
     (row.name == kLateRow ? late_ : waiting_).restore(over_s);

@@ -6,13 +6,13 @@ namespace wattle::controller {
 namespace {
 
 std::string output_gate(const GateEvidence& evidence) {
-  return evidence.nonsense ? "the network has said what no network may say" : "";
+  return evidence.nonsense ? "the network's output was invalid" : "";
 }
 
 std::string decisions_gate(const GateEvidence& evidence) {
   if (evidence.decisions >= kLeastDecisions) return {};
   return std::to_string(evidence.decisions) + " of " + std::to_string(kLeastDecisions) +
-         " decisions that a canary asks for";
+         " decisions needed for a canary";
 }
 
 std::string off_policy_gate(const GateEvidence& evidence) { return evidence.harm ? evidence.harm() : ""; }
@@ -21,8 +21,8 @@ std::string effect_gate(const GateEvidence& evidence) {
   const EffectEstimate& effect = evidence.effect;
   if (!effect.low)
     return "measured blocks: " + std::to_string(effect.treated) + " treated and " + std::to_string(effect.control) +
-           " control, " + std::to_string(kLeastBlocks) + " of each are asked for";
-  return *effect.low < 0 ? "the saving is not sure: its 95% interval reaches below zero" : "";
+           " control, " + std::to_string(kLeastBlocks) + " of each are needed";
+  return *effect.low < 0 ? "the saving is not significant: its 95% interval includes zero" : "";
 }
 
 // A rollout over its budget fails, regardless of its saving.
@@ -39,7 +39,7 @@ std::string share_and_limit(double share, double limit) {
     std::snprintf(text, sizeof text, ratio < 0.995 ? "%.2g%%" : "%.0f%%", 100 * ratio);
     return std::string(text);
   };
-  return percent(share) + " of their time, and " + percent(limit) + " is the limit";
+  return percent(share) + " of their time (limit " + percent(limit) + ")";
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ std::string waiting_words(double waited, double limit) {
   return "pods waited for CPU " + share_and_limit(waited, limit);
 }
 std::string late_words(double late, double limit) {
-  return "pods were beyond their soft latency limit " + share_and_limit(late, limit);
+  return "pods exceeded their soft latency limit " + share_and_limit(late, limit);
 }
 
 const std::array<GateCheck, 7> kGateChecks{{

@@ -17,19 +17,19 @@ constexpr std::size_t kMostStateText = 4096;
 
 tl::unexpected<Error> wrong_state(std::string_view row, const char* what) {
   return fail(Errc::malformed, "monitor " + std::string(row), what,
-              "what it has seen is forgotten; if Wattle may act: wattle policy set --mode MODE --force --why TEXT");
+              "its state is discarded; to let Wattle act: wattle policy set --mode MODE --force --why TEXT");
 }
 
 // Fields of one row, each of the kind that is asked for.
 class Fields {
  public:
   static Result<Fields> of(std::string_view row, std::string_view text) {
-    if (text.empty()) return wrong_state(row, "is empty, as a power cut leaves it");
-    if (text.size() > kMaxStateBytes) return wrong_state(row, "is longer than any monitor writes");
+    if (text.empty()) return wrong_state(row, "is empty, possibly after a power failure");
+    if (text.size() > kMaxStateBytes) return wrong_state(row, "is too long");
     Fields fields(row, json::read(text, {.text_bytes = 16 << 20, .built_bytes = 128 << 20}));
-    if (!fields.json_.is_object()) return wrong_state(row, "is no JSON object");
+    if (!fields.json_.is_object()) return wrong_state(row, "is not a JSON object");
     std::uint64_t format = 0;
-    if (!fields.take("format", format).ok_ || format != kFormat) return wrong_state(row, "is of another format");
+    if (!fields.take("format", format).ok_ || format != kFormat) return wrong_state(row, "has another format");
     return fields;
   }
   Fields& take(const char* key, std::string& value) { return take(key, value, &json::is_string); }
@@ -56,7 +56,7 @@ class Fields {
   bool has(const char* key) const { return json_.contains(key); }
   void refuse_unless(bool sane) { ok_ = ok_ && sane; }
   Status whole() const {
-    if (!ok_) return wrong_state(row_, "lacks a field, or has one of another kind");
+    if (!ok_) return wrong_state(row_, "lacks a field or has a field of the wrong type");
     return {};
   }
 
@@ -126,7 +126,7 @@ Result<RegressionMonitor::State> parse_regression(std::string_view text) {
   WATTLE_TRY(Fields fields, Fields::of(kRegressionRow, text));
   RegressionMonitor::State state;
   WATTLE_CHECK(fields.take("level", state.level).take("judged", state.judged).take("control", state.control).whole());
-  if (!RegressionMonitor().restore(state)) return wrong_state(kRegressionRow, "says what no such monitor can be in");
+  if (!RegressionMonitor().restore(state)) return wrong_state(kRegressionRow, "contains an impossible state");
   return state;
 }
 
@@ -150,7 +150,7 @@ Result<DriftMonitor::State> parse_drift(std::string_view text) {
   fields.take("mean", errors.mean).take("mean_square", errors.mean_square).take("up", errors.up);
   fields.take("down", errors.down).take("seen", errors.seen).take("error_shifts", errors.shifts);
   WATTLE_CHECK(fields.take("left_s", state.left_s).take("shifts", state.shifts).whole());
-  if (!DriftMonitor().restore(state, MonoTime{})) return wrong_state(kDriftRow, "says what no such monitor can be in");
+  if (!DriftMonitor().restore(state, MonoTime{})) return wrong_state(kDriftRow, "contains an impossible state");
   return state;
 }
 
@@ -199,7 +199,7 @@ Result<NetworkGateState> parse_network_gate(std::string_view text) {
   // 0.1 stored negative evidence for what counts as zero.
   state.evidence = std::max(0.0, state.evidence);
   if (!placement::SequentialTest().restore(state))
-    return wrong_state(kNetworkGateRow, "says what no such gate can be in");
+    return wrong_state(kNetworkGateRow, "contains an impossible state");
   return kept;
 }
 
@@ -268,7 +268,7 @@ Result<SavingState> parse_saving(std::string_view text) {
     fields.refuse_unless(read_block(numbers, kept.state.blocks.emplace_back()));
   }
   WATTLE_CHECK(fields.whole());
-  if (!placement::ModelledSaving().restore(kept.state)) return wrong_state(kSavingRow, "says what no saving can be of");
+  if (!placement::ModelledSaving().restore(kept.state)) return wrong_state(kSavingRow, "contains an impossible state");
   return kept;
 }
 
@@ -281,7 +281,7 @@ Result<placement::PlanRecord::State> parse_plan(std::string_view text) {
   placement::PlanRecord::State state;
   fields.take("ahead", state.ahead).take("mean", state.mean).take("blocks", state.blocks);
   WATTLE_CHECK(fields.whole());
-  if (!placement::PlanRecord().restore(state)) return wrong_state(kPlanRow, "says what no record of a plan can be of");
+  if (!placement::PlanRecord().restore(state)) return wrong_state(kPlanRow, "contains an impossible state");
   return state;
 }
 
@@ -292,7 +292,7 @@ Result<double> parse_over_budget(std::string_view row, std::string_view text) {
   double over_s = 0;
   fields.take("over_s", over_s);
   WATTLE_CHECK(fields.whole());
-  if (!BudgetMonitor().restore(over_s)) return wrong_state(row, "says what no time over a budget can be");
+  if (!BudgetMonitor().restore(over_s)) return wrong_state(row, "contains an impossible state");
   return over_s;
 }
 

@@ -17,9 +17,9 @@ class OutputCheck {
   explicit OutputCheck(double max_abs_q) : max_abs_q_(max_abs_q) {}
   // Returns evidence; no value if the output is in range.
   std::optional<std::string> judge(double max_abs_residual) const {
-    if (!std::isfinite(max_abs_residual)) return "the network says what is no number";
+    if (!std::isfinite(max_abs_residual)) return "the network's output is not a number";
     if (std::abs(max_abs_residual) <= max_abs_q_) return std::nullopt;
-    return "the network says " + std::to_string(max_abs_residual) + ", beyond any sense";
+    return "the network's output is " + std::to_string(max_abs_residual) + ", which is out of range";
   }
   bool failed() const { return failed_; }
   void set_failed(bool failed) { failed_ = failed; }

@@ -40,15 +40,16 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
   if (last && last->configured == configured_) {
     auto spec = parse_spec(last->standing, configured.schedule);
     if (spec) return go_on(*last, std::move(*spec));
-    log_->error("what was in force is not readable, the configuration is", {{"error", spec.error()}});
+    log_->error("policy.unreadable", "the saved settings cannot be read; the configuration is in force",
+                {{"error", spec.error()}});
   }
   if (!last && !lost.empty()) return begin_without(lost);
   std::string what = last ? "the configuration changed" : "the first start";
   if (last)
     if (const auto before = parse_spec(last->standing, configured.schedule)) what += ": " + described(*before, spec_);
   if (!may_act(spec_.mode.mode)) return change(spec_, "configuration", what, "");
-  const std::string why = "the file names mode " + spec_.mode.text() + ": no gate was asked";
-  log_->warn("the configuration goes past the gates", {{"mode", spec_.mode.text()}});
+  const std::string why = "the configuration sets mode " + spec_.mode.text() + ": gates were skipped";
+  log_->warn("policy.gates_skipped", "the configured mode skips the gates", {{"mode", spec_.mode.text()}});
   return change(spec_, "configuration", what, why);
 }
 
@@ -79,7 +80,9 @@ Status RolloutManager::go_on(const Change& last, RolloutSpec spec) {
   WATTLE_TRY(auto blocks, changes_.file()->blocks(experiment_id_));
   experiment_.restore(std::move(blocks));
   WATTLE_TRY(kept_, changes_.file()->monitors(experiment_id_));
-  const auto anew = [this](const char* what) { log_->warn("the regression monitor begins anew", {{"why", what}}); };
+  const auto anew = [this](const char* what) {
+    log_->warn("regression.restarted", "the regression monitor starts from scratch", {{"why", what}});
+  };
   for (const MonitorState& row : std::vector(kept_))
     if (const auto restored = experiment_.restore(row, anew); !restored) unreadable(restored.error());
   return {};
@@ -87,20 +90,22 @@ Status RolloutManager::go_on(const Change& last, RolloutSpec spec) {
 
 Status RolloutManager::begin_without(const std::string& lost) {
   const bool shadow = may_act(spec_.mode.mode);
-  log_->error("what was in force was lost: an order to stop may be among it, so that nothing acts",
+  log_->error("policy.lost",
+              "the saved settings were lost, possibly including a rollback, so the controller does not act",
               {{"why", lost},
                {"configured", spec_.mode.text()},
                {"mode", shadow ? "shadow" : spec_.mode.text()},
-               {"mend", "if it may act again: wattle policy set --mode MODE --force --why TEXT"}});
+               {"fix", "to let the controller act again: wattle policy set --mode MODE --force --why TEXT"}});
   if (shadow) spec_.mode = Mode::shadow;
-  WATTLE_CHECK(change(spec_, "guard", "the control file was lost: nothing acts until an operator says so", lost));
+  WATTLE_CHECK(change(spec_, "guard", "the control file was lost: Wattle does not act until an operator allows it", lost));
   lost_ = lost;
   return {};
 }
 
 void RolloutManager::unreadable(const Error& error) {
   const std::string why = error.message();
-  log_->error("what a monitor has seen was lost: nothing acts", {{"error", error}, {"mode", spec_.mode.text()}});
+  log_->error("monitor.lost", "the state of a monitor was lost, so the controller does not act",
+              {{"error", error}, {"mode", spec_.mode.text()}});
   if (may_act(spec_.mode.mode)) go_to_shadow(why);
   lost_ = why;
 }
@@ -115,7 +120,8 @@ bool RolloutManager::keep(std::vector<MonitorState> others) {
   for (MonitorState& row : experiment_.rows()) others.push_back(std::move(row));
   if (others == kept_ && experiment_id_ == kept_of_) return true;
   if (const Status done = changes_.file()->keep(experiment_id_, changes_.now_s(), others); !done) {
-    log_->error("what gates and monitors have seen is not kept over a restart", {{"error", done.error()}});
+    log_->error("monitor.unsaved", "the state of gates and monitors was not saved and would be lost at a restart",
+                {{"error", done.error()}});
     return false;
   }
   kept_ = std::move(others);
@@ -130,7 +136,8 @@ Result<std::optional<sqlite::Copy>> RolloutManager::copy_to(const std::string& p
 }
 
 void RolloutManager::audit(const std::string& who, const std::string& what, const std::string& why) {
-  if (const Status noted = note(who, what, why); !noted) log_->error("audit not written", {{"error", noted.error()}});
+  if (const Status noted = note(who, what, why); !noted)
+    log_->error("audit.write_failed", "the audit entry was not written", {{"error", noted.error()}});
 }
 
 Status RolloutManager::note(const std::string& who, const std::string& what, const std::string& why) {
@@ -176,7 +183,7 @@ void RolloutManager::go_to_shadow(const std::string& why) {
   to.mode = ModeSetting{Mode::shadow};
   const std::string what = "rolled back: " + described(spec_, to);
   if (const Status done = change(std::move(to), "guard", what, why, true); !done)
-    log_->error("policy.rollback_failed", {{"why", why}, {"error", done.error()}});
+    log_->error("policy.rollback_failed", "a rollback failed", {{"why", why}, {"error", done.error()}});
 }
 
 void RolloutManager::perform(Action action, const std::string& evidence) {
@@ -187,7 +194,7 @@ void RolloutManager::perform(Action action, const std::string& evidence) {
     case Action::shadow:
       ++figures_.rollbacks;
       go_to_shadow(evidence);
-      log_->error("rolled back", {{"why", evidence}});
+      log_->error("policy.rolled_back", "the controller rolled back the settings", {{"why", evidence}});
       return;
     case Action::restore_model:
       if (network_) network_(false);
@@ -201,7 +208,7 @@ void RolloutManager::take(const MonitorEvent& event, bool acting) {
   if (!rule.what.empty())
     audit(who, std::string(rule.what), event.evidence);
   else if (!acting)
-    return audit(who, "nothing to roll back in mode " + spec_.mode.text(), event.evidence);
+    return audit(who, "no rollback needed in mode " + spec_.mode.text(), event.evidence);
   for (const Action action : rule.actions) perform(action, event.evidence);
 }
 
@@ -225,7 +232,8 @@ void RolloutManager::watch(const ClusterNow& now, const BudgetsNow& budgets) {
   const auto over = experiment_.watch(spec_, now, clock_->mono(), clock_->wall());
   if (!over || changes_.file() == nullptr) return;
   if (const Status kept = changes_.file()->add(experiment_id_, *over); !kept)
-    log_->error("a block's figures are not kept over a restart", {{"error", kept.error()}});
+    log_->error("canary.block_unsaved", "the results of a canary block were not saved and would be lost at a restart",
+                {{"error", kept.error()}});
 }
 
 }  // namespace wattle::controller

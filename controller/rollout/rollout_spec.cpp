@@ -7,6 +7,7 @@
 
 #include "common/digest.hpp"
 #include "common/json/value.hpp"
+#include "common/nearest.hpp"
 #include "common/parse.hpp"
 #include "placement/decide/policies/registry.hpp"
 
@@ -33,7 +34,7 @@ Status read_number(const std::string& name, const std::string& text, double low,
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    return fail(Errc::malformed, name, "'" + text + "' is no number");
+    return fail(Errc::malformed, name, "'" + text + "' is not a number");
   if (value < low || value > high)
     return fail(Errc::out_of_range, name, "is " + text, std::to_string(low) + " to " + std::to_string(high));
   out = value;
@@ -71,8 +72,9 @@ Result<ModeSetting> parse_mode(std::string_view text) {
     if (percent && *percent >= 5 && *percent <= 95 && *percent % 5 == 0)
       return ModeSetting{Mode::canary, static_cast<double>(*percent) / 100};
   }
-  return fail(Errc::malformed, "mode " + std::string(text), "is not known",
-              "one of off, shadow, canary:P% (P = 5, 10, ... 95), live");
+  return fail(Errc::malformed, "mode " + std::string(text), "unknown",
+              did_you_mean(text, {"off", "shadow", "canary:10%", "live"},
+                           "use one of off, shadow, canary:P% (P = 5, 10, ... 95), live"));
 }
 
 ArmNow arm_at(const RolloutSpec& spec, WallTime now) {
@@ -173,8 +175,8 @@ Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, s
       const auto found =
           std::find_if(kWeights.begin(), kWeights.end(), [&](const auto& each) { return each.first == weight; });
       if (found == kWeights.end())
-        return fail(Errc::malformed, name, "is no weight",
-                    "energy, latency, balance, active_nodes, packing, contention or failure");
+        return fail(Errc::malformed, name, "is not a weight",
+                    "use energy, latency, balance, active_nodes, packing, contention or failure");
       WATTLE_CHECK(read_number(name, value, 0, kMaxWeight, spec.reward.weights.*found->second));
     }
   }

@@ -16,14 +16,14 @@ Result<std::uint64_t> number(const Facts& facts, const char* name) {
   const auto found = facts.find(name);
   if (found == facts.end()) return 0;
   if (const auto value = parse::u64(found->second)) return *value;
-  return fail(Errc::malformed, "beat", std::string(name) + " is no number", "upgrade the shim");
+  return fail(Errc::malformed, "beat", std::string(name) + " is not a number", "upgrade the shim");
 }
 
 Result<std::string> text(const Facts& facts, const char* name) {
   const auto found = facts.find(name);
   if (found == facts.end()) return std::string();
   if (found->second.size() <= kMostText && parse::is_utf8(found->second)) return found->second;
-  return fail(Errc::malformed, "beat", std::string(name) + " is no name", "upgrade the shim");
+  return fail(Errc::malformed, "beat", std::string(name) + " is not a name", "upgrade the shim");
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Status Shims::beat(const std::string& peer, const Facts& facts, MonoTime now) {
     shim.certificate_end = wall_from_ns(static_cast<std::int64_t>(end_s) * 1'000'000'000);
   const std::string key = peer + " " + shim.host;
   if (!shims_.contains(key) && shims_.size() >= kShimsKept)
-    return fail(Errc::exhausted, peer, "more than " + std::to_string(kShimsKept) + " shims tell of themselves");
+    return fail(Errc::exhausted, peer, "more than " + std::to_string(kShimsKept) + " shims are registered");
   if (const auto names = facts.find("schedulers"); names != facts.end())
     for (const std::string_view name : parse::split(names->second, ','))
       if (!name.empty() && name.size() <= kMostText && parse::is_utf8(name) && schedulers_.size() < kSchedulersKept)

@@ -43,7 +43,7 @@ void BackgroundWriter::run() {
     failed_ += written ? 0 : 1;
     if (std::exchange(told_[next.key()], problem) == problem || written) continue;
     lock.unlock();
-    log_.error("file not written", {{"error", written.error()}});
+    log_.error("file.write_failed", "a file was not written", {{"error", written.error()}});
     lock.lock();
   }
 }

@@ -15,7 +15,7 @@ wire::Reply refusal(std::uint64_t request_id, const Error& why) { return {reques
 
 Status BackupService::begin(Making& making) {
   if (store_ == nullptr)
-    return fail(Errc::unavailable, "backup", "nothing outlives this controller", "set data_dir and store.path");
+    return fail(Errc::unavailable, "backup", "this controller keeps no state on disk", "set data_dir and store.path");
   WATTLE_CHECK(make_dirs(folder_, 0700));
   WATTLE_TRY(making.control, rollout_.copy_to(folder_ + "/control.db"));
   making.store = store_->copy_to(folder_ + "/store.db");
@@ -25,9 +25,9 @@ Status BackupService::begin(Making& making) {
 std::optional<wire::Reply> BackupService::take(const wire::Query& query, const std::string& who, std::string route) {
   if (!query.arguments.empty())
     return refusal(query.request_id,
-                   {Errc::malformed, "argument " + query.arguments.begin()->first, "is not known", ""});
+                   {Errc::malformed, "argument " + query.arguments.begin()->first, "unknown argument", ""});
   if (making_)
-    return refusal(query.request_id, {Errc::conflict, "backup", "one is being made", "ask again when it is done"});
+    return refusal(query.request_id, {Errc::conflict, "backup", "another backup is in progress", "retry later"});
   Making making{std::move(route), who, query.request_id, {}, {}, {}};
   if (const Status begun = begin(making); !begun) return refusal(query.request_id, begun.error());
   making_ = std::move(making);
@@ -45,7 +45,7 @@ std::optional<BackupService::Done> BackupService::step() {
   if (making_->store.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return std::nullopt;
   const Status stored = making_->store.get();
   const Status done = making_->done ? stored : making_->done;
-  rollout_.audit(making_->who, done ? "backup made" : "not done: backup: " + done.error().message(), "");
+  rollout_.audit(making_->who, done ? "backup created" : "not done: backup: " + done.error().message(), "");
   wire::Reply reply = done ? wire::Reply{making_->request_id, true, SortedJson{{"folder", folder_}}.dump(), {}}
                            : refusal(making_->request_id, done.error());
   Done out{std::move(making_->route), std::move(reply)};

@@ -50,11 +50,12 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
   store->figures_.decisions_bytes = decisions.bytes();
   store->figures_.file_bytes = store->file_->file_bytes();
   store->figures_.raw_records = store->file_->raw_records();
-  log.info("store opened", {{"path", store->options_.file.path},
-                            {"nodes", static_cast<std::uint64_t>(store->found_.size())},
-                            {"records", store->figures_.raw_records},
-                            {"decisions", store->figures_.decisions},
-                            {"bytes", store->figures_.file_bytes}});
+  log.info("store.opened", "the store has been opened",
+           {{"path", store->options_.file.path},
+            {"nodes", static_cast<std::uint64_t>(store->found_.size())},
+            {"records", store->figures_.raw_records},
+            {"decisions", store->figures_.decisions},
+            {"bytes", store->figures_.file_bytes}});
   store->writer_ = std::thread([raw = store.get()] { raw->run(); });
   return store;
 }
@@ -73,8 +74,9 @@ std::int64_t Store::now_s() const { return to_ns(clock_.wall()) / 1'000'000'000;
 Status Store::open_file() {
   std::optional<Error> damage;
   if (is_emptied(options_.file.path)) {
-    damage = Error{Errc::malformed, options_.file.path, "is empty, as a power cut leaves it", "bring back a copy"};
-    log_.error("the store's file is empty: marks, ledger and raw records begin anew", {{"error", *damage}});
+    damage = Error{Errc::malformed, options_.file.path, "is empty, possibly after a power failure", "restore a copy"};
+    log_.error("store.empty", "the store file is empty; acknowledgements, ledger and raw records start from zero",
+               {{"error", *damage}});
   }
   auto opened = StoreFile::open_(options_.file);
   if (!opened && opened.error().code == Errc::malformed) {
@@ -95,16 +97,16 @@ Status Store::set_aside(const Error& why) {
   const std::string aside = path + ".damaged-" + std::to_string(now_s());
   for (const char* suffix : {"", "-wal"}) {
     if (std::rename((path + suffix).c_str(), (aside + suffix).c_str()) == 0 || errno == ENOENT) continue;
-    return fail_errno(errno, path + suffix, "move it away by hand; it is damaged");
+    return fail_errno(errno, path + suffix, "the file is damaged; move it away by hand");
   }
   {
     const std::lock_guard lock(mutex_);
     ++figures_.damaged_files;
   }
-  log_.error("the store's file is damaged: it was moved aside and a new one begun",
+  log_.error("store.damaged", "the store file is damaged; it was moved aside and a new one was created",
              {{"error", why},
               {"moved_to", aside},
-              {"lost", "the ledger and raw records so far; what agents still hold they send again"}});
+              {"lost", "the ledger and raw records; agents send again what they still hold"}});
   return {};
 }
 
@@ -167,7 +169,7 @@ std::future<Result<std::string>> Store::read(Read make) {
     wake_.notify_one();
   } else {
     reading.answer.set_value(
-        fail(Errc::unavailable, options_.file.path, "has too many readers, or stops", "ask again"));
+        fail(Errc::unavailable, options_.file.path, "too many readers, or the store is stopping", "retry"));
     signal();
   }
   return answer;
@@ -217,7 +219,7 @@ void Store::run() {
     if (queue_.empty() && (!rows_wait() || !figures_.decisions_problem.empty() || pods_fail_ || requests_fail_)) break;
   }
   copy_.reset();
-  refuse_reads({Errc::unavailable, options_.file.path, "the store stops", "ask again"});
+  refuse_reads({Errc::unavailable, options_.file.path, "the store is stopping", "retry"});
   // For who reads the file; a controller that is killed adds up at its next start.
   if (file_)
     if (const Status written = file_->write_ledger(); !written) trouble(written.error());
@@ -263,7 +265,7 @@ void Store::keep_batch(std::vector<StoreItem>& batch) {
     std::unique_lock lock(mutex_);
     wake_.wait_for(lock, options_.retry_every, [&] { return stop_; });
     if (!stop_) continue;
-    log_.warn("the store stops with records that are not on disk; their agents will send them again",
+    log_.warn("store.stopped_early", "the store stops with unsaved records; the agents will send them again",
               {{"records", static_cast<std::uint64_t>(batch.size())}});
     queue_.clear();
     rows_.clear();
@@ -288,7 +290,7 @@ Status Store::watch_clock() {
   if (std::abs(by_s) < kClockStep_s) return {};
   WATTLE_CHECK(file_->clock_set(by_s, now_s()));
   clock_ahead_s_ = ahead_s;
-  log_.warn("the wall clock was set", {{"by_s", by_s}});
+  log_.warn("store.clock_set", "the wall clock was set", {{"by_s", by_s}});
   return {};
 }
 
@@ -299,7 +301,9 @@ void Store::trouble(const Error& error) {
     ++figures_.commits_failed;
     news = std::exchange(figures_.problem, error.message()) != figures_.problem;
   }
-  if (news) log_.error("records cannot be kept, and are not acknowledged until they can", {{"error", error}});
+  if (news)
+    log_.error("store.write_failed", "records cannot be written, and are not acknowledged until they are",
+               {{"error", error}});
   // The state of pages that the system could not write is unknown, so the file is read again. So is a damaged one,
   // which open_file() moves aside.
   if (error.code == Errc::exhausted) return;
@@ -340,7 +344,7 @@ void Store::told(const std::vector<StoreItem>& batch, Duration took) {
     figures_.commit_s += seconds(took);
     committed_.insert(committed_.end(), news.begin(), news.end());
   }
-  if (recovered) log_.info("records are kept again", {{"path", options_.file.path}});
+  if (recovered) log_.info("store.recovered", "records are written again", {{"path", options_.file.path}});
   signal();
 }
 

@@ -25,7 +25,7 @@ void Store::keep(DecisionRow row) {
     there = std::move(row);
     if (lose_beyond_bound()) news = !std::exchange(loss_told_, true);
   }
-  if (news) log_.warn("the oldest decisions that wait for the disk are lost: it takes none");
+  if (news) log_.warn("store.decisions_dropped", "dropping the oldest unsaved decisions: the disk queue is full");
   wake_.notify_one();
 }
 
@@ -57,7 +57,7 @@ void Store::note(PodFacts pod) {
       news = !std::exchange(pod_loss_told_, true);
     }
   }
-  if (news) log_.warn("whose some workloads are is not kept: too much waits for the disk");
+  if (news) log_.warn("store.owners_dropped", "dropping ownership records: the disk queue is full");
   wake_.notify_one();
 }
 
@@ -102,10 +102,11 @@ void Store::keep_rows(Rows rows) {
     }
     lost = figures_.decisions_lost;
   }
-  if (done && news) log_.info("decisions are kept again", {{"lost", lost}});
+  if (done && news) log_.info("store.decisions_recovered", "decisions are written again", {{"lost", lost}});
   if (done) return;
   if (news)
-    log_.warn("decisions are not kept at present; the oldest are lost when too many wait", {{"error", done.error()}});
+    log_.warn("store.decisions_failed", "decisions cannot be written; the oldest are dropped when the queue is full",
+              {{"error", done.error()}});
   if (done.error().code != Errc::exhausted) file_.reset();  // as in trouble()
 }
 
@@ -135,9 +136,9 @@ void Store::keep_pods(Pods pods) {
       }
     }
   }
-  if (news && done) log_.info("whose workloads are is kept again");
+  if (news && done) log_.info("store.owners_recovered", "ownership records are written again");
   if (done) return;
-  if (news) log_.warn("whose workloads are is not kept at present", {{"error", done.error()}});
+  if (news) log_.warn("store.owners_failed", "ownership records cannot be written", {{"error", done.error()}});
   if (done.error().code != Errc::exhausted) file_.reset();  // as in trouble()
 }
 
@@ -171,9 +172,9 @@ void Store::keep_requests(Requests requests) {
         requests_.try_emplace(std::move(workload), std::move(row));
       }
   }
-  if (news && done) log_.info("what workloads need is kept again");
+  if (news && done) log_.info("store.needs_recovered", "needs of workloads are written again");
   if (done) return;
-  if (news) log_.warn("what workloads need is not kept at present", {{"error", done.error()}});
+  if (news) log_.warn("store.needs_failed", "needs of workloads cannot be written", {{"error", done.error()}});
   if (done.error().code != Errc::exhausted) file_.reset();  // as in trouble()
 }
 

@@ -35,7 +35,7 @@ std::string told_of(const std::vector<std::string>& traces) {
   for (std::size_t i = 0; i < std::min(traces.size(), kTold); ++i) text += (i == 0 ? "" : ", ") + traces[i];
   if (traces.empty()) return text;
   if (traces.size() > kTold) text += " and " + std::to_string(traces.size() - kTold) + " more";
-  return text + (traces.size() == 1 ? " is" : " are") + " from a controller that ran here before";
+  return text + (traces.size() == 1 ? " is" : " are") + " from a previous controller";
 }
 
 bool is_emptied(const std::string& path) {

@@ -23,7 +23,7 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
   const bool automatic = learn.pretrained == "auto";
   const std::string file = automatic ? models_dir + "/" + preset + ".safetensors" : learn.pretrained;
   if (automatic && models_dir.empty()) {
-    first.none = "no folder of networks is known";
+    first.none = "the folder of shipped networks is unknown";
     return first;
   }
   auto read = models::read_pretrained(file, placement::feature_schema_hash(), preset);
@@ -34,12 +34,12 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
   }
   std::error_code ignored;
   if (automatic && read.error().code == Errc::not_found && std::filesystem::is_directory(models_dir, ignored)) {
-    first.none = "none is shipped for the reward preset " + preset + " (" + models_dir + ")";
+    first.none = "no network is shipped for the reward preset " + preset + " (" + models_dir + ")";
     return first;
   }
   first.fault = read.error();
   if (read.error().code == Errc::not_found)
-    first.fault->mend = "install share/wattle/models beside the programs, or set learn.pretrained to a file or none";
+    first.fault->mend = "install share/wattle/models next to the programs, or set learn.pretrained to a file or to none";
   return first;
 }
 
@@ -55,19 +55,20 @@ void tell_initial_network(const InitialNetwork& first, const std::string& servin
                           RolloutManager& rollout, const Log& log) {
   if (resumed) return;
   if (first.fault) {
-    log.error("network to begin with not loaded, an untrained one begins", {{"error", *first.fault}});
-    rollout.audit("start", "not done: network to begin with loaded: " + first.fault->message(), {});
+    log.error("network.initial_failed", "the initial network cannot be loaded; an untrained network is used",
+              {{"error", *first.fault}});
+    rollout.audit("start", "not done: initial network loaded: " + first.fault->message(), {});
     return;
   }
   if (!first.network) {
-    log.info("an untrained network begins", {{"why", first.none}});
+    log.info("network.untrained", "learning starts with an untrained network", {{"why", first.none}});
     return;
   }
   if (serving_from != first.name) return;  // it was refused, which the trainer has logged
-  log.info("a pretrained network begins",
+  log.info("network.pretrained", "learning starts with a pretrained network",
            {{"file", first.network->file}, {"network_sha256", first.network->network_sha256}});
   rollout.audit("start",
-                "pretrained network begins: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
+                "initial network loaded: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
                 first.network->file);
 }
 

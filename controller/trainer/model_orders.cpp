@@ -22,7 +22,7 @@ namespace {
 
 // Certificate of a network that was learned here: after a change of the preset and back it is tried again, not excluded
 // for ever.
-constexpr const char* kPromotedHere = "it was promoted on this cluster";
+constexpr const char* kPromotedHere = "promoted on this cluster";
 
 std::string text_of(const json& object) { return object.dump(); }
 
@@ -111,9 +111,9 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   const bool named = order.what == What::save || order.what == What::add;
   const std::string name = named ? order.name : kPromotedModel;
   if (named && name == kPromotedModel)
-    return fail(Errc::conflict, "model " + name, "is what the last promotion kept", "choose another name");
+    return fail(Errc::conflict, "model " + name, "is reserved for the network of the last promotion", "choose another name");
   if (named && name.starts_with(kPresetModels))
-    return fail(Errc::conflict, "model " + name, "is what a change of the reward preset keeps", "choose another name");
+    return fail(Errc::conflict, "model " + name, "is reserved for the network of a reward preset", "choose another name");
   if (order.what == What::add) return add_network(order);
   if (order.what == What::promoted && order.of_trusted && !trusted_.empty()) return keep_trusted();
   models::Weights network;
@@ -169,7 +169,7 @@ Result<std::string> Trainer::add_network(const ModelOrder& order) {
 Status Trainer::of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const {
   if (fits_preset(loaded.manifest)) return {};
   return fail(Errc::conflict, "model " + name,
-              "was learned for the reward preset " + loaded.manifest.reward + ", and " +
+              "was trained for the reward preset " + loaded.manifest.reward + ", and " +
                   std::string(placement::to_string(reward_.preset)) + " is in force",
               "wattle policy set --reward " + loaded.manifest.reward + " first");
 }
@@ -177,7 +177,8 @@ Status Trainer::of_preset(const models::LoadedCheckpoint& loaded, const std::str
 Result<models::LoadedCheckpoint> Trainer::load_named(const std::string& name) const {
   auto loaded = checkpoints_.load(name, placement::feature_schema_hash());
   if (!loaded && loaded.error().code == Errc::not_found)
-    return fail(Errc::not_found, "model " + name, "no network of that name is kept", "`wattle model list` has names");
+    return fail(Errc::not_found, "model " + name, "no stored network has that name",
+                "list networks with `wattle model list`");
   return loaded;
 }
 
@@ -193,8 +194,8 @@ Status Trainer::load_network(const std::string& name) {
   }
   if (!taken) {
     if (const Status back = network_->restore(before); !back)
-      log_.error("network of before not restored", {{"error", back.error()}});
-    return fail(taken.error().code, "model " + name, taken.error().message(), "another one: `wattle model list`");
+      log_.error("network.restore_failed", "the previous network cannot be restored", {{"error", back.error()}});
+    return fail(taken.error().code, "model " + name, taken.error().message(), "use another network: `wattle model list`");
   }
   unsaved_ = true;
   from_step_ = steps_at_rate_ = network_->steps();
@@ -211,15 +212,15 @@ Result<std::string> Trainer::evaluate_network(const std::string& name, const Ser
   WATTLE_TRY(const models::LoadedCheckpoint loaded, load_named(name));
   WATTLE_CHECK(of_preset(loaded, name));
   const auto serving = now.network ? now.network : slot_.get();
-  if (!serving) return fail(Errc::unavailable, "model eval", "no network serves");
+  if (!serving) return fail(Errc::unavailable, "model eval", "no network is in use");
   // Kept decisions have the prior that the learning network adds to.
   if (on_prior(loaded.manifest) != origin_.on_prior || serving->on_prior() != origin_.on_prior)
-    return fail(Errc::conflict, "model " + name, "adds to another prior than the network that serves",
-                "load it: wattle model load " + name);
+    return fail(Errc::conflict, "model " + name, "uses another prior than the network in use",
+                "load it with wattle model load " + name);
   WATTLE_TRY(const auto other, placement::network_of(models::with_prefix(loaded.tensors, models::kOnlinePrefix),
                                                      loaded.manifest.step, "model " + name));
   const auto& chain = learner_.chain();
-  if (chain.empty()) return fail(Errc::not_found, "model eval", "no decision is kept to replay", "wait for placements");
+  if (chain.empty()) return fail(Errc::not_found, "model eval", "no recorded decisions to replay", "wait for placements");
   Comparison compared;
   std::vector<float> a, b;
   constexpr std::size_t kMost = 2000;
@@ -231,7 +232,7 @@ Result<std::string> Trainer::evaluate_network(const std::string& name, const Ser
     other->residual(each.observation, b);
     compared.add(each, a, b);
   }
-  if (compared.decisions == 0) return fail(Errc::not_found, "model eval", "no kept decision had a feasible node");
+  if (compared.decisions == 0) return fail(Errc::not_found, "model eval", "no recorded decision has a feasible node");
   const auto count = static_cast<double>(compared.decisions);
   json model = compared.model.told(), of_serving = compared.serving.told();
   model["name"] = name;
@@ -254,7 +255,7 @@ Result<std::string> Trainer::evaluate_network(const std::string& name, const Ser
 void Trainer::list_models() {
   auto listed = checkpoints_.list(placement::feature_schema_hash());
   if (!listed) {
-    log_.error("checkpoints cannot be listed", {{"error", listed.error()}});
+    log_.error("checkpoint.list_failed", "the checkpoints cannot be listed", {{"error", listed.error()}});
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -282,7 +283,8 @@ void Trainer::draw_curves() {
   }
   if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
   if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {
-    if (own_.problem != drawn.error().message()) log_.error("curves not written", {{"error", drawn.error()}});
+    if (own_.problem != drawn.error().message())
+      log_.error("curves.write_failed", "the learning curves were not written", {{"error", drawn.error()}});
     own_.problem = drawn.error().message();
   }
 }

@@ -27,8 +27,8 @@ Result<Given> read(const wire::Query& query) {
   for (const auto& [name, what] : kQueries)
     if (name == query.what) given = Given{{what, {}, {}}, {}};
   if (!given)
-    return fail(Errc::not_found, query.what, "is nothing to do to a model",
-                "model-save, model-add, model-load, model-eval");
+    return fail(Errc::not_found, query.what, "is not a command for models",
+                "use model-save, model-add, model-load or model-eval");
   std::string encoded;
   for (const auto& [name, value] : query.arguments) {
     if (name == "name") {
@@ -38,15 +38,16 @@ Result<Given> read(const wire::Query& query) {
     } else if (name.starts_with("network.") && given->order.what == What::add) {
       encoded += value;  // in the order of their names
     } else {
-      return fail(Errc::malformed, "argument " + name, "is not known");
+      return fail(Errc::malformed, "argument " + name, "unknown argument");
     }
   }
   if (given->order.name.empty())
-    return fail(Errc::malformed, "argument name", "is missing", "`wattle model list` has names");
+    return fail(Errc::malformed, "argument name", "is missing", "list networks with `wattle model list`");
   if (given->order.what == What::add) {
     auto network = base64_decode(encoded);
     if (!network || network->empty())
-      return fail(Errc::malformed, "arguments network.NNNN", "are missing, or no base64", "wattle model add NAME FILE");
+      return fail(Errc::malformed, "arguments network.NNNN", "are missing or not base64",
+                  "use wattle model add NAME FILE");
     given->order.network = std::move(*network);
   }
   return *given;
@@ -61,9 +62,9 @@ std::string_view said(What what) {
     case What::load:
       return "model loaded";
     case What::promoted:
-      return "promoted model kept";
+      return "promoted model saved";
     case What::bring_back:
-      return "promoted model serves again";
+      return "promoted model restored";
     case What::eval:
       break;
   }
@@ -109,7 +110,7 @@ ModelService::Done ModelService::finish(Waiting& waiting) {
     try {
       return waiting.answer.get();
     } catch (const std::future_error&) {  // the trainer ended first
-      return fail(Errc::unavailable, "model " + waiting.order.name, "the trainer has ended", "ask again");
+      return fail(Errc::unavailable, "model " + waiting.order.name, "the trainer has stopped", "retry");
     }
   }();
   audit(waiting, answer);

@@ -49,7 +49,8 @@ void Trainer::keep_for(const std::string& preset, const models::Weights& network
   if (manifest.step == 0 && !manifest.trusted) return;
   if (const auto kept = checkpoints_.save_as(std::string(kPresetModels) + preset, networks, manifest); !kept) {
     own_.problem = kept.error().message();
-    log_.error("network of the former reward preset not kept", {{"preset", preset}, {"error", kept.error()}});
+    log_.error("preset.save_failed", "the network of the previous reward preset was not saved",
+               {{"preset", preset}, {"error", kept.error()}});
   }
 }
 
@@ -61,7 +62,9 @@ Status Trainer::begin_anew() {
   origin_ = {};
   if (!begin_) return network_->restore(untrained_);
   WATTLE_TRY(const BegunNetwork begun, begin_(reward_));
-  if (begun.first.fault) log_.error("network of the reward preset not loaded", {{"error", *begun.first.fault}});
+  if (begun.first.fault)
+    log_.error("preset.load_failed", "the network of the reward preset cannot be loaded",
+               {{"error", *begun.first.fault}});
   WATTLE_CHECK(network_->restore(begun.trainer->checkpoint()));
   origin_ = begun.first.origin();
   if (begun.first.network) trust(network_->weights(), origin_, false);
@@ -72,7 +75,8 @@ void Trainer::begin_preset() {
   const std::string name = kept_name(reward_.preset);
   if (const Status begun = begin_anew(); !begun) {
     own_.problem = begun.error().message();
-    log_.error("no network begins the reward preset", {{"error", begun.error()}});
+    log_.error("preset.no_network", "no initial network is available for the reward preset",
+               {{"error", begun.error()}});
   }
   const auto kept = checkpoints_.load(name, placement::feature_schema_hash());
   if (kept) {
@@ -80,24 +84,27 @@ void Trainer::begin_preset() {
       origin_ = {name, on_prior(kept->manifest)};
       trust_kept(*kept);
     } else {
-      log_.error("kept network of the reward preset not usable", {{"model", name}, {"error", taken.error()}});
+      log_.error("preset.network_unusable", "the saved network of the reward preset is not usable",
+                 {{"model", name}, {"error", taken.error()}});
     }
   } else if (kept.error().code != Errc::not_found) {
-    log_.error("kept network of the reward preset not usable", {{"model", name}, {"error", kept.error()}});
+    log_.error("preset.network_unusable", "the saved network of the reward preset is not usable",
+               {{"model", name}, {"error", kept.error()}});
   }
   trust_promoted();
   unsaved_ = true;
   from_step_ = steps_at_rate_ = network_->steps();
   serving_from_ = origin_.from;
-  log_.info("another reward preset", {{"preset", text_of(reward_.preset)},
-                                      {"network", origin_.from.empty() ? "none: its prior begins" : origin_.from},
-                                      {"step", network_->steps()}});
+  log_.info("preset.changed", "the reward preset has changed",
+            {{"preset", text_of(reward_.preset)},
+             {"network", origin_.from.empty() ? "none: the prior only" : origin_.from},
+             {"step", network_->steps()}});
 }
 
 void Trainer::trust(const models::Weights& weights, const NetworkOrigin& origin, bool chosen) {
   auto frozen = placement::network_of(weights, network_->steps(), "network " + origin.from, origin.on_prior);
   if (const Status trusted = anchor_.trust(weights); !trusted || !frozen) {
-    log_.error("network is not held to",
+    log_.error("anchor.disabled", "learning is not anchored to the trusted network",
                {{"network", origin.from}, {"error", !trusted ? trusted.error() : frozen.error()}});
     return;
   }

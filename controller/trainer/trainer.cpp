@@ -55,8 +55,8 @@ Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, do
     frozen->residual(observation, out);
     for (const float residual : out) {
       if (!std::isfinite(residual) || std::abs(static_cast<double>(residual)) > max_abs_residual)
-        return fail(Errc::out_of_range, "trained network", "says " + std::to_string(residual) + " on a recent decision",
-                    "it does not serve; lower learn.learning_rate or raise learn.max_abs_residual");
+        return fail(Errc::out_of_range, "trained network", "returned " + std::to_string(residual) + " on a recent decision",
+                    "it is not used; lower learn.learning_rate or raise learn.max_abs_residual");
     }
   }
   return ServingModel::Network(std::move(frozen));
@@ -151,13 +151,16 @@ void Trainer::resume() {
   const auto loaded = checkpoints_.load_newest(placement::feature_schema_hash());
   if (!loaded) {
     if (loaded.error().code == Errc::not_found) {
-      log_.info("learning begins anew", {{"checkpoints", checkpoints_.path()}, {"why", loaded.error().what}});
+      log_.info("learning.started", "learning starts from scratch",
+                {{"checkpoints", checkpoints_.path()}, {"why", loaded.error().what}});
     } else {
-      log_.error("checkpoint not usable, learning begins anew", {{"error", loaded.error()}});
+      log_.error("checkpoint.unusable", "the checkpoint is not usable; learning starts from scratch",
+                 {{"error", loaded.error()}});
     }
     return;
   }
-  for (const Error& skipped : loaded->skipped) log_.warn("checkpoint skipped", {{"error", skipped}});
+  for (const Error& skipped : loaded->skipped)
+    log_.warn("checkpoint.skipped", "a checkpoint was skipped", {{"error", skipped}});
   const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
   const bool fits = fits_preset(loaded->manifest);
   if (!fits) {  // the preset was changed while learning was off
@@ -165,20 +168,21 @@ void Trainer::resume() {
              loaded->manifest);
     begin_preset();
   } else if (const auto restored = network_->restore(network); !restored) {
-    log_.error("checkpoint of another network, learning begins anew", {{"error", restored.error()}});
+    log_.error("checkpoint.mismatch", "the checkpoint belongs to another network; learning starts from scratch",
+               {{"error", restored.error()}});
     return;
   }
   if (const auto restored = learner_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
-    log_.error("replay not restored, the network is", {{"error", restored.error()}});
+    log_.error("replay.lost", "the network was restored without its replay buffer", {{"error", restored.error()}});
   if (fits) {
     origin_ = {loaded->name, on_prior(loaded->manifest)};
     serving_from_ = loaded->name;
     trust_kept(*loaded);
   }
   if (fits && loaded->manifest.reward.empty() && shut()) {
-    log_.warn(
-        "the network of the checkpoint was taught another reward preset and cannot learn this one: it begins anew",
-        {{"file", loaded->file}});
+    log_.warn("checkpoint.other_preset",
+              "the checkpoint was trained with another reward preset; learning starts from scratch",
+              {{"file", loaded->file}});
     begin_preset();
   }
   // Outcomes that were awaited died with the process that awaited them; the chain must not wait for them.
@@ -190,10 +194,11 @@ void Trainer::resume() {
   own_.resumed = true;
   from_step_ = network_->steps();
   // The age distinguishes a restored copy from the last process's checkpoint.
-  log_.info("learning resumed", {{"file", loaded->file},
-                                 {"step", network_->steps()},
-                                 {"age_s", seconds(clock_.wall() - loaded->manifest.wall)},
-                                 {"replay", static_cast<std::uint64_t>(learner_.figures().replay)}});
+  log_.info("learning.resumed", "learning has resumed from a checkpoint",
+            {{"file", loaded->file},
+             {"step", network_->steps()},
+             {"age_s", seconds(clock_.wall() - loaded->manifest.wall)},
+             {"replay", static_cast<std::uint64_t>(learner_.figures().replay)}});
 }
 
 void Trainer::start_periods() {
@@ -296,7 +301,7 @@ void Trainer::step() {
   const auto stats = learner_.step();
   if (stats && *stats && !gate_judges(reward_))
     if (const Status held = anchor_.stepped(learner_.last_batch()); !held && own_.problem != held.error().message()) {
-      log_.error("not held to the trusted network", {{"error", held.error()}});
+      log_.error("anchor.disabled", "learning is not anchored to the trusted network", {{"error", held.error()}});
       own_.problem = held.error().message();
     }
   const MonoTime end = clock_.mono();
@@ -306,7 +311,8 @@ void Trainer::step() {
   if (!stats) {
     ++own_.failed_steps;
     next_step_ = end + kIdle;
-    if (own_.problem != stats.error().message()) log_.error("gradient step failed", {{"error", stats.error()}});
+    if (own_.problem != stats.error().message())
+      log_.error("learning.step_failed", "a gradient step failed", {{"error", stats.error()}});
     own_.problem = stats.error().message();
     return;
   }
@@ -326,7 +332,8 @@ void Trainer::serve() {
   if (!frozen) {
     ++own_.networks_refused;
     own_.problem = frozen.error().message();
-    log_.error("new network refused, the old one goes on serving", {{"error", frozen.error()}});
+    log_.error("network.refused", "the new network was rejected; the old one stays in use",
+               {{"error", frozen.error()}});
     return;
   }
   ++own_.networks;
@@ -360,7 +367,7 @@ void Trainer::save() {
   if (const auto saved = checkpoints_.save(all, manifest()); !saved) {
     ++own_.failed_checkpoints;
     own_.problem = saved.error().message();
-    log_.error("checkpoint not written", {{"error", saved.error()}});
+    log_.error("checkpoint.write_failed", "the checkpoint was not written", {{"error", saved.error()}});
     return;
   }
   unsaved_ = false;

@@ -19,8 +19,8 @@ Result<std::size_t> parse_limit(const std::map<std::string, std::string>& argume
   if (given == arguments.end()) return otherwise;
   const auto value = parse::u64(given->second);
   if (!value || *value < 1 || *value > kMostHistory)
-    return fail(Errc::malformed, "argument limit", "is '" + given->second + "'",
-                "a number from 1 to " + std::to_string(kMostHistory));
+    return fail(Errc::malformed, "argument limit", "invalid value '" + given->second + "'",
+                "use a number from 1 to " + std::to_string(kMostHistory));
   return *value;
 }
 
@@ -31,7 +31,7 @@ Result<std::int64_t> parse_since(const std::map<std::string, std::string>& argum
   const auto span_s = parse::duration_s(text);
   constexpr double kMost_s = 100.0 * 366 * 86'400;
   if (!span_s || !(*span_s > 0) || *span_s > kMost_s)
-    return fail(Errc::malformed, "argument since", "is '" + text + "'", "a span of time, as in 90m, 24h, 7d");
+    return fail(Errc::malformed, "argument since", "invalid value '" + text + "'", "use a duration, for example 90m, 24h or 7d");
   return to_ns(now) / 1'000'000'000 - static_cast<std::int64_t>(*span_s);
 }
 
@@ -54,7 +54,7 @@ Result<std::future<Result<std::string>>> ask_history(Store* store, const std::ma
                                                      WallTime now) {
   WATTLE_TRY(const HistoryQuery query, parse_history(arguments, now));
   if (store == nullptr)
-    return fail(Errc::not_found, "decisions since", "there is no store", "set store.path to a file on a local disk");
+    return fail(Errc::not_found, "decisions since", "no store is configured", "set store.path to a file on a local disk");
   return store->read([query](StoreFile& file) { return history_text(file, query); });
 }
 

@@ -108,7 +108,7 @@ Result<std::string> status(const Sources& from) {
 
 Result<std::string> one_node(const Sources& from, const Arguments& arguments) {
   const auto name = arguments.find("name");
-  if (name == arguments.end()) return fail(Errc::malformed, "argument name", "is missing", "name the node");
+  if (name == arguments.end()) return fail(Errc::malformed, "argument name", "is missing", "pass the name of the node");
   WATTLE_TRY(const Node* node, named_node(from, name->second));
   return dump({{"node", node_details_json(from, name->second, *node)}});
 }
@@ -131,11 +131,11 @@ Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
 Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   const auto pod = arguments.find("pod");
   if (pod == arguments.end())
-    return fail(Errc::malformed, "argument pod", "is missing", "name the pod, its UID or a decision id");
+    return fail(Errc::malformed, "argument pod", "is missing", "pass the name or UID of the pod, or a decision ID");
   const LoggedDecision* entry = from.decider.log().newest(pod->second);
   if (entry == nullptr)
     return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
-                "`wattle decisions` lists what is kept");
+                "list recorded decisions with `wattle decisions`");
   return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(from.decider.knowledge())}});
 }
 
@@ -157,7 +157,7 @@ Result<std::string> latency(const Sources& from, const Arguments& arguments) {
 // The newest runs of records that are not in the store.
 Result<std::string> gaps(const Sources& from) {
   if (from.store == nullptr)
-    return fail(Errc::not_found, "gaps", "there is no store", "set store.path to a file on a local disk");
+    return fail(Errc::not_found, "gaps", "no store is configured", "set store.path to a file on a local disk");
   json list = json::array();
   const auto recent = from.store->recent_gaps();
   for (auto gap = recent.rbegin(); gap != recent.rend(); ++gap)
@@ -201,13 +201,13 @@ Result<std::string> doctor(const Sources& from) {
 // Which network or prior ranks nodes for the reward preset in force.
 std::string ranked_by(const Sources& from) {
   const std::string preset(placement::to_string(from.decider.spec().reward.preset));
-  if (!from.decider.policy_info().learns) return "the policy " + from.decider.policy() + ", which hears no network";
+  if (!from.decider.policy_info().learns) return "the policy " + from.decider.policy() + ", which uses no network";
   const Decider::Heard heard = from.decider.heard();
-  if (heard.network == nullptr) return "the prior of " + preset + ": no network of that preset serves";
+  if (heard.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
   const std::string step = ", at step " + std::to_string(heard.network->step());
-  const std::string network = "a network of " + preset + " that began with " +
-                              (heard.version.began.empty() ? "the prior alone" : heard.version.began) + step;
-  if (from.decider.network_gated()) return "the plan; not heard yet: " + network;
+  const std::string network = "a network for " + preset + " trained from " +
+                              (heard.version.began.empty() ? "the prior only" : heard.version.began) + step;
+  if (from.decider.network_gated()) return "the plan; not in use yet: " + network;
   return network + (heard.network->on_prior() ? "" : ", without the prior");
 }
 
@@ -276,8 +276,8 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
   if (what == "policy" && from.rollout != nullptr) return policy_text(from);
   std::string all;
-  for (const std::string_view name : kDocuments) all.append(all.empty() ? "one of " : ", ").append(name);
-  return fail(Errc::not_found, what, "there is no such document", all);
+  for (const std::string_view name : kDocuments) all.append(all.empty() ? "use one of " : ", ").append(name);
+  return fail(Errc::not_found, what, "unknown document", all);
 }
 
 }  // namespace wattle::controller

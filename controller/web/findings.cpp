@@ -27,9 +27,9 @@ void add_watch_finding(Add& add, const WatchHealth& health) {
   const bool synced = health.nodes.synced && health.pods.synced;
   const std::string known = std::to_string(health.node_count) + " nodes, " + std::to_string(health.pod_count) + " pods";
   if (!problem.empty()) {
-    add("kubernetes", "failed", problem + "; " + known + " known", "see the API server, and the role of our account");
+    add("kubernetes", "failed", problem + "; " + known + " known", "check the API server and the role of the controller's account");
   } else {
-    add("kubernetes", synced ? "ok" : "lost", synced ? known : "the first list is not here yet", "");
+    add("kubernetes", synced ? "ok" : "lost", synced ? known : "waiting for the first list", "");
   }
 }
 
@@ -50,7 +50,7 @@ void add_certificate_findings(Add& add, const Sources& from) {
       add("certificate", "failed", end.error().message(), end.error().mend);
     else if (const auto soon = http::ends_soon(*end, now))
       add("certificate", *end <= now ? "failed" : "lost", whose + " " + *soon,
-          "renew it: the file is read again by itself");
+          "renew the certificate; the controller reloads the file");
   }
 }
 
@@ -69,7 +69,7 @@ json controller_findings(const Sources& from) {
     add("learning", well ? "ok" : "lost", well ? std::to_string(figures.steps) + " gradient steps" : figures.problem,
         "");
     add("checkpoints", figures.failed_checkpoints > 0 ? "failed" : "ok",
-        std::to_string(figures.checkpoints) + " written", figures.failed_checkpoints > 0 ? "see data_dir" : "");
+        std::to_string(figures.checkpoints) + " written", figures.failed_checkpoints > 0 ? "check data_dir" : "");
   }
   if (from.watch != nullptr) add_watch_finding(add, from.watch->health());
   add_shim_finding(add, from);
@@ -78,42 +78,42 @@ json controller_findings(const Sources& from) {
   add("telemetry", telemetry.refused > 0 ? "lost" : "ok",
       std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused", "");
   if (from.store == nullptr) {
-    add("store", "lost", "marks and energy sums end with the process", "set store.path to a file on a local disk");
+    add("store", "lost", "acknowledgements and energy sums are lost at a restart", "set store.path to a file on a local disk");
   } else {
     const StoreFigures store = from.store->figures();
     const bool well = store.problem.empty();
     add("store", well ? "ok" : "failed",
         well ? std::to_string(store.records) + " records committed, " + std::to_string(store.gap_records) + " missing"
              : store.problem,
-        well ? "" : "nothing is acknowledged until it can be kept: see the disk");
+        well ? "" : "check the disk; records are not acknowledged until they are stored");
     if (!store.decisions_problem.empty() || store.decisions_lost > 0)
       add("decisions", store.decisions_problem.empty() ? "lost" : "failed",
-          std::to_string(store.decisions_lost) + " are not kept on disk" +
+          std::to_string(store.decisions_lost) + " decisions are not stored on disk" +
               (store.decisions_problem.empty() ? "" : ": " + store.decisions_problem),
-          "see the disk; placing goes on");
+          "check the disk; placement continues");
   }
   if (from.rollout != nullptr && !from.rollout->lost().empty())
-    add("control file", "failed", "what was in force was lost, so that nothing acts: " + from.rollout->lost(),
-        "if it may act again: wattle policy set --mode MODE --force --why TEXT");
+    add("control file", "failed", "the saved settings were lost, so Wattle does not act: " + from.rollout->lost(),
+        "to let Wattle act again: wattle policy set --mode MODE --force --why TEXT");
   if (from.rollout != nullptr && from.rollout->unwritten() > 0)
     add("control file", "failed",
         std::to_string(from.rollout->unwritten()) +
-            " changes of the policy are in force, and a restart would forget them",
-        "make room in data_dir: they are written within a second");
+            " changes of the policy are in force but not saved",
+        "free space in data_dir; the controller then saves them within a second");
   const std::vector<std::string> conflicts = from.telemetry.conflicts();
   if (!conflicts.empty())
     add("identities", "failed",
         "two agents use the key of " + conflicts.front() +
             (conflicts.size() > 1 ? " and of " + std::to_string(conflicts.size() - 1) + " more" : ""),
-        "give each node a key of its own: wattle keys new");
+        "use a separate key for each node: wattle keys new");
   if (from.allow != nullptr && from.allow->problem())
     add("allow list", "failed",
-        "an older one is in force, who was taken off is still heard: " + from.allow->problem()->subject + ": " +
+        "an older list is in force, including removed keys: " + from.allow->problem()->subject + ": " +
             from.allow->problem()->what,
         from.allow->problem()->mend);
   add("keys", from.refused_handshakes > 0 ? "lost" : "ok",
       std::to_string(from.refused_handshakes) + " handshakes with unknown keys",
-      from.refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find who knocks" : "");
+      from.refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find the client" : "");
   return findings;
 }
 

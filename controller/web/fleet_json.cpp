@@ -115,19 +115,19 @@ std::string heat_text(const Sources& from, bool names) {
 
 Result<std::string> history_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
   const auto node = arguments.find("node"), pod = arguments.find("pod"), span = arguments.find("span");
-  if (from.series == nullptr) return fail(Errc::not_found, "history", "is not kept");
+  if (from.series == nullptr) return fail(Errc::not_found, "history", "is not recorded");
   if (node != arguments.end() && pod != arguments.end())
-    return fail(Errc::malformed, "arguments node and pod", "are both given", "ask for one of them");
+    return fail(Errc::malformed, "arguments node and pod", "are both given", "pass one of them");
   if (span != arguments.end() && span->second != "1h" && span->second != "24h")
-    return fail(Errc::malformed, "argument span", "is '" + span->second + "'", "1h or 24h");
+    return fail(Errc::malformed, "argument span", "invalid value '" + span->second + "'", "use 1h or 24h");
   if (span != arguments.end() && (node != arguments.end() || pod != arguments.end()))
-    return fail(Errc::malformed, "argument span", "is for the fleet alone", "leave it out");
+    return fail(Errc::malformed, "argument span", "is only for the fleet", "omit it");
   Series::Past past = from.series->fleet(span != arguments.end() && span->second == "24h");
   if (node != arguments.end()) past = from.series->node(node->second);
   if (pod != arguments.end()) past = from.series->pod(pod->second);
   if (past.ring == nullptr)
     return fail(Errc::not_found, node != arguments.end() ? "node " + node->second : "pod " + pod->second,
-                "has no past that is kept", "wait 20 s; `wattle nodes` and `wattle pods` list what there is");
+                "has no recorded history", "wait 20 s; list nodes and pods with `wattle nodes` and `wattle pods`");
   json values = json::object();
   for (std::size_t column = 0; column < past.names.size(); ++column) {
     json list = json::array();

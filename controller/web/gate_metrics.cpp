@@ -19,16 +19,16 @@ void add_compared(Families& families, const Decider& decider) {
   const auto once_told = [](double (*figure)(const Estimate&)) {
     return [figure](const Estimate& one) { return one.told() ? std::optional(figure(one)) : std::nullopt; };
   };
-  each("wattle_controller_compared_decisions", "Recent decisions that the reference was asked about, too.",
+  each("wattle_controller_compared_decisions", "Recent decisions that were also evaluated by the reference.",
        [](const Estimate& one) { return std::optional(static_cast<double>(one.samples)); });
-  each("wattle_controller_compared_differ_ratio", "Share of them that the reference would have placed elsewhere.",
+  each("wattle_controller_compared_differ_ratio", "Share of the compared decisions for which the reference chooses another node.",
        once_told([](const Estimate& one) { return one.differ_ratio(); }));
   each("wattle_controller_regret_reward",
-       "Reward a decision that the reference would have brought more; below 0: less.",
+       "Regret of a decision: reward of the reference's choice minus reward of the choice made.",
        once_told([](const Estimate& one) { return one.regret(); }));
-  each("wattle_controller_regret_low_reward", "Lower end of its 95% interval.",
+  each("wattle_controller_regret_low_reward", "Lower end of the 95% interval.",
        once_told([](const Estimate& one) { return one.regret() - one.half_width(); }));
-  each("wattle_controller_regret_high_reward", "Upper end of its 95% interval.",
+  each("wattle_controller_regret_high_reward", "Upper end of the 95% interval.",
        once_told([](const Estimate& one) { return one.regret() + one.half_width(); }));
   const auto worth_told = [](double (*figure)(const Estimate::Worth&)) {
     return [figure](const Estimate& one) {
@@ -37,11 +37,11 @@ void add_compared(Families& families, const Decider& decider) {
     };
   };
   each("wattle_controller_differing_worth_reward",
-       "Reward that a decision brought beyond the reference's where the two differ; below 0: less.",
+       "Measured reward of a decision minus that of the reference where the two differ.",
        worth_told([](const Estimate::Worth& worth) { return worth.mean; }));
-  each("wattle_controller_differing_worth_low_reward", "Lower end of its 95% interval.",
+  each("wattle_controller_differing_worth_low_reward", "Lower end of the 95% interval.",
        worth_told([](const Estimate::Worth& worth) { return worth.low(); }));
-  each("wattle_controller_differing_worth_high_reward", "Upper end of its 95% interval.",
+  each("wattle_controller_differing_worth_high_reward", "Upper end of the 95% interval.",
        worth_told([](const Estimate::Worth& worth) { return worth.high(); }));
 }
 
@@ -58,15 +58,15 @@ void add_forecast(Families& families, const Decider& decider) {
   };
   using Horizon = placement::HorizonForecast;
   each(
-      "wattle_controller_forecasts_judged_total", "Forecasts of the requested cores compared with what came.",
+      "wattle_controller_forecasts_judged_total", "Forecasts of the requested cores compared with the actual values.",
       [](const Horizon& one) { return static_cast<double>(one.score().judged); }, MetricType::Counter);
-  each("wattle_controller_forecast_error_cores", "Mean of how far off they were.",
+  each("wattle_controller_forecast_error_cores", "Mean absolute error of the forecasts.",
        [](const Horizon& one) { return one.score().error_cores; });
-  each("wattle_controller_forecast_still_error_cores", "The same, had all been expected to stay as it was.",
+  each("wattle_controller_forecast_still_error_cores", "Mean absolute error of the forecast that the demand stays constant.",
        [](const Horizon& one) { return one.score().still_error_cores; });
-  each("wattle_controller_forecast_within_ratio", "Share of what came that was in the range; 0.9 is wanted.",
+  each("wattle_controller_forecast_within_ratio", "Share of actual values inside the forecast range; the target is 0.9.",
        [](const Horizon& one) { return one.score().within_ratio; });
-  each("wattle_controller_forecast_trust_ratio", "What the forecasts have earned of late: 0 none, 1 all.",
+  each("wattle_controller_forecast_trust_ratio", "Recent weight of the forecasts, from 0 (none) to 1 (full).",
        [](const Horizon& one) { return one.trust(); });
 }
 
@@ -81,39 +81,39 @@ std::optional<double> mean_of(const placement::RecentBlocks& recent) {
 void add_gates(Families& families, const Decider& decider) {
   const placement::SequentialTest& gate = decider.network_gate();
   families.gauge("wattle_controller_network_gated",
-                 "1: the planner's choices serve: the network is behind it, or not shown to be ahead.",
+                 "1 if the planner decides because the network is worse or not shown to be better.",
                  decider.network_gated() ? 1.0 : 0.0);
-  families.counter("wattle_controller_network_gate_blocks_total", "Blocks in which network and planner were compared.",
+  families.counter("wattle_controller_network_gate_blocks_total", "Blocks in which the network and the planner were compared.",
                    gate.blocks());
   families.gauge("wattle_controller_network_gate_difference_ratio",
-                 "Predicted joules of the network's choices beyond the planner's: mean of the newest 50 blocks.",
+                 "Predicted energy of the network's choices minus the planner's, mean of the newest 50 blocks.",
                  mean_of(decider.recent()));
   families.gauge("wattle_controller_network_gate_evidence",
-                 "Log of the odds that the network is behind; while it is gated: that it is ahead.", gate.evidence());
+                 "Log odds that the network is worse, or that it is better while the planner decides.", gate.evidence());
   const placement::SequentialTest& learned = decider.learned_network_gate();
   families.gauge(
       "wattle_controller_learned_gated",
-      "1: the network that learning began with serves: what was learned since is not shown to be ahead of it.",
+      "1 if the initial network is in use because the learned network is not shown to be better.",
       decider.heard().network != nullptr && !decider.heard().learned ? 1.0 : 0.0);
-  families.counter("wattle_controller_learned_gate_blocks_total", "Blocks in which the two were compared.",
+  families.counter("wattle_controller_learned_gate_blocks_total", "Blocks in which the learned and the initial network were compared.",
                    learned.blocks());
   families.gauge("wattle_controller_learned_gate_difference_ratio",
-                 "Predicted joules of what was learned beyond what learning began with: mean of the newest 50 blocks.",
+                 "Predicted energy of the learned network's choices minus the initial network's, mean of the newest 50 blocks.",
                  mean_of(decider.recent_learned()));
   const placement::PlanRecord& plan = decider.plan_record();
   families.gauge("wattle_controller_plan_trust_ratio",
-                 "1: the plan of pods to come decides; 0: each pod's own cost, as plan or forecast have not earned it.",
+                 "1 if the plan of expected pods decides, 0 if each pod's own cost decides.",
                  decider.knowledge().trust());
   families.gauge("wattle_controller_plan_difference_ratio",
-                 "Predicted joules of the plan's choices beyond those by each pod's own cost, of late.",
+                 "Recent predicted energy of the plan's choices minus that of choices by each pod's own cost.",
                  plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
-  families.counter("wattle_controller_drifts_total", "Shifts of curves or of errors that were noticed.",
+  families.counter("wattle_controller_drifts_total", "Detected shifts of power curves or prediction errors.",
                    decider.drifts());
   add_forecast(families, decider);
   add_compared(families, decider);
-  families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",
+  families.gauge("wattle_controller_drift_active", "1 while exploration is increased after a shift.",
                  decider.drifting() ? 1.0 : 0.0);
-  families.gauge("wattle_controller_network_gate_limit", "Where the evidence changes who serves.", gate.limit());
+  families.gauge("wattle_controller_network_gate_limit", "Log odds at which the network in use changes.", gate.limit());
 }
 
 }  // namespace wattle::controller

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/json/value.hpp"
+#include "common/nearest.hpp"
 #include "common/parse.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/series.hpp"
@@ -35,8 +36,8 @@ Result<std::size_t> count_of(const Given& given, const char* name, std::size_t l
   if (found == given.end()) return otherwise;
   const auto value = parse::u64(found->second);
   if (value && *value >= least && *value <= most) return static_cast<std::size_t>(*value);
-  return fail(Errc::malformed, std::string("argument ") + name, "is '" + found->second + "'",
-              "a number from " + std::to_string(least) + " to " + std::to_string(most));
+  return fail(Errc::malformed, std::string("argument ") + name, "invalid value '" + found->second + "'",
+              "use a number from " + std::to_string(least) + " to " + std::to_string(most));
 }
 
 // The first of `sorts` is the default. Names sort in ascending order, numbers in descending order.
@@ -47,12 +48,12 @@ Result<Window> window_of(const Given& given, std::span<const std::string_view> s
   if (std::find(sorts.begin(), sorts.end(), window.sort) == sorts.end()) {
     std::string all;
     for (const std::string_view each : sorts) all.append(all.empty() ? "" : ", ").append(each);
-    return fail(Errc::malformed, "argument sort", "is '" + window.sort + "'", "one of " + all);
+    return fail(Errc::malformed, "argument sort", "unknown value '" + window.sort + "'", "use one of " + all);
   }
   window.descending = window.sort != "name";
   if (const auto order = given.find("order"); order != given.end()) {
     if (order->second != "asc" && order->second != "desc")
-      return fail(Errc::malformed, "argument order", "is '" + order->second + "'", "asc or desc");
+      return fail(Errc::malformed, "argument order", "invalid value '" + order->second + "'", "use asc or desc");
     window.descending = order->second == "desc";
   }
   if (const auto filter = given.find("filter"); filter != given.end()) window.filter = lower_case(filter->second);
@@ -177,7 +178,13 @@ Key pod_key(const std::string& sort, const PodRow& row, const Pod* pod, MonoTime
 
 Result<const Node*> named_node(const Sources& from, const std::string& name) {
   if (const Node* node = from.state.node(name)) return node;
-  return fail(Errc::not_found, "node " + name, "no agent of that name has said Hello", "`wattle nodes` lists them");
+  std::vector<std::string> names;
+  for (const auto& [known, node] : from.state.nodes()) {
+    if (names.size() == kMostNames) break;
+    names.push_back(known);
+  }
+  return fail(Errc::not_found, "node " + name, "no agent has registered under that name",
+              did_you_mean(name, names, "list nodes with `wattle nodes`"));
 }
 
 Result<std::string> nodes_text(const Sources& from, const Given& arguments) {
@@ -185,8 +192,8 @@ Result<std::string> nodes_text(const Sources& from, const Given& arguments) {
   const auto given = arguments.find("state");
   const std::string state = given == arguments.end() ? "all" : given->second;
   if (std::find(kNodeStates.begin(), kNodeStates.end(), state) == kNodeStates.end())
-    return fail(Errc::malformed, "argument state", "is '" + state + "'",
-                "one of all, silent, masked, measured, estimated");
+    return fail(Errc::malformed, "argument state", "invalid value '" + state + "'",
+                "use one of all, silent, masked, measured, estimated");
   using Row = std::pair<const std::string*, const Node*>;
   First<Row> first(window);
   std::size_t done = 0;
@@ -233,7 +240,7 @@ bool is_called(const Pod& pod, const std::string& name) {
 Result<std::string> pod_text(const Sources& from, const Given& arguments) {
   const auto given = arguments.find("pod");
   if (given == arguments.end())
-    return fail(Errc::malformed, "argument pod", "is missing", "its UID, its name, or NAMESPACE/NAME");
+    return fail(Errc::malformed, "argument pod", "is missing", "pass the UID, the name or NAMESPACE/NAME");
   std::string uid = given->second;
   if (from.state.pod(uid) == nullptr) {
     std::size_t so_called = 0;
@@ -243,15 +250,15 @@ Result<std::string> pod_text(const Sources& from, const Given& arguments) {
       ++so_called;
     }
     if (so_called > 1)
-      return fail(Errc::malformed, "pod " + given->second, std::to_string(so_called) + " are called so",
-                  "NAMESPACE/NAME, or its UID");
+      return fail(Errc::malformed, "pod " + given->second, std::to_string(so_called) + " pods have that name",
+                  "use NAMESPACE/NAME or the UID");
   }
   for (const auto& [name, node] : from.state.nodes()) {
     const auto workload = node.workloads.find(uid);
     if (workload == node.workloads.end() || workload->second.values.kind != WorkloadKind::pod) continue;
     return R"({"pod":)" + dumped_item(pod_details_json(from, name, uid, workload->second)) + "}";
   }
-  return fail(Errc::not_found, "pod " + given->second, "no agent tells of it now", "`wattle pods` lists them");
+  return fail(Errc::not_found, "pod " + given->second, "no agent reports it now", "list pods with `wattle pods`");
 }
 
 }  // namespace wattle::controller

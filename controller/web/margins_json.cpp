@@ -22,20 +22,21 @@ std::string as_percent(double share) {
 std::string verdict_of(const Sources& from) {
   const MarginTrial& trial = from.margins->trial();
   const auto& test = trial.test();
-  if (from.config.teacher == TeacherMode::off) return "provisioning.teacher is off: the rule serves";
-  if (!from.margins->learned()) return "learning is off (learn.enabled): the rule serves";
+  if (from.config.teacher == TeacherMode::off) return "the rule is in use because provisioning.teacher is off";
+  if (!from.margins->learned()) return "the rule is in use because learning is off (learn.enabled)";
   if (trial.rolled_back())
-    return "rolled back: " + as_percent(trial.state().teacher.over_ratio) + " of its minutes were over target, " +
+    return "the rule is in use because the teacher was rolled back: " + as_percent(trial.state().teacher.over_ratio) +
+           " of its minutes were over target, compared with " +
            as_percent(trial.state().rule.over_ratio) +
-           " of the rule's; the rule serves until provisioning.teacher has been another mode";
+           " of the rule's (reset by setting provisioning.teacher to another mode)";
   if (trial.mode() == TeacherMode::shadow)
-    return "mode shadow: it says what it would do, and learns of what the rule does; the rule serves";
+    return "the rule is in use in mode shadow; the teacher learns from it and reports its own choices";
   const std::string pairs = std::to_string(test.blocks()) + " pairs of blocks";
   if (!trial.heard())
-    return "not shown to cost less than the rule in " + pairs + ": it has its half of the blocks alone";
-  return "shown to cost less than the rule in " + pairs +
-         (trial.mode() == TeacherMode::live ? ": it serves, but for one pair of four"
-                                            : ": mode canary leaves it half of the blocks");
+    return "the teacher is not shown to cost less than the rule in " + pairs + " and is used in half of the blocks";
+  return "the teacher is shown to cost less than the rule in " + pairs +
+         (trial.mode() == TeacherMode::live ? " and is used except in one pair of four"
+                                            : "; in mode canary it is used in half of the blocks");
 }
 
 json side_json(const TrialSide& side) {
@@ -44,14 +45,14 @@ json side_json(const TrialSide& side) {
 
 std::string why_of(const Sources& from, const SteeredService& of) {
   if (!of.known && of.minute.student_out)
-    return "its node's student let it be throttled too often and is out: throttling moves its margin";
+    return "the node's student was withdrawn after too much throttling; throttling sets the margin";
   if (!of.known)
-    return from.traffic != nullptr ? "neither its node nor Prometheus tells how long its requests take: the rule serves"
-                                   : "its node does not know how long its requests take: the rule serves";
+    return from.traffic != nullptr ? "the rule is in use because neither the node nor Prometheus reports response times"
+                                   : "the rule is in use because the node does not know the response times";
   if (from.margins->trial().mode() < TeacherMode::canary)
-    return "the rule serves; the teacher only says what it would do";
-  if (of.guarded) return "more than one request of twenty was late: the rule serves until the teacher's block ends";
-  if (of.explored) return "the teacher's minute, in which it tries something";
+    return "the rule is in use; the teacher only reports its choices";
+  if (of.guarded) return "the rule is in use until the teacher's block ends because more than one request in twenty was late";
+  if (of.explored) return "the teacher's minute, with exploration";
   return of.teacher_next ? "the teacher's minute" : "the rule's minute";
 }
 
@@ -165,9 +166,9 @@ void add_traffic(Families& families, const PrometheusFigures& figures) {
     failures += query.failures;
     series += query.series;
   }
-  families.counter("wattle_controller_prometheus_answers_total", "Queries that Prometheus answered.", answers);
-  families.counter("wattle_controller_prometheus_failures_total", "Queries that it did not answer.", failures);
-  families.gauge("wattle_controller_prometheus_series", "Rates and latencies in the last answers.",
+  families.counter("wattle_controller_prometheus_answers_total", "Answered Prometheus queries.", answers);
+  families.counter("wattle_controller_prometheus_failures_total", "Failed Prometheus queries.", failures);
+  families.gauge("wattle_controller_prometheus_series", "Series with rates or latencies in the last answers.",
                  static_cast<double>(series));
 }
 
@@ -215,15 +216,15 @@ void add_margins(Families& families, const Sources& from) {
   const auto& services = from.margins->services();
   const auto steered =
       std::count_if(services.begin(), services.end(), [](const auto& entry) { return entry.second.minute.steered; });
-  families.gauge("wattle_controller_margin_services", "Services whose nodes tell of their limits.",
+  families.gauge("wattle_controller_margin_services", "Services with limits reported by their nodes.",
                  static_cast<double>(services.size()));
-  families.gauge("wattle_controller_margin_steered_services", "Of which those whose last minute was the teacher's.",
+  families.gauge("wattle_controller_margin_steered_services", "Services with limits whose last minute was controlled by the teacher.",
                  static_cast<double>(steered));
-  families.gauge("wattle_controller_margin_heard", "1 if the teacher has shown that it costs less than the rule.",
+  families.gauge("wattle_controller_margin_heard", "1 if the teacher is shown to cost less than the rule.",
                  trial.heard() ? 1.0 : 0.0);
   families.gauge("wattle_controller_margin_rolled_back", "1 if the teacher was rolled back.",
                  trial.rolled_back() ? 1.0 : 0.0);
-  families.counter("wattle_controller_margin_pairs_total", "Pairs of blocks, of the rule and of the teacher.",
+  families.counter("wattle_controller_margin_pairs_total", "Compared pairs of blocks of the rule and the teacher.",
                    trial.test().blocks());
   if (from.traffic != nullptr) add_traffic(families, from.traffic->figures());
   if (const auto learned = from.margins->learned())

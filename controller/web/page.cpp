@@ -33,7 +33,7 @@ http::Response file(const Asset& asset, const http::Request& request) {
   }
   if (page_header(request, "accept-encoding").find("gzip") == std::string::npos)
     return {406, "text/plain; charset=utf-8",
-            "this page is kept compressed; ask with Accept-Encoding: gzip (curl --compressed). Data is at "
+            "this page is only available compressed: send Accept-Encoding: gzip (curl --compressed). Data is at "
             "/api/v1/status\n"};
   response.headers.emplace_back("Content-Encoding", "gzip");
   response.body = asset.bytes;
@@ -57,7 +57,7 @@ http::Response pass_state(const PageParts& parts, const http::Request& request) 
 
 std::optional<http::Response> refuse_foreign(const http::Request& request) {
   if (page_header(request, kOwnHeader) == "page") return std::nullopt;
-  return page_told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
+  return page_told(403, {{"error", "permission denied: the request does not come from the page (header X-Wattle: page is missing)"}});
 }
 
 // Size of {"token": "..."}, in which every character of a long token may be escaped.
@@ -72,7 +72,7 @@ http::Response give_pass(const PageParts& parts, const http::Request& request) {
   if (!body.is_object() || !body.contains("token") || !body["token"].is_string())
     return page_told(400, {{"error", "the body is not {\"token\": \"...\"}"}});
   if (!parts.token->is(body["token"].get<std::string>()))
-    return page_refused(401, http::Refused::token, "this is not the token of http.token_file");
+    return page_refused(401, http::Refused::token, "wrong token (use the token of http.token_file)");
   http::Response response = state_told(parts, true);
   response.headers.emplace_back("Set-Cookie",
                                 cookie(parts.token->pass(parts.clock.wall() + kPassLasts), kPassLasts, parts.secure));

@@ -29,8 +29,8 @@ bool is_json(const std::string& content_type) {
 std::string wrong_with(const std::string& name, const json& value) {
   if (name == "force") return value.is_boolean() ? "" : "argument force: is neither true nor false";
   if (name == "mode" || name == "cpu_wait" || name == "late" || name == "why")
-    return value.is_string() && !value.string().empty() ? "" : "argument " + name + ": is no text";
-  return "argument " + name + ": is not known (mode, cpu_wait, late, force or why)";
+    return value.is_string() && !value.string().empty() ? "" : "argument " + name + ": is not a string";
+  return "argument " + name + ": unknown (use mode, cpu_wait, late, force or why)";
 }
 
 int status_of(Errc code) {
@@ -46,17 +46,17 @@ std::optional<http::Response> refuse_change(const std::optional<http::Token>& op
   if (!operators)
     return page_refused(
         403, Refused::path,
-        "changes from the page are off (name a file with an operator's token in http.operator_token_file, "
+        "changes from the page are disabled (set http.operator_token_file to a file with an operator's token, "
         "or use wattle policy set)");
   if (page_header(request, kOwnHeader) != "page")
     return page_refused(403, Refused::foreign,
-                        "the header X-Wattle: page is missing; only the page itself may do this");
+                        "permission denied: the request does not come from the page (header X-Wattle: page is missing)");
   if (!is_of_this_origin(request))
-    return page_refused(403, Refused::foreign, "this comes from another site; only the page itself may do this");
+    return page_refused(403, Refused::foreign, "permission denied: the request comes from another site");
   if (!operators->admits(request.authorization))
-    return page_refused(401, Refused::token, "this is not the token of http.operator_token_file");
+    return page_refused(401, Refused::token, "wrong token (use the token of http.operator_token_file)");
   if (!is_json(page_header(request, "content-type")))
-    return page_refused(415, Refused::malformed, "the body is not said to be application/json");
+    return page_refused(415, Refused::malformed, "the content type of the body is not application/json");
   return std::nullopt;
 }
 
@@ -76,7 +76,7 @@ http::Response answer_change(const std::optional<http::Token>& operators, const 
     if (name == "force" && value.get<bool>()) arguments[name] = "yes";
   }
   if (!arguments.contains("mode") && !arguments.contains("cpu_wait") && !arguments.contains("late"))
-    return page_told(400, {{"error", "nothing is named that would change (mode, cpu_wait or late)"}});
+    return page_told(400, {{"error", "no setting given (use mode, cpu_wait or late)"}});
   const auto made = make(arguments, "page/" + request.from);
   if (!made) return page_told(status_of(made.error().code), {{"error", made.error().message()}});
   return {200, "application/json", *made, {{"Cache-Control", "no-store"}}, nullptr, {}};

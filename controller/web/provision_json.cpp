@@ -151,13 +151,13 @@ Result<Workloads::const_iterator> named_workload(const Workloads& workloads, con
     if (!name.empty() && at->first.ends_with("/" + name)) meant.push_back(at);
   if (meant.size() == 1) return meant.front();
   if (meant.empty())
-    return fail(Errc::not_found, "workload " + name, "is not known, or has told nothing yet",
-                is_unit(name) ? "units of systemd have no requests: their limits are wattle-actuator's"
-                              : "as NAMESPACE/KIND/NAME; `wattle provision list` has them");
+    return fail(Errc::not_found, "workload " + name, "unknown, or no data yet",
+                is_unit(name) ? "systemd units have no requests; wattle-actuator sets their limits"
+                              : "use NAMESPACE/KIND/NAME; list workloads with `wattle provision list`");
   std::string list;
   for (std::size_t i = 0; i < std::min(meant.size(), kMostMeant); ++i) list += (i > 0 ? ", " : "") + meant[i]->first;
-  return fail(Errc::malformed, "workload " + name, "may be " + list + (meant.size() > kMostMeant ? ", ..." : ""),
-              "name it in full");
+  return fail(Errc::malformed, "workload " + name, "is ambiguous: " + list + (meant.size() > kMostMeant ? ", ..." : ""),
+              "use the full name");
 }
 
 // Filters by `only`: workloads with a differing suggestion, or with a replica suggestion.
@@ -193,7 +193,7 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   const auto only = arguments.find("only");
   const std::string only_text = only == arguments.end() ? "" : only->second;
   if (only != arguments.end() && only_text != "suggested" && only_text != "replicas")
-    return fail(Errc::malformed, "argument only", "is '" + only_text + "'", "suggested, replicas, or leave it out");
+    return fail(Errc::malformed, "argument only", "invalid value '" + only_text + "'", "use suggested or replicas, or omit it");
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
   std::vector<Workloads::const_iterator> rows;
   for (auto at = workloads.begin(); at != workloads.end(); ++at)
@@ -216,39 +216,39 @@ void add_provision(Families& families, const Sources& from) {
   if (from.requests == nullptr) return;
   const RequestTotals& totals = from.requests->totals();
   const auto count = [](std::size_t value) { return static_cast<double>(value); };
-  families.gauge("wattle_controller_provision_workloads", "Workloads whose requests are looked at.",
+  families.gauge("wattle_controller_provision_workloads", "Workloads with evaluated requests.",
                  count(totals.workloads));
   families.gauge("wattle_controller_provision_suggested_workloads",
-                 "Of which those for whom another request is suggested.", count(totals.suggested));
-  families.gauge("wattle_controller_provision_requested_cores", "What their pods request.", totals.requested.cpu_cores);
-  families.gauge("wattle_controller_provision_used_cores", "What they used in the last minute.", totals.used.cpu_cores);
-  families.gauge("wattle_controller_provision_requested_memory_bytes", "What their pods request.",
+                 "Workloads with a suggested change of requests.", count(totals.suggested));
+  families.gauge("wattle_controller_provision_requested_cores", "Requests of the pods of evaluated workloads.", totals.requested.cpu_cores);
+  families.gauge("wattle_controller_provision_used_cores", "CPU use of evaluated workloads in the last minute.", totals.used.cpu_cores);
+  families.gauge("wattle_controller_provision_requested_memory_bytes", "Requests of the pods of evaluated workloads.",
                  totals.requested.memory_bytes);
-  families.gauge("wattle_controller_provision_freed_cores", "What suggestions would free; below 0: take.",
+  families.gauge("wattle_controller_provision_freed_cores", "Amount that suggestions would free; negative if they need more.",
                  totals.freed.cpu_cores);
-  families.gauge("wattle_controller_provision_freed_memory_bytes", "What suggestions would free; below 0: take.",
+  families.gauge("wattle_controller_provision_freed_memory_bytes", "Amount that suggestions would free; negative if they need more.",
                  totals.freed.memory_bytes);
   families.gauge("wattle_controller_provision_freed_watts",
-                 "Idle watts of the nodes that suggestions would empty, in shares of nodes.", totals.freed.power_w);
-  families.gauge("wattle_controller_provision_set_pods", "Pods whose requests `wattle provision set` owns.",
+                 "Idle power of the nodes that suggestions would empty, with shares of nodes.", totals.freed.power_w);
+  families.gauge("wattle_controller_provision_set_pods", "Pods with requests set by `wattle provision set`.",
                  count(totals.resizes.set));
   families.gauge("wattle_controller_provision_given_up_cores",
-                 "What those request less than before they were set; below 0: more.",
+                 "Reduction of requests by `wattle provision set`; negative for an increase.",
                  totals.resizes.given_up.cpu_cores);
   families.gauge("wattle_controller_provision_pending_resizes",
-                 "Pods whose kubelets call a resize Deferred or Infeasible, whoever asked for it.",
+                 "Pods with a resize that the kubelet reports as Deferred or Infeasible.",
                  count(totals.resizes.deferred + totals.resizes.infeasible));
   if (from.replicas != nullptr) {
     const ReplicaTotals& replicas = from.replicas->totals();
     families.gauge("wattle_controller_replica_workloads",
-                   "Workloads whose replicas are looked at: their rate is known.", count(replicas.workloads));
+                   "Workloads with evaluated replicas (their request rate is known).", count(replicas.workloads));
     families.gauge("wattle_controller_replica_suggested_workloads",
-                   "Of which those for whom another number is suggested.", count(replicas.suggested));
+                   "Workloads with a suggested change of replicas.", count(replicas.suggested));
     families.gauge("wattle_controller_replica_withheld_workloads",
-                   "Of which those whose number an autoscaler owns, or may.", count(replicas.withheld));
+                   "Workloads without suggestions for replicas because an autoscaler sets or may set their number.", count(replicas.withheld));
   }
   families.counter("wattle_controller_provision_beyond_total",
-                   "Times that a pod was not followed: there were too many.", from.requests->beyond());
+                   "Pods ignored because there were too many.", from.requests->beyond());
 }
 
 }  // namespace wattle::controller

@@ -18,7 +18,7 @@ Readiness readiness(const Sources& from) {
     const WatchHealth health = from.watch->health();
     const bool synced = health.nodes.synced && health.pods.synced;
     const std::string& problem = health.nodes.problem.empty() ? health.pods.problem : health.nodes.problem;
-    tell("kubernetes", synced, synced ? "known" : problem.empty() ? "the first list is not here yet" : problem);
+    tell("kubernetes", synced, synced ? "known" : problem.empty() ? "waiting for the first list" : problem);
   }
   if (from.store != nullptr) {
     std::size_t known = 0, heard = 0;
@@ -29,7 +29,7 @@ Readiness readiness(const Sources& from) {
     }
     const bool waited = from.clock.mono() - from.started >= kWarmUp;
     tell("nodes", waited || 2 * heard >= known,
-         std::to_string(heard) + " of " + std::to_string(known) + " that the store knows have been heard");
+         std::to_string(heard) + " of " + std::to_string(known) + " known to the store have reported");
   }
   out.text = (out.ready ? "ok\n" : "not ready\n") + out.text;
   return out;

@@ -11,7 +11,7 @@ namespace {
 
 using json = SortedJson;
 
-constexpr const char* kOfMend = "nodes, pods or hours";
+constexpr const char* kOfMend = "use nodes, pods or hours";
 constexpr std::int64_t kLost_s = 7200;  // pods without a report for so long have ended unobserved
 
 std::string value_of(const std::map<std::string, std::string>& arguments, const char* key) {
@@ -83,10 +83,10 @@ bool is_record(const std::string& what, const std::map<std::string, std::string>
 Result<RecordQuery> parse_record(const std::map<std::string, std::string>& arguments, WallTime now) {
   for (const auto& [name, value] : arguments)
     if (name != "of" && name != "since" && name != "after")
-      return fail(Errc::malformed, "argument " + name, "is not known");
+      return fail(Errc::malformed, "argument " + name, "unknown argument");
   RecordQuery query;
   const std::string of = value_of(arguments, "of"), after = value_of(arguments, "after");
-  if (of != "pods" && of != "hours") return fail(Errc::malformed, "argument of", "is '" + of + "'", kOfMend);
+  if (of != "pods" && of != "hours") return fail(Errc::malformed, "argument of", "invalid value '" + of + "'", kOfMend);
   query.pods = of == "pods";
   query.now_s = to_ns(now) / 1'000'000'000;
   WATTLE_TRY(query.since_s, parse_since(arguments, "30d", now));
@@ -101,7 +101,7 @@ Result<RecordQuery> parse_record(const std::map<std::string, std::string>& argum
   const auto slot = parse::u64(std::string_view(after).substr(0, colon));
   const auto node = colon == std::string::npos ? std::nullopt : parse::u64(std::string_view(after).substr(colon + 1));
   if (!slot || !node || *slot > (std::uint64_t{1} << 40) || *node > (std::uint64_t{1} << 40))
-    return fail(Errc::malformed, "argument after", "is '" + after + "'", "what the page before it has as `next`");
+    return fail(Errc::malformed, "argument after", "invalid value '" + after + "'", "use the value `next` of the previous page");
   query.after_slot_s = static_cast<std::int64_t>(*slot);
   query.after_node = static_cast<std::int64_t>(*node);
   return query;
@@ -109,7 +109,7 @@ Result<RecordQuery> parse_record(const std::map<std::string, std::string>& argum
 
 Result<std::string> record_text(StoreFile& file, const RecordQuery& query) {
   if (!file.usage().kept())
-    return fail(Errc::not_found, "record", "what is used is not kept", "set store.usage.max_bytes above 0");
+    return fail(Errc::not_found, "record", "usage is not recorded", "set store.usage.max_bytes above 0");
   WATTLE_CHECK(file.write_ledger());  // what waits to be written, too
   WATTLE_TRY(const json document, query.pods ? pods_json(file, query) : hours_json(file, query));
   return document.dump();
@@ -119,13 +119,13 @@ Result<std::future<Result<std::string>>> ask_record(Store* store, const std::map
                                                     WallTime now) {
   WATTLE_TRY(const RecordQuery query, parse_record(arguments, now));
   if (store == nullptr)
-    return fail(Errc::not_found, "record", "there is no store", "set store.path to a file on a local disk");
+    return fail(Errc::not_found, "record", "no store is configured", "set store.path to a file on a local disk");
   return store->read([query](StoreFile& file) { return record_text(file, query); });
 }
 
 Result<std::string> record_nodes_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
   for (const auto& [name, value] : arguments)
-    if (name != "of") return fail(Errc::malformed, "argument " + name, "is not known");
+    if (name != "of") return fail(Errc::malformed, "argument " + name, "unknown argument");
   json rows = json::array();
   for (const auto& [name, node] : from.state.nodes()) {
     const placement::NodeView& view = *from.state.node_view(name);

@@ -38,7 +38,7 @@ ShimsJudged judge_shims(const Shims& shims, MonoTime now) {
   const Bindings recent = shims.recent();
   const std::size_t connected = shims.connected(now);
   const std::string of_pods = std::to_string(recent.unasked) + " of " + std::to_string(recent.pods) + " pods of " +
-                              names(shims) + ", bound within 15 minutes, were asked for by nobody";
+                              names(shims) + ", bound in the last 15 minutes, were placed without a request";
   const std::string gone = silent(shims, now);
   std::uint64_t asked = 0, wrong_paths = 0;
   for (const auto& [key, shim] : shims.all()) {
@@ -50,23 +50,23 @@ ShimsJudged judge_shims(const Shims& shims, MonoTime now) {
     return {"failed",
             "no shim is connected" + (gone.empty() ? "" : ", " + gone + " is silent") +
                 (recent.unasked > 0 ? "; " + of_pods : ""),
-            "see the shim's log: is it running, and is controller.ask our endpoint?"};
+            "check in the shim's log that it runs and that controller.ask is this controller's endpoint"};
   if (connected == 0)
-    return {"lost", "no shim is connected: nobody asks for placements",
-            "install one, if Wattle is to advise a kube-scheduler"};
+    return {"lost", "no shim is connected, so kube-scheduler requests no placements",
+            "install a shim if Wattle is to advise a kube-scheduler"};
   if (asked == 0 && wrong_paths > 0)
-    return {"failed", "kube-scheduler asks a shim for paths that it does not have",
-            "compare urlPrefix and verbs with k8s/default-scheduler/scheduler.yaml; the shim's log names the paths"};
+    return {"failed", "kube-scheduler requests unknown paths from a shim",
+            "compare urlPrefix and verbs with k8s/default-scheduler/scheduler.yaml; the shim's log lists the paths"};
   if (none_asked && recent.pods >= kPodsThatTell)
     return {"failed", of_pods,
-            "has this kube-scheduler the extender, with the shim's address? Pods for which one node alone is left are "
-            "never asked for"};
+            "check that this kube-scheduler has the extender with the shim's address; kube-scheduler never calls it for pods "
+            "with a single feasible node"};
   const std::string fine = std::to_string(connected) + " connected" + (recent.pods > 0 ? "; " + of_pods : "");
-  if (!gone.empty()) return {"lost", fine + "; " + gone + " is silent", "see its log, if it has not been replaced"};
+  if (!gone.empty()) return {"lost", fine + "; " + gone + " is silent", "check its log, unless it was replaced"};
   if (recent.pods >= kPodsThatTell &&
       static_cast<double>(recent.unasked) >= kManyUnasked_ratio * static_cast<double>(recent.pods))
     return {"lost", fine,
-            "does every kube-scheduler have the extender? Pods for which one node alone is left are never asked for"};
+            "check that every kube-scheduler has the extender; it is not called for pods with a single feasible node"};
   return {"ok", fine, ""};
 }
 
@@ -107,11 +107,11 @@ json withheld_json(const Sources& from) {
   const Decider& decider = from.decider;
   if (!acts(decider.arm().arm))
     add("scores",
-        "all answers are 0: " + (decider.spec().mode.mode == Mode::canary ? "a control block of the canary"
+        "all answers are 0: " + (decider.spec().mode.mode == Mode::canary ? "control block of the canary"
                                                                           : "mode " + decider.spec().mode.text()));
   if (decider.network_gated()) add("network", decider.network_gated_why());
   if (decider.policy_info().learns && from.networks.get() == nullptr)
-    add("network", from.mode_reason.empty() ? "none serves yet" : from.mode_reason);
+    add("network", from.mode_reason.empty() ? "no network is in use yet" : from.mode_reason);
   if (from.rollout != nullptr) {
     const json promotion = from.rollout->document().at("promotion");
     if (promotion.at("to").is_string() && promotion.at("closed_by").is_string())

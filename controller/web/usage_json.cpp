@@ -18,7 +18,7 @@ constexpr std::array<std::pair<std::string_view, ReportBy>, 5> kBy{{{"namespace"
                                                                     {"node", ReportBy::node},
                                                                     {"label", ReportBy::label},
                                                                     {"container", ReportBy::container}}};
-constexpr const char* kByMend = "namespace, owner, node, label or container";
+constexpr const char* kByMend = "use namespace, owner, node, label or container";
 constexpr std::size_t kMaxPodBytes = 512;
 constexpr std::size_t kMaxKeyBytes = 317;  // of a label: a DNS name, "/" and a name
 
@@ -55,8 +55,8 @@ Status known_name(const UsageQuery& query, const UsageReport& report) {
   const bool of_pod = std::any_of(report.rows.begin(), report.rows.end(),
                                   [](const auto& row) { return row.first.find('/') != std::string::npos; });
   if (!query.pod.empty() && !of_pod)  // a row of its own is "namespace/pod/container"
-    return fail(Errc::not_found, "pod " + query.pod, "no container of it is recorded of that time",
-                "`wattle pods` lists pods that run; --since looks further back");
+    return fail(Errc::not_found, "pod " + query.pod, "no container of the pod was recorded in that period",
+                "list running pods with `wattle pods`; extend the period with --since");
   return {};
 }
 
@@ -70,7 +70,7 @@ Result<ReportQuery> parse_report(const std::map<std::string, std::string>& argum
   const auto by = arguments.find("by"), label = arguments.find("label"), pod = arguments.find("pod");
   if (by != arguments.end()) {
     const auto* known = std::find_if(kBy.begin(), kBy.end(), [&](const auto& one) { return one.first == by->second; });
-    if (known == kBy.end()) return fail(Errc::malformed, "argument by", "is '" + by->second + "'", kByMend);
+    if (known == kBy.end()) return fail(Errc::malformed, "argument by", "invalid value '" + by->second + "'", kByMend);
     query.usage.by = known->second;
   } else if (label != arguments.end()) {
     query.usage.by = ReportBy::label;
@@ -79,26 +79,26 @@ Result<ReportQuery> parse_report(const std::map<std::string, std::string>& argum
   }
   if (pod != arguments.end()) {
     if (query.usage.by != ReportBy::container)
-      return fail(Errc::malformed, "argument pod", "is for rows by container", "by=container, or leave it out");
+      return fail(Errc::malformed, "argument pod", "is only for rows by container", "use by=container, or omit it");
     if (pod->second.empty() || pod->second.size() > kMaxPodBytes)
-      return fail(Errc::malformed, "argument pod", "is no pod", "its UID, its name, or NAMESPACE/NAME");
+      return fail(Errc::malformed, "argument pod", "is not a pod", "use the UID, the name or NAMESPACE/NAME");
     query.usage.pod = pod->second;
   }
   if (query.usage.by != ReportBy::label) {
     if (label == arguments.end()) return query;
-    return fail(Errc::malformed, "argument label", "is for rows by label", "by=label, or leave it out");
+    return fail(Errc::malformed, "argument label", "is only for rows by label", "use by=label, or omit it");
   }
   if (label == arguments.end() || label->second.empty())
-    return fail(Errc::malformed, "argument label", "is missing", "name the label's key, as in label=team");
+    return fail(Errc::malformed, "argument label", "is missing", "pass the key of the label, for example label=team");
   if (label->second.size() > kMaxKeyBytes || label->second.find_first_of(",= ") != std::string::npos)
-    return fail(Errc::malformed, "argument label", "is no label's key", "one key without a value, as in label=team");
+    return fail(Errc::malformed, "argument label", "is not the key of a label", "use a key without a value, for example label=team");
   query.usage.label = label->second;
   return query;
 }
 
 Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   if (!file.usage().kept())
-    return fail(Errc::not_found, "report", "what is used is not kept", "set store.usage.max_bytes above 0");
+    return fail(Errc::not_found, "report", "usage is not recorded", "set store.usage.max_bytes above 0");
   WATTLE_TRY(const UsageReport report, file.report(query.usage));
   WATTLE_CHECK(known_name(query.usage, report));
   using Row = std::map<std::string, UsageRow>::const_iterator;
@@ -153,7 +153,7 @@ Result<std::future<Result<std::string>>> ask_report(Store* store, const std::map
                                                     WallTime now) {
   WATTLE_TRY(const ReportQuery query, parse_report(arguments, now));
   if (store == nullptr)
-    return fail(Errc::not_found, "report", "there is no store", "set store.path to a file on a local disk");
+    return fail(Errc::not_found, "report", "no store is configured", "set store.path to a file on a local disk");
   return store->read([query](StoreFile& file) { return report_text(file, query); });
 }
 

@@ -38,8 +38,8 @@ Result<double> amount(const Given& arguments, const char* name, double otherwise
   if (given == arguments.end()) return otherwise;
   const auto value = parse::quantity(given->second);
   if (!value)
-    return fail(Errc::malformed, std::string("argument ") + name, "'" + given->second + "' is no amount",
-                "write 250m, 1.5, 64Mi or 2Gi");
+    return fail(Errc::malformed, std::string("argument ") + name, "'" + given->second + "' is not a quantity",
+                "for example 250m, 1.5, 64Mi or 2Gi");
   return *value;
 }
 
@@ -48,8 +48,8 @@ Result<placement::PodSpec> asked_for(const Sources& from, const LoggedDecision& 
   if (entry.asked) return *entry.asked;
   if (const Pod* pod = from.state.pod(entry.decision.pod_uid); pod != nullptr) return pod->spec;
   return fail(Errc::not_found, "decision " + std::to_string(entry.decision.id),
-              "is of before the last start and its pod is gone, so that what it asked for is not known",
-              "ask about a newer one; `wattle decisions` lists them");
+              "was made before the last restart and its pod has ended, so its requests are unknown",
+              "use a newer decision; list them with `wattle decisions`");
 }
 
 Result<std::vector<std::string>> named_nodes(const Given& arguments, const LoggedDecision& entry) {
@@ -62,8 +62,8 @@ Result<std::vector<std::string>> named_nodes(const Given& arguments, const Logge
     if (std::any_of(all.begin(), all.end(), [&](const wire::Candidate& each) { return each.node == name; })) continue;
     return fail(
         Errc::not_found, "node " + name,
-        "is no candidate of decision " + std::to_string(entry.decision.id) + ", so nothing is different without it",
-        "`wattle explain " + std::to_string(entry.decision.id) + "` lists them");
+        "it is not a candidate of decision " + std::to_string(entry.decision.id) + ", so excluding it changes nothing",
+        "`wattle explain " + std::to_string(entry.decision.id) + "` lists the candidates");
   }
   return names;
 }
@@ -81,14 +81,14 @@ Status known_arguments(const Given& arguments) {
   for (const auto& [name, value] : arguments) {
     const bool differs = of_reward(name) || name == "without" || name == "cpu" || name == "memory";
     if (!differs && name != "pod" && name != "limit")
-      return fail(Errc::malformed, "argument " + name, "is not known",
-                  "one of pod, cpu, memory, without, reward, load, expression, reference_w, "
+      return fail(Errc::malformed, "argument " + name, "unknown argument",
+                  "use one of pod, cpu, memory, without, reward, load, expression, reference_w, "
                   "horizon_s, weight.NAME, limit");
     other = other || differs;
   }
   if (other) return {};
-  return fail(Errc::malformed, "what-if", "says nothing that would be different",
-              "give a weight, a reward, a size, or a node to do without");
+  return fail(Errc::malformed, "what-if", "contains no change",
+              "pass a weight, a reward, a request or a node to exclude");
 }
 
 json answer_json(const LoggedDecision& entry, const Question& question, std::size_t limit) {
@@ -114,11 +114,11 @@ Result<std::string> what_if_text(const Sources& from, Decider& decider, const Gi
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, kCandidatesTold));
   const auto pod = arguments.find("pod");
   if (pod == arguments.end())
-    return fail(Errc::malformed, "argument pod", "is missing", "name the pod, its UID or a decision id");
+    return fail(Errc::malformed, "argument pod", "is missing", "pass the name or UID of the pod, or a decision ID");
   const LoggedDecision* entry = decider.log().newest(pod->second);
   if (entry == nullptr)
     return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
-                "`wattle decisions` lists what is kept");
+                "list recorded decisions with `wattle decisions`");
   Question as_is;
   WATTLE_TRY(as_is.pod, asked_for(from, *entry));
   as_is.reward = decider.spec().reward;

@@ -61,7 +61,7 @@ Result<std::string> stem_of(const std::string& name) {
   if (const auto number = parse::u64(name)) return stem_of(*number);
   if (is_name(name)) return name;
   return fail(Errc::malformed, "checkpoint '" + name + "'", "is neither a number nor a name",
-              "a letter, then letters, digits, - and _, at most 64");
+              "use a letter, then letters, digits, - and _, at most 64");
 }
 
 Result<Vouched> parse_manifest(const std::string& text, const std::string& file) {
@@ -97,7 +97,7 @@ Result<Vouched> parse_manifest(const std::string& text, const std::string& file)
 
 Status check_schema(const Manifest& manifest, const std::string& schema, const std::string& file) {
   if (manifest.schema == schema) return {};
-  return fail(Errc::unsupported, file, "trained on feature layout " + manifest.schema + ", not " + schema,
+  return fail(Errc::unsupported, file, "was trained on feature layout " + manifest.schema + ", not " + schema,
               "train again, or run the version that wrote it");
 }
 
@@ -184,15 +184,15 @@ Result<std::string> CheckpointDir::save(const Weights& tensors, const Manifest& 
 Result<std::string> CheckpointDir::save_as(const std::string& name, const Weights& tensors,
                                            const Manifest& manifest) const {
   if (!is_name(name))
-    return fail(Errc::malformed, "checkpoint '" + name + "'", "is no name",
-                "a letter, then letters, digits, - and _, at most 64");
+    return fail(Errc::malformed, "checkpoint '" + name + "'", "is not a valid name",
+                "use a letter, then letters, digits, - and _, at most 64");
   WATTLE_TRY(const Dir dir, Dir::open_(path_));
   WATTLE_TRY(const std::vector<DirEntry> entries, dir.list());
   const auto named = std::count_if(entries.begin(), entries.end(), [&](const DirEntry& entry) {
     return entry.name.ends_with(kManifestEnd) && !number_of(entry.name) && entry.name != name + kManifestEnd;
   });
   if (static_cast<std::size_t>(named) >= kMaxNamed)
-    return fail(Errc::out_of_range, path_, "keeps " + std::to_string(named) + " named checkpoints",
+    return fail(Errc::out_of_range, path_, "contains " + std::to_string(named) + " named checkpoints",
                 "save under one of their names, or remove the files of one");
   return write(name, tensors, manifest);
 }
@@ -275,11 +275,11 @@ Result<LoadedCheckpoint> CheckpointDir::load_newest(const std::string& schema) c
     }
     skipped.push_back(std::move(loaded.error()));
   }
-  if (skipped.empty()) return fail(Errc::not_found, path_, "holds no checkpoint");
+  if (skipped.empty()) return fail(Errc::not_found, path_, "contains no checkpoint");
   std::string reasons;
   for (const Error& error : skipped) reasons += (reasons.empty() ? "" : "; ") + error.message();
-  return fail(Errc::malformed, path_, "holds no valid checkpoint: " + reasons,
-              "restore one from a copy, or leave it: learning begins anew");
+  return fail(Errc::malformed, path_, "contains no valid checkpoint: " + reasons,
+              "restore a copy; otherwise learning starts from scratch");
 }
 
 }  // namespace wattle::models

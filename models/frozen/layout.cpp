@@ -20,7 +20,7 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   return text + "]";
 }
 
-constexpr const char* kMend = "was it written by another version?";
+constexpr const char* kMend = "check that this version wrote it";
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace wattle::models {
 
 namespace {
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
-constexpr const char* kAnew = "put the file of this version in its place, or train one: wattle-sim train";
+constexpr const char* kAnew = "use the file of this version, or train a network with wattle-sim train";
 }  // namespace
 
 std::string network_digest(const Weights& weights) { return sha256_hex(to_safetensors({weights, {}})); }
@@ -29,18 +29,18 @@ Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& f
     return found == model.metadata.end() ? std::string() : found->second;
   };
   for (const char* key : {"feature_schema", "reward", "network_sha256"})
-    if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not tell its ") + key, kAnew);
+    if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not contain its ") + key, kAnew);
   if (told("feature_schema") != schema)
     return fail(Errc::conflict, file,
-                "was trained on other features (schema " + told("feature_schema") + ", here " + schema + ")", kAnew);
+                "was trained on other features (schema " + told("feature_schema") + ", but this version needs " + schema + ")", kAnew);
   if (told("reward") != reward)
     return fail(Errc::conflict, file, "was trained for the reward preset " + told("reward") + ", not " + reward,
-                "name another file, or none");
+                "use another file or none");
   WATTLE_CHECK(flatten(model.tensors, file));
   Pretrained out{std::move(model.tensors), file, told("network_sha256"), taught_on_prior(model.metadata),
                  told("certificate")};
   if (network_digest(out.weights) != out.network_sha256)
-    return fail(Errc::malformed, file, "is damaged: its weights are not those of its network_sha256", kAnew);
+    return fail(Errc::malformed, file, "is damaged: its weights do not match its network_sha256", kAnew);
   return out;
 }
 

@@ -51,7 +51,7 @@ Result<Entry> parse_entry(const std::string& name, const Json& json, const std::
   };
   if (!json.is_object() || json.size() != 3 || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets"))
-    return bad("must have dtype, shape and data_offsets, and nothing else");
+    return bad("must have only dtype, shape and data_offsets");
   if (json["dtype"] != "F32") return fail(Errc::unsupported, subject, "tensor " + name + ": dtype is not F32");
   const Json& shape = json["shape"];
   const Json& offsets = json["data_offsets"];
@@ -105,8 +105,8 @@ Result<Safetensors> parse_safetensors(std::string_view bytes, const std::string&
   if (bytes.size() < sizeof(length)) return bad("is too short for a safetensors file");
   std::memcpy(&length, bytes.data(), sizeof(length));
   bytes.remove_prefix(sizeof(length));
-  if (length > kMaxHeaderBytes) return bad("header of " + std::to_string(length) + " bytes is beyond 1 MiB");
-  if (length > bytes.size()) return bad("ends within its header");
+  if (length > kMaxHeaderBytes) return bad("header of " + std::to_string(length) + " bytes exceeds 1 MiB");
+  if (length > bytes.size()) return bad("is truncated in its header");
   const auto header = parse_header(bytes.substr(0, length));
   if (!header) return bad("header is not a JSON object with distinct keys");
   bytes.remove_prefix(length);
@@ -121,7 +121,7 @@ Result<Safetensors> parse_safetensors(std::string_view bytes, const std::string&
     }
     if (!json.is_object()) return bad("__metadata__ is not an object");
     for (const auto& [key, value] : json.items()) {
-      if (!value.is_string()) return bad("__metadata__ " + key + " is not a text");
+      if (!value.is_string()) return bad("__metadata__ " + key + " is not a string");
       content.metadata[key] = value.get<std::string>();
     }
   }
@@ -137,7 +137,7 @@ Result<Safetensors> parse_safetensors(std::string_view bytes, const std::string&
     if (!tensor.values.empty()) std::memcpy(tensor.values.data(), bytes.data() + entry.begin, entry.end - entry.begin);
     at = entry.end;
   }
-  if (at != bytes.size()) return bad(std::to_string(bytes.size() - at) + " bytes behind the last tensor");
+  if (at != bytes.size()) return bad(std::to_string(bytes.size() - at) + " bytes after the last tensor");
   return content;
 }
 

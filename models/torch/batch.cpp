@@ -94,7 +94,7 @@ void Batch::lay_out(const Observation& state, std::size_t b) {
 }
 
 Status Batch::assemble(std::span<const Transition* const> transitions) {
-  if (transitions.empty()) return fail(Errc::out_of_range, "batch", "is empty", "give at least one transition");
+  if (transitions.empty()) return fail(Errc::out_of_range, "batch", "is empty", "pass at least one transition");
   size = transitions.size();
   width = 0;
   for (std::size_t b = 0; b < size; ++b) {
@@ -117,7 +117,7 @@ Status Batch::assemble(std::span<const Transition* const> transitions) {
 }
 
 Status Batch::assemble(std::span<const PolicyExample* const> examples) {
-  if (examples.empty()) return fail(Errc::out_of_range, "batch", "is empty", "give at least one example");
+  if (examples.empty()) return fail(Errc::out_of_range, "batch", "is empty", "pass at least one example");
   size = examples.size();
   width = 0;
   for (std::size_t b = 0; b < size; ++b) {

@@ -98,7 +98,7 @@ class TorchFlatPolicy final : public FlatPolicy {
       const PolicyExample& each = *examples[b];
       if (each.state.nodes > n)
         return fail(Errc::out_of_range, "flat network", "was made for " + std::to_string(n) + " nodes",
-                    "labels of no larger fleets");
+                    "use labels of fleets of at most that size");
       write_input(each.state, shape_, &input[b * shape_.inputs()]);
       for (std::size_t i = 0; i < each.state.nodes; ++i) {
         prior[b * n + i] = each.state.prior[i];
@@ -149,7 +149,7 @@ class TorchFlatPolicy final : public FlatPolicy {
  private:
   static std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
   static tl::unexpected<Error> unsupported() {
-    return fail(Errc::unsupported, "flat network", "learns by imitation alone and is not kept", "use the DeepSets one");
+    return fail(Errc::unsupported, "flat network", "learns only by imitation and cannot be saved", "use the DeepSets network");
   }
   void window(std::size_t at, at::IntArrayRef shape) {
     at::Tensor tensor = at::from_blob(&weights_[at], shape, at::kFloat);
@@ -170,7 +170,7 @@ class TorchFlatPolicy final : public FlatPolicy {
 Result<std::unique_ptr<FlatPolicy>> make_flat_policy(const TrainerOptions& options, std::size_t most_nodes,
                                                      std::size_t hidden) {
   if (most_nodes == 0 || hidden == 0)
-    return fail(Errc::out_of_range, "flat network", "has no nodes or no hidden units", "at least 1 of each");
+    return fail(Errc::out_of_range, "flat network", "has no nodes or no hidden units", "use at least 1 of each");
   try {
     return std::unique_ptr<FlatPolicy>(std::make_unique<TorchFlatPolicy>(options, Shape{most_nodes, hidden}));
   } catch (const std::exception& error) {

@@ -138,7 +138,7 @@ class TorchTrainer final : public PolicyTrainer {
     if (!std::isfinite(loss) || !std::isfinite(length))
       return fail(Errc::out_of_range, "training step " + std::to_string(adam_.step + 1),
                   "loss " + std::to_string(loss) + ", gradient norm " + std::to_string(length) +
-                      "; weights are left as they were",
+                      "; the weights are unchanged",
                   "lower the learning rate, or scale features and rewards");
     const double scale = length > options_.clip_norm ? options_.clip_norm / length : 1.0;
     adam_step(online_, gradient_, static_cast<float>(scale), options_.learning_rate, adam_);

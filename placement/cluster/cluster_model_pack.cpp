@@ -53,7 +53,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   };
   const std::size_t head = kMagic.size() + kDigestSize + 1;
   if (bytes.size() > kMaxBytes) return refused("is too large");
-  if (bytes.size() < head || !bytes.starts_with(kMagic)) return refused("is of another version, or no cluster model");
+  if (bytes.size() < head || !bytes.starts_with(kMagic)) return refused("has an unknown format or version");
   const std::string_view body = bytes.substr(head);
   if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigestSize)) return refused("is damaged");
   PackReader in(body);
@@ -83,7 +83,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   read.pairs_.unpack(in);
   if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0 ||
       read.request_variance_cores2_ < 0)
-    return refused("has invalid content");
+    return refused("contains invalid values");
   read.fleet_.cpu_wait_price_w = read.cpu_wait_.price();
   read.fleet_.latency_price = read.latency_price();
   *this = std::move(read);

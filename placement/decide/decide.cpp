@@ -131,8 +131,8 @@ std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::s
 }
 
 std::string kept_room(std::size_t kept, std::uint64_t next) {
-  return "; " + std::to_string(kept) + (kept == 1 ? " node is" : " nodes are") + " left to the next " +
-         (next == 1 ? "pod" : std::to_string(next) + " pods") + ", which would find no room elsewhere or wake a node";
+  return "; " + std::to_string(kept) + (kept == 1 ? " node is" : " nodes are") + " left free for the next " +
+         (next == 1 ? "pod" : std::to_string(next) + " pods") + ", which would otherwise find no room or wake a node";
 }
 
 std::string neutral_reason(const PlacementDecision& advice, const Rows& rows) {
@@ -176,8 +176,8 @@ void record_candidates(PlacementDecision& advice, const Rows& rows, const std::v
     entry.score = advice.scores[i];
   }
   if (unknown > kUnknownRecorded)
-    advice.record.problems.push_back(std::to_string(unknown) + " candidates are no known nodes: the first " +
-                                     std::to_string(kUnknownRecorded) + " are named");
+    advice.record.problems.push_back(std::to_string(unknown) + " candidates are unknown nodes; listing the first " +
+                                     std::to_string(kUnknownRecorded));
 }
 
 // The feasible rows with the least room loss for the next pods, and the losses of all rows.
@@ -304,7 +304,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     choice = {*bound, 1.0, false};
     scores.assign(rows.node.size(), 0);
     scores[*bound] = kTopScore;
-    record.reason = "bound there already";
+    record.reason = "already bound there";
     record.decided_by = decided_by(by, Verdict::bound);
   } else if (open.rows.size() > 1 && !keeps_room && !rows.avoids && !policy.draws && !range.tells_apart()) {
     record.reason = equal_reason(by, rows.feasible.size());
@@ -321,7 +321,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     record.reason = reason_of(by, choice.explored);
     if (keeps_room) record.reason += kept_room(rows.feasible.size() - open.rows.size(), record.next_pods);
     if (plan && plan->avoided && *plan->avoided != rows.node[choice.row])
-      record.reason += "; not " + view.nodes[*plan->avoided].name + ", where this pod and others would slow each other";
+      record.reason += "; not " + view.nodes[*plan->avoided].name + ", where this pod and others would slow each other down";
     record.reason += preference_note(asked);
     record.decided_by = decided_by(by, choice.explored ? Verdict::explored : Verdict::best);
   }

@@ -19,10 +19,10 @@ std::string reason_of(const RankedBy& by, bool explored) {
   if (!by.gate.empty()) {
     reason = by.gate;
   } else if (by.policy.learns && !by.with_network) {
-    reason = "highest predicted reward" + of_preset + ": no network serves yet";
+    reason = "highest predicted reward" + of_preset + ": no network is in use yet";
   } else if (by.silent && by.planned) {
     reason = std::string("the plan's choice: the network adds nothing") +
-             (by.life_known ? "" : ", as it was taught pods that go, and this one's end is not known");
+             (by.life_known ? "" : ", because it was trained on pods that end and the end of this pod is unknown");
   } else if (by.silent) {
     reason = "highest predicted reward" + of_preset + ": the network adds nothing";
     if (by.preset == Preset::weighted) reason += " without a plan";
@@ -37,8 +37,8 @@ std::string reason_of(const RankedBy& by, bool explored) {
 
 std::string equal_reason(const RankedBy& by, std::size_t feasible) {
   const bool by_prior = by.policy.learns && (!by.with_network || by.silent);
-  return "neutral: all " + std::to_string(feasible) + " nodes that can take the pod are worth the same by the " +
-         (by_prior ? "predicted reward" : "policy") + ", so that the scheduler's own scores decide";
+  return "neutral: all " + std::to_string(feasible) + " feasible nodes have the same value by the " +
+         (by_prior ? "predicted reward" : "policy") + ", so the scheduler's own scores decide";
 }
 
 }  // namespace wattle::placement

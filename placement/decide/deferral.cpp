@@ -99,8 +99,8 @@ std::optional<Deferral> for_room(const DeferQuestion& question) {
   if (!may_come) return std::nullopt;
   Deferral wait;
   wait.again_s = soonest_s.value_or(kAsk_s);
-  wait.why = soonest_s ? "no node has room for it, and one is expected to in " + seconds_text(*soonest_s)
-                       : std::string("no node can take it now");
+  wait.why = soonest_s ? "no node has room; expected in " + seconds_text(*soonest_s)
+                       : std::string("no feasible node now");
   return wait;
 }
 
@@ -142,8 +142,8 @@ std::optional<Deferral> deferral(const DeferQuestion& question) {
       const double saves_j = now_j - joules_there(question, then) - room->in_s * waiting_is_worth_w(question, then);
       if (saves_j < kLeastSaving * std::abs(now_j) || (wait && saves_j <= wait->saves_j)) continue;
       wait = Deferral{room->in_s,
-                      (named.sleeps ? "it would wake a node, and one that is awake is expected to have room in "
-                                    : "its tenants would wait beyond the budget everywhere, and less in ") +
+                      (named.sleeps ? "it would wake a node; an awake node is expected to have room in "
+                                    : "waiting would exceed the budget on every node; less waiting expected in ") +
                           seconds_text(room->in_s),
                       saves_j};
     }

@@ -13,10 +13,10 @@ namespace wattle::placement {
 namespace {
 
 constexpr const char* kOnTrial =
-    "the plan's choice: the network is heard once thirty compared decisions have cost no more joules on copies of this "
+    "the plan's choice: the network is used once thirty compared decisions cost no more energy on copies of this "
     "cluster";
 constexpr const char* kUnproven =
-    "the plan's choice: the network has not shown yet that it costs fewer joules on copies of this cluster";
+    "the plan's choice: the network has not yet been shown to cost less energy on copies of this cluster";
 
 // "7%", "0.3%"
 std::string in_percent(double ratio) {
@@ -79,12 +79,12 @@ bool NetworkGates::compare(const GateQuestion& question, const models::QNetwork&
     if (rested && plan_gate_.test.on_trial()) plan_gate_.why = kOnTrial;
     return false;
   }
-  const std::string over = " predicted joules than the planner's on copies of this cluster, over " +
+  const std::string over = " predicted energy than the planner's on copies of this cluster, over " +
                            std::to_string(plan_gate_.test.blocks()) + " blocks of decisions";
   if (plan_gate_.test.network_gated()) {
-    plan_gate_.why = "the plan's choice: " + std::string(learned ? "what was learned here" : "the network") +
-                     " is left out since its own cost " + in_percent(behind) + " more" + over;
-    if (plan_gate_.test.rests()) plan_gate_.why += "; it is tried again after a day";
+    plan_gate_.why = "the plan's choice: " + std::string(learned ? "the learned network" : "the network") +
+                     " is not used because its choices cost " + in_percent(behind) + " more" + over;
+    if (plan_gate_.test.rests()) plan_gate_.why += "; the controller retries it after a day";
   } else {
     plan_gate_.why = (certificate_.empty() || learned ? "" : certificate_ + "; ") + "its choices cost " +
                      in_percent(std::abs(behind)) + (behind > 0 ? " more" : " less") + over;
@@ -98,8 +98,8 @@ bool NetworkGates::compare_learned(const GateQuestion& question, const models::Q
   const double behind = learned_gate_.test.mean();
   if (!contend(learned_gate_, question, learned, &baseline)) return false;
   const bool gated = learned_gate_.test.network_gated();
-  learned_gate_.why = "what was learned here costs " + in_percent(std::abs(behind)) + (gated ? " more" : " less") +
-                      " predicted joules than what it began with, on copies of this cluster";
+  learned_gate_.why = "the learned network costs " + in_percent(std::abs(behind)) + (gated ? " more" : " less") +
+                      " predicted energy than the initial network on copies of this cluster";
   if (on_verdict_) on_verdict_({true, gated, learned_gate_.why});
   return true;
 }

@@ -99,9 +99,9 @@ std::string OffPolicyComparison::harm() const {
     if (!one.worse()) continue;
     const bool judged = one.matched_own >= kLeastMatched && one.matched_reference >= kLeastMatched;
     text += (text.empty() ? "" : "; ") + std::string("worse than ") + std::string(one.reference) + " by " +
-            shown(-one.difference) + " +- " + shown(one.error) + " reward a decision (" +
-            (judged ? "models and outcomes" : "models alone") + "): of the last " + std::to_string(one.samples) +
-            " compared, " + std::to_string(one.differ) + " would have gone elsewhere";
+            shown(-one.difference) + " +- " + shown(one.error) + " reward per decision (" +
+            (judged ? "models and outcomes" : "models only") + "): of the last " + std::to_string(one.samples) +
+            " compared decisions, " + std::to_string(one.differ) + " differ";
   }
   return text;
 }

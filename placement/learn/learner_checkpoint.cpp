@@ -173,10 +173,10 @@ Result<const models::Tensor*> find(const models::Weights& saved, const std::stri
   const bool flat = columns == 1;
   if (tensor.shape.size() != (flat ? 1U : 2U) || tensor.shape[0] < 0 || (!flat && tensor.shape[1] != columns) ||
       tensor.values.size() != static_cast<std::size_t>(tensor.shape[0]) * static_cast<std::size_t>(columns)) {
-    return malformed(name, "is not of its shape");
+    return malformed(name, "has the wrong shape");
   }
   for (const float value : tensor.values) {
-    if (!std::isfinite(value)) return malformed(name, "holds a number that is not finite");
+    if (!std::isfinite(value)) return malformed(name, "contains a value that is not finite");
   }
   return &tensor;
 }
@@ -249,7 +249,7 @@ Status Learner::restore(const models::Weights& saved) {
   Reader words(packed->values);
   std::uint64_t format = 0, first = 0, count = 0, preset = 0;
   words(format);
-  if (!words.ok() || format != kFormat) return malformed("replay/words", "is of another format");
+  if (!words.ok() || format != kFormat) return malformed("replay/words", "has another format");
   words(first);
   words(count);
   words(preset);
@@ -265,7 +265,7 @@ Status Learner::restore(const models::Weights& saved) {
     text << word << ' ';
   }
   std::mt19937_64 random;
-  if (!words.ok() || !(text >> random)) return malformed("replay/words", "does not hold a generator");
+  if (!words.ok() || !(text >> random)) return malformed("replay/words", "contains no random generator");
   const std::size_t total = prior->values.size();
   if (count != static_cast<std::uint64_t>(pod->shape[0]) || pod->shape[0] != context->shape[0] ||
       valid->values.size() != total || node->values.size() != total * models::kNodeFeatures ||
@@ -294,7 +294,7 @@ Status Learner::restore(const models::Weights& saved) {
       words(experience.outcome->placement);
     }
     if (!words.ok() || nodes > total - row || experience.action >= nodes) {
-      return malformed("replay/words", "breaks off at experience " + std::to_string(i));
+      return malformed("replay/words", "is truncated at experience " + std::to_string(i));
     }
     experience.when = mono_from_ns(std::bit_cast<std::int64_t>(when));
     const auto slice = [](const models::Tensor& tensor, std::size_t from, std::size_t size) {
@@ -314,21 +314,21 @@ Status Learner::restore(const models::Weights& saved) {
     judge(experience, reward_);
     chain.push_back(std::move(experience));
   }
-  if (!words.done() || row != total) return malformed("replay/words", "holds more than its experience");
+  if (!words.done() || row != total) return malformed("replay/words", "contains extra data");
 
   RewardCentring::State centring;
   WATTLE_TRY(const models::Tensor* centred, find(saved, kCentring, 3));
   Reader of_centring(centred->values);
   centring_fields(of_centring, centring);
   const bool numbers = std::isfinite(centring.centre) && std::isfinite(centring.spread2) && centring.spread2 >= 0;
-  if (!of_centring.done() || !numbers) return malformed(kCentring, "does not hold a centre");
+  if (!of_centring.done() || !numbers) return malformed(kCentring, "contains no reward centre");
 
   if (saved.contains(kError)) {
     WATTLE_TRY(const models::Tensor* kept, find(saved, kError, 3));
     Reader error(kept->values);
     double td_error = 0;
     error(td_error);
-    if (!error.done() || !std::isfinite(td_error) || td_error < 0) return malformed(kError, "does not hold an error");
+    if (!error.done() || !std::isfinite(td_error) || td_error < 0) return malformed(kError, "contains no error");
     figures.td_error = td_error;
   }
 

@@ -94,8 +94,8 @@ Experience* Replay::waiting(std::uint64_t decision_id) {
 Result<double> Replay::settle(std::uint64_t decision_id, RawOutcome outcome, const RewardConfig& reward) {
   Experience* found = waiting(decision_id);
   if (found == nullptr) {
-    return fail(Errc::not_found, "decision " + std::to_string(decision_id), "waits for no outcome",
-                "it is unknown, settled already, or its outcome came too late");
+    return fail(Errc::not_found, "decision " + std::to_string(decision_id), "is not waiting for an outcome",
+                "it is unknown or already settled, or its outcome came too late");
   }
   found->outcome = std::move(outcome);
   judge(*found, reward);

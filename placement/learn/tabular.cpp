@@ -58,9 +58,9 @@ Result<std::vector<float>> tensor_of(const models::Weights& weights, const std::
                                      const std::string& subject) {
   const auto found = weights.find(name);
   if (found == weights.end() || found->second.values.size() != size)
-    return fail(Errc::malformed, subject, "tensor " + name + " is not there with " + std::to_string(size) + " values");
+    return fail(Errc::malformed, subject, "tensor " + name + " is missing or does not have " + std::to_string(size) + " values");
   for (const float value : found->second.values)
-    if (!std::isfinite(value)) return fail(Errc::malformed, subject, "tensor " + name + " has what is no number");
+    if (!std::isfinite(value)) return fail(Errc::malformed, subject, "tensor " + name + " contains a value that is not a number");
   return found->second.values;
 }
 
@@ -74,7 +74,7 @@ class TabularTrainer final : public models::QTrainer {
       const std::size_t cell = table_cells(each->state)[each->action];
       const float target = each->reward + each->discount * best(*each);
       const float error = target - value(cell);
-      if (!std::isfinite(error)) return fail(Errc::out_of_range, "tabular Q", "a transition's reward is no number");
+      if (!std::isfinite(error)) return fail(Errc::out_of_range, "tabular Q", "the reward of a transition is not a number");
       learn(cell, error);
       const double told = static_cast<double>(error), in_units = static_cast<double>(error / each->unit);
       stats.loss += in_units * in_units / 2;
@@ -105,7 +105,7 @@ class TabularTrainer final : public models::QTrainer {
     WATTLE_TRY(const std::vector<float> steps, tensor_of(checkpoint, kSteps, 2, subject));
     if (!(steps[0] >= 0 && steps[0] < 1e9F && steps[1] >= 0 && steps[1] < 1e9F) ||
         std::any_of(visits.begin(), visits.end(), [](float value) { return value < 0; }))
-      return fail(Errc::malformed, subject, "counts less than nothing");
+      return fail(Errc::malformed, subject, "contains a negative count");
     table_ = std::move(table);
     visits_ = std::move(visits);
     steps_ = (static_cast<std::uint64_t>(steps[0]) << 20U) + static_cast<std::uint64_t>(steps[1]);

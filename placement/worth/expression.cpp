@@ -37,18 +37,18 @@ std::string term_names() {
 
 // Rejects assignments and quoted text, which muParser would accept.
 Status check_text(const std::string& text) {
-  if (text.empty()) return fail(Errc::malformed, kSubject, "is empty", "a formula of " + term_names());
+  if (text.empty()) return fail(Errc::malformed, kSubject, "is empty", "use a formula of " + term_names());
   if (text.size() > kMaxFormulaLength)
     return fail(Errc::out_of_range, kSubject, "has " + std::to_string(text.size()) + " characters",
-                "at most " + std::to_string(kMaxFormulaLength));
+                "use at most " + std::to_string(kMaxFormulaLength));
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c < ' ' || c > '~' || c == '"' || c == '\'')
-      return fail(Errc::malformed, kSubject, "has a character that no formula has, at " + std::to_string(i + 1));
+      return fail(Errc::malformed, kSubject, "contains an invalid character at " + std::to_string(i + 1));
     const bool compares = (i > 0 && std::string_view("=<>!").find(text[i - 1]) != std::string_view::npos) ||
                           (i + 1 < text.size() && text[i + 1] == '=');
     if (c == '=' && !compares)
-      return fail(Errc::malformed, kSubject, "assigns at " + std::to_string(i + 1), "compare with ==, or leave it out");
+      return fail(Errc::malformed, kSubject, "contains an assignment at " + std::to_string(i + 1), "compare with ==, or remove it");
   }
   return {};
 }
@@ -56,10 +56,10 @@ Status check_text(const std::string& text) {
 Error error_of(const mu::ParserError& error) {
   const std::string token = error.GetToken();
   if (error.GetCode() == mu::ecUNASSIGNABLE_TOKEN)
-    return {Errc::malformed, kSubject, "'" + token + "' is no term", "one of " + term_names()};
+    return {Errc::malformed, kSubject, "'" + token + "' is not a term", "use one of " + term_names()};
   std::string what = error.GetMsg();
   while (!what.empty() && (what.back() == '.' || what.back() == '\n')) what.pop_back();
-  return {Errc::malformed, kSubject, what, "a formula of " + term_names()};
+  return {Errc::malformed, kSubject, what, "use a formula of " + term_names()};
 }
 
 }  // namespace
@@ -76,18 +76,18 @@ Result<Formula> Formula::compile(const std::string& text) {
     compiled.parser.SetExpr(text);
     (void)compiled.parser.Eval();
     if (compiled.parser.GetNumResults() != 1)
-      return fail(Errc::malformed, kSubject, "gives several values", "one formula, without a comma between two");
+      return fail(Errc::malformed, kSubject, "returns several values", "use one formula without commas between expressions");
     if (compiled.parser.GetUsedVar().empty())
-      return fail(Errc::malformed, kSubject, "names no term: it would judge every placement alike",
-                  "a formula of " + term_names());
+      return fail(Errc::malformed, kSubject, "contains no term, so all placements would be equal",
+                  "use a formula of " + term_names());
   } catch (const mu::ParserError& error) {
     return tl::unexpected(error_of(error));
   }
   // Checks no measurement, then each term alone across its range, then all terms together.
   const auto sound = [&](const FormulaValues& values) { return std::isfinite(compiled.evaluate(values)); };
   if (!sound({}))
-    return fail(Errc::out_of_range, kSubject, "is no number when every term is 0",
-                "it must be one where nothing was measured");
+    return fail(Errc::out_of_range, kSubject, "is not a number if every term is 0",
+                "it must be finite without measurements");
   for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
     FormulaValues all{};
     for (std::size_t i = 0; i < kFormulaTerms.size(); ++i) {
@@ -96,12 +96,12 @@ Result<Formula> Formula::compile(const std::string& text) {
       alone[i] = all[i] = term.low + share * (term.high - term.low);
       if (!sound(alone))
         return fail(Errc::out_of_range, kSubject,
-                    "is no number when " + std::string(term.name) + " is " + std::to_string(alone[i]),
-                    "keep it finite wherever terms are in their ranges");
+                    "is not a number if " + std::string(term.name) + " is " + std::to_string(alone[i]),
+                    "it must be finite over the ranges of all terms");
     }
     if (!sound(all))
-      return fail(Errc::out_of_range, kSubject, "is no number when several terms are at the ends of their ranges",
-                  "keep it finite wherever terms are in their ranges");
+      return fail(Errc::out_of_range, kSubject, "is not a number if several terms are at the ends of their ranges",
+                  "it must be finite over the ranges of all terms");
   }
   return formula;
 }

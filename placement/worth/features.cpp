@@ -212,7 +212,7 @@ std::string_view mask_reason(const NodeView& node, const PodSpec& pod, const Mas
 std::string_view mask_reason(const NodeView& node, const NodeTaken& taken, const PodSpec& pod,
                              const MaskOptions& options) {
   if (!node.ready) return "not ready";
-  if (!node.telemetry_age) return "never heard of";
+  if (!node.telemetry_age) return "no telemetry yet";
   if (!(seconds(*node.telemetry_age) <= options.stale_after_s)) return "stale telemetry";
   const auto fits = [](double allocatable, double requested, double request) {
     return !(allocatable > 0) || requested + request <= allocatable * (1 + 1e-9);

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "common/nearest.hpp"
+
 namespace wattle::placement {
 namespace {
 
@@ -142,8 +144,10 @@ std::string_view to_string(Preset preset) {
 Result<Preset> parse_preset(std::string_view text) {
   for (const auto& [value, name] : kPresets)
     if (name == text) return value;
-  return fail(Errc::malformed, "reward preset " + std::string(text), "is not known",
-              "one of ee, lb, lc, el-rl, drs, power, weighted, expression");
+  std::vector<std::string> names;
+  for (const auto& each : kPresets) names.emplace_back(each.second);
+  return fail(Errc::malformed, "reward preset " + std::string(text), "unknown",
+              did_you_mean(text, names, "use one of " + comma_list(names)));
 }
 
 PresetTimes times_of(Preset preset) {
@@ -159,7 +163,7 @@ std::string_view to_string(LoadKind kind) {
 Result<LoadKind> parse_load_kind(std::string_view text) {
   for (const auto& [value, name] : kLoadKinds)
     if (name == text) return value;
-  return fail(Errc::malformed, "load kind " + std::string(text), "is not known", "one of pods, cpu, memory, disk");
+  return fail(Errc::malformed, "load kind " + std::string(text), "unknown", "use one of pods, cpu, memory, disk");
 }
 
 void ClusterBefore::add(const WorkerBefore& worker, bool chosen) {

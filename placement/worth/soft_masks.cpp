@@ -10,8 +10,8 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kRounding = 1e-9;
-constexpr std::array<std::string_view, 3> kReasons = {"the zone has its share of the owner's replicas",
-                                                      "the node has its share of the owner's replicas",
+constexpr std::array<std::string_view, 3> kReasons = {"the zone already has its share of the owner's replicas",
+                                                      "the node already has its share of the owner's replicas",
                                                       "PreferNoSchedule taint that the pod does not tolerate"};
 using Excess = std::array<std::uint64_t, kReasons.size()>;  // compared in this order
 
@@ -97,8 +97,8 @@ std::string preference_note(const PodSpec& pod) {
   if (pod.prefers.empty()) return {};
   if (pod.score_limit > 0 && pod.score_limit < kTopScore)
     return "; scored " + std::to_string(pod.score_limit) + " of " + std::to_string(kTopScore) +
-           ", not to outvote what the pod prefers: " + pod.prefers;
-  return "; the scheduler weighs what the pod prefers above this advice: " + pod.prefers;
+           " so that the pod's preferences take precedence: " + pod.prefers;
+  return "; the scheduler gives the pod's preferences more weight: " + pod.prefers;
 }
 
 }  // namespace wattle::placement

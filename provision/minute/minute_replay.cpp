@@ -97,14 +97,14 @@ Weights MinuteReplay::save() const {
 
 Status MinuteReplay::restore(const Weights& saved) {
   const auto wrong = [](const std::string& what) {
-    return fail(Errc::malformed, "replay of minutes", what, "learning goes on with what comes from now on");
+    return fail(Errc::malformed, "replay of minutes", what, "learning continues with new minutes");
   };
   const auto lengths = saved.find("lengths");
   if (lengths == saved.end()) return wrong("has no tensor lengths");
   std::size_t minutes = 0;
   for (const float length : lengths->second.values) {
     if (!(length > static_cast<float>(options_.n_step + 1)) || length > 1e6F)
-      return wrong("has a stretch of no length");
+      return wrong("contains a sequence of length 0");
     minutes += static_cast<std::size_t>(length);
   }
   const auto values = [&](const char* name, std::size_t columns) -> const float* {
@@ -120,7 +120,7 @@ Status MinuteReplay::restore(const Weights& saved) {
   const float* lived = values("lived", 2);
   if (minutes > 0 && (node == nullptr || pod == nullptr || context == nullptr || prior == nullptr || valid == nullptr ||
                       lived == nullptr))
-    return wrong("has tensors of another size");
+    return wrong("contains tensors of the wrong size");
   MinuteReplay read(options_);
   for (const float length : lengths->second.values) {
     std::vector<Lived> stretch(static_cast<std::size_t>(length));
@@ -132,10 +132,10 @@ Status MinuteReplay::restore(const Weights& saved) {
       each.state.prior.assign(prior, prior + kActions);
       for (std::size_t i = 0; i < kActions; ++i) each.state.valid.push_back(valid[i] > 0 ? 1 : 0);
       if (!(lived[0] >= 0 && lived[0] < static_cast<float>(kActions)) || !std::isfinite(lived[1]))
-        return wrong("tells of an action or a reward that cannot be");
+        return wrong("contains an impossible action or reward");
       each.action = static_cast<std::uint32_t>(lived[0]);
       each.reward = static_cast<double>(lived[1]);
-      if (each.state.valid[each.action] == 0) return wrong("tells of an action that was not valid");
+      if (each.state.valid[each.action] == 0) return wrong("contains an invalid action");
       node += kNodes;
       pod += kPodFeatures;
       context += kContextFeatures;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 // Inputs are at most 5, so with weights within this limit no sum overflows and the output is finite.
 constexpr float kMostWeight = 1e4F;
-constexpr const char* kAnew = "teach one with this version: wattle-sim teach --student-out FILE";
+constexpr const char* kAnew = "train a student with this version: wattle-sim teach --student-out FILE";
 }  // namespace
 
 Result<Network> parse_student(std::string_view bytes, const std::string& file) {
@@ -25,20 +25,22 @@ Result<Network> parse_student(std::string_view bytes, const std::string& file) {
     return found == model.metadata.end() ? std::string() : found->second;
   };
   for (const char* key : {"provisioning", "layout", "network_sha256"})
-    if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not tell its ") + key, kAnew);
+    if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not contain its ") + key, kAnew);
   if (told("provisioning") != "student")
-    return fail(Errc::conflict, file,
-                "is a " + told("provisioning") + "'s network: a node does not see what that goes by", kAnew);
+    return fail(Errc::conflict, file, "is a " + told("provisioning") + "'s network, whose inputs a node does not have",
+                kAnew);
   if (told("layout") != kLayout)
     return fail(Errc::conflict, file,
-                "was taught on other inputs (layout " + told("layout") + ", here " + std::string(kLayout) + ")", kAnew);
+                "was trained on other inputs (layout " + told("layout") + ", but this version needs " +
+                    std::string(kLayout) + ")",
+                kAnew);
   WATTLE_TRY(const Network network, FrozenNetwork::from_weights(model.tensors, 0, file));
   for (const auto& [name, tensor] : model.tensors)
     if (std::ranges::any_of(tensor.values, [](float value) { return std::abs(value) > kMostWeight; }))
       return fail(Errc::malformed, file,
-                  "tensor " + name + " has a weight beyond 10000: what it says would be no number", kAnew);
+                  "tensor " + name + " has a weight above 10000, which could make the output infinite", kAnew);
   if (network_digest(model.tensors) != told("network_sha256"))
-    return fail(Errc::malformed, file, "is damaged: its weights are not those of its network_sha256", kAnew);
+    return fail(Errc::malformed, file, "is damaged: its weights do not match its network_sha256", kAnew);
   return network;
 }
 

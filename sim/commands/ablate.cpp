@@ -107,34 +107,34 @@ int ablate(int argc, char** argv) {
   arguments.world.cluster_seed = 1;
   if (imitation) arguments.trainer.learning_rate = 1e-3;
   if (!imitation) arguments.trainer.huber_delta = 2;
-  CLI::App app{
-      imitation
-          ? "What each part of imitation is worth, by regret on labels of other fleets"
-          : "What each setting of online learning is worth, one changed at a time; ablate consolidation: of imitation",
-      imitation ? "wattle-sim ablate consolidation" : "wattle-sim ablate"};
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+  CLI::App app{imitation ? "Measure the value of each part of imitation by regret on labels of other fleets"
+                         : "Measure the value of each setting of online learning, changed one at a time; ablate "
+                           "consolidation: of imitation",
+               imitation ? "wattle-sim ablate consolidation" : "wattle-sim ablate"};
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
   if (imitation) {
-    app.add_option("--labels", arguments.label_files, "files of labels")->delimiter(',')->required();
+    app.add_option("--labels", arguments.label_files, "files with labels")->delimiter(',')->required();
     app.add_option("--held-out", arguments.held_out_files, "labels of other fleets")->delimiter(',')->required();
     app.add_option("--seeds", arguments.parts.seeds, "training seeds")
         ->check(CLI::Range(1, 100))
         ->capture_default_str();
-    app.add_option("--first-seed", arguments.parts.first_seed, "of training")->capture_default_str();
+    app.add_option("--first-seed", arguments.parts.first_seed, "seed of training")->capture_default_str();
     app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
-    app.add_option("--temperature", arguments.imitate.temperature, "W0; of the targets, exp(-regret / temperature)")
+    app.add_option("--temperature", arguments.imitate.temperature,
+                   "temperature in W0 of the targets, exp(-regret / temperature)")
         ->check(CLI::Range(1e-3, 1e3))
         ->capture_default_str();
     app.add_option("--regret-weight", arguments.imitate.regret_weight,
-                   "of the regret that the network is expected to have, over the temperature, in the loss")
+                   "weight of the network's expected regret, divided by the temperature, in the loss")
         ->check(CLI::Range(0.0, 1e3))
         ->capture_default_str();
   } else {
     app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
-    app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated")
+    app.add_option("--weight", arguments.world.weights, "weight of the preset weighted as NAME=NUMBER; can be repeated")
         ->capture_default_str();
     app.add_option("--cluster-seed", arguments.world.cluster_seed, "one cluster for all episodes")
         ->capture_default_str();
@@ -142,13 +142,14 @@ int ablate(int argc, char** argv) {
         ->check(CLI::Range(600, 10'000'000))
         ->capture_default_str();
     app.add_option("--seeds", arguments.loop.seeds, "training seeds")->check(CLI::Range(1, 100))->capture_default_str();
-    app.add_option("--first-seed", arguments.loop.first_seed, "of training; the others 1000 apart")
+    app.add_option("--first-seed", arguments.loop.first_seed,
+                   "first training seed; the others follow at intervals of 1000")
         ->check(CLI::Range(1, 900'000))
         ->capture_default_str();
     app.add_option("--judged-on", arguments.loop.judged_on, "held-out seeds")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    app.add_option("--initial", arguments.initial_file, "adds the variant that starts from this network");
+    app.add_option("--initial", arguments.initial_file, "add the variant that starts from this network");
   }
   return run_command(app, imitation ? argc - 1 : argc, imitation ? argv + 1 : argv,
                      [&] { return imitation ? run_imitation(arguments) : run_loop(std::move(arguments)); });

@@ -28,14 +28,15 @@ struct AdaptArguments {
 
 // Options for differences between the cluster's truth and the knowledge of planner and network.
 void add_shift_options(CLI::App& app, consolidation::Shift& shift) {
-  app.add_option("--odd-watts", shift.odd_watts, "servers told to be thrifty draw so many times as much, others less")
+  app.add_option("--odd-watts", shift.odd_watts,
+                 "factor by which servers with a low assumed power draw more, and the others less")
       ->check(CLI::Range(0.1, 10.0))
       ->capture_default_str();
   app.add_option("--interference", shift.interference, "a pod uses 1 + this x used share of its node times its demand")
       ->check(CLI::Range(0.0, 20.0))
       ->capture_default_str();
   app.add_option("--pairs", shift.pairs,
-                 "production: as of bench, pairs of applications disturb each other; energy is that of the same work")
+                 "production: pairs of applications disturb each other, as in bench; energy is for the same work")
       ->check(CLI::Range(0.0, 10.0))
       ->capture_default_str();
 }
@@ -118,12 +119,13 @@ int adapt(int argc, char** argv) {
   options.hindsight.labels.per_episode = 200;
   options.hindsight.imitate.epochs = 12;
   options.hindsight.imitate.anchor_share = 0.2;
-  CLI::App app{"Networks that live on a cluster for some days, judged there on others; consolidation_churn",
-               "wattle-sim adapt"};
+  CLI::App app{
+      "Train networks on a cluster for some days and evaluate them there on other days, with consolidation_churn",
+      "wattle-sim adapt"};
   add_consolidation_options(app, arguments.scenario);
-  app.add_option("--initial", arguments.initial_file,
-                 "what it starts from; default: a network that has learned nothing");
-  app.add_option("--clusters", options.clusters, "how many, from 2000000")->check(CLI::Range(1, 1000));
+  app.add_option("--initial", arguments.initial_file, "initial network (default: an untrained network)");
+  app.add_option("--clusters", options.clusters, "number of clusters, with seeds from 2000000")
+      ->check(CLI::Range(1, 1000));
   app.add_option("--nodes", arguments.scenario.options.nodes, "of each")->check(CLI::Range(2, 1000));
   app.add_option("--days", options.online.episodes, "lived")->check(CLI::Range(1, 400))->capture_default_str();
   app.add_option("--judged-days", options.judged_days, "afterwards")->check(CLI::Range(1, 100))->capture_default_str();
@@ -134,10 +136,11 @@ int adapt(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(
           {"planner", "informed", "start", "online", "free", "scratch", "guarded", "hindsight", "gated", "recorded"}));
-  app.add_option("--labels", options.hindsight.labels.per_episode, "decisions of a recorded day that are judged")
+  app.add_option("--labels", options.hindsight.labels.per_episode, "evaluated decisions of a recorded day")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_option("--hindsight-anchor", options.hindsight.imitate.anchor_share, "share of the start's own choice")
+  app.add_option("--hindsight-anchor", options.hindsight.imitate.anchor_share,
+                 "share of the initial network's own choice")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str();
   app.add_option("--plays", options.hindsight.plays,
@@ -147,30 +150,32 @@ int adapt(int argc, char** argv) {
   app.add_option("--epochs", options.hindsight.imitate.epochs, "passes over the judged decisions")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_option("--side", arguments.side, "of servers and days: report, or train (to choose options on)")
+  app.add_option("--side", arguments.side, "servers and days: report, or train (to tune options)")
       ->check(CLI::IsMember({"report", "train"}));
   app.add_option("--first-cluster", options.first_cluster, "seed of the first cluster")->capture_default_str();
   add_shift_options(app, arguments.scenario.options.shift);
-  app.add_option("--margin", options.margin, "W0 by which another node must beat the planner's when it is judged");
-  app.add_option("--epsilon", options.online.epsilon, "share of placements at random while it lives")
+  app.add_option("--margin", options.margin,
+                 "margin in W0 by which another node must beat the planner's node in the evaluation");
+  app.add_option("--epsilon", options.online.epsilon, "share of random placements during training")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_flag("--cold", options.cold,
-               "production: judged days begin with nothing known; default: with what the last lived day told");
-  app.add_option("--tau", options.online.learner.tau_s, "seconds; a reward so much later counts 1/e")
+  app.add_flag(
+      "--cold", options.cold,
+      "production: evaluated days start without knowledge (default: with the knowledge of the last training day)");
+  app.add_option("--tau", options.online.learner.tau_s, "time in seconds after which a reward counts 1/e")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
-  app.add_option("--anchor-every", options.online.anchor_every, "steps of learning to one of holding to the start")
+  app.add_option("--anchor-every", options.online.anchor_every, "learning steps per anchoring step")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--n-step", options.online.learner.n_step, "decisions until bootstrapping")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
-  app.add_option("--seed", arguments.trainer.seed, "of initial weights");
-  app.add_option("--json", arguments.json_file, "writes joules of each cluster to this file");
+  app.add_option("--seed", arguments.trainer.seed, "seed of the initial weights");
+  app.add_option("--json", arguments.json_file, "write the energy of each cluster to this file");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 

@@ -35,41 +35,42 @@ Status set_weight(placement::RewardWeights& weights, const std::string& text) {
     weights.*each.weight = *value;
     return {};
   }
-  return fail(Errc::not_found, "weight " + text, "there is no such term",
-              "energy, latency, balance, active_nodes, packing, contention or failure");
+  return fail(Errc::not_found, "weight " + text, "unknown term",
+              "use energy, latency, balance, active_nodes, packing, contention or failure");
 }
 
 void add_world_options(CLI::App& app, WorldArguments& arguments) {
   app.add_option("--scenario", arguments.scenario, "see wattle-sim scenarios")->capture_default_str();
-  app.add_option("--reward", arguments.preset, "preset that rewards are told in")->capture_default_str();
+  app.add_option("--reward", arguments.preset, "preset of the reported rewards")->capture_default_str();
   add_load_option(app, arguments.load);
-  app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
-  app.add_option("--cluster-seed", arguments.cluster_seed, "one cluster for all episodes; default: another each");
-  app.add_option("--nodes", arguments.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
-  app.add_option("--placements", arguments.placements, "of an episode, instead of the scenario's")
+  app.add_option("--weight", arguments.weights, "weight of the preset weighted as NAME=NUMBER; can be repeated");
+  app.add_option("--cluster-seed", arguments.cluster_seed,
+                 "use one cluster for all episodes (default: a new cluster for each)");
+  app.add_option("--nodes", arguments.nodes, "overrides the scenario")->check(CLI::Range(1, 5000));
+  app.add_option("--placements", arguments.placements, "length of an episode; overrides the scenario")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--trace", arguments.trace_dir, "directory with server_power_curves.csv; default: synthetic");
 }
 
 void add_look_ahead_option(CLI::App& app, WorldArguments& arguments) {
   app.add_option("--look-ahead", arguments.look_ahead,
-                 "next pods that a decision is given: those that wait, then those to come")
+                 "number of next pods known to a decision: waiting pods, then arriving pods")
       ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
       ->capture_default_str();
 }
 
 void add_load_option(CLI::App& app, std::string& load) {
-  app.add_option("--load", load, "load that the presets ee and lb go by")
+  app.add_option("--load", load, "load measure of the presets ee and lb")
       ->check(CLI::IsMember({"pods", "cpu", "memory", "disk"}))
       ->capture_default_str();
 }
 
 void add_scheduler_options(CLI::App& app, SchedulerOptions& options) {
-  app.add_option("--extender-weight", options.extender_weight, "of the extender's scores in kube-scheduler")
+  app.add_option("--extender-weight", options.extender_weight, "weight of the extender's scores in kube-scheduler")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   app.add_flag("--topology-spread", options.topology_spread,
-               "kube-scheduler's PodTopologySpread scores, too, with its defaults: advice may be outvoted");
+               "add kube-scheduler's PodTopologySpread scores with its defaults, which can outweigh the advice");
 }
 
 Result<EnvOptions> env_options(const WorldArguments& arguments) {
@@ -90,13 +91,13 @@ Result<EnvOptions> env_options(const WorldArguments& arguments) {
 }
 
 int scenarios(int argc, char** argv) {
-  CLI::App app{"Lists what can be simulated", "wattle-sim scenarios"};
+  CLI::App app{"Lists the scenarios", "wattle-sim scenarios"};
   if (const auto code = parse(app, argc, argv)) return *code;
   for (const Scenario& scenario : kScenarios)
     std::printf("%-19s %3zu nodes  %s\n", std::string(scenario.name).c_str(), scenario.nodes,
                 std::string(scenario.help).c_str());
-  std::puts("consolidation_fill   any nodes  of bench, labels, train, adapt and online: pods come and stay");
-  std::puts("consolidation_churn  any nodes  likewise: pods come and go");
+  std::puts("consolidation_fill   any nodes  for bench, labels, train, adapt and online: pods come and stay");
+  std::puts("consolidation_churn  any nodes  for the same commands: pods come and go");
   return 0;
 }
 

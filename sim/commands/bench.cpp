@@ -24,10 +24,10 @@ struct BenchArguments {
 Status check_bench(const CLI::App& app, const BenchArguments& arguments) {
   if (arguments.scenario.options.knowledge != consolidation::ClusterModel::production)
     for (const char* option : {"--cold", "--defer", "--look-ahead"})
-      if (app.count(option) > 0)
-        return fail(Errc::unsupported, option, "is of worlds alone", "say --knowledge production as well");
+      if (app.count(option) > 0) return fail(Errc::unsupported, option, "needs worlds", "add --knowledge production");
   if (arguments.bench.decision_window > 0 && !(arguments.scenario.options.shift.pairs > 0))
-    return fail(Errc::conflict, "--decision-window", "no pairs disturb each other", "give --pairs above 0");
+    return fail(Errc::conflict, "--decision-window", "no pairs of applications disturb each other",
+                "set --pairs above 0");
   return {};
 }
 
@@ -40,11 +40,11 @@ Status run(const CLI::App& app, BenchArguments arguments) {
   bench.first_seed = arguments.first_seed.value_or(
       bench.episode.side == consolidation::Side::report ? kFirstHeldOutSeed : std::uint64_t{1});
   if (bench.episode.shift.odd_waiting != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
-    return fail(Errc::unsupported, "--odd-waiting", "is of worlds alone", "say --knowledge production as well");
+    return fail(Errc::unsupported, "--odd-waiting", "needs worlds", "add --knowledge production");
   if (bench.episode.shift.pairs > 0 && bench.episode.knowledge != consolidation::ClusterModel::production)
-    return fail(Errc::unsupported, "--pairs", "is of worlds alone", "say --knowledge production as well");
+    return fail(Errc::unsupported, "--pairs", "needs worlds", "add --knowledge production");
   if (bench.episode.crowded_ratio != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
-    return fail(Errc::unsupported, "--crowded-from", "is of worlds alone", "say --knowledge production as well");
+    return fail(Errc::unsupported, "--crowded-from", "needs worlds", "add --knowledge production");
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
@@ -65,80 +65,82 @@ int bench(int argc, char** argv) {
   BenchArguments arguments;
   arguments.bench.rules = {"kube-default", "most-allocated", "round-robin", "random",
                            "greedy",       "peaks",          "amortised",   "planner"};
-  CLI::App app{"Placement rules on the same fleets and pods; full knowledge is the annealed placement of a fill",
-               "wattle-sim bench"};
+  CLI::App app{
+      "Compare placement rules on the same fleets and pods; full knowledge is the annealed placement of a fill",
+      "wattle-sim bench"};
   add_consolidation_options(app, arguments.scenario);
-  app.add_option("--seeds", arguments.bench.seeds, "how many fleets")
+  app.add_option("--seeds", arguments.bench.seeds, "number of fleets")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "default: 2000000 for reporting, 1 for training");
   app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 100'000));
   app.add_flag("--cold", arguments.bench.cold,
-               "production: the controller knows nothing at the start; default: a day of this cluster");
-  app.add_option("--defer", arguments.bench.defer_s, "production: seconds for which a pod may be put off at most")
+               "production: the controller starts without knowledge (default: with a day of this cluster)");
+  app.add_option("--defer", arguments.bench.defer_s, "production: longest time in seconds that a pod may be deferred")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app.add_option("--look-ahead", arguments.bench.look_ahead,
-                 "production: next pods that a decision is told: those that wait, then those to come")
+                 "production: number of next pods known to a decision: waiting pods, then arriving pods")
       ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
       ->capture_default_str();
-  app.add_option("--crowded-from", arguments.scenario.options.crowded_ratio,
-                 "production: wanted share of a node's cores from which its pods wait for each other; 1: when more is "
-                 "wanted than there is")
+  app.add_option(
+         "--crowded-from", arguments.scenario.options.crowded_ratio,
+         "production: demanded share of a node's cores above which its pods wait for each other; 1: when the demand "
+         "exceeds the cores")
       ->check(CLI::Range(0.1, 1.0))
       ->capture_default_str();
   app.add_option("--odd-waiting", arguments.scenario.options.shift.odd_waiting,
-                 "production: pods wait for CPU so many times as long as they did when it was learned, or as one who "
-                 "knows nothing thinks")
+                 "production: factor by which pods wait longer for CPU than during learning, or than a policy without "
+                 "knowledge assumes")
       ->check(CLI::Range(0.1, 20.0))
       ->capture_default_str();
   CLI::Option* pairs =
       app.add_option("--pairs", arguments.scenario.options.shift.pairs,
-                     "production: one pair of applications in ten disturb each other, so that what one does takes 1 + "
-                     "this times as long beside the other; nobody is told")
+                     "production: one in ten pairs of applications disturb each other, so their work takes 1 + "
+                     "this times as long on the same node; policies do not know the pairs")
           ->check(CLI::Range(0.0, 10.0))
           ->capture_default_str();
   app.add_option("--pairs-from", arguments.scenario.options.shift.pairs_from_s,
-                 "seconds of the episode from which on they do; 0: always, on the day before as well")
+                 "start of the disturbance in seconds of the episode; 0: always, including the day before")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str()
       ->needs(pairs);
-  app.add_option(
-         "--decision-window", arguments.bench.decision_window,
-         "tells for each so many decisions, from the moment on at which pairs disturb, what was lost by them, and "
-         "by those of pairs-oracle in the same states; 0: does not")
+  app.add_option("--decision-window", arguments.bench.decision_window,
+                 "report the loss per this number of decisions after the start of the disturbance, and "
+                 "the loss of pairs-oracle in the same states; 0: off")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str()
       ->needs(pairs);
-  app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules are told the number of pods that will come");
-  app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
+  app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules know the number of arriving pods");
+  app.add_option("--side", arguments.side, "servers and days: for reporting, or for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))
       ->capture_default_str();
   app.add_option(
          "--policies,--rules", arguments.bench.rules,
-         "which (docs/reference/policies.md); planner+requests sets requests beside it, planner+cpu-requests those of "
-         "CPU alone")
+         "policies (docs/reference/policies.md); planner+requests also sets requests, planner+cpu-requests only "
+         "those of CPU")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
-  app.add_option("--margin", arguments.bench.learned.margin, "dqn: W0 by which another node must beat the planner's")
+  app.add_option("--margin", arguments.bench.learned.margin,
+                 "dqn: margin in W0 by which another node must beat the planner's node")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   app.add_option("--shortlist", arguments.bench.learned.shortlist,
-                 "dqn: nodes that the network ranks where there is a plan; 0: all")
+                 "dqn: number of nodes that the network ranks if there is a plan; 0: all")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
   add_scheduler_options(app, arguments.bench.scheduler);
-  app.add_option("--residual-times", arguments.bench.residual_times,
-                 "dqn: its residual is multiplied by this; -1: a bad network")
+  app.add_option("--residual-times", arguments.bench.residual_times, "dqn: factor of its residual; -1: a bad network")
       ->check(CLI::Range(-100.0, 100.0));
   app.add_flag("!--no-plan", arguments.bench.learned.plan, "dqn: features and prior without the planner");
   app.add_option("--moves", arguments.bench.moves_per_pod,
-                 "of annealing, per pod; 0: no reference (nor with --sizes openb or --crowded)")
+                 "annealing steps per pod; 0: no reference (also with --sizes openb or --crowded)")
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str();
-  app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));
-  app.add_option("--json", arguments.json_file, "writes JSON to this file as well");
+  app.add_option("-o,--output", arguments.output, "output format: table or json")
+      ->check(CLI::IsMember({"table", "json"}));
+  app.add_option("--json", arguments.json_file, "also write JSON to this file");
   return run_command(app, argc, argv, [&] { return run(app, std::move(arguments)); });
 }
 

@@ -33,11 +33,11 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
       curves.back().x = told.value("x", curves.back().x);
       curves.back().y = told.value("y", curves.back().y);
     } catch (const SortedJson::exception& error) {
-      return fail(Errc::malformed, file, error.what(), "give what wattle-sim train --curve wrote");
+      return fail(Errc::malformed, file, error.what(), "use a file written by wattle-sim train --curve");
     }
     const suite::Curve& curve = curves.back();
     if (curve.decisions.size() != curve.reward.size() || curve.reward.empty())
-      return fail(Errc::malformed, file, "has not as many rewards as decisions");
+      return fail(Errc::malformed, file, "the numbers of rewards and decisions differ");
   }
   return curves;
 }
@@ -69,8 +69,8 @@ Status add_pretrained(Learned& learned, const std::string& folder, const placeme
     learned.add("dqn_" + preset, std::move(network), own);
   }
   if (learned.networks.size() == before)
-    return fail(Errc::not_found, folder, "has no policy",
-                "give a folder with PRESET.safetensors, as models/pretrained");
+    return fail(Errc::not_found, folder, "contains no policy",
+                "use a folder with PRESET.safetensors, for example models/pretrained");
   return {};
 }
 
@@ -151,30 +151,34 @@ Status run(SuiteArguments arguments) {
 int bench_suite(int argc, char** argv) {
   SuiteArguments arguments;
   CLI::App app{
-      "Every scenario and every policy on the same seeds (docs/reference/simulator.md); bench consolidation_fill and "
-      "bench consolidation_churn have one alone, with its options",
+      "Evaluate every policy on every scenario with the same seeds (docs/reference/simulator.md); bench "
+      "consolidation_fill and "
+      "bench consolidation_churn evaluate one scenario with its options",
       "wattle-sim bench"};
   app.add_flag("--warm", arguments.options.warm,
-               "the controller has watched each cluster in mode shadow, for one episode of other pods");
-  app.add_flag("--quick", arguments.options.quick, "the short run: few seeds, short episodes, some of the scenarios");
-  app.add_option("--seeds", arguments.options.seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--first-seed", arguments.first_seed, "default: 2000000, which nothing is trained or tuned on");
+               "the controller first observes each cluster in mode shadow for one episode with other pods");
+  app.add_flag("--quick", arguments.options.quick, "short run: few seeds, short episodes, some scenarios");
+  app.add_option("--seeds", arguments.options.seeds, "number of seeds")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--first-seed", arguments.first_seed,
+                 "first seed (default: 2000000, not used for training or tuning)");
   app.add_option("--scenarios", arguments.options.trials,
-                 "names that wattle-sim scenarios lists, and consolidation; default: all")
+                 "names listed by wattle-sim scenarios, and consolidation (default: all)")
       ->delimiter(',');
-  app.add_option("--model", arguments.model_file, "safetensors file: its policy, dqn or tabular-q, takes part");
+  app.add_option("--model", arguments.model_file, "safetensors file whose policy, dqn or tabular-q, is evaluated too");
   app.add_option("--pretrained", arguments.pretrained_dir,
-                 "folder with PRESET.safetensors: each takes part as dqn_PRESET, by its own reward");
+                 "folder with PRESET.safetensors: each is evaluated as dqn_PRESET with its own reward");
   app.add_option("--consolidation-model", arguments.consolidation_model_file,
-                 "safetensors file of train consolidation: the policy dqn takes part there");
-  app.add_option("--reward", arguments.preset, "preset that the priors and the network go by")->capture_default_str();
+                 "safetensors file of train consolidation for the policy dqn in consolidation");
+  app.add_option("--reward", arguments.preset, "preset of the priors and the network")->capture_default_str();
   add_load_option(app, arguments.load);
-  app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
-  app.add_option("--curve", arguments.curve_files, "what train --curve wrote, for the report; may be repeated");
+  app.add_option("--weight", arguments.weights, "weight of the preset weighted as NAME=NUMBER; can be repeated");
+  app.add_option("--curve", arguments.curve_files, "file written by train --curve, for the report; can be repeated");
   app.add_option("--trace", arguments.trace_dir,
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
-  app.add_option("--html", arguments.html_file, "writes the report to this file");
-  app.add_option("--json", arguments.json_file, "writes JSON to this file");
+  app.add_option("--html", arguments.html_file, "write the report to this file");
+  app.add_option("--json", arguments.json_file, "write JSON to this file");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 

@@ -40,8 +40,8 @@ int create_and_delete(const ChurnOptions& options, const kube::ApiServer& server
   if (!ran) return failed("churn", ran.error());
   if (!left) return failed("churn", left.error());
   if (*left > 0)
-    return failed("churn", {Errc::timeout, std::to_string(*left) + " pods", "were deleted and are still there",
-                            "look at them with kubectl; `wattle-sim churn --sweep` deletes them again"});
+    return failed("churn", {Errc::timeout, std::to_string(*left) + " pods", "were deleted but still exist",
+                            "check them with kubectl; `wattle-sim churn --sweep` deletes them again"});
   return 0;
 }
 
@@ -49,39 +49,45 @@ int create_and_delete(const ChurnOptions& options, const kube::ApiServer& server
 
 int churn(int argc, char** argv) {
   CLI::App app(
-      "Creates and deletes pods on a Kubernetes API server: test1 creates so many, waits for their nodes, deletes all, "
-      "again; "
-      "test2 keeps a window of so many, the oldest deleted, one created. All of them are deleted at the end",
+      "Creates and deletes pods on a Kubernetes API server: test1 creates --pods pods, waits for their nodes, deletes "
+      "all, "
+      "and repeats; "
+      "test2 keeps a window of --pods pods, deleting the oldest and creating one. All pods are deleted at the end",
       "wattle-sim churn");
   ChurnOptions options;
   std::string api, token, ca, driver = "test1", output = "text";
   double soft_ms = 0, hard_ms = 0;
   bool sweep = false;
   app.add_option("driver", driver, "test1 or test2")->check(CLI::IsMember({"test1", "test2"}));
-  app.add_option("--kube", api, "URL of the Kubernetes API server (default: that of the pod that this runs in)");
-  app.add_option("--kube-token", token, "file with the token to show there");
-  app.add_option("--kube-ca", ca, "PEM file with the authority of its certificate");
-  app.add_option("--namespace", options.pod_namespace, "of the pods")->capture_default_str();
+  app.add_option("--kube", api, "URL of the Kubernetes API server (default: that of the pod)");
+  app.add_option("--kube-token", token, "file with the bearer token");
+  app.add_option("--kube-ca", ca, "PEM file with the CA of the server's certificate");
+  app.add_option("--namespace", options.pod_namespace, "namespace of the pods")->capture_default_str();
   app.add_option("--scheduler", options.scheduler, "schedulerName of the pods")->capture_default_str();
-  app.add_option("--pods", options.pods, "how many at a time")->check(CLI::Range(1, 10'000))->capture_default_str();
-  app.add_option("--turns", options.turns, "how often")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  app.add_option("--cpu", options.cpu, "request of a pod")->capture_default_str();
-  app.add_option("--memory", options.memory, "request of a pod")->capture_default_str();
-  app.add_option("--image", options.image, "of its container")->capture_default_str();
-  const auto* const soft = app.add_option("--latency-soft-ms", soft_ms, "users are to be within it");
-  const auto* const hard = app.add_option("--latency-hard-ms", hard_ms, "users must be within it");
-  app.add_option("--patience", options.patience_s, "seconds for pods to be bound, and to be gone")
+  app.add_option("--pods", options.pods, "number of pods at a time")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  app.add_option("--turns", options.turns, "number of repetitions")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--cpu", options.cpu, "CPU request of a pod")->capture_default_str();
+  app.add_option("--memory", options.memory, "memory request of a pod")->capture_default_str();
+  app.add_option("--image", options.image, "image of its container")->capture_default_str();
+  const auto* const soft =
+      app.add_option("--latency-soft-ms", soft_ms, "preferred limit of the round-trip time to users");
+  const auto* const hard = app.add_option("--latency-hard-ms", hard_ms, "hard limit of the round-trip time to users");
+  app.add_option("--patience", options.patience_s, "seconds to wait for pods to be bound and to be deleted")
       ->check(CLI::Range(1.0, 86'400.0))
       ->capture_default_str();
-  app.add_option("-o,--output", output, "text or json")->check(CLI::IsMember({"text", "json"}));
-  app.add_flag("--sweep", sweep, "delete what killed runs left in the namespace, and end");
+  app.add_option("-o,--output", output, "output format: text or json")->check(CLI::IsMember({"text", "json"}));
+  app.add_flag("--sweep", sweep, "delete pods of killed runs in the namespace, and exit");
   if (const auto code = parse(app, argc, argv)) return *code;
   options.driver = driver == "test1" ? ChurnDriver::batch : ChurnDriver::window;
   if (*soft) options.latency_soft_ms = soft_ms;
   if (*hard) options.latency_hard_ms = hard_ms;
   if (options.pod_namespace.empty() ||
       options.pod_namespace.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos) {
-    std::fprintf(stderr, "wattle-sim churn: --namespace: '%s' is no name of a namespace\n",
+    std::fprintf(stderr, "wattle-sim: churn: --namespace: '%s' is not the name of a namespace\n",
                  printable(options.pod_namespace).c_str());
     return 2;
   }

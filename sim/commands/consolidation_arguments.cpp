@@ -37,14 +37,15 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
                "pods use twice as much in bursts, and applications ask for less or more than that; with --knowledge "
                "production");
   app.add_option("--knowledge", arguments.knowledge,
-                 "oracle: real curves and mean demand; production: what a controller learns in the run; for teaching, "
-                 "imitated: curves, demand and lives fitted from a past that is drawn; pods: of that demand and lives")
+                 "oracle: true curves and mean demand; production: the knowledge that a controller learns in the run; "
+                 "for training, "
+                 "imitated: curves, demand and lifetimes fitted to a random past; pods: only that demand and lifetimes")
       ->check(CLI::IsMember({"oracle", "production", "imitated", "pods"}))
       ->capture_default_str();
-  app.add_option("--readings", options.past_readings, "of watts, of each server, that imitated begins with")
+  app.add_option("--readings", options.past_readings, "number of power samples per server for imitated")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
-  app.add_option("--past-pods", options.past_pods, "of each application, that imitated and pods have seen")
+  app.add_option("--past-pods", options.past_pods, "number of observed pods per application for imitated and pods")
       ->check(CLI::Range(0, 10'000))
       ->capture_default_str();
   app.add_option("--trace", arguments.trace_dir,
@@ -62,7 +63,7 @@ Status apply(ConsolidationArguments& arguments) {
   int used = 0;
   if (std::sscanf(arguments.fill.c_str(), "%lf-%lf%n", &low, &high, &used) != 2 ||
       static_cast<std::size_t>(used) != arguments.fill.size() || !(low > 0 && low <= high && high <= 100))
-    return fail(Errc::malformed, "--fill " + arguments.fill, "is not LOW-HIGH in percent, e.g. 60-68");
+    return fail(Errc::malformed, "--fill " + arguments.fill, "is not LOW-HIGH in percent, for example 60-68");
   options.fill_low = low / 100;
   options.fill_high = high / 100;
   for (const consolidation::ClusterModel each : consolidation::kClusterModels)
@@ -71,7 +72,7 @@ Status apply(ConsolidationArguments& arguments) {
   if (options.knowledge != consolidation::ClusterModel::production && !taught &&
       (options.crowded || arguments.sizes == "openb"))
     return fail(Errc::unsupported, options.crowded ? "--crowded" : "--sizes openb",
-                "is played by the controller's engine in a world alone", "say --knowledge production as well");
+                "needs the controller's engine in a world", "add --knowledge production");
   return {};
 }
 
@@ -79,7 +80,7 @@ Result<consolidation::Dataset> load(const ConsolidationArguments& arguments) {
   if (arguments.trace_dir.empty()) return consolidation::synthetic_dataset(arguments.demand_scale);
   WATTLE_TRY(auto data, consolidation::load_dataset(arguments.trace_dir, arguments.demand_scale));
   if (arguments.options.sizes == consolidation::Sizes::openb && data.report_sizes.empty())
-    return fail(Errc::not_found, arguments.trace_dir + "/openb_pods.csv", "is not there, and --sizes openb is of it");
+    return fail(Errc::not_found, arguments.trace_dir + "/openb_pods.csv", "does not exist, but --sizes openb needs it");
   return data;
 }
 

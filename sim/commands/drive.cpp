@@ -48,7 +48,8 @@ Status begin_patiently(Driver& driver, StopSignal& stop, const Clock& clock) {
   while (true) {
     Status begun = driver.begin();
     if (begun || clock.mono() >= until) return begun;
-    if (stop.wait(std::chrono::milliseconds(250))) return fail(Errc::unavailable, "drive", "was ended before it began");
+    if (stop.wait(std::chrono::milliseconds(250)))
+      return fail(Errc::unavailable, "drive", "was stopped before it started");
   }
 }
 
@@ -104,43 +105,45 @@ int run(Driver& driver, StopSignal& stop, const Clock& clock, const Show& how) {
 
 int drive(int argc, char** argv) {
   CLI::App app(
-      "Plays a kube-scheduler through the extender protocol: a window of pods, the oldest deleted, one created, again "
-      "and again",
+      "Simulates a kube-scheduler through the extender protocol with a window of pods: deletes the oldest, creates "
+      "one, "
+      "and repeats",
       "wattle-sim drive");
   DriveOptions options;
   std::string shim = "http://127.0.0.1:8888", swarm = "http://127.0.0.1:8060", controller = "http://127.0.0.1:8050";
   std::string cgroup_root, output = "table", summary_file;
   int deadline_ms = 200;
   bool sweep = false;
-  app.add_option("--shim", shim, "the extender");
-  app.add_option("--swarm", swarm, "where `wattle-sim swarm` listens");
-  app.add_option("--controller", controller, "the controller's HTTP port, to show what it says");
-  app.add_option("--seconds", options.run_s, "how long")->check(CLI::Range(1.0, 1e7));
+  app.add_option("--shim", shim, "URL of the extender");
+  app.add_option("--swarm", swarm, "address of `wattle-sim swarm`");
+  app.add_option("--controller", controller, "the controller's HTTP port, to show its figures");
+  app.add_option("--seconds", options.run_s, "duration")->check(CLI::Range(1.0, 1e7));
   app.add_option("--pods", options.pods, "window of pods")->check(CLI::Range(1, 10'000));
   app.add_option("--period", options.period_s, "seconds between two replacements")->check(CLI::Range(0.001, 3600.0));
-  app.add_option("--demand-scale", options.demand_scale, "multiplies what pods use, not what they request")
+  app.add_option("--demand-scale", options.demand_scale, "factor of the pods' use; requests do not change")
       ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--seed", options.seed, "pods and ties");
+  app.add_option("--seed", options.seed, "seed of pods and ties");
   app.add_option("--weight", options.weight, "the extender's weight in the scheduler's profile")
       ->check(CLI::Range(0, 100));
   app.add_option("--deadline-ms", deadline_ms, "the scheduler's httpTimeout")->check(CLI::Range(1, 30'000));
   app.add_option("--real-node", options.real_node,
-                 "name of this machine's node: it takes pods as cgroups with real load");
-  app.add_option("--real-pods", options.real_pods, "pods at most on this machine, 40 % of one core together")
+                 "node name of this machine, which runs pods as cgroups with real load");
+  app.add_option("--real-pods", options.real_pods,
+                 "maximum number of pods on this machine, with 40 % of one core in total")
       ->check(CLI::Range(1, 8));
-  app.add_option("--pin-every", options.pin_every,
-                 "every so many-th pod has a node selector for this machine, so that it gets load; 0: none");
-  app.add_option("--cgroup-root", cgroup_root, "mount point of cgroup2 (default: found)");
-  app.add_option("-o,--output", output, "table, line or json")->check(CLI::IsMember({"table", "line", "json"}));
+  app.add_option("--pin-every", options.pin_every, "interval of pods with a node selector for this machine; 0: none");
+  app.add_option("--cgroup-root", cgroup_root, "mount point of cgroup2 (default: detected)");
+  app.add_option("-o,--output", output, "output format: table, line or json")
+      ->check(CLI::IsMember({"table", "line", "json"}));
   app.add_option("--summary-file", summary_file, "also write the summary as JSON to this file");
-  app.add_flag("--sweep", sweep, "remove what killed drivers left on this machine, and end");
+  app.add_flag("--sweep", sweep, "remove pods of killed drivers from this machine, and exit");
   if (const auto code = parse(app, argc, argv)) return *code;
   options.deadline = std::chrono::milliseconds(deadline_ms);
   for (const auto& [text, address] :
        {std::pair{&shim, &options.shim}, {&swarm, &options.swarm}, {&controller, &options.controller}}) {
     auto parsed = parse_http_address(*text);
     if (!parsed) {
-      std::fprintf(stderr, "wattle-sim drive: %s\n", parsed.error().message().c_str());
+      std::fprintf(stderr, "wattle-sim: drive: %s\n", parsed.error().message().c_str());
       return 2;
     }
     *address = std::move(*parsed);
@@ -151,7 +154,7 @@ int drive(int argc, char** argv) {
     auto opened = open_pods(cgroup_root);
     if (!opened) return failed("drive", opened.error());
     const std::size_t swept = opened->sweep();
-    if (swept > 0) log.warn("removed pods that a killed driver left behind", {{"pods", swept}});
+    if (swept > 0) log.warn("drive.pods_removed", "removed pods of a previous, killed driver", {{"pods", swept}});
     if (sweep) return 0;
     real.emplace(std::move(*opened));
   }

@@ -19,7 +19,7 @@ Status run(const WorldArguments& arguments) {
 int env(int argc, char** argv) {
   WorldArguments arguments;
   CLI::App app{
-      "An environment for others to train against: JSON lines on standard input and output "
+      "An environment for external training: JSON lines on standard input and output "
       "(docs/reference/simulator.md)",
       "wattle-sim env"};
   add_world_options(app, arguments);

@@ -55,30 +55,30 @@ Status run(const EvalArguments& arguments) {
 
 int eval(int argc, char** argv) {
   EvalArguments arguments;
-  CLI::App app{"Greedy episodes on held-out seeds: a trained network, its initial weights and fixed rules, paired",
+  CLI::App app{"Compare a trained network, its initial weights and fixed rules in greedy episodes on held-out seeds",
                "wattle-sim eval"};
   app.add_option("--model", arguments.model_file,
-                 "safetensors file of a network or a table; without it only the rules are judged");
+                 "safetensors file of a network or a table; without it, only the rules are evaluated");
   add_world_options(app, arguments.world);
   add_look_ahead_option(app, arguments.world);
   add_scheduler_options(app, arguments.world.scheduler);
-  app.add_option("--seeds", arguments.seeds, "how many episodes each")
+  app.add_option("--seeds", arguments.seeds, "number of episodes for each")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_flag("--warm", arguments.warm,
-               "the controller has watched each cluster in mode shadow, for one episode of other pods");
+               "the controller first observes each cluster in mode shadow for one episode with other pods");
   app.add_option(
          "--odd-waiting", arguments.waiting_times,
-         "pods wait for CPU so many times as long as in the scenario and while it was watched, and nobody is told")
+         "factor by which pods wait longer for CPU than in the scenario and during observation, unknown to policies")
       ->check(CLI::Range(0.1, 20.0))
       ->capture_default_str();
-  app.add_option("--late", arguments.late,
-                 "share of their time that pods may be beyond their soft latency limit; 1: as much as they are")
+  app.add_option("--late", arguments.late, "share of time that pods may exceed their soft latency limit; 1: no limit")
       ->check(CLI::Range(0.0001, 1.0));
-  app.add_option("--policies", arguments.policies, "those beside the trained one (docs/reference/policies.md)")
+  app.add_option("--policies", arguments.policies, "policies to compare with (docs/reference/policies.md)")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));
+  app.add_option("-o,--output", arguments.output, "output format: table or json")
+      ->check(CLI::IsMember({"table", "json"}));
   return run_command(app, argc, argv, [&] { return run(arguments); });
 }
 

@@ -68,8 +68,8 @@ Result<Start> read_start(const std::string& file) {
   }
   if (start.reward != kReward || !on_prior)
     return fail(Errc::conflict, file,
-                "is of the reward preset '" + start.reward + "', and recorded days are judged by joules",
-                "a network of the preset weighted");
+                "is of the reward preset '" + start.reward + "', but recorded days are evaluated by energy",
+                "use a network of the preset weighted");
   start.sha256 = models::network_digest(start.weights);
   WATTLE_TRY(start.network, models::FrozenNetwork::from_weights(start.weights, 0, file));
   return start;
@@ -142,7 +142,8 @@ Result<std::vector<consolidation::LabelShard>> shards_in(const std::string& fold
     WATTLE_TRY(const auto model, read_model(file));
     WATTLE_TRY(auto shard, consolidation::parse_label_shard(model, file));
     if (shard.question != question)
-      return fail(Errc::conflict, file, "has labels of another record, start or options", "remove it, or use those");
+      return fail(Errc::conflict, file, "contains labels of another record, initial network or options",
+                  "remove it, or use the same record, network and options");
     shards.push_back(std::move(shard));
   }
   return shards;
@@ -203,7 +204,7 @@ Status learn(const ImproveArguments& arguments, const Asked& asked, std::span<co
       "%zu days learned from, %zu judged by, %zu labels; model: %zu measured hours of nodes, a node's joules off by "
       "%.1f%%%s\n",
       asked.days.learned, found.judged_days, found.labels, model.measured_hours, 100 * model.node_error,
-      model.measured_hours == 0 ? " (assumed: nothing was measured)" : "");
+      model.measured_hours == 0 ? " (assumed: no measurements)" : "");
   std::printf("energy, mean [95%%]: learned over start %s, learned over planner %s, start over planner %s\n",
               percent(found.learned_over_start).c_str(), percent(found.learned_over_planner).c_str(),
               percent(found.start_over_planner).c_str());
@@ -211,7 +212,7 @@ Status learn(const ImproveArguments& arguments, const Asked& asked, std::span<co
     WATTLE_CHECK(write_file_atomically(arguments.json_file, verdict_json(asked, found).dump() + "\n"));
   if (!found.kept()) {
     std::printf("%s", judged_note(found.judged_days).c_str());
-    std::printf("no network is written: no network that was learned is better with 95%% confidence\n");
+    std::printf("wrote no network: no learned network is significantly better\n");
     return {};
   }
   models::Safetensors file{std::move(found.weights), {}};
@@ -272,54 +273,58 @@ int improve(int argc, char** argv) {
   hindsight.imitate.epochs = 12;
   hindsight.imitate.anchor_share = 0.2;
   CLI::App app{
-      "Learn from a cluster's own recorded days (wattle model record), and keep what days not learned from confirm",
+      "Learn from recorded days of a cluster (wattle model record), and write the network if other days confirm it",
       "wattle-sim improve"};
-  app.add_option("record", arguments.record_file, "what wattle model record wrote")->required();
-  app.add_option("--model", arguments.model_file,
-                 "the network to begin with: a file, or one of a controller's checkpoints")
+  app.add_option("record", arguments.record_file, "file written by wattle model record")->required();
+  app.add_option("--model", arguments.model_file, "initial network: a file, or a checkpoint of a controller")
       ->required();
-  auto* out = app.add_option("--out", arguments.out_file, "safetensors file to write, if it is better for certain");
-  auto* work = app.add_option("--work", arguments.work_dir, "folder of labels: who is killed goes on where he was");
+  auto* out =
+      app.add_option("--out", arguments.out_file, "safetensors file to write if the network is significantly better");
+  auto* work =
+      app.add_option("--work", arguments.work_dir, "folder for labels, so that an interrupted run can continue");
   auto* shard =
-      app.add_option("--shard", arguments.shard, "I/N, I from 0: make the labels of this share alone, in --work")
+      app.add_option("--shard", arguments.shard, "I/N, I from 0: only create the labels of this share, in --work")
           ->needs(work)
           ->excludes(out);
   app.add_flag("--merge", arguments.merge, "learn from the labels of all shares in --work")
       ->needs(work)
       ->excludes(shard);
-  app.add_option("--json", arguments.json_file, "writes the verdict to this file");
-  app.add_option("--days", arguments.improve.days.most, "the last so many of the record; a quarter of them judges")
+  app.add_option("--json", arguments.json_file, "write the verdict to this file");
+  app.add_option("--days", arguments.improve.days.most,
+                 "number of last days of the record; a quarter of them is for evaluation")
       ->check(CLI::Range(2, 366))
       ->capture_default_str();
   app.add_option("--day-hours", arguments.day_h, "whole hours of a day")
       ->check(CLI::Range(1.0, 24.0))
       ->capture_default_str();
-  app.add_flag("--sleep", arguments.improve.days.idle_nodes_sleep, "idle nodes are put to sleep there");
-  app.add_option("--per-day", hindsight.labels.per_episode, "decisions judged of each day")
+  app.add_flag("--sleep", arguments.improve.days.idle_nodes_sleep, "idle nodes are powered down");
+  app.add_option("--per-day", hindsight.labels.per_episode, "evaluated decisions of each day")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_option("--horizon", hindsight.labels.horizon_lives, "mean lives that a choice is followed for")
+  app.add_option("--horizon", hindsight.labels.horizon_lives, "number of mean lifetimes that a choice is followed")
       ->check(CLI::Range(0.1, 10.0))
       ->capture_default_str();
-  app.add_option(
-         "--plays", hindsight.plays,
-         "whole days played to choose a pass, and at least as many to judge by; in other orders where there are fewer")
+  app.add_option("--plays", hindsight.plays,
+                 "number of simulated days to choose a pass, and at least as many for the verdict; in other orders if "
+                 "fewer were recorded")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
   app.add_option("--epochs", hindsight.imitate.epochs, "passes over the labels")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--anchor", hindsight.imitate.anchor_share, "share of the start's own choice in every target")
+  app.add_option("--anchor", hindsight.imitate.anchor_share,
+                 "share of the initial network's own choice in every target")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str();
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
-  app.add_option("--seed", arguments.trainer.seed, "of the order of labels")->capture_default_str();
+  app.add_option("--seed", arguments.trainer.seed, "seed of the order of labels")->capture_default_str();
   app.callback([&] {
     if (arguments.shard.empty() && arguments.out_file.empty())
-      throw CLI::ValidationError("--out", "is missing: where what was learned is to be written");
-    if (std::floor(arguments.day_h) != arguments.day_h) throw CLI::ValidationError("--day-hours", "is no whole number");
+      throw CLI::ValidationError("--out", "is missing: set the file to write");
+    if (std::floor(arguments.day_h) != arguments.day_h)
+      throw CLI::ValidationError("--day-hours", "is not a whole number");
   });
   return run_command(app, argc, argv, [&] { return run(arguments); });
 }

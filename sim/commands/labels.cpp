@@ -21,7 +21,7 @@ Status run(LabelArguments arguments) {
   // Rollouts clone the cluster, which a World does not support: the earlier meaning of production here was imitated.
   if (arguments.scenario.knowledge == "production") {
     arguments.scenario.knowledge = "imitated";
-    std::fputs("wattle-sim: --knowledge production of labels is called imitated now\n", stderr);
+    std::fputs("wattle-sim: labels: --knowledge production is now called imitated\n", stderr);
   }
   arguments.scenario.teaches = true;
   WATTLE_CHECK(apply(arguments.scenario));
@@ -29,9 +29,9 @@ Status run(LabelArguments arguments) {
   const bool waits = asked.shift.odd_waiting != 1 || asked.crowded_ratio != 1;
   if (waits && (asked.knowledge != consolidation::ClusterModel::imitated || !asked.churn))
     return fail(Errc::unsupported, asked.shift.odd_waiting != 1 ? "--odd-waiting" : "--crowded-from",
-                "is taught under churn to imitated knowledge alone", "consolidation_churn --knowledge imitated");
+                "under churn needs imitated knowledge", "use consolidation_churn --knowledge imitated");
   if (arguments.labels.futures > 1 && !asked.churn)
-    return fail(Errc::unsupported, "--futures", "is of pods that come and go", "consolidation_churn");
+    return fail(Errc::unsupported, "--futures", "needs pods that come and go", "consolidation_churn");
   arguments.labels.episode = arguments.scenario.options;
   arguments.labels.episode.learns_waiting = asked.churn && asked.knowledge == consolidation::ClusterModel::imitated;
   arguments.labels.episode.warm_s = 4 * 3600;
@@ -56,42 +56,44 @@ Status run(LabelArguments arguments) {
 
 int labels(int argc, char** argv) {
   LabelArguments arguments;
-  CLI::App app{"Play training episodes and judge some choices by paired rollouts", "wattle-sim labels"};
+  CLI::App app{"Simulate training episodes and label some choices by paired rollouts", "wattle-sim labels"};
   add_consolidation_options(app, arguments.scenario);
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
-  app.add_option("--model", arguments.model_file, "played by this network; default: by the planner");
-  app.add_option("--episodes", arguments.labels.episodes, "how many fleets")->check(CLI::Range(1, 100'000));
-  app.add_option("--per-episode", arguments.labels.per_episode, "decisions judged")->check(CLI::Range(1, 10'000));
+  app.add_option("--model", arguments.model_file, "network that places the pods (default: the planner)");
+  app.add_option("--episodes", arguments.labels.episodes, "number of fleets")->check(CLI::Range(1, 100'000));
+  app.add_option("--per-episode", arguments.labels.per_episode, "labelled decisions")->check(CLI::Range(1, 10'000));
   app.add_option("--min-nodes", arguments.labels.min_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
   app.add_option("--max-nodes", arguments.labels.max_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
-  app.add_option("--explore", arguments.labels.explore, "share of placements elsewhere")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--horizon", arguments.labels.horizon_lives, "mean lives that a choice is followed for, under churn")
+  app.add_option("--explore", arguments.labels.explore, "share of placements on another node")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--horizon", arguments.labels.horizon_lives,
+                 "number of mean lifetimes that a choice is followed, under churn")
       ->check(CLI::Range(0.1, 10.0))
       ->capture_default_str();
   app.add_option("--futures", arguments.labels.futures,
-                 "that each choice is judged by, the same for all; 1: what happened; under churn")
+                 "number of futures for each choice, the same for all; 1: the actual one; under churn")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
   consolidation::Options& options = arguments.scenario.options;
   app.add_option("--odd-watts", options.shift.odd_watts,
-                 "servers told to be thrifty draw so many times as much, others so many times less")
+                 "factor by which servers with a low assumed power draw more, and the others less")
       ->check(CLI::Range(0.1, 10.0))
       ->capture_default_str();
-  app.add_option("--odd-waiting", options.shift.odd_waiting, "imitated: pods wait for CPU so many times as long")
+  app.add_option("--odd-waiting", options.shift.odd_waiting, "imitated: factor by which pods wait longer for CPU")
       ->check(CLI::Range(0.1, 20.0))
       ->capture_default_str();
   app.add_option("--crowded-from", options.crowded_ratio,
-                 "imitated: wanted share of a node's cores from which its pods wait for each other")
+                 "imitated: demanded share of a node's cores above which its pods wait for each other")
       ->check(CLI::Range(0.1, 1.0))
       ->capture_default_str();
   app.add_option("--odd-forecast", options.shift.odd_forecast,
-                 "imitated, pods: deviation of the logarithm of the cores that are told to come from those that do")
+                 "imitated, pods: standard deviation of the logarithm of the ratio of forecast to actual cores")
       ->check(CLI::Range(0.0, 2.0))
       ->capture_default_str();
-  app.add_option("--unplanned", arguments.labels.unplanned, "share of the labels kept as they look without a plan")
+  app.add_option("--unplanned", arguments.labels.unplanned, "share of the labels stored without a plan")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--seed", arguments.labels.first_seed, "of the first fleet, on the training side")
+  app.add_option("--seed", arguments.labels.first_seed, "seed of the first fleet, on the training side")
       ->check(CLI::Range(1, 900'000))
       ->capture_default_str();
   app.callback([&] {

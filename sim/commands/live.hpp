@@ -11,11 +11,10 @@ int churn(int argc, char** argv);
 int drive(int argc, char** argv);
 int swarm(int argc, char** argv);
 
-inline constexpr Subcommand kSwarm{"swarm", "play many nodes that speak the agents' protocol and run the pods they get",
-                                   swarm};
-inline constexpr Subcommand kDrive{"drive", "play a kube-scheduler through the extender protocol, pod after pod",
-                                   drive};
+inline constexpr Subcommand kSwarm{
+    "swarm", "simulate many nodes that use the agents' protocol and run the pods that they get", swarm};
+inline constexpr Subcommand kDrive{"drive", "simulate a kube-scheduler through the extender protocol", drive};
 inline constexpr Subcommand kChurn{
-    "churn", "create and delete pods on a Kubernetes API server and tell how long they waited for a node", churn};
+    "churn", "create and delete pods on a Kubernetes API server and report how long they waited for a node", churn};
 
 }  // namespace wattle::sim::commands

@@ -22,7 +22,7 @@ Result<models::Safetensors> read_model_of_these_features(const std::string& file
   const auto schema = model.metadata.find("feature_schema");
   if (schema != model.metadata.end() && schema->second != placement::feature_schema_hash())
     return fail(Errc::conflict, file, "was trained on other features (schema " + schema->second + ")",
-                "train it again: wattle-sim train");
+                "train it again with wattle-sim train");
   return model;
 }
 }  // namespace
@@ -48,7 +48,8 @@ Result<models::Safetensors> read_model(const std::string& file) {
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file) {
   WATTLE_TRY(const auto model, read_model_of_these_features(file));
   if (model.tensors.contains("table"))
-    return fail(Errc::conflict, file, "has a table of tabular-q, not a network", "train one: wattle-sim train");
+    return fail(Errc::conflict, file, "contains a table of tabular-q, not a network",
+                "train a network with wattle-sim train");
   return models::FrozenNetwork::from_weights(model.tensors, 0, file, models::taught_on_prior(model.metadata));
 }
 
@@ -63,7 +64,8 @@ Result<ReadLabels> read_labels(const std::vector<std::string>& files) {
     WATTLE_TRY(const auto model, read_model(file));
     const auto schema = model.metadata.find("feature_schema");
     if (schema == model.metadata.end() || schema->second != placement::feature_schema_hash())
-      return fail(Errc::conflict, file, "has labels of other features", "make them anew: wattle-sim labels");
+      return fail(Errc::conflict, file, "contains labels of other features",
+                  "create the labels again with wattle-sim labels");
     WATTLE_TRY(auto labels, consolidation::parse_labels(model.tensors, file));
     std::move(labels.begin(), labels.end(), std::back_inserter(all.labels));
     const auto fleets = model.metadata.find("fleets");  // files of before do not have it: one at least

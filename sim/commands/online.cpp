@@ -54,26 +54,26 @@ int online(int argc, char** argv) {
   OnlineArguments arguments;
   consolidation::OnlineOptions& online = arguments.online;
   arguments.scenario.knowledge = "production";
-  CLI::App app{"The controller's learner on consolidation_churn, told by telemetry alone, on the training side",
+  CLI::App app{"Run the controller's learner on consolidation_churn with telemetry only, on the training side",
                "wattle-sim online"};
   add_consolidation_options(app, arguments.scenario);
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
-  app.add_option("--initial", arguments.initial_file, "go on from these weights, anchored to them");
+  app.add_option("--initial", arguments.initial_file, "initial weights, to which learning is anchored");
   app.add_flag("--free", arguments.free, "without the anchor");
   app.add_flag("--no-plan", arguments.no_plan, "features and prior without the planner");
   app.add_option("--nodes", arguments.scenario.options.nodes, "of a fleet")->check(CLI::Range(2, 1000));
   app.add_option("--episodes", online.episodes, "fleets, a day and eight hours each")->check(CLI::Range(1, 10'000));
-  app.add_option("--seed", online.first_seed, "of the first fleet")->check(CLI::Range(1, 900'000));
-  app.add_option("--epsilon", online.epsilon, "share of placements at random")
+  app.add_option("--seed", online.first_seed, "seed of the first fleet")->check(CLI::Range(1, 900'000));
+  app.add_option("--epsilon", online.epsilon, "share of random placements")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--tau", online.learner.tau_s, "seconds; a reward so much later counts 1/e")
+  app.add_option("--tau", online.learner.tau_s, "time in seconds after which a reward counts 1/e")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   app.add_option("--n-step", online.learner.n_step, "decisions until bootstrapping")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });

@@ -41,7 +41,7 @@ std::string program_folders() {
 Result<Duration> span_of(const std::string& option, const std::string& text, double least_s) {
   const auto span_s = parse::duration_s(text);
   if (!span_s || *span_s < least_s || *span_s > 3600)
-    return fail(Errc::malformed, option + " " + text, "is no span of time up to 1h", "as in 10s");
+    return fail(Errc::malformed, option + " " + text, "is not a duration up to 1h", "for example 10s");
   return from_seconds(*span_s);
 }
 
@@ -50,7 +50,7 @@ Status run(ProfileArguments arguments) {
   WATTLE_TRY(bench.measure, span_of("--for", arguments.measure, 0.1));
   WATTLE_TRY(bench.settle, span_of("--settle", arguments.settle, 0));
   if (bench.group.empty() || bench.group.find_first_of("/ \n") != std::string::npos || bench.group.starts_with('.'))
-    return fail(Errc::malformed, "--group " + bench.group, "is no name of a cgroup", "as in wattle-profile");
+    return fail(Errc::malformed, "--group " + bench.group, "is not the name of a cgroup", "for example wattle-profile");
   bench.programs = program_folders();
   const std::string service = CLI::detail::join(bench.service, " ");
   const auto cells = profile::cells_of(arguments.quotas_cores, arguments.rates_rps);
@@ -58,8 +58,7 @@ Status run(ProfileArguments arguments) {
   std::error_code problem;
   if (std::filesystem::exists(arguments.out_file, problem)) {
     if (!arguments.resume)
-      return fail(Errc::conflict, arguments.out_file, "is there already",
-                  "give --resume to go on with it, or another file");
+      return fail(Errc::conflict, arguments.out_file, "already exists", "use --resume to continue it, or another file");
     WATTLE_TRY(const std::string text, read_whole(arguments.out_file, kMostProfileBytes));
     WATTLE_TRY(const auto from_before, profile::done_cells(text, cells, service));
     done.insert(from_before.cells.begin(), from_before.cells.end());
@@ -93,25 +92,25 @@ Status run(ProfileArguments arguments) {
 int profile(int argc, char** argv) {
   ProfileArguments arguments;
   CLI::App app{
-      "Throughput, latency and watts of a service on this machine, at each rate of requests under each CPU quota, as "
-      "lines of JSON; needs wattle-load and, for watts, wattle-agent; run as root; can be interrupted",
+      "Measure throughput, latency and power of a service on this machine at each request rate and CPU quota, as "
+      "lines of JSON; needs root, wattle-load and, for power, wattle-agent; can be interrupted",
       "wattle-sim profile"};
   app.add_option("--out", arguments.out_file, "file of lines to write")->required();
-  app.add_flag("--resume", arguments.resume, "goes on with the file; its cells are not measured again");
-  app.add_option("--quotas", arguments.quotas_cores, "cores, between commas")
+  app.add_flag("--resume", arguments.resume, "continue the file without measuring its cells again");
+  app.add_option("--quotas", arguments.quotas_cores, "list of cores, separated by commas")
       ->delimiter(',')
       ->required()
       ->check(CLI::Range(0.01, 1024.0));
-  app.add_option("--rates", arguments.rates_rps, "requests a second, between commas")
+  app.add_option("--rates", arguments.rates_rps, "list of requests per second, separated by commas")
       ->delimiter(',')
       ->required()
       ->check(CLI::Range(0.001, 1e6));
-  app.add_option("--url", arguments.bench.url, "what is asked for, http://HOST:PORT/PATH")->required();
-  app.add_option("--for", arguments.measure, "how long a cell is measured")->capture_default_str();
-  app.add_option("--settle", arguments.settle, "how long its load goes before that")->capture_default_str();
-  app.add_option("--group", arguments.bench.group, "name of the cgroup that is made for the service")
+  app.add_option("--url", arguments.bench.url, "address to request, http://HOST:PORT/PATH")->required();
+  app.add_option("--for", arguments.measure, "duration of the measurement of a cell")->capture_default_str();
+  app.add_option("--settle", arguments.settle, "duration of its load before the measurement")->capture_default_str();
+  app.add_option("--group", arguments.bench.group, "name of the cgroup to create for the service")
       ->capture_default_str();
-  app.add_option("SERVICE", arguments.bench.service, "behind --: the service to start, and its words")->required();
+  app.add_option("SERVICE", arguments.bench.service, "after --: the service to start, with its arguments")->required();
   return run_command(app, argc, argv, [&] { return run(arguments); });
 }
 

@@ -45,24 +45,25 @@ Status run_provision(const ProvisionArguments& arguments) {
 int provision(int argc, char** argv) {
   ProvisionArguments arguments;
   CLI::App app{
-      "Judge rules that set CPU limits: cores granted to a service under a rate trace, while at most a share of "
+      "Evaluate rules that set CPU limits by the cores granted to a service under a rate trace, while at most a share "
+      "of "
       "minutes "
       "has its 99th percentile over the target; everything simulated",
       "wattle-sim provision"};
   add_provision_options(app, arguments.world);
-  app.add_option("--contestants", arguments.contestants, "which; default: all")->delimiter(',');
-  app.add_option("--over", arguments.over_percent, "of minutes that may be over the target, percent")
+  app.add_option("--contestants", arguments.contestants, "rules to evaluate (default: all)")->delimiter(',');
+  app.add_option("--over", arguments.over_percent, "share of minutes that may be over the target, in percent")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_option("--seeds", arguments.seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--first-seed", arguments.first_seed, "the first of them")->capture_default_str();
+  app.add_option("--seeds", arguments.seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--first-seed", arguments.first_seed, "first seed")->capture_default_str();
   app.add_option(
          "--overload", arguments.overload_minutes,
-         "play each seed twice more: with so many minutes, from the 21st on, of 1.2 times the requests that all "
-         "cores can serve, and from a limit of 0.05 cores; tells when the target is kept again")
+         "also simulate each seed with this number of minutes, from the 21st on, of 1.2 times the requests that all "
+         "cores can serve, and from a limit of 0.05 cores; reports when the target is met again")
       ->check(CLI::Range(0, 60))
       ->capture_default_str();
-  app.add_option("--json", arguments.json_file, "file for all settings and seeds");
+  app.add_option("--json", arguments.json_file, "file for the results of all settings and seeds");
   return run_command(app, argc, argv, [&] { return run_provision(arguments); });
 }
 

@@ -9,19 +9,21 @@ namespace wattle::sim::commands {
 
 void add_provision_options(CLI::App& app, ProvisionWorldArguments& arguments) {
   app.add_option("--trace", arguments.trace_files,
-                 "file with the requests of one second a line; may be repeated; default: synthetic");
-  app.add_option("--scale", arguments.scale, "times the rates")
+                 "file with the number of requests of one second per line; can be repeated (default: synthetic)");
+  app.add_option("--scale", arguments.scale, "factor of the rates")
       ->check(CLI::Range(0.001, 1000.0))
       ->capture_default_str();
-  app.add_option("--minutes", arguments.minutes, "of each trace")->check(CLI::Range(5, 10'080))->capture_default_str();
-  app.add_option("--synthetic-seed", arguments.synthetic_seed, "of the synthetic traces")->capture_default_str();
-  app.add_option("--services", arguments.services, "that each request passes one after the other")
+  app.add_option("--minutes", arguments.minutes, "length of each trace")
+      ->check(CLI::Range(5, 10'080))
+      ->capture_default_str();
+  app.add_option("--synthetic-seed", arguments.synthetic_seed, "seed of the synthetic traces")->capture_default_str();
+  app.add_option("--services", arguments.services, "number of services that each request passes in sequence")
       ->check(CLI::Range(1, static_cast<int>(provision::kMostServices)))
       ->capture_default_str();
-  app.add_option("--target", arguments.target_ms, "of the 99th percentile, ms")
+  app.add_option("--target", arguments.target_ms, "target of the 99th percentile in ms")
       ->check(CLI::Range(1.0, 60'000.0))
       ->capture_default_str();
-  app.add_option("--work", arguments.work_ms, "mean CPU time of a request in each service, ms")
+  app.add_option("--work", arguments.work_ms, "mean CPU time of a request in each service in ms")
       ->check(CLI::Range(0.01, 1000.0))
       ->capture_default_str();
 }

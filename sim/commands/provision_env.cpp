@@ -92,11 +92,11 @@ int provision_env(int argc, char** argv) {
   ProvisionWorldArguments arguments;
   double over_price = provision::LimitEnvOptions{}.over_price;
   CLI::App app{
-      "An environment in which somebody sets the CPU limits of services: JSON lines on standard input and output "
+      "An environment for setting the CPU limits of services: JSON lines on standard input and output "
       "(docs/reference/provisioning.md)",
       "wattle-sim provision-env"};
   add_provision_options(app, arguments);
-  app.add_option("--over-price", over_price, "of a minute over target, as seconds with all cores granted")
+  app.add_option("--over-price", over_price, "cost of a minute over target, in seconds with all cores granted")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   return run_command(app, argc, argv, [&] { return run(arguments, over_price); });

@@ -62,34 +62,34 @@ Status run_requests(RequestArguments arguments) {
 int requests(int argc, char** argv) {
   RequestArguments arguments;
   CLI::App app{
-      "Judge the rule by which the controller suggests requests against the Vertical Pod Autoscaler's, on days of CPU "
+      "Compare the controller's rule for suggested requests with the Vertical Pod Autoscaler's, on days of CPU "
       "use: cores requested and not used, minutes that used more; everything simulated",
       "wattle-sim requests"};
   app.add_option("--trace", arguments.trace_dir, "directory with planetlab_*.csv[.gz]; default: a synthetic day");
   app.add_option("--histories", arguments.histories_file,
-                 "file of histories instead, CPU or memory, a line each; --json then has a line of each");
-  app.add_option("--machines", arguments.machines, "of the synthetic day")
+                 "file with histories of CPU or memory, one per line; --json then has one line for each");
+  app.add_option("--machines", arguments.machines, "number of machines of the synthetic day")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  app.add_option("--synthetic-seed", arguments.synthetic_seed, "of the synthetic day")->capture_default_str();
-  app.add_option("--cores", arguments.judge.cores, "of each machine, which it requests at first")
+  app.add_option("--synthetic-seed", arguments.synthetic_seed, "seed of the synthetic day")->capture_default_str();
+  app.add_option("--cores", arguments.judge.cores, "cores of each machine, its initial request")
       ->check(CLI::Range(0.1, 1024.0))
       ->capture_default_str();
-  app.add_option("--share", arguments.judge.rule.cpu_share, "of the weight that a request covers")
+  app.add_option("--share", arguments.judge.rule.cpu_share, "share of the weight that a request covers")
       ->check(CLI::Range(0.1, 1.0))
       ->capture_default_str();
-  app.add_option("--half-life", arguments.half_life_h, "of weights, hours")
+  app.add_option("--half-life", arguments.half_life_h, "half-life of weights in hours")
       ->check(CLI::Range(0.1, 1000.0))
       ->capture_default_str();
   app.add_option("--daily-after", arguments.judge.rule.daily_after_days,
-                 "days that are known before the time of day counts; 8: never")
+                 "number of known days before the time of day counts; 8: never")
       ->check(CLI::Range(0.0, 8.0))
       ->capture_default_str();
   app.add_option("--load-exponent", arguments.judge.rule.load_exponent,
-                 "a minute weighs as its need to that power: 0 time, 1 load")
+                 "exponent of the need in the weight of a minute: 0 time, 1 load")
       ->check(CLI::Range(0.0, 2.0))
       ->capture_default_str();
-  app.add_option("--json", arguments.json_file, "file for all figures");
+  app.add_option("--json", arguments.json_file, "file for all results");
   return run_command(app, argc, argv, [&] { return run_requests(arguments); });
 }
 

@@ -22,8 +22,8 @@ Status run(ShadowArguments arguments) {
   consolidation::BenchOptions& bench = arguments.bench;
   bench.episode = arguments.scenario.options;
   if (!bench.episode.churn || bench.episode.knowledge != consolidation::ClusterModel::production)
-    return fail(Errc::out_of_range, "shadow", "is a controller's, of pods that come and go",
-                "consolidation_churn --knowledge production");
+    return fail(Errc::out_of_range, "shadow", "needs a controller and pods that come and go",
+                "use consolidation_churn --knowledge production");
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
@@ -40,16 +40,16 @@ int shadow(int argc, char** argv) {
   arguments.scenario.knowledge = "production";
   arguments.bench.first_seed = kFirstHeldOutSeed;
   arguments.bench.seeds = 6;
-  CLI::App app{"What mode shadow says that acting would save, beside what acting then does", "wattle-sim shadow"};
+  CLI::App app{"Compare the saving modelled by mode shadow with the saving of live mode", "wattle-sim shadow"};
   add_consolidation_options(app, arguments.scenario);
-  app.add_option("--seeds", arguments.bench.seeds, "how many fleets")
+  app.add_option("--seeds", arguments.bench.seeds, "number of fleets")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--first-seed", arguments.bench.first_seed, "of the first fleet")->capture_default_str();
+  app.add_option("--first-seed", arguments.bench.first_seed, "seed of the first fleet")->capture_default_str();
   app.add_option("--nodes", arguments.bench.nodes.front(), "of a fleet")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
-  app.add_option("--policy", arguments.policy, "who advises, and decides live")->capture_default_str();
+  app.add_option("--policy", arguments.policy, "policy that advises, and decides in live mode")->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }

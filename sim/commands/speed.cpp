@@ -105,12 +105,14 @@ Status run(const SpeedArguments& arguments) {
 
 int speed(int argc, char** argv) {
   SpeedArguments arguments;
-  CLI::App app{"Placements a second of processor time, policy by policy, on one core", "wattle-sim speed"};
+  CLI::App app{"Measure placements per second of processor time for each policy, on one core", "wattle-sim speed"};
   app.add_option("--nodes", arguments.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 1'000'000));
   app.add_option("--rules", arguments.rules, "which")->delimiter(',')->capture_default_str();
-  app.add_option("--model", arguments.model_file, "safetensors file of dqn; default: initial weights, as fast");
-  app.add_flag("--plan,!--no-plan", arguments.plan, "dqn with its plan, as it serves (the default), or without");
-  app.add_option("--seconds", arguments.seconds, "of processor time for each")->check(CLI::Range(0.1, 600.0));
+  app.add_option("--model", arguments.model_file,
+                 "safetensors file of dqn (default: initial weights, which are as fast)");
+  app.add_flag("--plan,!--no-plan", arguments.plan,
+               "dqn with its plan, as in the controller (the default), or without");
+  app.add_option("--seconds", arguments.seconds, "seconds of processor time for each")->check(CLI::Range(0.1, 600.0));
   return run_command(app, argc, argv, [&] { return run(arguments); });
 }
 

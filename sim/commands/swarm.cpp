@@ -23,15 +23,16 @@ constexpr double kTellEvery_s = 10;
 void tell_of(const Log& log, const Swarm& swarm) {
   const SwarmStatus status = swarm.status();
   const AckDelays delays = swarm.ack_delays(from_seconds(kTellEvery_s));
-  log.info("swarm", {{"nodes", status.nodes},
-                     {"welcomed", status.welcomed},
-                     {"pods", status.pods},
-                     {"samples", status.samples},
-                     {"placements", status.placements},
-                     {"records_dropped", status.dropped},
-                     {"ack_p50_ms", delays.p50_s * 1e3},
-                     {"ack_p99_ms", delays.p99_s * 1e3},
-                     {"problem", status.problem}});
+  log.info("swarm.status", "the swarm is running",
+           {{"nodes", status.nodes},
+            {"welcomed", status.welcomed},
+            {"pods", status.pods},
+            {"samples", status.samples},
+            {"placements", status.placements},
+            {"records_dropped", status.dropped},
+            {"ack_p50_ms", delays.p50_s * 1e3},
+            {"ack_p99_ms", delays.p99_s * 1e3},
+            {"problem", status.problem}});
 }
 
 int run(const SwarmOptions& options, const Clock& clock, const Log& log) {
@@ -67,36 +68,38 @@ int misused(const Error& error) {
 
 int swarm(int argc, char** argv) {
   CLI::App app(
-      "Plays N nodes in one process: each speaks the agents' wire protocol with its own key, and runs the pods it gets",
+      "Simulates N nodes in one process: each uses the agents' wire protocol with its own key and runs the pods that "
+      "it gets",
       "wattle-sim swarm");
   SwarmOptions options;
   std::string config, listen, part, make_keys, level = "info", api, api_token, api_ca;
   bool check = false;
-  app.add_option("--config", config, "YAML file; what is given on the command line wins")->check(CLI::ExistingFile);
-  auto* const nodes = app.add_option("--nodes", options.nodes, "simulated nodes")->check(CLI::Range(1, 10'000));
+  app.add_option("--config", config, "YAML file; options of the command line override it")->check(CLI::ExistingFile);
+  auto* const nodes =
+      app.add_option("--nodes", options.nodes, "number of simulated nodes")->check(CLI::Range(1, 10'000));
   auto* const endpoint = app.add_option("--endpoint", options.endpoint, "the controller's telemetry endpoint");
   auto* const keys = app.add_option("--keys", options.keys_dir, "directory with NODE.key of each node");
   auto* const server_key = app.add_option("--server-key", options.server_key, "file with the controller's public key");
   app.add_option("--listen", listen, "ADDRESS:PORT for HTTP (default 127.0.0.1:0, which picks a port)");
-  auto* const seed = app.add_option("--seed", options.fleet.seed, "fleet, loads, latencies and noise");
+  auto* const seed = app.add_option("--seed", options.fleet.seed, "seed of fleet, loads, latencies and noise");
   auto* const rotate = app.add_option("--rotate-latency", options.fleet.rotate_every_s,
                                       "seconds after which all latencies move on by one node; 0: never");
-  auto* const services =
-      app.add_option("--services", options.fleet.services_per_node, "services of each node, told one by one");
-  app.add_option("--part", part, "I/N: play only the I-th of N equal shares of the nodes, from 1 (default 1/1)");
-  app.add_option("--outbox", options.outbox_records, "records that each node keeps while the controller is away")
+  auto* const services = app.add_option("--services", options.fleet.services_per_node,
+                                        "number of services of each node, listed individually");
+  app.add_option("--part", part, "I/N: simulate only the I-th of N equal shares of the nodes, from 1 (default 1/1)");
+  app.add_option("--outbox", options.outbox_records, "records that each node keeps while the controller is down")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   app.add_option("--kube", api, "URL of a Kubernetes API server whose bindings the nodes follow");
-  app.add_option("--kube-token", api_token, "file with the token to show there");
-  app.add_option("--kube-ca", api_ca, "PEM file with the authority of its certificate");
-  app.add_option("--make-keys", make_keys, "make the missing keys, append allow-list lines to this file, and end");
+  app.add_option("--kube-token", api_token, "file with the bearer token");
+  app.add_option("--kube-ca", api_ca, "PEM file with the CA of the server's certificate");
+  app.add_option("--make-keys", make_keys, "create missing keys, append allow-list lines to this file, and exit");
   app.add_option("--log-level", level, "debug, info, warn, error or off");
-  app.add_flag("--check-config", check, "check the configuration and end");
+  app.add_flag("--check-config", check, "check the configuration and exit");
   if (const auto code = parse(app, argc, argv)) return *code;
   const auto parsed_level = parse_log_level(level);
   if (!parsed_level) {
-    std::fprintf(stderr, "wattle-sim swarm: --log-level: %s\n", parsed_level.error().message().c_str());
+    std::fprintf(stderr, "wattle-sim: swarm: --log-level: %s\n", parsed_level.error().message().c_str());
     return 2;
   }
   if (!config.empty()) {
@@ -121,7 +124,8 @@ int swarm(int argc, char** argv) {
   if (!part.empty())
     if (const Status parsed = parse_part(part, options); !parsed) return misused(parsed.error());
   if (options.keys_dir.empty() || (options.server_key.empty() && make_keys.empty())) {
-    std::fprintf(stderr, "wattle-sim swarm: --keys and --server-key are needed (or keys and server_key in --config)\n");
+    std::fprintf(stderr,
+                 "wattle-sim: swarm: --keys and --server-key are needed (or keys and server_key in --config)\n");
     return 2;
   }
   if (check) {
@@ -133,7 +137,7 @@ int swarm(int argc, char** argv) {
     if (!lines) return failed("swarm", lines.error());
     std::FILE* const file = std::fopen(make_keys.c_str(), "ae");
     if (file == nullptr || std::fputs(lines->c_str(), file) < 0 || std::fclose(file) != 0)
-      return failed("swarm", {Errc::io, make_keys, "could not be written", "give a file that can be"});
+      return failed("swarm", {Errc::io, make_keys, "cannot be written", "use a writable file"});
     return 0;
   }
   const SystemClock clock;

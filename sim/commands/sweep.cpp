@@ -39,8 +39,7 @@ Status run(const SweepArguments& arguments) {
   std::error_code problem;
   if (std::filesystem::exists(arguments.out_file, problem)) {
     if (!arguments.resume)
-      return fail(Errc::conflict, arguments.out_file, "is there already",
-                  "give --resume to go on with it, or another file");
+      return fail(Errc::conflict, arguments.out_file, "already exists", "use --resume to continue it, or another file");
     WATTLE_TRY(const std::string text, read_whole(arguments.out_file, 64 << 20));
     WATTLE_TRY(const Finished finished, finished_cells(text, options));
     done.insert(finished.cells.begin(), finished.cells.end());
@@ -68,18 +67,20 @@ Status run(const SweepArguments& arguments) {
 
 int sweep(int argc, char** argv) {
   SweepArguments arguments;
-  CLI::App app{"Throughput, response and watts of each server at each load level, as lines of JSON; can be interrupted",
-               "wattle-sim sweep"};
+  CLI::App app{
+      "Measure throughput, response time and power of each server at each load level, as lines of JSON; can be "
+      "interrupted",
+      "wattle-sim sweep"};
   app.add_option("--out", arguments.out_file, "file of lines to write")->required();
-  app.add_flag("--resume", arguments.resume, "goes on with the file; its cells are not played again");
-  app.add_option("--servers", arguments.servers, "how many models")
+  app.add_flag("--resume", arguments.resume, "continue the file without simulating its cells again");
+  app.add_option("--servers", arguments.servers, "number of server models")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_option("--levels", arguments.levels, "of load, from 0 to all cores")
+  app.add_option("--levels", arguments.levels, "number of load levels, from 0 to all cores")
       ->check(CLI::Range(2, 1001))
       ->capture_default_str();
   app.add_option("--trace", arguments.trace_dir, "directory with server_power_curves.csv; default: synthetic");
-  app.add_option("--seed", arguments.seed, "of synthetic servers and noise")->capture_default_str();
+  app.add_option("--seed", arguments.seed, "seed of synthetic servers and noise")->capture_default_str();
   return run_command(app, argc, argv, [&] { return run(arguments); });
 }
 

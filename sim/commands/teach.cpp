@@ -41,28 +41,31 @@ Status check_teach(const CLI::App& app, const TeachArguments& arguments) {
   const bool from_file = !arguments.teacher_file.empty(), taught = !from_file && arguments.teach.hours > 0;
   const bool ahead = taught && arguments.by == "lookahead", student = arguments.teach.rounds > 0;
   if (from_file && given("--hours") && arguments.teach.hours > 0)
-    return fail(Errc::conflict, "--hours", "the teacher of a file is not taught", "leave out --hours or --teacher");
+    return fail(Errc::conflict, "--hours", "a teacher from a file cannot be trained", "omit --hours or --teacher");
   if (!taught)
     WATTLE_CHECK(unused(
         {"--initial", "--out", "--by", "--reward", "--steps-per-minute", "--discount", "--look-rounds", "--look-steps"},
-        "no teacher is taught", "leave out --teacher, and give --hours above 0"));
+        "no teacher is trained", "omit --teacher, and set --hours above 0"));
   if (!from_file && !taught && student && arguments.labels == "teacher")
-    return fail(Errc::conflict, "--labels teacher", "there is none", "--teacher FILE, --hours above 0 or --rounds 0");
-  if (!student) WATTLE_CHECK(unused({"--student-out", "--labels"}, "no student is taught", "give --rounds above 0"));
+    return fail(Errc::conflict, "--labels teacher", "there is no teacher",
+                "use --teacher FILE, --hours above 0 or --rounds 0");
+  if (!student) WATTLE_CHECK(unused({"--student-out", "--labels"}, "no student is trained", "set --rounds above 0"));
   if (!taught && !student)
-    WATTLE_CHECK(unused({"--learning-rate"}, "nothing is taught", "give --hours or --rounds above 0"));
+    WATTLE_CHECK(
+        unused({"--learning-rate"}, "neither a teacher nor a student is trained", "set --hours or --rounds above 0"));
   if (ahead && arguments.reward != "waste")
-    return fail(Errc::conflict, "--reward", "lookaheads tell what actions cost", "--by reward, or leave out --reward");
+    return fail(Errc::conflict, "--reward", "lookaheads already use the cost of actions",
+                "use --by reward, or omit --reward");
   if (ahead)
-    WATTLE_CHECK(unused({"--steps-per-minute", "--discount"}, "is of --by reward",
-                        "--look-steps and --look-minutes are those of lookaheads"));
+    WATTLE_CHECK(unused({"--steps-per-minute", "--discount"}, "needs --by reward",
+                        "use --look-steps and --look-minutes for lookaheads"));
   if (!ahead)
-    WATTLE_CHECK(unused({"--look-rounds", "--look-steps", "--look-minutes"}, "no lookahead teaches",
-                        "--by lookahead; of a bound the minutes are those of --bound"));
+    WATTLE_CHECK(unused({"--look-rounds", "--look-steps", "--look-minutes"}, "no lookahead is used for training",
+                        "use --by lookahead; for a bound, set the minutes with --bound"));
   if (!ahead && arguments.bound_minutes == 0)
-    WATTLE_CHECK(unused({"--look-minute-price"}, "there are no lookaheads", "--by lookahead, or --bound above 0"));
+    WATTLE_CHECK(unused({"--look-minute-price"}, "no lookaheads are used", "use --by lookahead, or --bound above 0"));
   if (arguments.bound_futures > 0 && arguments.bound_minutes == 0)
-    return fail(Errc::conflict, "--bound-futures", "no bound is judged", "give --bound above 0");
+    return fail(Errc::conflict, "--bound-futures", "no bound is evaluated", "set --bound above 0");
   return {};
 }
 
@@ -168,79 +171,85 @@ int teach(int argc, char** argv) {
   arguments.trainer.huber_delta = 5;
   arguments.trainer.polyak = 0.01;
   CLI::App app{
-      "Teach who steers provisioning, on synthetic rate traces, and a student of what a node sees; judge both beside "
+      "Train a teacher for provisioning on synthetic rate traces, and a student with the inputs of a node; compare "
+      "both with "
       "the integral rule on the traces given; everything simulated",
       "wattle-sim teach"};
   add_provision_options(app, arguments.world);
-  app.add_option("--hours", arguments.teach.hours, "that the teacher learns from; 0: no teacher")
+  app.add_option("--hours", arguments.teach.hours, "hours of training of the teacher; 0: no teacher")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
-  app.add_option("--reward", arguments.reward, "what the teacher learns by; all are judged by what they cost")
+  app.add_option("--reward", arguments.reward, "reward of the teacher; the evaluation always uses the cost")
       ->check(CLI::IsMember({"waste", "drpc"}))
       ->capture_default_str();
-  app.add_option("--by", arguments.by,
-                 "what the teacher is told: what its own action cost (reward), or what each action would have "
-                 "cost (lookahead)")
+  app.add_option(
+         "--by", arguments.by,
+         "training signal of the teacher: the cost of its own action (reward), or the cost that each action would have "
+         "had (lookahead)")
       ->check(CLI::IsMember({"reward", "lookahead"}))
       ->capture_default_str();
-  app.add_option("--look-minutes", arguments.lessons.look.minutes, "that a lookahead follows each action")
+  app.add_option("--look-minutes", arguments.lessons.look.minutes,
+                 "minutes that a lookahead simulates after each action")
       ->check(CLI::Range(1, 60))
       ->capture_default_str();
   app.add_option("--look-minute-price", arguments.lessons.look.minute_price,
-                 "of a minute over target in lookaheads, beyond its cost")
+                 "additional cost of a minute over target in lookaheads")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
-  app.add_option("--look-rounds", arguments.lessons.rounds, "between which the teacher learns from lookaheads")
+  app.add_option("--look-rounds", arguments.lessons.rounds, "number of rounds of learning from lookaheads")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   app.add_option("--look-steps", arguments.lessons.steps_per_round, "gradient steps of each of these rounds")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--initial", arguments.initial_file, "safetensors file of a teacher that learns on")
+  app.add_option("--initial", arguments.initial_file, "safetensors file of a teacher to train further")
       ->check(CLI::ExistingFile);
   app.add_option("--bound", arguments.bound_minutes,
-                 "also judge who takes the cheapest action of a lookahead of so many minutes; 0: not")
+                 "also evaluate the cheapest action of a lookahead of this number of minutes; 0: off")
       ->check(CLI::Range(0, 60))
       ->capture_default_str();
   app.add_option("--bound-futures", arguments.bound_futures,
-                 "and who knows the rates alone: requests are drawn so many times; 0: not")
+                 "number of random draws for a lookahead that knows only the rates; 0: off")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
-  app.add_option("--seed", arguments.teach.seed, "of what is learned from and of the network")->capture_default_str();
-  app.add_option("--teacher", arguments.teacher_file, "safetensors file of a teacher; none is taught then");
+  app.add_option("--seed", arguments.teach.seed, "seed of the training data and the network")->capture_default_str();
+  app.add_option("--teacher", arguments.teacher_file, "safetensors file of a teacher, instead of training one");
   app.add_option("--out", arguments.out_file, "safetensors file for the teacher");
-  app.add_option("--rounds", arguments.teach.rounds, "of the student's lessons; 0: no student")
+  app.add_option("--rounds", arguments.teach.rounds, "number of rounds of the student; 0: no student")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
-  app.add_option("--labels", arguments.labels, "who says what the student should have done")
+  app.add_option("--labels", arguments.labels, "source of the student's labels")
       ->check(CLI::IsMember({"teacher", "rule"}))
       ->capture_default_str();
   app.add_option("--student-out", arguments.student_file, "safetensors file for the student");
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
   app.add_option("--steps-per-minute", arguments.teach.steps_per_minute, "gradient steps of the teacher")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  app.add_option("--discount", arguments.teach.discount, "of a minute")
+  app.add_option("--discount", arguments.teach.discount, "discount of a minute")
       ->check(CLI::Range(0.0, 0.999))
       ->capture_default_str();
   app.add_option("--over-price", arguments.teach.steer.price.over,
-                 "of all requests over target, in what the work itself needs; linear from 1% of a minute on")
+                 "cost of all requests over target, relative to the need of the work; linear from 1% of a minute on")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
-  app.add_option("--memory", arguments.memory_gib, "GiB that a replica works on without requests; 0: none is simulated")
+  app.add_option("--memory", arguments.memory_gib,
+                 "memory in GiB of a replica without requests; 0: no memory is simulated")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
-  app.add_option("--memory-per-rate", arguments.memory_mib_per_rps, "MiB more for each request/s")
+  app.add_option("--memory-per-rate", arguments.memory_mib_per_rps, "additional memory in MiB per request/s")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--over", arguments.over_percent, "of minutes that may be over the target, percent")
+  app.add_option("--over", arguments.over_percent, "share of minutes that may be over the target, in percent")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_option("--seeds", arguments.seeds, "judged on")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--first-seed", arguments.first_seed, "the first of them")->capture_default_str();
-  app.add_option("--json", arguments.json_file, "file for all arms and seeds");
+  app.add_option("--seeds", arguments.seeds, "number of evaluation seeds")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--first-seed", arguments.first_seed, "first evaluation seed")->capture_default_str();
+  app.add_option("--json", arguments.json_file, "file for the results of all arms and seeds");
   return run_command(app, argc, argv, [&]() -> Status {
     WATTLE_CHECK(check_teach(app, arguments));
     return run(arguments);

@@ -81,7 +81,7 @@ Status keep(const models::CheckpointDir& dir, const TrainArguments& arguments, c
                       {"seed", static_cast<double>(result.seed)},
                       {"validation_reward", result.validation_reward}};
   WATTLE_TRY(const std::string file, dir.save_as(arguments.name, all, manifest));
-  std::printf("%s: kept as %s; `wattle-sim train --resume` and `wattle model load %s` go on from it\n", file.c_str(),
+  std::printf("%s: kept as %s; continue with `wattle-sim train --resume` or `wattle model load %s`\n", file.c_str(),
               arguments.name.c_str(), arguments.name.c_str());
   return {};
 }
@@ -89,12 +89,12 @@ Status keep(const models::CheckpointDir& dir, const TrainArguments& arguments, c
 Result<TrainState> kept(const models::CheckpointDir& dir, const TrainArguments& arguments) {
   WATTLE_TRY(const models::LoadedCheckpoint loaded, dir.load(arguments.name, placement::feature_schema_hash()));
   if (loaded.manifest.on_prior.value_or(models::had_prior(arguments.world.preset)) != arguments.on_prior())
-    return fail(Errc::conflict, "--prior " + arguments.prior, "is not that of " + loaded.file, "the other one");
+    return fail(Errc::conflict, "--prior " + arguments.prior, "is not that of " + loaded.file, "use the other prior");
   const auto figure = [&](const char* name) -> Result<double> {
     const auto found = loaded.manifest.figures.find(name);
     if (found == loaded.manifest.figures.end() || found->second < 0)
       return fail(Errc::malformed, loaded.file, std::string("was not written by wattle-sim train: no ") + name,
-                  "resume what --keep wrote");
+                  "use a name that --keep wrote");
     return found->second;
   };
   WATTLE_TRY(const double decisions, figure("decisions"));
@@ -103,8 +103,8 @@ Result<TrainState> kept(const models::CheckpointDir& dir, const TrainArguments& 
   WATTLE_TRY(const double clock_s, figure("clock_s"));
   if (decisions >= static_cast<double>(arguments.steps))
     return fail(Errc::out_of_range, "--steps " + std::to_string(arguments.steps),
-                "model " + arguments.name + " has learned from " + std::to_string(std::llround(decisions)) + " already",
-                "ask for more in all");
+                "model " + arguments.name + " has already learned from " + std::to_string(std::llround(decisions)),
+                "use a larger total");
   return TrainState{models::with_prefix(loaded.tensors, models::kNetworkPrefix),
                     models::with_prefix(loaded.tensors, models::kLearnerPrefix),
                     static_cast<std::uint64_t>(decisions),
@@ -132,14 +132,13 @@ Status check_train(const CLI::App& app, const TrainArguments& arguments) {
   if (!arguments.tabular()) return {};
   for (const char* option : {"--prior", "--learning-rate", "--huber-delta"})
     if (app.count(option) > 0)
-      return fail(Errc::conflict, option, "is of --network deepsets: a table has no prior and no gradient",
-                  "leave it out");
+      return fail(Errc::conflict, option, "needs --network deepsets: a table has no prior and no gradient", "omit it");
   return {};
 }
 
 Status run(const TrainArguments& arguments) {
   if (arguments.resume && (arguments.kept_in.empty() || arguments.restarts > 1))
-    return fail(Errc::conflict, "--resume", "goes on from one training that was kept", "--keep DIR, and no --restarts");
+    return fail(Errc::conflict, "--resume", "continues one stored training", "use --keep DIR without --restarts");
   TrainOptions options;
   WATTLE_TRY(options.env, env_options(arguments.world));
   options.env.reward.with_prior = arguments.on_prior();
@@ -209,43 +208,42 @@ int train(int argc, char** argv) {
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
-  app.add_option("--network", arguments.network, "deepsets, or tabular: the table of the policy tabular-q")
+  app.add_option("--network", arguments.network, "deepsets, or tabular for the table of the policy tabular-q")
       ->check(CLI::IsMember({"deepsets", "tabular"}))
       ->capture_default_str();
-  app.add_option("--prior", arguments.prior,
-                 "that the network adds to: preset, that of the reward; none, 0, so that it is heard alone")
+  app.add_option("--prior", arguments.prior, "prior that the network adds to: preset (that of the reward) or none")
       ->check(CLI::IsMember({"preset", "none"}))
       ->capture_default_str();
   app.add_option("--keep", arguments.kept_in,
-                 "directory of checkpoints, as a controller has one: what was learned is kept there, replay included");
-  app.add_option("--name", arguments.name, "of what is kept")->capture_default_str();
-  app.add_flag("--resume", arguments.resume, "goes on from what --keep kept under that name, until --steps in all");
-  app.add_option("--curve", arguments.curve_file, "writes the learning curve to this file, for bench --curve");
+                 "directory for checkpoints in the controller's format, including the replay buffer");
+  app.add_option("--name", arguments.name, "name of the checkpoint")->capture_default_str();
+  app.add_flag("--resume", arguments.resume, "continue the checkpoint of that name in --keep until --steps in total");
+  app.add_option("--curve", arguments.curve_file, "write the learning curve to this file, for bench --curve");
   add_world_options(app, arguments.world);
   add_look_ahead_option(app, arguments.world);
   app.add_option("--steps", arguments.steps, "decisions to learn from")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--seed", arguments.seed, "of the first episode")
+  app.add_option("--seed", arguments.seed, "seed of the first episode")
       ->check(CLI::Range(1, 900'000))
       ->capture_default_str();
-  app.add_option("--restarts", arguments.restarts, "trainings from other seeds; the best on validation seeds is kept")
+  app.add_option("--restarts", arguments.restarts,
+                 "trainings with other seeds; the best on validation seeds is written")
       ->check(CLI::Range(1, 20));
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
-  app.add_option("--reward-scale", arguments.reward_scale, "rewards are multiplied by this")
-      ->check(CLI::Range(1e-6, 1e3));
-  app.add_option("--huber-delta", arguments.trainer.huber_delta, "errors beyond it count linearly")
+  app.add_option("--reward-scale", arguments.reward_scale, "factor of rewards")->check(CLI::Range(1e-6, 1e3));
+  app.add_option("--huber-delta", arguments.trainer.huber_delta, "error above which the loss is linear")
       ->check(CLI::Range(1e-3, 1e3))
       ->capture_default_str();
-  app.add_option("--epsilon", arguments.epsilon, "exploration at the start; a tenth of it from half-way on")
+  app.add_option("--epsilon", arguments.epsilon, "initial exploration; a tenth of it in the second half")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping; default: 10, tabular 1")
+  app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping (default: 10, tabular 1)")
       ->check(CLI::Range(1, 200));
   app.add_option("--horizon", arguments.horizon_decisions,
-                 "decisions until a reward counts 1/e; default: 100, tabular 1")
+                 "decisions until a reward counts 1/e (default: 100, tabular 1)")
       ->check(CLI::Range(1.0, 1e5));
   return run_command(app, argc, argv, [&]() -> Status {
     WATTLE_CHECK(check_train(app, arguments));

@@ -71,9 +71,9 @@ Status run(ImitateArguments arguments) {
   WATTLE_TRY(ReadLabels held_out_labels, read_labels(arguments.held_out_files));
   if (!enough_seeds(held_out_labels.fleets))
     return fail(Errc::out_of_range, "--held-out",
-                "has labels of " + std::to_string(held_out_labels.fleets) +
-                    " fleets, and what is better is decided by at least " + std::to_string(stats::kLeastSeeds),
-                "wattle-sim labels --episodes " + std::to_string(stats::kLeastSeeds));
+                "has labels of " + std::to_string(held_out_labels.fleets) + " fleets, but a verdict needs at least " +
+                    std::to_string(stats::kLeastSeeds),
+                "use wattle-sim labels --episodes " + std::to_string(stats::kLeastSeeds));
   auto& labels = taught_labels.labels;
   auto& held_out = held_out_labels.labels;
   cap_regrets(labels, arguments.most_regret);
@@ -116,7 +116,7 @@ Status run(ImitateArguments arguments) {
     if (!initial) consolidation::silence_constant_inputs(weights.back(), labels);
     if (gated) consolidation::close_untaught(weights.back(), taught);
     if (gated && !consolidation::close_beyond_taught_size(weights.back(), labels))
-      std::printf("seed %llu: speaks in larger fleets than it was taught in, too\n",
+      std::printf("seed %llu: also applies to larger fleets than those of the training\n",
                   static_cast<unsigned long long>(options.seed));
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights.back(), trainer->steps()));
     std::printf("seed %llu: %llu steps, loss %.4f, agreement %.3f, regret %.4f | %.4f\n",
@@ -128,13 +128,13 @@ Status run(ImitateArguments arguments) {
   }
   const consolidation::Promotion promotion =
       consolidation::promote(held_out, arguments.imitate.anchor.get(), candidates);
-  const char* present = initial ? "the start" : "the planner";
+  const char* present = initial ? "the initial network" : "the planner";
   std::printf("best on held-out labels less %s: %s W0 a placement\n", present,
               interval_text(promotion.against_present, {.decimals = 4}).c_str());
   if (!promotion.candidate)
     return fail(Errc::conflict, arguments.out_file,
-                std::string("not written: no better than ") + present + " for certain",
-                "more labels, or stay with what there is");
+                std::string("not written: not significantly better than ") + present,
+                "use more labels, or keep the current network");
   const std::uint64_t best_seed = arguments.trainer.seed + *promotion.candidate;
   models::Safetensors model{std::move(weights[*promotion.candidate]), {}};
   model.metadata["network_sha256"] = models::network_digest(model.tensors);
@@ -160,41 +160,45 @@ int train_imitate(int argc, char** argv) {
   arguments.trainer.learning_rate = 1e-3;
   CLI::App app{"Train a network by cross-entropy with judged choices (wattle-sim labels)",
                "wattle-sim train consolidation"};
-  app.add_option("--labels", arguments.label_files, "files of labels")->delimiter(',')->required();
-  app.add_option("--held-out", arguments.held_out_files,
-                 "labels of other fleets; what does best on them is written, if it beats the start (or the planner)")
+  app.add_option("--labels", arguments.label_files, "files with labels")->delimiter(',')->required();
+  app.add_option(
+         "--held-out", arguments.held_out_files,
+         "labels of other fleets; the best network on them is written if it beats the initial network (or the planner)")
       ->delimiter(',')
       ->required();
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
   std::vector<std::string> names;
   for (const consolidation::Variant& each : consolidation::variants())
     if (!each.silent.empty()) names.emplace_back(each.name);
-  app.add_option("--variant", arguments.variant, "of wattle-sim ablate consolidation: its features are not heard")
+  app.add_option("--variant", arguments.variant,
+                 "variant of wattle-sim ablate consolidation whose features are omitted")
       ->check(CLI::IsMember(names));
   app.add_option("--curve", arguments.curve_file,
-                 "writes regret on held-out labels by pass to this file, for bench --curve");
-  app.add_option("--initial", arguments.initial_file, "go on from these weights, anchored to them");
-  app.add_option("--anchor", arguments.imitate.anchor_share, "share of the start's own choice in every target")
+                 "write regret on held-out labels by pass to this file, for bench --curve");
+  app.add_option("--initial", arguments.initial_file, "initial weights, to which learning is anchored");
+  app.add_option("--anchor", arguments.imitate.anchor_share,
+                 "share of the initial network's own choice in every target")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str();
   app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")->check(CLI::Range(1, 10'000));
-  app.add_option("--batch", arguments.imitate.batch, "labels of one step")->check(CLI::Range(1, 4096));
-  app.add_option("--temperature", arguments.imitate.temperature, "W0; of the targets, exp(-regret / temperature)")
+  app.add_option("--batch", arguments.imitate.batch, "labels per step")->check(CLI::Range(1, 4096));
+  app.add_option("--temperature", arguments.imitate.temperature,
+                 "temperature in W0 of the targets, exp(-regret / temperature)")
       ->check(CLI::Range(1e-3, 1e3))
       ->capture_default_str();
   app.add_option("--regret-weight", arguments.imitate.regret_weight,
-                 "of the regret that the network is expected to have, over the temperature, in the loss")
+                 "weight of the network's expected regret, divided by the temperature, in the loss")
       ->check(CLI::Range(0.0, 1e3))
       ->capture_default_str();
   app.add_option("--most-regret", arguments.most_regret,
-                 "W0; more counts as so much: what few choices cost where waiting is dear is no measure of the others")
+                 "cap of the regret in W0, so that few expensive choices do not dominate")
       ->check(CLI::Range(0.1, 1e6));
-  app.add_flag("--average", arguments.imitate.average, "weights are the mean of those of the last half of the steps");
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+  app.add_flag("--average", arguments.imitate.average, "average the weights of the last half of the steps");
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
-  app.add_option("--restarts", arguments.restarts, "starts from other seeds")->check(CLI::Range(1, 20));
-  app.add_option("--seed", arguments.trainer.seed, "of the first start");
+  app.add_option("--restarts", arguments.restarts, "number of starts with other seeds")->check(CLI::Range(1, 20));
+  app.add_option("--seed", arguments.trainer.seed, "seed of the first start");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 

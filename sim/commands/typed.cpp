@@ -1,8 +1,10 @@
 #include "sim/commands/typed.hpp"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "common/cmdline/parse.hpp"
+#include "common/error_line.hpp"
 
 namespace wattle::sim::commands {
 
@@ -11,7 +13,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 }
 
 int failed(const char* command, const Error& error) {
-  std::fprintf(stderr, "wattle-sim %s: %s\n", command, error.message().c_str());
+  std::fprintf(stderr, "%s\n", error_line("wattle-sim", command, error).c_str());
   return 1;
 }
 
@@ -19,8 +21,7 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<Status
   if (const auto code = parse(app, argc, argv)) return *code;
   const Status done = run();
   if (done) return 0;
-  std::fprintf(stderr, "wattle-sim: %s\n", done.error().message().c_str());
-  return 1;
+  return failed(app.get_name().substr(app.get_name().find(' ') + 1).c_str(), done.error());
 }
 
 }  // namespace wattle::sim::commands

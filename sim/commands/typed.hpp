@@ -15,7 +15,7 @@ namespace wattle::sim::commands {
 
 // Returns the exit code if the command is finished: help was requested, or the usage was wrong.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
-// Prints the error on standard error as `wattle-sim COMMAND`; returns exit code 1.
+// Prints the error on standard error as `wattle-sim: COMMAND: ...`; returns exit code 1.
 int failed(const char* command, const Error& error);
 // Parses the options and runs the command. Exit code: 0 done, 1 it failed (message on standard error), 2 wrong usage.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<Status()>& run);

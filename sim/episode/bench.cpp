@@ -93,7 +93,7 @@ Episode with_truth(Episode episode) {
 Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
                                                              const BenchOptions& options) {
   if (with_requests(name))
-    return fail(Errc::unsupported, "policy " + name, "sets requests of pods, which a world alone has",
+    return fail(Errc::unsupported, "policy " + name, "sets requests of pods, which only worlds have",
                 "--knowledge production");
   WATTLE_TRY(const Contestant contestant, contestant_named(name, options.network.get()));
   if (contestant.binding == Binding::unadvised) return std::make_unique<KubeScheduler>(seed);
@@ -106,8 +106,8 @@ Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& 
   }
   if (contestant.binding == Binding::truth || contestant.binding == Binding::pairs || contestant.network != nullptr ||
       placement::parse_policy(contestant.policy)->telemetry)
-    return fail(Errc::not_found, "policy " + name, "goes by telemetry, of which an oracle's cluster has none",
-                "--knowledge production");
+    return fail(Errc::not_found, "policy " + name,
+                "needs telemetry, which a cluster with --knowledge oracle does not have", "--knowledge production");
   return placement::make_policy(contestant.policy);
 }
 

@@ -147,7 +147,7 @@ std::string describe(const BenchResult& result) {
     text += ", pairs disturb each other by " + number(options.shift.pairs, 2) +
             (options.shift.pairs_from_s > 0 ? " from " + number(options.shift.pairs_from_s, 0) + " s on" : "");
   if (result.options.defer_s > 0) text += ", put off for " + number(result.options.defer_s, 0) + " s at most";
-  if (result.options.look_ahead > 0) text += ", " + std::to_string(result.options.look_ahead) + " next pods told";
+  if (result.options.look_ahead > 0) text += ", " + std::to_string(result.options.look_ahead) + " next pods known";
   return text + ", data: " + result.origin + " (" + (options.side == Side::report ? "reporting" : "training") +
          " servers and days)";
 }

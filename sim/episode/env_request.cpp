@@ -24,7 +24,7 @@ Result<std::uint64_t> whole_number(const json& object, const std::string& name) 
 Status only(const json& object, const std::set<std::string>& known) {
   for (const auto& [name, value] : object.items())
     if (!known.contains(name))
-      return fail(Errc::malformed, name.substr(0, 64), "is no field of this request", std::string(kSyntax));
+      return fail(Errc::malformed, name.substr(0, 64), "is not a field of this request", std::string(kSyntax));
   return {};
 }
 
@@ -35,7 +35,7 @@ Result<EnvRequest> parse_env_request(std::string_view line) {
     return fail(Errc::out_of_range, "request", "is longer than " + std::to_string(kMaxRequestBytes) + " bytes");
   const json object = json::read(line, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   if (object.is_discarded() || !object.is_object())
-    return fail(Errc::malformed, "request", "is no JSON object", std::string(kSyntax));
+    return fail(Errc::malformed, "request", "is not a JSON object", std::string(kSyntax));
   const auto op = object.find("op");
   if (op == object.end() || !op->is_string())
     return fail(Errc::malformed, "request", "has no op", std::string(kSyntax));
@@ -55,7 +55,7 @@ Result<EnvRequest> parse_env_request(std::string_view line) {
     WATTLE_TRY(const std::uint64_t action, whole_number(object, "action"));
     return EnvRequest(StepRequest{action});
   }
-  return fail(Errc::malformed, "op", "is not known", std::string(kSyntax));
+  return fail(Errc::malformed, "op", "is unknown", std::string(kSyntax));
 }
 
 }  // namespace wattle::sim

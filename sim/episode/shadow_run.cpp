@@ -83,7 +83,7 @@ Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Conte
   const std::string& known = taught.played.known;
   WATTLE_TRY(const PlayedShadow modelled, play_shadow(episode, contestant, known, options));
   if (!modelled.figure)
-    return fail(Errc::out_of_range, "the episode", "is too short for a modelled figure", "give it more hours");
+    return fail(Errc::out_of_range, "the episode", "is too short for a modelled figure", "use more hours");
   ShadowRun run;
   run.seed = episode.seed;
   run.modelled = *modelled.figure;

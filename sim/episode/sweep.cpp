@@ -85,9 +85,9 @@ Result<Finished> finished_cells(std::string_view text, const SweepOptions& optio
     };
     if (line.is_discarded() || !line.is_object() || !line.contains("server") || !line["server"].is_string() ||
         !line.contains("level") || !line["level"].is_number())
-      return bad("is no result of a sweep");
+      return bad("is not a result of a sweep");
     SweepCell cell{line["server"].get<std::string>(), line["level"].get<double>()};
-    if (wanted.erase(cell) == 0) return bad("is no cell of this sweep, or is there twice");
+    if (wanted.erase(cell) == 0) return bad("is not a cell of this sweep, or is a duplicate");
     finished.cells.push_back(std::move(cell));
     at = end + 1;
     finished.bytes = at;

@@ -177,10 +177,9 @@ Status playable(const AdaptOptions& options) {
   const bool live = options.online.episode.knowledge == ClusterModel::production;
   const Shift& shift = options.online.episode.shift;
   if (live && (shift.odd_watts != 1 || shift.interference != 0))
-    return fail(Errc::out_of_range, "a shift", "is of what is told, and a controller is told nothing",
+    return fail(Errc::out_of_range, "a shift", "changes given knowledge, but a controller starts without knowledge",
                 "--knowledge oracle or imitated");
-  if (!live && shift.pairs > 0)
-    return fail(Errc::unsupported, "--pairs", "is of worlds alone", "say --knowledge production as well");
+  if (!live && shift.pairs > 0) return fail(Errc::unsupported, "--pairs", "needs worlds", "add --knowledge production");
   for (const std::string& name : options.contestants) {
     if (!live && std::find(kLive.begin(), kLive.end(), name) != kLive.end())
       return fail(Errc::out_of_range, "contestant " + name, "learns as a controller does", "--knowledge production");

@@ -130,7 +130,7 @@ class Reader {
 }  // namespace
 
 Result<ClusterRecord> parse_cluster_record(std::string_view text, const std::string& subject) {
-  constexpr const char* kMend = "write it anew: wattle model record";
+  constexpr const char* kMend = "create it again with wattle model record";
   Reader reader;
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -142,10 +142,10 @@ Result<ClusterRecord> parse_cluster_record(std::string_view text, const std::str
       return fail(Errc::malformed, subject, "line " + std::to_string(number) + ": " + what, kMend);
     };
     const json object = json::read(line, {.text_bytes = 16 << 20, .built_bytes = 256 << 20, .depth = 4});
-    if (!object.is_object()) return bad("is no JSON object");
+    if (!object.is_object()) return bad("is not a JSON object");
     if (number > 1) {
       const std::string wrong = reader.take(object);
-      if (!wrong.empty()) return bad("'" + wrong + "' is missing, or is not what a record has there");
+      if (!wrong.empty()) return bad("'" + wrong + "' is missing or has the wrong type");
       continue;
     }
     const auto kind = object.find("wattle_record");
@@ -159,8 +159,8 @@ Result<ClusterRecord> parse_cluster_record(std::string_view text, const std::str
   if (record.nodes.size() < 2 || record.pods.empty())
     return fail(Errc::out_of_range, subject,
                 "has " + std::to_string(record.nodes.size()) + " nodes and " + std::to_string(record.pods.size()) +
-                    " pods: there is nothing to choose",
-                "wait until pods have come and gone; the store must be on, and store.usage.max_bytes above 0");
+                    " pods: no choices to learn from",
+                "wait until pods have run and ended; the store must be enabled, with store.usage.max_bytes above 0");
   std::stable_sort(record.pods.begin(), record.pods.end(),
                    [](const RecordedPod& a, const RecordedPod& b) { return a.placed_s < b.placed_s; });
   return std::move(record);
@@ -305,7 +305,7 @@ Result<RecordedDays> days_of(const ClusterRecord& record, const DayOptions& opti
   if (out.days.size() < 2)
     return fail(Errc::out_of_range, subject,
                 "has " + std::to_string(out.days.size()) +
-                    " whole days in which pods came: one to learn from and one to judge by are needed",
+                    " whole days with new pods, but needs one to learn from and one for the evaluation",
                 "wait, or write a longer record: wattle model record --since 30d");
   return out;
 }

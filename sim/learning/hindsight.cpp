@@ -147,7 +147,7 @@ Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
                                      const std::shared_ptr<const models::QNetwork>& start,
                                      const HindsightOptions& options, models::PolicyTrainer& trainer) {
   if (lived.size() < 2)
-    return fail(Errc::out_of_range, "hindsight", "has no day left to judge what was learned", "at least two days");
+    return fail(Errc::out_of_range, "hindsight", "has no day left for the evaluation", "at least two days");
   const std::size_t gate_days = days_to_judge(lived.size());
   const auto taught = lived.first(lived.size() - gate_days), judged = lived.last(gate_days);
   std::vector<Episode> model;

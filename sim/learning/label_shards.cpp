@@ -43,20 +43,22 @@ Result<LabelShard> parse_label_shard(const models::Safetensors& file, const std:
   const auto shard = parse::u64(text("shard")), shards = parse::u64(text("shards")),
              done = parse::u64(text("days_done"));
   if (out.question.empty() || !shard || !shards || !done || *shards > kMostShards || *shard >= *shards)
-    return fail(Errc::malformed, subject, "is no shard of labels", "remove it: it is made anew");
+    return fail(Errc::malformed, subject, "is not a shard of labels", "remove the file; it is then created again");
   if (text("feature_schema") != placement::feature_schema_hash())
-    return fail(Errc::conflict, subject, "has labels of other features", "remove it: it is made anew");
+    return fail(Errc::conflict, subject, "has labels of other features", "remove the file; it is then created again");
   out.shard = *shard;
   out.shards = *shards;
   out.days_done = *done;
   WATTLE_TRY(out.labels, parse_labels(file.tensors, subject));
   const auto order = file.tensors.find("order");
   if (order == file.tensors.end() || order->second.values.size() != out.labels.size())
-    return fail(Errc::malformed, subject, "does not tell the order of its labels", "remove it: it is made anew");
+    return fail(Errc::malformed, subject, "does not contain the order of its labels",
+                "remove the file; it is then created again");
   for (std::size_t k = 0; k < out.labels.size(); ++k) {
     const auto value = static_cast<double>(order->second.values[k]);
     if (!(value >= 0 && value < kMostOrder))
-      return fail(Errc::malformed, subject, "has a label whose order is no number", "remove it: it is made anew");
+      return fail(Errc::malformed, subject, "contains a label whose order is not a number",
+                  "remove the file; it is then created again");
     out.labels[k].order = static_cast<std::size_t>(value);
   }
   return out;
@@ -70,11 +72,11 @@ Result<std::vector<Label>> merged(std::vector<LabelShard> shards, std::size_t da
   for (LabelShard& each : shards) {
     const std::string name = folder + "/" + shard_name(each.shard, each.shards);
     if (each.question != shards.front().question || each.shards != wanted)
-      return fail(Errc::conflict, name, "is of another record, start or options than the others", "remove what is old");
+      return fail(Errc::conflict, name, "is of another record, start or options than the others", "remove old files");
     if (each.days_done < days)
       return fail(Errc::conflict, name,
                   "is done with " + std::to_string(each.days_done) + " of " + std::to_string(days) + " days",
-                  "run that shard again: it goes on where it was");
+                  "run that shard again; it continues");
     there[each.shard] = true;
     std::move(each.labels.begin(), each.labels.end(), std::back_inserter(all));
   }

@@ -109,7 +109,7 @@ Result<placement::LearnerFigures> learn_online(const Dataset& data, const Online
   if (!options.episode.churn)
     return fail(Errc::out_of_range, "online learning", "needs pods that come and go", "consolidation_churn");
   if (options.episode.knowledge != ClusterModel::production)
-    return fail(Errc::out_of_range, "online learning", "is a controller's, which nobody tells the truth",
+    return fail(Errc::out_of_range, "online learning", "needs a controller, which has no true values",
                 "--knowledge production");
   Online online(options, trainer);
   for (std::size_t e = 0; e < options.episodes; ++e)

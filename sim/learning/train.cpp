@@ -148,7 +148,7 @@ Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer*
     if (!best || result.validation_reward > best->validation_reward) best = std::move(result);
     options.seed += kSeedsPerRestart;
   }
-  if (!best) return fail(Errc::out_of_range, "restarts", "there is none to train", "use at least 1");
+  if (!best) return fail(Errc::out_of_range, "restarts", "there is no network to train", "use at least 1");
   return std::move(*best);
 }
 

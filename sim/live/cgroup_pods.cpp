@@ -130,7 +130,8 @@ Result<CgroupPods> CgroupPods::open_(const CgroupPodsOptions& options) {
     return fail(Errc::not_found, options.program, "is not in PATH", "apt-get install " + options.program);
   WATTLE_TRY(auto root, Dir::open_(options.cgroup_root));
   if (!root.exists("cgroup.procs"))
-    return fail(Errc::malformed, options.cgroup_root, "is no cgroup2 tree", "give its mount point with --cgroup-root");
+    return fail(Errc::malformed, options.cgroup_root, "is not a cgroup2 tree",
+                "set its mount point with --cgroup-root");
   if (access(options.cgroup_root.c_str(), W_OK) != 0)
     return fail_errno(errno, options.cgroup_root, "pods on this machine need root and a writable cgroup2 tree");
   return pods;

@@ -23,7 +23,7 @@ Error refused(const std::string& what, const kube::Reply& reply) {
   return {rights ? Errc::denied : Errc::unavailable, what,
           "HTTP " + std::to_string(reply.status) + (why.empty() ? "" : ": " + why),
           rights ? "show a token that may create, list, delete and deletecollection pods of the namespace"
-                 : "see what the API server says"};
+                 : "check the API server"};
 }
 
 json pod_object(const ChurnOptions& options, const std::string& name) {
@@ -104,7 +104,7 @@ Result<bool> Churn::look_until(const std::function<bool(std::size_t, std::size_t
     if (reply.status != 200) return tl::unexpected(refused("pods of " + options_.pod_namespace, reply));
     const json list = json::read(reply.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     if (!list.is_object() || !list.contains("items") || !list["items"].is_array())
-      return fail(Errc::malformed, target, "is no list of pods", "name an API server");
+      return fail(Errc::malformed, target, "is not a list of pods", "use the address of an API server");
     const MonoTime now = clock_.mono();
     for (const json& object : list["items"]) {
       const kube::Pod pod = kube::read_pod(object);

@@ -110,7 +110,7 @@ void Driver::look() {
     if (view->epoch != swarm_epoch_) {
       swarm_epoch_ = std::move(view->epoch);
       ++counts_.swarm_restarts;
-      log_.warn("the swarm has been restarted; its pods are started again");
+      log_.warn("drive.swarm_restarted", "the swarm has restarted; its pods are started again");
       for (Bound& bound : window_)
         if (!nodes_[bound.node].real) bound.delivered = false;
     }
@@ -183,7 +183,7 @@ void Driver::create() {
     if (!started) {
       ++counts_.real_failures;
       real_usable_ = false;
-      log_.warn("this machine takes no more pods", {{"error", started.error()}});
+      log_.warn("drive.machine_full", "this machine cannot start more pods", {{"error", started.error()}});
       node = schedule(pod, request);
     } else {
       ++counts_.on_real;
@@ -214,7 +214,7 @@ void Driver::remove_oldest() {
   default_->remove(bound.uid);
   if (nodes_[bound.node].real) {
     if (const Status stopped = real_->stop(bound.uid); !stopped)
-      log_.warn("a pod's cgroup is left behind", {{"error", stopped.error()}});
+      log_.warn("drive.cgroup_left", "the cgroup of a pod could not be removed", {{"error", stopped.error()}});
   } else if (bound.delivered && !withdraw(bound.uid)) {
     to_withdraw_.insert(bound.uid);
   }
@@ -230,7 +230,8 @@ bool Driver::deliver(Bound& bound) {
   const auto answer = swarm_.request("POST", "/pods", body.dump(), kSwarmTimeout);
   if (!answer) return false;
   if (answer->status != 201)
-    log_.warn("the swarm refuses a pod", {{"pod", bound.name}, {"status", answer->status}, {"answer", answer->body}});
+    log_.warn("drive.pod_refused", "the swarm rejected a pod",
+              {{"pod", bound.name}, {"status", answer->status}, {"answer", answer->body}});
   bound.delivered = true;
   return true;
 }

@@ -21,8 +21,8 @@ constexpr const char* kHow =
     "start equal. "
     "Both: joules = integral over the run of the sum over nodes of watts(cores in use / cores), on each simulated "
     "node's true "
-    "eleven-point curve, cores in use = its background + its pods' demand; this machine, whose true curve nobody "
-    "knows, counts in "
+    "eleven-point curve, cores in use = its background + its pods' demand; this machine, whose true curve is "
+    "unknown, counts in "
     "both with the typical curve for its number of cores. Above idle: less the same nodes without any pod. Latencies "
     "are the "
     "simulated nodes' true ones and this machine's measured one, at the same moments for both. One run, no interval: a "
@@ -79,7 +79,7 @@ std::string answers(const Driver& driver) {
 
 // Returns for example "network 97, plan 3 of the newest 100".
 std::string decided_by(const Driver& driver) {
-  if (!driver.observer().status || driver.observer().status->decided_by.empty()) return "nobody yet";
+  if (!driver.observer().status || driver.observer().status->decided_by.empty()) return "no decisions yet";
   std::string out;
   std::uint64_t all = 0;
   for (const auto& [who, decisions] : driver.observer().status->decided_by) {
@@ -190,7 +190,7 @@ std::string summary_text(const Driver& driver) {
       wattle.placements, whole(counts.on_real), whole(counts.pinned), whole(counts.removed),
       whole(counts.unschedulable));
   out += text("  answers              %s\n", answers(driver).c_str());
-  out += text("  answers by source    %s\n", sources.empty() ? "not told by the shim" : sources.c_str());
+  out += text("  answers by source    %s\n", sources.empty() ? "not reported by the shim" : sources.c_str());
   out += text("  answer time          p50 %.2f ms, p99 %.2f ms\n", driver.extender().answer_ms(0.5),
               driver.extender().answer_ms(0.99));
   out += text("  decisions            %.2f per second\n", rate(driver));
@@ -217,7 +217,7 @@ std::string summary_text(const Driver& driver) {
   }
   if (counts.swarm_restarts + counts.swarm_retries + driver.observer().controller_misses + counts.real_failures > 0)
     out += text(
-        "  interruptions        swarm restarted %llu times, %llu pods told again; controller away at %llu looks; "
+        "  interruptions        swarm restarted %llu times, %llu pods reported again; controller away at %llu looks; "
         "%llu pods refused by this machine\n",
         whole(counts.swarm_restarts), whole(counts.swarm_retries), whole(driver.observer().controller_misses),
         whole(counts.real_failures));

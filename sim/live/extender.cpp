@@ -28,7 +28,7 @@ std::string annotation(double value) {
 Result<HttpAddress> parse_http_address(const std::string& url) {
   const std::string mend = "write it as http://127.0.0.1:8888";
   constexpr std::string_view scheme = "http://";
-  if (!url.starts_with(scheme)) return fail(Errc::malformed, url, "is no http:// address", mend);
+  if (!url.starts_with(scheme)) return fail(Errc::malformed, url, "is not an http:// address", mend);
   std::string_view rest = std::string_view(url).substr(scheme.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   const auto colon = rest.rfind(':');
@@ -67,7 +67,7 @@ Result<std::vector<std::int64_t>> parse_priorities(std::string_view body, const 
     return fail(Errc::malformed, "prioritize answer", what, "a list [{\"Host\": name, \"Score\": 0..10}]");
   };
   const json answer = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
-  if (!answer.is_array()) return malformed("is no JSON list");
+  if (!answer.is_array()) return malformed("is not a JSON list");
   std::map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < node_names.size(); ++i) index[node_names[i]] = i;
   std::vector<std::int64_t> scores(node_names.size(), 0);
@@ -75,9 +75,9 @@ Result<std::vector<std::int64_t>> parse_priorities(std::string_view body, const 
     if (!entry.is_object() || !entry.contains("Host") || !entry["Host"].is_string() || !entry.contains("Score"))
       return malformed("has an entry without Host and Score");
     const auto host = entry["Host"].get<std::string>();
-    if (!entry["Score"].is_number_integer()) return malformed("gives " + host + " a score that is no integer");
+    if (!entry["Score"].is_number_integer()) return malformed("gives " + host + " a score that is not an integer");
     const auto found = index.find(host);
-    if (found == index.end()) return malformed("names " + host + ", which was not asked for");
+    if (found == index.end()) return malformed("names " + host + ", which was not requested");
     const auto score = entry["Score"].get<std::int64_t>();
     if (score < 0 || score > kMaxPriority)
       return malformed("gives " + host + " the score " + std::to_string(score) + ", not 0 to 10");

@@ -59,7 +59,7 @@ std::vector<wire::Placement> KubePods::apply(Fleet& fleet, MonoTime now) {
     if (placed)
       placements.push_back(std::move(*placed));
     else
-      log_.warn("pod does not run", {{"pod", pod.name}, {"error", placed.error()}});
+      log_.warn("drive.pod_failed", "a pod does not run", {{"pod", pod.name}, {"error", placed.error()}});
   }
   return placements;
 }

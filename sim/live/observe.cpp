@@ -78,7 +78,7 @@ Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body
   if (nodes == nullptr) return fail(Errc::malformed, "/api/v1/nodes", "has no list of nodes");
   std::vector<ControllerNode> rows;
   for (const json& entry : *nodes) {
-    if (!entry.is_object()) return fail(Errc::malformed, "/api/v1/nodes", "has a node that is no object");
+    if (!entry.is_object()) return fail(Errc::malformed, "/api/v1/nodes", "contains a node that is not an object");
     ControllerNode row;
     row.name = text(entry, "name");
     const auto connected = entry.find("connected");
@@ -100,7 +100,7 @@ Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body
 
 Result<ControllerStatus> parse_controller_status(std::string_view body) {
   const json document = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
-  if (!document.is_object()) return fail(Errc::malformed, "/api/v1/status", "is no JSON object");
+  if (!document.is_object()) return fail(Errc::malformed, "/api/v1/status", "is not a JSON object");
   ControllerStatus status;
   status.mode = text(document, "mode");
   status.policy = text(document, "policy");

@@ -56,7 +56,8 @@ std::vector<ServerModel> servers_of(const SwarmOptions& options) {
 Status parse_listen(const std::string& text, SwarmOptions& options) {
   const auto colon = text.rfind(':');
   const auto port = colon == std::string::npos ? std::nullopt : parse::integer<std::uint16_t>(text.substr(colon + 1));
-  if (!port || colon == 0) return fail(Errc::malformed, text, "is no address and port", "write it as 127.0.0.1:8060");
+  if (!port || colon == 0)
+    return fail(Errc::malformed, text, "is not an address and port", "write it as 127.0.0.1:8060");
   options.listen_address = text.substr(0, colon);
   options.listen_port = *port;
   return {};
@@ -67,7 +68,7 @@ Status parse_part(const std::string& text, SwarmOptions& options) {
   const auto part = parse::integer<std::size_t>(text.substr(0, slash));
   const auto parts = slash == std::string::npos ? std::nullopt : parse::integer<std::size_t>(text.substr(slash + 1));
   if (!part || !parts || *part == 0 || *part > *parts)
-    return fail(Errc::malformed, text, "is no part", "write 1/3, 2/3 and 3/3 for three processes");
+    return fail(Errc::malformed, text, "is not a share", "write 1/3, 2/3 and 3/3 for three processes");
   options.part = *part;
   options.parts = *parts;
   return {};
@@ -110,7 +111,7 @@ Status load_swarm_config(const std::string& path, SwarmOptions& options) {
     options.fleet.shifts.push_back(std::move(shift));
   }
   if (options.fleet.latency_low_ms > options.fleet.latency_high_ms)
-    latency.mistake("high_ms", "is below low_ms", "give the larger one here");
+    latency.mistake("high_ms", "is below low_ms", "use the larger value");
   if (!listen.empty())
     if (const Status parsed = parse_listen(listen, options); !parsed)
       root.mistake("listen", parsed.error().what, parsed.error().mend);
@@ -193,7 +194,7 @@ Status Swarm::connect(const SwarmOptions& options) {
 
 Result<std::unique_ptr<Swarm>> Swarm::start(const SwarmOptions& options, const Clock& clock, const Log& log) {
   if (options.nodes < options.parts)
-    return fail(Errc::out_of_range, "nodes", "are fewer than processes that play them", "give at least one for each");
+    return fail(Errc::out_of_range, "nodes", "are fewer than processes that play them", "use at least one for each");
   std::unique_ptr<Swarm> swarm(new Swarm(options, clock, log));
   for (const LatencyShift& shift : options.fleet.shifts)
     if (!swarm->fleet_.index_of(shift.node))
@@ -325,7 +326,7 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
     nodes_[i].unacked.emplace_back(record.seq, now);
     if (nodes_[i].unacked.size() > outbox_records_) nodes_[i].unacked.pop_front();
     if (const Status pushed = nodes_[i].outbox->push(std::move(record)); !pushed)
-      log_.warn("record lost", {{"node", fleet_.server(i).name}, {"error", pushed.error()}});
+      log_.warn("swarm.record_lost", "a record was lost", {{"node", fleet_.server(i).name}, {"error", pushed.error()}});
     busy[i] = true;
     ++samples_;
   }

@@ -26,7 +26,7 @@ struct Reader {
       return {};
     }
     if (!found->is_string()) {
-      refuse(Errc::malformed, key, "is no text");
+      refuse(Errc::malformed, key, "is not a string");
       return {};
     }
     auto value = found->get<std::string>();
@@ -41,7 +41,7 @@ struct Reader {
       return std::nullopt;
     }
     if (!found->is_number()) {
-      refuse(Errc::malformed, key, "is no number");
+      refuse(Errc::malformed, key, "is not a number");
       return std::nullopt;
     }
     const auto value = found->get<double>();
@@ -54,7 +54,7 @@ struct Reader {
 
 Result<FleetPod> parse_pod(std::string_view body) {
   const json object = json::read(body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
-  if (!object.is_object()) return fail(Errc::malformed, "pod", "is no JSON object");
+  if (!object.is_object()) return fail(Errc::malformed, "pod", "is not a JSON object");
   Reader reader{object, std::nullopt};
   FleetPod pod;
   pod.uid = reader.text("uid", true);

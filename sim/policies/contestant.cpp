@@ -120,9 +120,9 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
   if (policy->learns && network != nullptr && placement::policy_of(*network) != policy->name)
     return fail(Errc::conflict, "policy " + name,
                 "the file of --model is for policy " + std::string(placement::policy_of(*network)),
-                "name that policy, or give another file");
+                "use that policy, or another file");
   if (policy->learns && network == nullptr)
-    return fail(Errc::not_found, "policy " + name, "has no network", "give --model FILE");
+    return fail(Errc::not_found, "policy " + name, "has no network", "pass --model FILE");
   // These have no extender: each is alone in its profile.
   constexpr std::array<std::string_view, 5> kSchedulers{"target-load-packing", "lvrb", "koordinator", "fewest-pods",
                                                         "most-pods"};

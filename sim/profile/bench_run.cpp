@@ -26,7 +26,7 @@ std::string milliseconds_text(Duration span) {
 
 std::string last_words(const std::string& file) {
   const auto said = read_file(file, kMostSaid);
-  if (!said || said->empty()) return "it said nothing";
+  if (!said || said->empty()) return "no output";
   return "it said: " + said->substr(said->size() - std::min<std::size_t>(said->size(), 400));
 }
 
@@ -55,11 +55,11 @@ Status BenchRun::still_there() {
   if (!status) return {};
   return fail(Errc::unavailable, options_.service.front(),
               "ended with status " + std::to_string(*status) + "; " + last_words(processes_.folder() + "/service"),
-              "give the words with which it stays in the foreground");
+              "use arguments that keep it in the foreground");
 }
 
 Status BenchRun::await_service() {
-  WATTLE_TRY(const http::Url url, http::parse_url(options_.url, "as in http://127.0.0.1:8080/"));
+  WATTLE_TRY(const http::Url url, http::parse_url(options_.url, "for example http://127.0.0.1:8080/"));
   http::Client client(url.origin);
   const SystemClock clock;
   for (const MonoTime until = clock.mono() + kStart; clock.mono() < until; ::usleep(50'000)) {
@@ -68,7 +68,7 @@ Status BenchRun::await_service() {
   }
   return fail(Errc::timeout, options_.url,
               "does not answer within 30 s; " + last_words(processes_.folder() + "/service"),
-              "is it what the service listens to?");
+              "check that the service listens on it");
 }
 
 Status BenchRun::await(pid_t group, const std::string& name, Duration patience) {

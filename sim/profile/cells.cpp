@@ -68,9 +68,9 @@ Result<DoneCells> done_cells(std::string_view text, const std::vector<Cell>& wan
       return fail(Errc::malformed, "line " + std::to_string(lines), what, "resume only a file of the same profile");
     };
     const auto quota = number(line, "quota_cores"), rate = number(line, "rate_rps");
-    if (!quota || !rate) return bad("is no cell of a profile");
+    if (!quota || !rate) return bad("is not a cell of a profile");
     if (!line.contains("service") || line["service"] != json(service)) return bad("is of another service");
-    if (left.erase({*quota, *rate}) == 0) return bad("is no cell of this profile, or is there twice");
+    if (left.erase({*quota, *rate}) == 0) return bad("is not a cell of this profile, or is a duplicate");
     done.cells.push_back({*quota, *rate});
     done.bytes = at = end + 1;
   }

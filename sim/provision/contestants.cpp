@@ -28,9 +28,9 @@ constexpr std::array kContestants{
     Contestant{"captain", "Autothrottle's captain at one target of throttling", "target", kTargets, prepare_captain},
     Contestant{"tower", "captains whose target a bandit chooses each minute", "hours of learning", kTowerHours,
                prepare_tower},
-    Contestant{"drpc", "nine actions a minute, learned by its own reward", "share of the target that it is told",
-               kShares, prepare_drpc},
-    Contestant{kClairvoyant, "grants each 100 ms what will be used: the floor", "none", kNone, prepare_idle},
+    Contestant{"drpc", "nine actions a minute, learned by its own reward", "share of the target that it uses", kShares,
+               prepare_drpc},
+    Contestant{kClairvoyant, "grants the future use of each 100 ms: the lower bound", "none", kNone, prepare_idle},
 };
 
 class Idle final : public Provisioner {

@@ -88,7 +88,7 @@ Result<Judgement> judge(const JudgeOptions& options, const std::function<void(do
     if (found == nullptr) {
       std::string known;
       for (const Contestant& each : contestants()) known += (known.empty() ? "" : ", ") + std::string(each.name);
-      return fail(Errc::not_found, name, "is no contestant", "one of " + known);
+      return fail(Errc::not_found, name, "is not a contestant", "one of " + known);
     }
     chosen.push_back(found);
   }
@@ -97,7 +97,7 @@ Result<Judgement> judge(const JudgeOptions& options, const std::function<void(do
   Judgement judgement;
   for (const RateTrace& trace : options.traces) {
     if (options.overload && trace.rates_rps.size() < 60 * (options.overload->end_minute() + kKeptMinutes))
-      return fail(Errc::out_of_range, trace.name, "ends before anybody could keep the target again after the overload",
+      return fail(Errc::out_of_range, trace.name, "ends before the target can be met again after the overload",
                   "it needs " + std::to_string(options.overload->end_minute() + kKeptMinutes) + " minutes");
     WorldOptions world = options.world;
     world.trace = std::make_shared<const RateTrace>(trace);

@@ -210,7 +210,7 @@ Result<SuiteResult> run(const Options& options, const Progress& progress) {
       continue;
     std::string names(kConsolidation);
     for (const Trial& each : kTrials) names += ", " + std::string(each.scenario);
-    return fail(Errc::not_found, "scenario " + name, "is not known", "one of " + names);
+    return fail(Errc::not_found, "scenario " + name, "is unknown", "one of " + names);
   }
   SuiteResult result;
   result.quick = options.quick;

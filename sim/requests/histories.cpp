@@ -82,17 +82,17 @@ Result<History> parse_history(std::string_view line) {
   const auto bad = [&](const char* what) {
     return fail(Errc::malformed, std::string(line.substr(0, 40)), what, kHistoryForm);
   };
-  if (words.size() < 5 || (words[0] != "cpu" && words[0] != "memory")) return bad("is no history");
+  if (words.size() < 5 || (words[0] != "cpu" && words[0] != "memory")) return bad("is not a history");
   History history{words[0] == "memory", std::string(words[1]), 0, 0, {}};
   const auto from = parse::u64(words[2]);
   const auto request = parse::real(words[3]);
   for (std::size_t i = 4; i < words.size(); ++i) {
     const auto value = parse::real(words[i]);
-    if (!value || *value < 0) return bad("has a value that is no number, or negative");
+    if (!value || *value < 0) return bad("contains a value that is not a number or negative");
     history.samples.push_back(*value);
   }
-  if (!from || *from >= history.samples.size() * kMinutesPerValue) return bad("has no minute to judge");
-  if (!request || !(*request > 0)) return bad("requests nothing");
+  if (!from || *from >= history.samples.size() * kMinutesPerValue) return bad("contains no minute to evaluate");
+  if (!request || !(*request > 0)) return bad("has no requests");
   history.judged_from = static_cast<std::size_t>(*from);
   history.request = *request;
   return history;

@@ -41,7 +41,7 @@ Result<DemandDay> parse_day(std::string_view csv, const std::string& file) {
     for (std::size_t i = 0; i < kDaySamples; ++i) {
       const auto percent = parse::real(parse::trim(cells[i]));
       if (!percent || *percent < 0 || *percent > 100) {
-        problem = "line " + std::to_string(line_number) + ", sample " + std::to_string(i + 1) + " is no percentage";
+        problem = "line " + std::to_string(line_number) + ", sample " + std::to_string(i + 1) + " is not a percentage";
         return;
       }
       machine[i] = static_cast<float>(*percent);

@@ -43,7 +43,7 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& subject, s
       return fail(Errc::malformed, subject, "ends in the middle", mend);
     if (code != Z_OK) return fail(Errc::malformed, subject, "is not gzip, or is damaged", mend);
   }
-  if (inflater.stream.avail_in > 0) return fail(Errc::malformed, subject, "goes on behind its end", mend);
+  if (inflater.stream.avail_in > 0) return fail(Errc::malformed, subject, "contains data after its end", mend);
   if (text.size() > max_bytes)
     return fail(Errc::out_of_range, subject, "unpacks to more than " + std::to_string(max_bytes) + " bytes");
   return text;

@@ -57,7 +57,7 @@ Result<Scenario> find_scenario(std::string_view name) {
     if (scenario.name == name) return scenario;
     names += (names.empty() ? "" : ", ") + std::string(scenario.name);
   }
-  return fail(Errc::not_found, "scenario " + std::string(name), "there is no such scenario", "one of " + names);
+  return fail(Errc::not_found, "scenario " + std::string(name), "unknown scenario", "one of " + names);
 }
 
 WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>& measured, std::uint64_t seed) {

@@ -170,7 +170,7 @@ void World::run_slot() {
 }
 
 Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id, placement::RawOutcome outcome) {
-  if (at >= nodes_.size()) return fail(Errc::not_found, "node " + std::to_string(at), "there is no such node");
+  if (at >= nodes_.size()) return fail(Errc::not_found, "node " + std::to_string(at), "unknown node");
   Node& node = nodes_[at];
   if (id_of_.contains(pod.spec.uid)) return fail(Errc::conflict, pod.spec.uid, "is already running");
   const KubePod kube = kube_pod(pod.spec.request);

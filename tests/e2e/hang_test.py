@@ -148,7 +148,7 @@ def breaker(house):
     house.signal("controller", signal.SIGCONT)
     wait_until("the breaker closes", lambda: metric(house, 'wattle_shim_breaker_state{state="closed"}') == 1)
     # The log has it at most once a minute, and not for each of a hundred answers.
-    check("it is told in the shim's log, once a minute at most", 1 <= house.log("shim").count("controller is not asked until it answers again") < 10)
+    check("the shim's log has it, once a minute at most", 1 <= house.log("shim").count("breaker.opened") < 10)
 
 
 def shims_known(house):

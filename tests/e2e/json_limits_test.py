@@ -127,7 +127,7 @@ def main():
             house.alive("controller")
             claim(f"the controller survives an API server that answers {value[:5]}..., {len(value)} bytes", True)
         Lists.value = nested(40)
-        wait_until("the controller follows the API server", lambda: "API server is followed again" in house.log("controller"))
+        wait_until("the controller follows the API server", lambda: "api_server.followed" in house.log("controller"))
         house.alive("controller")
         claim("and follows it when its answers are within the limits", True)
     server.shutdown()

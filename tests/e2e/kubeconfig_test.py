@@ -351,7 +351,7 @@ def proxies(scene):
     code, said, asked = scene.run("--kubeconfig", scene.file("connect", user, **by_name, **{"proxy-url": f"http://ann:p%40ss@127.0.0.1:{connect.server_address[1]}"}))
     check("proxy-url by CONNECT", code == 0 and asked and all(head.startswith("CONNECT api.cluster.invalid:6443 HTTP/1.1\r\n") for head in connect.asked), (said, connect.asked))
     code, said, _ = scene.run("--kubeconfig", scene.file("wrong", user, **by_name, **{"proxy-url": f"http://127.0.0.1:{connect.server_address[1]}"}))
-    check("a proxy that wants a login is named", code == 1 and "answers 407 to CONNECT" in said and "USER:PASSWORD@" in said, said)
+    check("a proxy that wants a login is named", code == 1 and "returned 407 to CONNECT" in said and "USER:PASSWORD@" in said, said)
     code, said, asked = scene.run("--kubeconfig", scene.file("socks", user, **by_name, **{"proxy-url": f"socks5://127.0.0.1:{socks.server_address[1]}"}))
     check("proxy-url by SOCKS 5", code == 0 and asked and set(socks.asked) == {(3, "api.cluster.invalid", 6443)}, (said, socks.asked))
     code, said, asked = scene.run("--kubeconfig", scene.file("environment", user, **by_name), HTTPS_PROXY=f"socks5://127.0.0.1:{socks.server_address[1]}")

@@ -47,7 +47,7 @@ def walk_page(house):
     walk = Walk(PAGE, run, None, instead={"ssh ": ('test -n "$NODE"', "the machines are simulated")})
     said = walk("Place without Kubernetes")
     check("every command of the page was run", walk.finish() == 5)
-    check("the page's workload is explained, and runs", "nightly-report: " in said[1] and "It was placed on" in said[1], said[1])
+    check("the page's workload is explained, and runs", "nightly-report: " in said[1] and "The pod was placed on" in said[1], said[1])
     check("a workload whose unit no agent sees is told so, and ends when its end is reported",
           "name it with --unit" in said[0] and "its place is free" in said[2], said[0] + said[2])
 
@@ -66,7 +66,7 @@ def waits_and_leaves_room(house):
     small = json.loads(place("small", 0.15 * min(cores.values()), "--nodes", f"{first},{second}", "--next", most).stdout)
     check("the whole node is left to what comes next", small["node"] == first, small)
     told = house.cli("explain", "small").stdout
-    check("and a person is told so", f"Left to the next pod: {second}." in told, told)
+    check("and a person is told so", f"Left free for the next pod: {second}." in told, told)
     queue = house.write("queue", f"# two of them\n{most}\n\n  0.1,64Mi,tiny  # small\n")
     listed = json.loads(place("listed", 0.15 * min(cores.values()), "--nodes", f"{first},{second}", "--next-file", str(queue)).stdout)
     check("likewise from a file", listed["node"] == first and house.query("explain", "listed")["decision"]["next_pods"] == 2, listed)
@@ -81,7 +81,7 @@ def waits_and_leaves_room(house):
     said = json.loads(waits.stdout)
     check("it is told to wait, with exit 3", waits.returncode == 3 and said["node"] is None and 0 < said["again_s"] <= said["defer_left_s"] <= 2, waits.stdout)
     text = house.cli("explain", "late").stdout
-    check("and a person is told why", "late should wait (deferred: no node can take it now); it was to be asked for again in 2 s." in text, text)
+    check("and a person is told why", "late should wait (deferred: no feasible node now); the scheduler was to retry it in 2 s." in text, text)
     over = wait_until("its time is over", lambda: (done := place(*late, "--defer", "1h")).returncode == 1 and done)
     check("then it waits no more, whatever is permitted", "cpu does not fit" in json.loads(over.stdout)["reason"], over.stdout)
     check("an announcement promises no node where none may have room", "a node if one can take it then, else why none can" in house.cli(
@@ -92,7 +92,7 @@ def waits_and_leaves_room(house):
     check("a node that stays full is the answer when the time is over", full_still.returncode == 1 and "cpu does not fit" in json.loads(full_still.stdout)["reason"], full_still.stdout)
     check("--wait is for --defer", house.cli("place", "x", "--cpu", "1", "--wait", key="operator", check=False).returncode == 2)
     table = house.cli("place", "table", "--cpu", f"{0.5 * cores[second]:.3f}", "--nodes", second, "--defer", "1m", key="operator", check=False)
-    check("in words", table.returncode == 3 and table.stdout.startswith("table should wait: deferred: no node can take it now\nask again in:  5 s, with --uid "), table.stdout)
+    check("in words", table.returncode == 3 and table.stdout.startswith("table should wait: deferred: no feasible node now\nretry in:      5 s, with --uid "), table.stdout)
 
 
 def main():
@@ -128,7 +128,7 @@ def main():
         after = wait_until("its outcome is measured", lambda: (d := house.query("explain", placed["uid"])["decision"])["outcome"] and d)
         check("it is known where it runs, and what came of it", after["placed_on"] == placed["node"] and after["outcome"]["reward"] is not None)
         text = house.cli("explain", placed["uid"]).stdout
-        check("a person is told in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "It was placed on" in text, text[:300])
+        check("a person is told in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "The pod was placed on" in text, text[:300])
 
         walk_page(house)
         waits_and_leaves_room(house)

@@ -94,7 +94,7 @@ def followed(binaries):
         check("nothing is suggested yet", web["state"] == "learning" and web["suggested"]["cpu_cores"] is None, web)
         check("nobody is listed for whom nothing is suggested", house.query("provision", "suggest")["workloads"] == [])
         text = house.cli("provision", "why", "web").stdout
-        check("why says how long that takes", "needs 60 more minutes of telemetry before anything is suggested" in text, text)
+        check("why says how long that takes", "Needs 60 more minutes of telemetry before any suggestion" in text, text)
         text = house.cli("provision", "list").stdout
         check("the table has them", "shop/Deployment/web" in text and "1.500" in text and "learning" in text, text)
         unknown = house.cli("provision", "why", "nobody", check=False)

@@ -61,7 +61,7 @@ def main():
         check("with this machine", house.node in house.log("nodes"))
         code = house.processes["stranger"].wait(timeout=SOON_S)
         del house.processes["stranger"]
-        check("who is not on the allow list is told so, exit 1", code == 1 and "does not allow our key" in house.log("stranger"), house.log("stranger"))
+        check("who is not on the allow list is told so, exit 1", code == 1 and "does not allow your key" in house.log("stranger"), house.log("stranger"))
         for name in ("decisions", "json", "nodes"):
             check(f"Ctrl-C ends `watch` ({name}) well", house.kill(name, signal.SIGINT) == 0, house.log(name)[-300:])
     return 1 if failures else 0

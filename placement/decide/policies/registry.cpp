@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "common/nearest.hpp"
 #include "placement/decide/policies/makers.hpp"
 
 namespace wattle::placement {
@@ -32,10 +33,10 @@ constexpr std::array<PolicyInfo, 18> kPolicies{{
     {"most-pods", "most pods", make_by_pods<1>},
 }};
 
-std::string names() {
-  std::string text;
-  for (const PolicyInfo& info : kPolicies) text += (text.empty() ? "one of " : ", ") + std::string(info.name);
-  return text;
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const PolicyInfo& info : kPolicies) all.emplace_back(info.name);
+  return all;
 }
 
 }  // namespace
@@ -45,7 +46,8 @@ Result<PolicyInfo> parse_policy(std::string_view name) {
   const auto found =
       std::find_if(kPolicies.begin(), kPolicies.end(), [&](const auto& info) { return info.name == name; });
   if (found != kPolicies.end()) return *found;
-  return fail(Errc::not_found, "policy " + std::string(name), "is not known", names());
+  return fail(Errc::not_found, "policy " + std::string(name), "unknown",
+              did_you_mean(name, names(), "use one of " + comma_list(names())));
 }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const NetworkOptions& options) {

@@ -180,7 +180,7 @@ def one_identity_twice(cluster, report, _):
     # Incarnations are seconds at least: in the same one neither would be the later, and both be cut
     wait_until("the first agent's second is over", lambda: time.time() >= int((cluster.dir / "a1/incarnation").read_text()) + 1)
     cluster.start("twin", host="a2")
-    wait_until("the controller tells of two agents with one key", lambda: "two agents use one key" in cluster.log("controller"))
+    wait_until("the controller tells of two agents with one key", lambda: "agent.duplicate" in cluster.log("controller"))
     cluster.kill("twin")
     report.recovered("a twin gone, samples of the first taken again after", cluster.wait_ingesting(seconds=LATE_S))
     cluster.stop_all()

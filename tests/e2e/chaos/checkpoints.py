@@ -52,10 +52,10 @@ def start_and_read(cluster):
     before = len(cluster.log("controller"))
     cluster.start("controller")
     new = lambda: cluster.log("controller")[before:]  # noqa: E731
-    wait_until("the controller runs", lambda: cluster.alive("controller") and told(new(), "controller runs"))
-    resumed = told(new(), "learning resumed")
-    anew = told(new(), "learning begins anew") + told(new(), "checkpoint not usable, learning begins anew")
-    return (resumed[0] if resumed else None), told(new(), "checkpoint skipped"), anew
+    wait_until("the controller runs", lambda: cluster.alive("controller") and told(new(), "controller.started"))
+    resumed = told(new(), "learning.resumed")
+    anew = told(new(), "learning.started") + told(new(), "checkpoint.unusable")
+    return (resumed[0] if resumed else None), told(new(), "checkpoint.skipped"), anew
 
 
 def begin_learning(cluster):

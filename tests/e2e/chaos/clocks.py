@@ -73,7 +73,7 @@ def jumping_clocks(cluster, report, dice, kills):
     cluster.wait_ingesting(("a1",))
     report.check("the agent believes its clock", incarnation(cluster, "a1") > time.time() + far - 3600, incarnation(cluster, "a1"))
     year = time.gmtime(time.time() + far - 3600).tm_year
-    line = [line for line in cluster.log("controller").splitlines() if "agent welcomed" in line][-1]
+    line = [line for line in cluster.log("controller").splitlines() if "agent.welcomed" in line][-1]
     report.check("the controller believes its clock", f'"time":"{year}-' in line, line)
     cluster.stop_all()
     for name in clocks:

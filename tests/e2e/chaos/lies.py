@@ -48,9 +48,9 @@ def lying_agent(cluster, report, _, kills):
     report.check(f"each of the {many} messages with NaN is counted as refused", counted == many, counted)
     log = [json.loads(line) for line in cluster.log("controller").splitlines() if '"liar"' in line or "agent/liar" in line]
     report.check("the log names node and field of a record that was refused",
-                 any(line["event"].startswith("record refused") and "record." in str(line) for line in log), log[-3:])
+                 any(line["event"] == "record.refused" and "record." in str(line) for line in log), log[-3:])
     report.check("the log names node and field of a message with NaN",
-                 any(line["event"] == "peer refused" and "not finite" in str(line) for line in log), log[-3:])
+                 any(line["event"] == "peer.refused" and "not finite" in str(line) for line in log), log[-3:])
     text = wait_until("the liar's page", lambda: cluster.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/node?name=liar"))
     report.check("what is told of the liar has no NaN", "cpu_used_cores" in text and "nan" not in text.lower() and "inf" not in text.lower(), text)
     report.recovered("beside a liar, others' samples taken after", cluster.wait_ingesting(AGENTS))

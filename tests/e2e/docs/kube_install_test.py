@@ -168,7 +168,7 @@ def follow(claims, desk, plane, kubelet, way, version):
     explained = walk("Install on Kubernetes")[-1].rpartition("condition met")[2].strip()
     print(explained[:600])
     claims.check("`wattle explain` tells the first decision, of a pod that chose Wattle, and where it went",
-                 "try" in explained.splitlines()[0] and f"It was placed on {kubelet.name}" in explained, explained)
+                 "try" in explained.splitlines()[0] and f"The pod was placed on {kubelet.name}" in explained, explained)
     check_installed(claims, plane, kubelet, version, way)
     for port in (8050, 9460, 9462):
         claims.check(f"metrics on {port} are for who has the token", metrics(desk, plane, port) == ("401", "200"), metrics(desk, plane, port))

@@ -147,7 +147,7 @@ def l10(world):
 def l11(world):
     text = world.shell("wattle status")
     shown = status(world)
-    claim("who serves is said in a sentence", shown["network_serves"] and re.search(r"who serves", text), shown)
+    claim("who serves is said in a sentence", shown["network_serves"] and re.search(r"(?m)^in use ", text), shown)
     claim("who decided is counted", sum(shown["decided_by"].values()) > 0, shown["decided_by"])
     if not shown["decided_by"].get("network"):
         return partly(f"{shown['network_serves'][:120]}; decided by {shown['decided_by']}", "a choice of the network within these minutes",

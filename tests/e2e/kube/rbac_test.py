@@ -361,7 +361,7 @@ def check_doctor(admin, wattle):
     names = {f["name"] for f in json.loads(said)["findings"]} if said else set()
     check("it looks at version, permissions, namespaces and nodes", {"version", "scheduler.tag", "permission", "namespace.wattle", "namespace.wattle-agent"} <= names, str(names))
     code, said, complaint = doctor(admin.account("wattle", "wattle-controller"), "who.kubeconfig")
-    check("it names what somebody with too little may not do", code == 1 and "you may not create clusterroles" in said and "namespace.wattle" in said,
+    check("it names what somebody with too little may not do", code == 1 and "permission denied: create clusterroles" in said and "namespace.wattle" in said,
           f"{code} {said[-1000:]} {complaint}")
 
 

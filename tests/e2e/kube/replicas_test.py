@@ -87,7 +87,7 @@ def walk(admin, house, definition):
     until("once it is gone, who is left of both is named", ("owned", "HorizontalPodAutoscaler shop/keda-hpa-web-scaler"), NOBODY)
     admin("DELETE", f"{HORIZONTAL}/keda-hpa-web-scaler")
     made(admin, SCALED, scaled("other", {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "other"}))
-    all_of = ("owned", "ScaledObject shop/other, which scales Rollout other and by that unknown pods,")
+    all_of = ("owned", "ScaledObject shop/other, which scales Rollout other and therefore unknown pods,")
     until("one that scales a kind whose pods nobody can tell owns its namespace", all_of, all_of)
     admin("DELETE", f"{SCALED}/other")
     until("and gives it back", NOBODY, NOBODY)

@@ -50,7 +50,7 @@ def store():
 
 def look():
     return {"versions": dict(line.split() for line in shell("dpkg-query -W -f '${Package} ${Version}\\n' 'wattle*'")[1].splitlines() if len(line.split()) == 2),
-            "live": live(), "store": store(), "refused": shell("journalctl -b --no-pager -o cat -u wattle-controller | grep 'record refused'")[1],
+            "live": live(), "store": store(), "refused": shell("journalctl -b --no-pager -o cat -u wattle-controller | grep 'record.refused'")[1],
             "units": {unit: shell(f"systemctl show {unit} -p ActiveState -p NRestarts -p UnitFileState --value")[1].split() for unit in UNITS},
             "main": {unit: shell(f"systemctl show {unit} -p MainPID --value")[1].strip() for unit in UNITS[:2]},
             "kept": shell("sha256sum " + " ".join(KEPT))[1], "policy": shell("wattle policy get -o json")[1]}

@@ -81,13 +81,13 @@ def refusals(claims, host):
         ("shell", "'$(touch /tmp/hit); `touch /tmp/hit`'", "does not look like one"),
         ("very long", "wattle-" + "A" * 100_000, "does not look like one"),
         ("of another version", sealed(["2", *good[1:]]), "another version"),
-        ("with a host that would be two lines of YAML", sealed([good[0], "evil\nhttp:", *good[2:]]), "does not say what a token says"),
-        ("with a host that is an option", sealed([good[0], "--help", *good[2:]]), "does not say what a token says"),
-        ("with a port that is none", sealed([*good[:2], "70000", *good[3:]]), "does not say what a token says"),
+        ("with a host that would be two lines of YAML", sealed([good[0], "evil\nhttp:", *good[2:]]), "contains invalid fields"),
+        ("with a host that is an option", sealed([good[0], "--help", *good[2:]]), "contains invalid fields"),
+        ("with a port that is none", sealed([*good[:2], "70000", *good[3:]]), "contains invalid fields"),
         ("with another fingerprint", sealed([*good[:5], "0" * 64, good[6]]), "shows another certificate"),
-        ("with another controller's key", sealed([*good[:4], "x" * 40, *good[5:]]), "has another key than the token says"),
-        ("with a secret that nobody made", sealed([*good[:6], "wattle-enrol-" + "0" * 64]), "is none of this controller's"),
-        ("whose controller is away", sealed([*good[:2], closed, *good[3:]]), "is it running, and is the port right?"),
+        ("with another controller's key", sealed([*good[:4], "x" * 40, *good[5:]]), "the controller's key differs from the key in the token"),
+        ("with a secret that nobody made", sealed([*good[:6], "wattle-enrol-" + "0" * 64]), "was not created by this controller"),
+        ("whose controller is away", sealed([*good[:2], closed, *good[3:]]), "check that the server is running and that the port is right"),
     ):
         code, said = host.run(f"wattle join --node fresh-3 -- {text}" if what == "shell" else f"wattle join --node fresh-3 - <<'END'\n{text}\nEND")
         claims.check(f"a token {what}: {reason}", code in (1, 2) and reason in said and len(said.strip().splitlines()) <= 3, said[-600:])
@@ -138,7 +138,7 @@ def follow(claims, packages, folder):
         token = last_line(join("On the controller's machine")[0])
         join.instead["wattle join -"] = (f"wattle join - <<'END'\n{token}\nEND", "it is pasted")
         said = join("On the new node")[0]
-        claims.check("`wattle join` ends with the first sample", "has this node's first sample" in last_line(said), said)
+        claims.check("`wattle join` ends with the first sample", "the first sample of this node" in last_line(said), said)
         claims.check("`wattle nodes` shows the node", any(line.startswith(socket.gethostname()) for line in join("See it")[0].splitlines()))
         join.finish()
         claims.check("the key is the agent's alone", host.run("stat -c '%a %U' /etc/wattle/agent.key")[1].strip() == "400 wattle-agent")

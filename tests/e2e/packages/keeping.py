@@ -56,7 +56,7 @@ def refusals(claims, host, whole):
         ("one of a newer version", "wattle restore --replace /root/newer", "written by Wattle 99.0.0"),
         ("no archive", "wattle restore --replace /etc/passwd", "no archive of `wattle backup`"),
         ("places that are taken", f"wattle restore {BACKUP}", "--replace"),
-        ("a backup where one is", f"wattle backup {BACKUP}", "is there already"),
+        ("a backup where one is", f"wattle backup {BACKUP}", "already exists"),
         ("a backup of a controller that is away", "wattle backup /root/away", "is the controller running"),
     ):
         code, said = host.run(command)

@@ -44,11 +44,11 @@ await question('what did namespace X cost last week', async (click) => {
 await question('why is this pod there', async (click) => {
   await click(view('Pods'));
   await click(page.locator('.grid .row a', { hasText: name }).first());
-  await says(new RegExp(`Why it is there.*was best for default/${escaped(name)}: it is expected to add .* W`));
+  await says(new RegExp(`Why it runs there.*was best for default/${escaped(name)}: it should add .* W`));
 });
 await question('is the network any good', async (click) => {
   await click(view('Learning'));
-  await says(/Who serves, and why\s+The (network .* serves|plan serves)/);
+  await says(/Network in use\s+The (network .* serves|plan serves)/);
 });
 await question('what would going live change', async (click) => {
   await click(view('Saving'));

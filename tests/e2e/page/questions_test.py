@@ -34,8 +34,8 @@ def by_command(house, most, pod):
     asked = [
         ("which node draws most and why", ("top", "--once"), [rf"(?m)^NODE.*\n{re.escape(most)} .* W", rf"(?m)^default/{re.escape(name)} .*{re.escape(most)}"]),
         ("what did namespace X cost last week", ("report", "--since", "7d", "--by", "namespace"), [r"(?m)^default .* J"]),
-        ("why is this pod there", ("explain", pod), [rf"default/{re.escape(name)}: \S+ was advised", r"adds [0-9.]+ W there by the model"]),
-        ("is the network any good", ("status",), [r"(?m)^who serves .*(serves|the plan)"]),
+        ("why is this pod there", ("explain", pod), [rf"default/{re.escape(name)}: \S+ was advised", r"By the model, the pod adds [0-9.]+ W there"]),
+        ("is the network any good", ("status",), [r"(?m)^in use .*(in use|the plan)"]),
         ("what would going live change", ("policy", "get"), [r"(?m)^saving .*(acting would|not known yet)", r"(?m)^promotion .*canary"]),
     ]
     failed = 0

@@ -7,42 +7,42 @@ const link = '#link';
 
 // Nothing yet, and no token
 await page.goto(`${url}/`);
-await reads('fleet, empty: says so', page, /Nodes 0 0 silent.*No nodes yet: no agent has said hello\./);
+await reads('fleet, empty: says so', page, /Nodes 0 0 silent.*No nodes yet\. No agent has registered\./);
 await reads('fleet: the mode', page, /Mode off /);
 await reads('what happens is pushed', page, /^live$/, link);
 check('where no token is asked for nobody can sign out', (await page.locator('#out').count()) === 0);
 check('the map says that it is empty', (await page.locator('canvas.heat').getAttribute('aria-label')) === 'No nodes yet');
 await open(page, 'pods');
-await reads('pods, none: says so', page, 'No pods: no agent tells of one.');
+await reads('pods, none: says so', page, 'No pods. No agent reports one.');
 await open(page, 'decisions');
-await reads('decisions, none: says so', page, 'No decisions yet: nobody has asked.');
+await reads('decisions, none: says so', page, 'No decisions yet. The controller has received no request.');
 await open(page, 'cost');
-await reads('cost without a store: says so and the mend', page, /report: there is no store.*store\.path/);
+await reads('cost without a store: says so and the mend', page, /report: no store is configured.*store\.path/);
 await open(page, 'learning');
 await reads('learning off: says so and the mend', page, /learning is off.*learn\.enabled: true/);
 await open(page, 'saving');
-await reads('saving, mode off: says where one is measured', page, /is measured in mode canary alone.*now the mode is off\./);
+await reads('saving, mode off: says where one is measured', page, /measures the saving only in mode canary.*The mode is off\./);
 await page.click('#change');
-await reads('no token of an operator: changes are off, what to name, and what to type instead', page, /^Change what is in force Changes from this page are off\. Name a file with an operator's token in http\.operator_token_file of the controller, or change it on the command line: wattle policy set --mode MODE --why TEXT Close$/, 'dialog');
+await reads('no token of an operator: changes are off, what to name, and what to type instead', page, /^Change the settings Changes from this page are disabled\. Set http\.operator_token_file of the controller to a file with an operator\'s token, or use the command line: wattle policy set --mode MODE --why TEXT Close$/, 'dialog');
 await page.keyboard.press('Enter');  // the button to close has the focus
 await page.waitForFunction(() => !document.querySelector('dialog[open]'));
 await open(page, 'health');
-await reads('health without agents: says so', page, /No agent has said hello yet\./);
+await reads('health without agents: says so', page, /No agent has registered yet\./);
 await reads('health: what the controller lacks, and the mend', page, /lost store .*store\.path/);
 
 // What is not there
 await open(page, 'node/nobody%20%3Cb%3E');
-await reads('an unknown node is named', page, /^node nobody <b>: no agent of that name has said Hello/, '.error');
+await reads('an unknown node is named', page, /^node nobody <b>: no agent has registered under that name/, '.error');
 await open(page, 'node/');
 await reads('no node at all', page, /^argument name: is missing/, '.error');
 await open(page, 'pod/nobody');
-await reads('an unknown pod is told', page, /No agent tells of this pod now: it has ended, or its node is silent\./, '.error');
+await reads('an unknown pod is told', page, /No agent reports this pod now\. It has ended, or its node is silent\./, '.error');
 await reads('and that nobody decided about it', page, /pod nobody: no recent decision is about it/);
 await open(page, 'decision/999');
 await reads('an unknown decision is named', page, /999: no recent decision is about it/, '.error');
 for (const name of ['nonsense', 'constructor', '%E0%A4%A']) {
   await open(page, name);
-  await reads(`the view ${name} is none`, page, `There is no such view This page has no view ${name}. To the fleet`);
+  await reads(`the view ${name} is none`, page, `View not found Unknown view: ${name}. Back to the fleet`);
 }
 await page.click('main a');
 await reads('and there is a way back', page, /^Fleet/);
@@ -83,35 +83,35 @@ await reads('when there is room it is live', page, /^live$/, link);
 
 // A token is asked for from now on
 await open(page, 'node/nobody');
-await reads('a view that is pushed', page, 'no agent of that name', '.error');
+await reads('a view that is pushed', page, 'no agent has registered under that name', '.error');
 await world('guard');
-await reads('where a token is asked for since, it is', page, 'This controller asks for a token');
-check('the title says so', (await page.title()) === 'A token is needed · Wattle');
+await reads('where a token is asked for since, it is', page, 'This controller requires a token');
+check('the title says so', (await page.title()) === 'Token required · Wattle');
 await enter(page, 'not the token at all');
-await reads('a wrong token is told', page, 'this is not the token of http.token_file', '[role=alert]');
+await reads('a wrong token is told', page, 'wrong token (use the token of http.token_file)', '[role=alert]');
 await world('kill');
 await enter(page);
 await reads('a controller that is gone is told there too', page, AWAY, '[role=alert]');
 await world('start');
 await enter(page);
-await reads('with the token the same view is there', page, /Node nobody.*no agent of that name/);
+await reads('with the token the same view is there', page, /Node nobody.*no agent has registered under that name/);
 await reads('and live', page, /^live$/, link);
 
 // Out, and a pass that has ended
 await page.click('#out');
-await reads('out: the token is asked for', page, 'This controller asks for a token');
+await reads('out: the token is asked for', page, 'This controller requires a token');
 await readsNot('and nothing says that it is live', page, /live/, link);
 check('nobody can sign out who is out', (await page.locator('#out').count()) === 0);
 await enter(page);
 await open(page, 'decisions');
 await reads('in again', page, 'No decisions yet');
 await context.clearCookies();
-await reads('a pass that has ended: the token is asked for', page, 'This controller asks for a token');
+await reads('a pass that has ended: the token is asked for', page, 'This controller requires a token');
 await enter(page);
 await reads('and in again, in the same view', page, 'No decisions yet');
 await world('kill');
 await page.click('#out');
-await reads('out of a controller that is gone: told', page, `Not signed out. ${AWAY}`, '[role=alert]');
+await reads('out of a controller that is gone: told', page, `Sign-out failed. ${AWAY}`, '[role=alert]');
 await world('start');
 await reads('and still in', page, /^live$/, link);
 
@@ -124,18 +124,18 @@ const between = (status, contentType, body) => (route) => route.fulfill({ status
 await open(page, 'fleet');
 await page.route('**/api/v1/decisions*', between(502, 'text/html', '<h1>Bad gateway</h1>'));
 await open(page, 'decisions');
-await reads('a proxy\'s page is no answer', page, /^This is no answer of the controller \(status 502\): what is between it and this page\?$/, '.error');
+await reads('a proxy\'s page is no answer', page, /^The answer did not come from the controller \(status 502\)\. Check the proxy between it and this page\.$/, '.error');
 await page.unroute('**/api/v1/decisions*');
 await open(page, 'fleet');
 await page.route('**/api/v1/decisions*', between(200, 'text/html', '<h1>Please log in</h1>'));
 await open(page, 'decisions');
-await reads('and one that says that all is well neither', page, 'This is no answer of the controller (status 200)', '.error');
+await reads('and one that says that all is well neither', page, 'The answer did not come from the controller (status 200)', '.error');
 await page.unroute('**/api/v1/decisions*');
 await reads('and the view asks again by itself', page, 'No decisions yet');
 // The page came, and what it asks first does not: a real controller would have to end in between.
 await page.route('**/page/pass', (route) => route.abort());
 await page.reload();
-await reads('a controller that goes away while the page comes', page, `${AWAY} This page asks again every 5 s.`, '[role=alert]');
+await reads('a controller that goes away while the page comes', page, `${AWAY} Retrying every 5 s.`, '[role=alert]');
 await page.unroute('**/page/pass');
 await reads('and the page comes by itself', page, 'No decisions yet');
 
@@ -150,23 +150,23 @@ await reads('and live when it is seen', page, /^live$/, link);
 await world('grow');
 await reads('live with a store', page, /^live$/, link);
 await open(page, 'cost');
-await reads('cost, nothing recorded', page, 'Nothing is recorded yet.');
+await reads('cost, nothing recorded', page, 'No usage recorded yet.');
 await open(page, 'learning');
-await reads('learning on', page, /Serves .*Gates/);
+await reads('learning on', page, /Decided by .*Gates/);
 await world('keep');
-await reads('a network that is kept, and serves', page, /kept 0 .* serves/);
+await reads('a network that is kept, and serves', page, /kept 0 .* in use/);
 await world('spoil');
 await open(page, 'health');
-await reads('the controller itself has failed, and the mend', page, /Controller has failed.*failed allow list an older one is in force/);
+await reads('the controller itself has failed, and the mend', page, /Controller failed.*failed allow list an older list is in force/);
 
 // By axe, wide and on a phone
 for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' }]]) {
   const other = await visitor({ ...options, bypassCSP: true });
   await other.page.goto(`${url}/`);
-  await reads(`${name}: the token is asked for`, other.page, 'asks for a token');
+  await reads(`${name}: the token is asked for`, other.page, 'requires a token');
   await clean(`${name}, token`, other.page);
   await enter(other.page, 'wrong');
-  await reads(`${name}: wrong`, other.page, 'this is not the token', '[role=alert]');
+  await reads(`${name}: wrong`, other.page, 'wrong token', '[role=alert]');
   await clean(`${name}, wrong token`, other.page);
   await enter(other.page, token);
   await reads(`${name}: in`, other.page, 'No nodes yet');

@@ -9,9 +9,9 @@ const press = (label, text) => page.click(`[role=group][aria-label="${label}"] b
 await page.goto(`${url}/`);
 await enter(page);
 await world('drive');
-await reads('fleet: what is drawn, by meters and by estimates', page, /Measured [\d.,]+ W \d+ nodes tell what a meter says Estimated .* W \d+ nodes, from their use/);
+await reads('fleet: what is drawn, by meters and by estimates', page, /Measured [\d.,]+ W \d+ nodes with measured power Estimated .* W \d+ nodes, estimated from their use/);
 await reads('fleet: what pods wait and the budget of it', page, /Waiting for CPU (–|[\d.]+%) of pods' time; the budget is 1\.0%/);
-await reads('fleet: a budget that is not in force has no limit', page, /Beyond soft latency (–|[\d.]+%) of pods' time; no budget is in force/);
+await reads('fleet: a budget that is not in force has no limit', page, /Above soft latency (–|[\d.]+%) of pods' time; no budget/);
 const exact = await page.evaluate(async () => {
   const [{ parsed }, { count }] = await Promise.all([import('/page/api.js'), import('/page/dom.js')]);
   const read = parsed('{"epoch":1732166400000000001,"decision_id":9007199254740993,"id":17,"wall_ns":1732166400000000000,"text":"\\"id\\":9007199254740993"}');
@@ -22,7 +22,7 @@ await reads('who came with a token can sign out', page, 'Sign out', '.tools');
 
 // Saving, before a figure
 await open(page, 'saving');
-await reads('shadow: not known yet, and for how long', page, /Not known yet: what acting would save is modelled after .* more in which pods run that were advised\./);
+await reads('shadow: not known yet, and for how long', page, /Unknown\. The modelled saving needs .* more with advised pods running\./);
 
 // Fleet
 await open(page, 'fleet');
@@ -37,9 +37,9 @@ await page.focus('canvas.heat');
 await page.keyboard.press('ArrowRight');
 await reads('the map tells of a node', page, /: [\d.]+ W.*, use [\d.]+%, pressure .*, latency /, '.legend');
 await page.fill('input.filter', 'no such node');
-await reads('no node is like that', page, 'None is like that.', '.grid');
+await reads('no node is like that', page, 'No matches.', '.grid');
 await page.fill('input.filter', '');
-for (const state of ['silent', 'take no pods', 'estimated', 'measured', 'all']) await press('State', state);
+for (const state of ['silent', 'accept no pods', 'estimated', 'measured', 'all']) await press('State', state);
 await page.waitForSelector('.grid .row a');
 await page.click('.grid .top button:has-text("Use")');
 await page.click('.grid .top button:has-text("Use")');
@@ -60,14 +60,14 @@ await reads('decisions: where it went', page, /shop-went .*shop-one|shop-one .*s
 await reads('decisions: that it went elsewhere', page, 'elsewhere', 'tbody');
 await reads('decisions: none was possible', page, 'none', 'tbody');
 await open(page, `decision/${advised.id}`);
-await reads('a decision, as a sentence', page, / was best for default\/shop-went: it is expected to add .* W there, .* than on .*It went there\./);
-await reads('a decision and what came of it', page, /Reward -?[\d.]+ \S+, on sim-.*What came of it .*energy/);
+await reads('a decision, as a sentence', page, / was best for default\/shop-went: it should add .* W there, .* than on .*The pod was placed there\./);
+await reads('a decision and what came of it', page, /Reward -?[\d.]+ \S+, on sim-.*Outcome .*energy/);
 await open(page, 'decision/elsewhere');
-await reads('that it went elsewhere', page, /It went to sim-/);
+await reads('that it went elsewhere', page, /The pod was placed on sim-/);
 await open(page, `decision/${nowhere.id}`);
-await reads('that no node could take it', page, /No node could take default\/shop-too-big\. No advice was given\. Left out: /);
-await reads('nothing to compare', page, 'no two nodes to compare');
-await reads('nothing came of it yet', page, 'It is known once the pod has run for a while.');
+await reads('that no node could take it', page, /No node was feasible for default\/shop-too-big\. Wattle gave no advice\. Excluded: /);
+await reads('nothing to compare', page, 'fewer than two nodes to compare');
+await reads('nothing came of it yet', page, 'The outcome is available after the pod has run for a while.');
 let explored = null;
 for (let i = 0; i < 30 && !explored; ++i) {
   const tried = await world('ask', `try-${i}`);
@@ -75,7 +75,7 @@ for (let i = 0; i < 30 && !explored; ++i) {
 }
 if (explored) {
   await open(page, `decision/${explored.id}`);
-  await reads('that it was advised to learn', page, `${explored.advice} was advised all the same, to learn.`);
+  await reads('that it was advised to learn', page, `Wattle advised ${explored.advice} instead, for exploration.`);
 }
 check('one was explored', explored !== null);
 await world('ask', 'tu\u202ern');
@@ -83,7 +83,7 @@ await open(page, 'decisions');
 await reads('what turns text is shown as what it is', page, 'shop-tu\\u202ern');
 const slow = await world('ask', 'slow', null, '250m', null, { 'latency-hard-ms': '0.001' });
 await open(page, `decision/${slow.id}`);
-await reads('why nodes are left out', page, /Left out: sim-.* and sim-.* and \d+ more \(.*latency/);
+await reads('why nodes are left out', page, /Excluded: sim-.* and sim-.* and \d+ more \(.*latency/);
 
 // What if
 const sentence = '.sentence[role=status]';
@@ -94,30 +94,30 @@ const ask = async (fields) => {
 await open(page, `decision/${advised.id}`);
 await page.waitForSelector('form.whatif input[name=energy]');
 await ask({ cpu: '1' });
-await reads('what if: other cores', page, /^Then sim-\S+ would be advised/, sentence);
-await reads('what if: with what it was asked', page, /Asked now, with 1\.00 cores and .*Nothing is changed by asking\./);
+await reads('what if: other cores', page, /^Wattle would then advise sim-\S+/, sentence);
+await reads('what if: with what it was asked', page, /Evaluated now with 1\.00 cores and .*This changes nothing\./);
 await ask({ cpu: '1000' });
-await reads('what if: no node would be', page, /^Then no node would be advised: /, sentence);
+await reads('what if: no node would be', page, /^Wattle would then advise no node: /, sentence);
 await ask({ cpu: 'much' });
-await reads('what if: no amount', page, /argument cpu: 'much' is no amount/, '.error');
+await reads('what if: no amount', page, /argument cpu: 'much' is not a quantity/, '.error');
 await ask({ cpu: '' });
 await reads('what if: nothing is asked', page, /^$/, sentence);
 await page.locator('tr.chosen input[type=checkbox]').first().check();
-await reads('what if: without the best', page, /^Then sim-\S+ would be advised/, sentence);
+await reads('what if: without the best', page, /^Wattle would then advise sim-\S+/, sentence);
 await ask({ energy: '0', latency: '50' });
-await reads('what if: other weights', page, /^Then sim-/, sentence);
+await reads('what if: other weights', page, /^Wattle would then advise sim-/, sentence);
 
 // Pods
 await open(page, 'pods');
 await page.fill('input.filter', 'unasked');
 await reads('pods: one of them', page, /unasked sim-00/, '.grid');
 await open(page, 'pod/unasked');
-await reads('a pod that nobody asked for', page, /Why it is there Nobody asked where it should go.*nobody asked/);
+await reads('a pod that nobody asked for', page, /Why it runs there The pod was placed without a request to Wattle.*placed without a request/);
 await open(page, 'pod/went');
-await reads('a pod and its decision', page, new RegExp(`Pod default/shop-went Why it is there .* was best for .*decision ${advised.id}`));
+await reads('a pod and its decision', page, new RegExp(`Pod default/shop-went Why it runs there .* was best for .*decision ${advised.id}`));
 await world('ended', 'short');
 await open(page, 'pod/short');
-await reads('a pod that has ended', page, /No agent tells of this pod now: it has ended, or its node is silent\..*no recent decision is about it/);
+await reads('a pod that has ended', page, /No agent reports this pod now\. It has ended, or its node is silent\..*no recent decision is about it/);
 
 // A node, its states
 await world('crowd', 'sim-05', 85);
@@ -125,23 +125,23 @@ await open(page, 'node/sim-05');
 await reads('a node: what it draws, has and runs', page, /Power [\d.]+ W (est )?source: .*Idle part .*Cores in use .*requested .*Power curve .*Workloads Workload Kind .*crowd-\d+ pod/);
 await reads('a node at its start cap', page, /^Node sim-05 start cap/);
 await open(page, 'node/this-machine');
-await reads('this machine', page, /Node this-machine.*Agent State Check What Mend/);
+await reads('this machine', page, /Node this-machine.*Agent State Check Finding Fix/);
 await open(page, 'fleet');
 await reads('who made the newest decisions', page, /Decided by (\w+) \1 \d+.* of the newest \d+/);
-await press('State', 'take no pods');
+await press('State', 'accept no pods');
 await reads('the list of nodes that take none', page, /sim-05.*start cap/, '.grid');
 await world('silence');
 
 // Cost
 await open(page, 'cost');
-await reads('cost: a sentence', page, /Since .* all nodes drew .*J; .* drew most of what workloads did, .* in .* core-hours\./);
+await reads('cost: a sentence', page, /Since .* all nodes have used .*J; .* used most of the energy of workloads: .* in .* core-hours\./);
 for (const by of ['owner', 'node', 'label', 'namespace']) {
   await press('By', by);
   if (by === 'label') {
-    await reads('cost by label: which is asked', page, 'Name a label to sum by.');
+    await reads('cost by label: which is asked', page, 'Enter the key of a label.');
     await page.fill('input[aria-label="Key of the label"]', 'a=b');
     await page.keyboard.press('Enter');
-    await reads('cost by label: no key', page, /argument label: is no label's key/, '.error');
+    await reads('cost by label: no key', page, /argument label: is not the key of a label/, '.error');
   }
 }
 await press('Since', '1 d');
@@ -150,14 +150,14 @@ await reads('cost again', page, /Rows .*namespace Measured Estimated Share/);
 
 // Learning
 await open(page, 'learning');
-await reads('learning: each contender with its own reason', page, /Who serves, and why (The network .* serves|The plan serves)[^.]*\..*does not serve/);
-await reads('learning: who serves, what was learned, gates', page, /Serves .*Gradient steps [\d,]+ .*Gates .*To canary:10% .*(open|closed).*Regression monitor/);
+await reads('learning: each contender with its own reason', page, /Network in use (The network .* is in use|The plan is in use)[^.]*\..*is not in use/);
+await reads('learning: who serves, what was learned, gates', page, /Decided by .*Gradient steps [\d,]+ .*Gates .*To canary:10% .*(open|closed).*Regression monitor/);
 
 // Silent since a while
 await open(page, 'node/this-machine');
 await reads('a silent node says so', page, /^Node this-machine silent/);
 await open(page, 'health');
-await reads('health: who is silent, and the mend', page, /this-machine failed connection it is silent see whether its agent runs/);
+await reads('health: who is silent, and the mend', page, /this-machine failed connection it is silent check that its agent runs/);
 await open(page, 'fleet');
 await press('State', 'silent');
 await reads('the list of silent ones', page, /this-machine.*silent/, '.grid');
@@ -168,13 +168,13 @@ await reads('and the map', page, /this-machine: .*silent/, '.legend');
 
 // Saving: modelled, then each mode
 await open(page, 'saving');
-await reads('shadow: what acting would save', page, /Acting would draw about [\d,]+ W instead of [\d,]+, .*%; modelled|Acting would draw about .*; modelled over the last/);
+await reads('shadow: what acting would save', page, /Live mode would draw about [\d,]+ W instead of [\d,]+, .*%; modelled|Live mode would draw about .*; modelled over the last/);
 await altered(page, 'policy', ({ modelled }) => {
   Object.assign(modelled, { power_w: 400, calibrated_ratio: 0.16, calibrated_low: 0.06, calibrated_high: 0.3, calibration: { blocks: 31, ratio: 0.81, ratio_low: 0.6, ratio_high: 1.07 } });
 });
 await open(page, 'fleet');
 await open(page, 'saving');
-await reads('shadow: put right by what canaries measured', page, /Acting would draw about 336 W instead of 400, -16\.0% \[-30\.0, -6\.0\], .*; calibrated by 31 blocks of canary: x0\.81 \[0\.60, 1\.07\]\./);
+await reads('shadow: put right by what canaries measured', page, /Live mode would draw about 336 W instead of 400, -16\.0% \[-30\.0, -6\.0\], .*; calibrated by 31 canary blocks: x0\.81 \[0\.60, 1\.07\]\./);
 await unaltered(page);
 await world('speak');
 // By an operator, on the page
@@ -188,23 +188,23 @@ const changeTo = async (mode, limit, why, word) => {
 const closed = () => page.waitForFunction(() => !document.querySelector('dialog[open]'));
 await page.focus('#change');
 await page.keyboard.press('Enter');
-await reads('the dialogue: nothing would change yet', page, /Mode .*Nothing would change yet\. Change it Cancel/, 'dialog');
+await reads('the dialogue: nothing would change yet', page, /Mode .*No changes yet\. Apply Cancel/, 'dialog');
 check('and nothing can be sent', await page.isDisabled('dialog button[type=submit]'));
 await page.keyboard.press('3');
 check('keys for views are not heard in it', (await page.evaluate(() => location.hash)) === '#/saving');
 await inDialog('Limit').fill('default');
-for (const [mode, words] of [['off', /The mode goes from shadow to off\. Nothing is decided: /], ['live', /The mode goes from shadow to live\. Pods are placed as advised, all the time\./],
-  ['canary:25%', /The mode goes from shadow to canary:25%\. In some blocks of time, drawn by chance, /]]) {
+for (const [mode, words] of [['off', /The mode changes from shadow to off\. Wattle makes no decisions\. /], ['live', /The mode changes from shadow to live\. Wattle applies all its decisions\./],
+  ['canary:25%', /The mode changes from shadow to canary:25%\. Wattle applies its decisions in randomly chosen blocks of time\. /]]) {
   await inDialog('Mode').selectOption(mode);
   await reads(`in words: ${mode}`, page, words, 'dialog');
 }
-await reads('the gate is closed, and why', page, /The gate to canary:10% is closed: .*\. Go past the gate all the same\. The reason is recorded\./, 'dialog');
+await reads('the gate is closed, and why', page, /The gate to canary:10% is closed: .*\. Skip the gate\. The reason is recorded\./, 'dialog');
 await changeTo('canary:10%', '', 'to see it', 'a-word-for-this-test-alone');
 await page.keyboard.press('Enter');
-await reads('the token of who looks does not do', page, 'this is not the token of http.operator_token_file', 'dialog [role=alert]');
+await reads('the token of who looks does not do', page, 'wrong token (use the token of http.operator_token_file)', 'dialog [role=alert]');
 await inDialog('token').fill('no header can hold this: \u20ac');
 await page.keyboard.press('Enter');
-await reads('nor does a word that no header can hold', page, 'this is not the token of http.operator_token_file', 'dialog [role=alert]');
+await reads('nor does a word that no header can hold', page, 'wrong token (use the token of http.operator_token_file)', 'dialog [role=alert]');
 await inDialog('token').fill(operators);
 await page.keyboard.press('Enter');
 await reads('a closed gate is told as the command line tells it', page, /mode canary:10%: its gate is closed: .*wattle policy get/, 'dialog [role=alert]');
@@ -217,48 +217,48 @@ check('nothing was changed so far', (await world('mode')) === 'shadow');
 await page.click('#change');
 check('the token is kept nowhere', (await inDialog('token').inputValue()) === '');
 await changeTo('', '40%', 'pods may wait', operators);
-await reads('in words: a limit', page, 'Pods may wait for a CPU at most 40% of their time.', 'dialog');
+await reads('in words: a limit', page, 'Pods may wait for CPU for at most 40% of their time.', 'dialog');
 await page.click('dialog button[type=submit]');
 await reads('a limit is changed', page, 'Changed: cpu_wait default -> 40%.');
 check('and the command line says so', (await world('limit')) === 0.4);
 await page.click('#change');
 await changeTo('', 'default', 'as it was', operators);
-await reads('in words: no limit of its own', page, 'Pods may wait for a CPU as long as they did under the default scheduler.', 'dialog');
+await reads('in words: no limit of its own', page, 'Pods may wait for CPU as long as under the default scheduler.', 'dialog');
 // The controller's answer, with what it adds while its disk is full (full_disk_test.py fills one)
 await page.route('**/page/change', async (route) => {
   const answer = await route.fetch();
   await route.fulfill({ response: answer, json: { ...await answer.json(), unwritten: { error: 'database or disk is full' } } });
 });
 await page.click('dialog button[type=submit]');
-await reads('a change that is not on disk says so', page, /Changed: .* It is in force, but not on the controller's disk: a restart of the controller would forget it \(database or disk is full\)\./);
+await reads('a change that is not on disk says so', page, /Changed: .* The change is in force but not saved, and a restart of the controller would lose it \(database or disk is full\)\./);
 await page.unroute('**/page/change');
-await reads('and is as it was', page, /Who changed what .*as it was/);
+await reads('and is as it was', page, /Changes .*as it was/);
 await page.click('#change');
 await inDialog('Late:').fill('3%');
 await changeTo('', '', 'users may wait', operators);
-await reads('in words: a limit of lateness', page, 'Pods may be beyond their soft latency limit at most 3% of their time.', 'dialog');
+await reads('in words: a limit of lateness', page, 'Pods may exceed their soft latency limit for at most 3% of their time.', 'dialog');
 await page.click('dialog button[type=submit]');
-await reads('and who changed that', page, /Who changed what .*users may wait/);
+await reads('and who changed that', page, /Changes .*users may wait/);
 check('that limit is changed, by the command line too', (await world('late')) === 0.03);
 await page.click('#change');
 await inDialog('Late:').fill('default');
-await reads('in words: no limit of lateness of its own', page, 'Pods may be beyond their soft latency limit as long as they were under the default scheduler.', 'dialog');
+await reads('in words: no limit of lateness of its own', page, 'Pods may exceed their soft latency limit as long as under the default scheduler.', 'dialog');
 await page.keyboard.press('Escape');
 await closed();
 await page.click('#change');
 await changeTo('canary:50%', '', 'to see it', operators);
 await inDialog('Go past').check();
 await page.click('dialog button[type=submit]');
-await reads('past the gate, with a reason', page, /Changed: mode shadow -> canary:50%, forced past: /);
+await reads('past the gate, with a reason', page, /Changed: mode shadow -> canary:50%, forced despite: /);
 check('the mode is another, by the command line too', (await world('mode')) === 'canary:50%');
 const audit = await world('changes');
-check('and who changed it, from where and why', audit.some((each) => each.who === 'page/127.0.0.1' && each.why === 'to see it' && each.what.startsWith('mode shadow -> canary:50%, forced past: ')), audit);
-await reads('canary: no figure yet, and what it takes', page, /No figure yet: \d+ blocks with and \d+ without advice are measured, \d+ of each are needed\./);
+check('and who changed it, from where and why', audit.some((each) => each.who === 'page/127.0.0.1' && each.why === 'to see it' && each.what.startsWith('mode shadow -> canary:50%, forced despite: ')), audit);
+await reads('canary: no figure yet, and what it takes', page, /No result yet: \d+ blocks with and \d+ blocks without advice measured, \d+ of each needed\./);
 await reads('canary: in which block', page, /Now (with advice|without) block \d+, .* left/);
-await reads('who changed what, and why', page, /Who changed what .*page\/127\.0\.0\.1.*to see it/);
-await reads('canary: what was measured', page, /Blocks with advice drew .* (more|less) joules for an hour of a core than blocks without, by the interval between/);
+await reads('who changed what, and why', page, /Changes .*page\/127\.0\.0\.1.*to see it/);
+await reads('canary: what was measured', page, /Blocks with advice used .* (more|less) energy per core-hour than blocks without \(95% interval/);
 await open(page, 'learning');
-await reads('canary: the regression monitor', page, /Regression monitor: rewards of control blocks .* (it cannot judge before that|alarm at)/);
+await reads('canary: the regression monitor', page, /Regression monitor: rewards of control blocks .* (no verdict before that|alarm at)/);
 await open(page, 'saving');
 await reads('canary: a block with advice', page, /Now with advice block \d+/);
 await reads('canary: and one without', page, /Now without block \d+/);
@@ -269,10 +269,10 @@ await open(page, 'saving');
 await reads('live: the change', page, /to see that too/);
 await page.click('#change');
 await changeTo('shadow', '', 'to be safe', operators);
-await reads('in words: shadow', page, /The mode goes from live to shadow\. Decisions are made and recorded, and nobody follows them: /, 'dialog');
+await reads('in words: shadow', page, /The mode changes from live to shadow\. Wattle records its decisions but does not apply them\. /, 'dialog');
 await world('policy', 'set', '--mode', 'shadow', '--why', 'another was faster');
 await page.click('dialog button[type=submit]');
-await reads('where another did it meanwhile', page, 'Nothing was changed: it was so already.');
+await reads('where another did it meanwhile', page, 'No change: these settings were already in force.');
 await world('policy', 'set', '--mode', 'off', '--why', 'the end');
 await reads('off', page, /Mode off /);
 
@@ -292,18 +292,18 @@ await reads('a node that is deleted', page, /^Node sim-02 .*deleted/);
 // What no fleet of this size has: the controller's answers with more in them, or with less
 await altered(page, 'explain', ({ decision }) => { decision.candidates = Array.from({ length: 301 }, (_, i) => ({ ...decision.candidates[0], node: `n-${i}` })); });
 await open(page, `decision/${nowhere.id}`);
-await reads('a decision among more nodes than are shown', page, `1 more are in wattle explain ${nowhere.id}.`);
+await reads('a decision among more nodes than are shown', page, `1 more: wattle explain ${nowhere.id}`);
 await altered(page, 'node', ({ node }) => {
   Object.assign(node, { energy_source: 'none', power_w: null, findings: [], curve: { source: 'type', samples: 0, idle_w: 10, max_w: 20 } });
   node.workloads = Array.from({ length: 203 }, (_, i) => ({ uid: `w-${i}`, kind: 'unit' }));
 });
 await open(page, 'node/sim-03');
-await reads('a node without a source of energy', page, /no source of energy.*from its type, not fitted yet.*The agent says nothing of itself\./);
-await reads('a node with more workloads than are shown', page, '3 more, which draw less, are in wattle node.');
+await reads('a node without a source of energy', page, /no source of energy.*from its type, not fitted yet.*The agent reports no findings\./);
+await reads('a node with more workloads than are shown', page, '3 more with less power: wattle node');
 await unaltered(page);
 await altered(page, 'node', ({ node }) => { node.workloads = []; });
 await open(page, 'node/sim-00');
-await reads('a node on which nothing runs', page, 'nothing runs here that an agent tells of');
+await reads('a node on which nothing runs', page, 'no workloads');
 await altered(page, 'pod', ({ pod }) => {
   pod.containers = [{ id: 'aaaaaaaaaaaa', name: 'web', power_w: 3, energy_j: 30, cpu_cores: 0.3 }, { id: 'bbbbbbbbbbbb', name: null, power_w: 1, energy_j: 10, cpu_cores: 0.1 }];
   Object.assign(pod, { energy_j: 50, rest: { power_w: 1, energy_j: 10, cpu_cores: 0.1 } });
@@ -319,18 +319,18 @@ await unaltered(page);
 await doctor([{ name: 'a', connected: true, age_ms: 1, findings: [{ name: 'energy', state: 'ok', detail: '', mend: '' }] }]);
 await open(page, 'fleet');
 await open(page, 'health');
-await reads('agents that tell all', page, 'All agents tell what they can tell.');
+await reads('agents that tell all', page, 'All agents report all their values.');
 await unaltered(page);
 await doctor(Array.from({ length: 301 }, (_, i) => ({ name: `n-${i}`, connected: true, age_ms: 1, findings: [{ name: 'energy', state: 'lost', detail: `because of ${i}`, mend: '' }] })));
 await open(page, 'fleet');
 await open(page, 'health');
-await reads('more kinds of findings than are shown', page, '1 more kinds of findings: wattle doctor');
+await reads('more kinds of findings than are shown', page, '1 more findings: wattle doctor');
 await unaltered(page);
 await altered(page, 'policy', (body) => { body.regression = { ...body.regression, ready: true, limit: 5, level: 1.5 }; });
 await altered(page, 'status', (body) => { body.withheld = []; });
 await open(page, 'learning');
 await reads('a monitor that judges', page, /alarm at 5\.0, now 1\.5/);
-await reads('nothing withheld', page, 'Nothing that could be said of a placement is withheld.');
+await reads('nothing withheld', page, 'No feature is disabled.');
 await unaltered(page);
 // Sentences about two nodes that are nearly alike, which no fleet has for certain
 const said = await page.evaluate(async () => {
@@ -345,10 +345,10 @@ const said = await page.evaluate(async () => {
     sentence({ pod_name: 'p', candidates: [node('a', 1)], winner: null, advice: null, deferred: { again_s: 9.2 }, placed_on: null }),
   ];
 });
-check('two that are alike, and many reasons', said[0] === 'a was best for default/p: it is expected to add 1.0 W there, as much as on b. Left out: m-1 (reason 1); m-2 (reason 2); m-3 (reason 3); and others.', said[0]);
-check('what if: nothing changes', said[1] === 'Then a would be advised, as it is now: it is expected to add 1.0 W there.', said[1]);
-check('what if: another that is alike', said[2] === 'Then b would be advised: it is expected to add 1.0 W there; as it is it would be a.', said[2]);
-check('what if: another that costs more', said[3] === 'Then b would be advised: it is expected to add 3.0 W there, 2.0 W more than on a, which would be advised as it is.', said[3]);
+check('two that are alike, and many reasons', said[0] === 'a was best for default/p: it should add 1.0 W there, the same as on b. Excluded: m-1 (reason 1); m-2 (reason 2); m-3 (reason 3); and others.', said[0]);
+check('what if: nothing changes', said[1] === 'Wattle would then advise a, as now: the pod should add 1.0 W there.', said[1]);
+check('what if: another that is alike', said[2] === 'Wattle would then advise b: the pod should add 1.0 W there; the current advice is a.', said[2]);
+check('what if: another that costs more', said[3] === 'Wattle would then advise b: the pod should add 3.0 W there, 2.0 W more than on a, the current advice.', said[3]);
 check('a pod that should wait', said[4] === 'a was best for default/p: it is expected to add 1.0 W there. It should wait, and be asked for again in 10 s.', said[4]);
 said.forEach(note);
 
@@ -371,7 +371,7 @@ for (const [name, size] of [['wide', { width: 1280, height: 900 }], ['phone', { 
   await other.page.setViewportSize(size);
   await other.page.click('#change');
   await other.page.locator('dialog select').selectOption('live');
-  await reads(`${name}: the dialogue, and which mode comes first`, other.page, 'The gate to live is closed: shadow comes first.', 'dialog');
+  await reads(`${name}: the dialogue, and which mode comes first`, other.page, 'The gate to live is closed: shadow is the next mode.', 'dialog');
   await clean(`${name}, change`, other.page);
   await other.page.click('dialog button:text-is("Cancel")');
 }

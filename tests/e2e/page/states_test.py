@@ -29,7 +29,7 @@ NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "
            "GiB", "MiB", "default", "Bearer ${}"}
 # text -> why no state of this test shows it
 NOT_SEEN = {
-    "; no workload used anything.": "nodes of which records came, and no process of them",
+    "; workloads have used no energy.": "nodes of which records came, and no process of them",
 }
 
 

@@ -311,9 +311,9 @@ def walk(rig, cgroup):
             done = rig.restore()
             claim(f"kill {kill}: restore puts back what was there", done.returncode == 0 and cgroup.state() == there, (done, cgroup.state(), there))
         else:
-            before = rig.said("restored.left")
+            before = rig.said("restore.left_behind")
             rig.start()
-            claim(f"kill {kill}: so does the next start", until(lambda: rig.said("restored.left") > before) and
+            claim(f"kill {kill}: so does the next start", until(lambda: rig.said("restore.left_behind") > before) and
                   rig.end(signal.SIGTERM) == 0 and cgroup.state() == there, (cgroup.state(), there))
     claim("the kills left limits behind, until they were put back", left > KILLS / 2, left)
 

@@ -84,7 +84,7 @@ def walk(house, page, port):
     house.start_agent()
     wait_until("this machine is a node", house.connected)
     told = house.cli("provision", "margins").stdout
-    claim("before a minute has ended it says so, and what to configure", "no agent tells of a service" in told and "provisioning.limits" in told, told)
+    claim("before a minute has ended it says so, and what to configure", "no agent reports a service" in told and "provisioning.limits" in told, told)
     claim("without an API server it does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in told, told)
     services = wait_until("a minute has ended", lambda: house.query("provision", "margins")["services"])
 

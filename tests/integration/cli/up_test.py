@@ -84,7 +84,7 @@ def ended(root):
     agent.write_text("#!/bin/sh\necho a reason of its own >&2\nexit 3\n", encoding="utf-8")
     agent.chmod(0o755)
     code, said = run("up", "--folder", str(folder), programs=programs)
-    claim("an agent that ends is reported with its log, and nothing is left", code == 1 and "wattle-agent: ended" in said and "a reason of its own" in said
+    claim("an agent that ends is reported with its log, and nothing is left", code == 1 and "wattle-agent: the process ended" in said and "a reason of its own" in said
           and not folder.exists(), (code, said))
     agent.unlink()
     agent.symlink_to(BINARIES / "wattle-agent")
@@ -96,7 +96,7 @@ def ended(root):
     pid = next(int(line.split()[1]) for line in (folder / "processes").read_text(encoding="utf-8").splitlines() if line.startswith("agent "))
     os.kill(pid, 9)
     code, said = run("up", "--folder", str(folder), programs=programs)
-    claim("a later up reports which program has ended", code == 1 and "wattle-agent has ended" in said and "wattle down" in said, said)
+    claim("a later up reports which program has ended", code == 1 and "some processes have ended: wattle-agent" in said and "wattle down" in said, said)
     code, said = run("down", "--folder", str(folder), programs=programs)
     claim("down removes the rest", code == 0 and not folder.exists(), said)
 

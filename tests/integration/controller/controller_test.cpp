@@ -28,7 +28,7 @@ std::string place_one(Agents& agents, transport::AskClient& shim, const std::str
   const auto best = std::max_element(answer->scores.begin(), answer->scores.end());
   INFO(answer->reason);
   CHECK(*best == (answer->neutral ? 0 : 10));
-  if (answer->neutral) CHECK(answer->reason.find("worth the same") != std::string::npos);
+  if (answer->neutral) CHECK(answer->reason.find("the same value") != std::string::npos);
   agents[static_cast<std::size_t>(best - answer->scores.begin())]->place(uid);
   return agents[static_cast<std::size_t>(best - answer->scores.begin())]->node();
 }

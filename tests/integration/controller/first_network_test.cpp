@@ -54,7 +54,7 @@ TEST_CASE("a controller without a checkpoint begins with the shipped network of 
     CHECK(status["mode"] == "shadow");
     CHECK(status["model_step"] == 0);
     CHECK(status["model_from"] == "shipped:" + std::string(preset));
-    CHECK(audited_at_start(client).starts_with("pretrained network begins: shipped:" + std::string(preset)));
+    CHECK(audited_at_start(client).starts_with("initial network loaded: shipped:" + std::string(preset)));
   }
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("a network that is damaged, of other features or missing is said and n
     if (each.said.empty()) {
       CHECK(audited.empty());
     } else {
-      CHECK(audited.starts_with("not done: network to begin with loaded: "));
+      CHECK(audited.starts_with("not done: initial network loaded: "));
       CHECK(audited.find(each.said) != std::string::npos);
     }
   }

@@ -78,12 +78,12 @@ TEST_CASE("a promotion keeps the network that serves, and a rollback lets it ser
     return false;
   };
   REQUIRE(query(client, "policy-promote", {{"force", "yes"}, {"why", "a test"}}));
-  CHECK(audited("promoted model kept"));
+  CHECK(audited("promoted model saved"));
   const auto kept = query(client, "models");
   REQUIRE(kept);
   CHECK(named(*kept, "promoted") != nullptr);
   REQUIRE(query(client, "policy-rollback", {{"why", "enough"}}));
-  CHECK(audited("promoted model serves again"));
+  CHECK(audited("promoted model restored"));
   const auto back = query(client, "models");
   REQUIRE(back);
   CHECK((*back)["serving"]["loaded_from"] == "promoted");

@@ -103,7 +103,7 @@ TEST_CASE(
   CHECK(change(own + right + "Sec-Fetch-Site: cross-site\r\n", off).starts_with("HTTP/1.1 403 "));
   const std::string closed = change(own + right, R"({"mode": "live", "why": "to see"})");
   CHECK(closed.starts_with("HTTP/1.1 409 "));
-  CHECK(closed.find("comes first") != std::string::npos);
+  CHECK(closed.find("is the next mode") != std::string::npos);
   CHECK(change(own + right, R"({"mode": "asleep"})").starts_with("HTTP/1.1 400 "));
   const auto policy = [&] {
     auto client = world.ask_client(world.reader);

@@ -54,7 +54,7 @@ TEST_CASE("an operator changes policy and mode while it runs; a reader may look,
 
   const auto closed = query(operator_client, "policy-set", {{"mode", "live"}, {"why", "now"}});
   REQUIRE_FALSE(closed);
-  CHECK(closed.error().message().find("canary:10% comes first") != std::string::npos);
+  CHECK(closed.error().message().find("canary:10% is the next mode") != std::string::npos);
   CHECK(ask(shim, "p1b").neutral);
   const auto changed =
       query(operator_client, "policy-set",
@@ -143,7 +143,7 @@ TEST_CASE("pods beyond their soft latency limit are measured, and a canary that 
   World world(2);
   world.config.decide.mask.stale_after_s = 600;
   world.start();
-  const std::string late = "pods were beyond their soft latency limit 100% of their time, and 2% is the limit";
+  const std::string late = "pods exceeded their soft latency limit 100% of their time (limit 2%)";
   {
     Agents agents = connect_agents(world, 2);
     for (auto& agent : agents)
@@ -285,7 +285,7 @@ TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is n
   }));
   agents.clear();
   const json before = policy_of(world);
-  CHECK(before["promotion"]["closed_by"] == "30 of 100 decisions that a canary asks for");
+  CHECK(before["promotion"]["closed_by"] == "30 of 100 decisions needed for a canary");
   world.controller.reset();
   world.start();
   json after = policy_of(world);
@@ -318,7 +318,7 @@ TEST_CASE("a store that is gone is told, and at a first start none is missed") {
       REQUIRE(started);
     });
     return std::count_if(lines.begin(), lines.end(),
-                         [](const std::string& line) { return line.find("the store is not there") != line.npos; });
+                         [](const std::string& line) { return line.find("store.missing") != line.npos; });
   };
   CHECK(missed() == 0);
   CHECK(missed() == 0);

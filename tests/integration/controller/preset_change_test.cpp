@@ -49,7 +49,7 @@ TEST_CASE(
     const auto ten = std::count(scored->scores.begin(), scored->scores.end(), 10);
     CHECK((by == "neutral" || by == "network" || by == "fallback"));
     CHECK(ten == (by == "neutral" ? 0 : 1));
-    CHECK(reason.find(by == "neutral" ? "worth the same" : "for " + preset) != std::string::npos);
+    CHECK(reason.find(by == "neutral" ? "the same value" : "for " + preset) != std::string::npos);
     // Whoever is advised has the highest Q, and another has less.
     if (by != "neutral") {
       double best = -1e9, worst = 1e9, advised = 0;
@@ -69,12 +69,12 @@ TEST_CASE(
     if (preset == "expression") change["expression"] = "energy + latency";
     answer(client, "policy-set", change);
     decided(preset);  // at once, by whatever is there
-    const std::string from = ships(preset) ? "shipped:" + preset : "the prior alone";
+    const std::string from = ships(preset) ? "shipped:" + preset : "the prior only";
     std::string ranked;
     const bool began = run_until(world, agents, [&] {
       ranked = answer(client, "policy")["ranked_by"].get<std::string>();
       // A change back finds the network that was kept for the preset when an order made it the trusted one.
-      const std::string network = "a network of " + preset + " that began with ";
+      const std::string network = "a network for " + preset + " trained from ";
       return ranked.starts_with(network + from) || ranked.starts_with(network + "preset-" + preset);
     });
     REQUIRE_MESSAGE(began, ranked);
@@ -84,7 +84,7 @@ TEST_CASE(
   answer(client, "policy-set", {{"reward", "weighted"}, {"why", "back"}});
   CHECK(run_until(world, agents, [&] {
     const auto ranked = answer(client, "policy")["ranked_by"].get<std::string>();
-    const std::string network = "a network of weighted that began with ";
+    const std::string network = "a network for weighted trained from ";
     return ranked.find(network + "shipped:weighted") != std::string::npos ||
            ranked.find(network + "preset-weighted") != std::string::npos;
   }));

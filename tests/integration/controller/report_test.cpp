@@ -100,14 +100,14 @@ TEST_CASE("what was used is told by socket, HTTP and command line, and goes on a
   const auto wrong = web.request("GET", "/api/v1/report?by=pod", "", wattle::tests::soon());
   REQUIRE(wrong);
   CHECK(wrong->status == 400);
-  CHECK(wrong->body.find("namespace, owner, node, label or container") != std::string::npos);
+  CHECK(wrong->body.find("use namespace, owner, node, label or container") != std::string::npos);
 
   REQUIRE(world.reader.save(world.dir / "reader"));
   std::ofstream(world.dir / "server.pub") << world.server.public_key << "\n";
   const Ran table = wattle_cli(world, "report --since 7d");
   CAPTURE(table.err);
   CHECK(table.exit_code == 0);
-  CHECK(table.out.find("on; before that nothing was recorded\nNAMESPACE") != std::string::npos);
+  CHECK(table.out.find("on; there is no earlier data\nNAMESPACE") != std::string::npos);
   CHECK(table.out.find("\ndefault ") != std::string::npos);
   CHECK(table.out.find("\n(all nodes) ") != std::string::npos);
   const Ran document = wattle_cli(world, "report --since 7d --by node -o json");
@@ -115,8 +115,8 @@ TEST_CASE("what was used is told by socket, HTTP and command line, and goes on a
   CHECK(row_of(json::parse(document.out), "n0") != nullptr);
   const Ran no_key = wattle_cli(world, "report --by label");
   CHECK(no_key.exit_code == 2);
-  CHECK(no_key.err.find("argument label: is missing (name the label's key") != std::string::npos);
-  CHECK(wattle_cli(world, "report --since soon").err.find("argument since: is 'soon'") != std::string::npos);
+  CHECK(no_key.err.find("argument label: is missing (pass the key of the label") != std::string::npos);
+  CHECK(wattle_cli(world, "report --since soon").err.find("argument since: invalid value 'soon'") != std::string::npos);
   CHECK(wattle_cli(world, "report --by pod").exit_code == 2);
 }
 

@@ -104,8 +104,8 @@ def bad_input(claims, run, url, folder):
             (["http", url, "--rate", "5", "--think", "1s"], 2, "--users"),
             (["http", url, "--rate", "5", "--for", "30"], 2, "--for 30"),
             (["http", url, "--rate", "5", "-H", "Host: other"], 2, "Host: other"),
-            (["http", url, "--trace", "bad.txt"], 2, "bad.txt:3: is no rate (a line is the requests of one second"),
-            (["http", url, "--trace", "empty.txt"], 2, "empty.txt: has no rates"),
+            (["http", url, "--trace", "bad.txt"], 2, "bad.txt:3: is not a rate (write one number of requests per second"),
+            (["http", url, "--trace", "empty.txt"], 2, "empty.txt: contains no rates"),
             (["http", url, "--trace", "nowhere.txt"], 2, "nowhere.txt"),
             (["http", url, "--rate", "0.001", "--for", "10ms", "--arrivals", "even"], 1, "no request was due"),
             (["http", "http://127.0.0.1:1/", "--users", "1"], 1, "http://127.0.0.1:1: takes no connection"),
@@ -190,7 +190,7 @@ def resources(claims, program, run, folder):
     victim = next(pid for pid in children(running.pid) if name_of(pid) == "stress-ng" and not name_of(parent_of(pid)).startswith("stress-ng"))
     os.kill(victim, signal.SIGKILL)
     _, wrong = running.communicate(timeout=PATIENCE)
-    claims.check("a stress-ng that ends is told", running.returncode == 1 and "ended by itself with 137" in wrong, f"{running.returncode}: {wrong}")
+    claims.check("a stress-ng that ends is told", running.returncode == 1 and "exited with 137" in wrong, f"{running.returncode}: {wrong}")
     nothing_left("with one stress-ng killed", all_of_them)
     told = json.loads(run("resource", "--cpu", "0.2", "--memory", "64M", "--disk", "2M", "--for", "4s", "--directory", str(folder), "-o", "json").stdout)
     claims.check("memory that was wanted is held", told["memory"]["reached_bytes"] >= 64e6, str(told))

@@ -184,7 +184,7 @@ TEST_CASE(
   const auto troubles = bad.governor->take_troubles();
   REQUIRE(troubles.size() == 1);
   CHECK(troubles[0].subject == "rules.student");
-  CHECK(troubles[0].what.find("/a be throttled in ") != std::string::npos);
+  CHECK(troubles[0].what.find("allowed throttling of /a in ") != std::string::npos);
   margins_on_the_node(bad, 3);
   CHECK(bad.margin() > low + 0.5);  // as the rule has it
   CHECK(bad.governor->take_troubles().empty());

@@ -162,7 +162,7 @@ TEST_CASE("an incarnation file that is empty, damaged or no file heals, and that
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   const auto healed = next_incarnation(dir, now);
   REQUIRE(healed.has_value());
-  CHECK(healed->healed->what == "is a FIFO, no file");
+  CHECK(healed->healed->what == "is a FIFO, not a file");
   struct stat info {};
   REQUIRE(::stat(path.c_str(), &info) == 0);
   CHECK((info.st_mode & 07777U) == 0600);
@@ -170,7 +170,7 @@ TEST_CASE("an incarnation file that is empty, damaged or no file heals, and that
   REQUIRE(::mkdir(path.c_str(), 0700) == 0);
   const auto blocked = next_incarnation(dir, now);
   REQUIRE_FALSE(blocked.has_value());
-  CHECK(blocked.error().message().find("is a directory, no file") != std::string::npos);
+  CHECK(blocked.error().message().find("is a directory, not a file") != std::string::npos);
 }
 
 TEST_CASE("a spool is large enough to be of use, or there is none") {

@@ -259,11 +259,11 @@ echo "{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s
   CHECK(log_in(login, false).error().code == Errc::not_found);
   CHECK(log_in(login, false).error().mend == "install it");
   login.install_hint.clear();
-  CHECK(log_in(login, false).error().mend == "install it, or put its folder on PATH");
+  CHECK(log_in(login, false).error().mend == "install it or add its folder to PATH");
   login.words = {"/etc"};
   CHECK(log_in(login, false).error().code == Errc::denied);
   login.words = {"/bin/sh", "-c", "exit 127"};  // it is there, and what it calls is not
-  CHECK(log_in(login, false).error().what == "ends with exit code 127");
+  CHECK(log_in(login, false).error().what == "failed with exit code 127");
 }
 
 TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {
@@ -271,7 +271,7 @@ TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {
   const cli::test::Folder folder;
   CHECK(outside.run({"keys", "bootstrap", "--kubeconfig", folder / "absent"}) == kUsage);
   CHECK(outside.run({"keys", "bootstrap", "--namespace", "Not,One"}) == kUsage);
-  CHECK(outside.complains_of("is no namespace"));
+  CHECK(outside.complains_of("is not a valid namespace"));
 }
 
 TEST_CASE("keys unpack copies a Secret's files for their user alone, and allows whom it names") {
@@ -300,7 +300,7 @@ TEST_CASE("keys unpack copies a Secret's files for their user alone, and allows 
     const std::string before = list();
     REQUIRE(outside.run(words) == kOk);
     CHECK(list() == before);
-    CHECK(outside.out.str().find("was told to refuse") != std::string::npos);
+    CHECK(outside.out.str().find("refuses the revoked key") != std::string::npos);
   }
   SUBCASE("a folder without files is no Secret") {
     CHECK(outside.run({"keys", "unpack", folder / "secret/..data", folder / "run"}) == kProblem);

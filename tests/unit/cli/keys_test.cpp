@@ -40,7 +40,7 @@ TEST_CASE("keys new overwrites neither half") {
   REQUIRE(outside.run({"keys", "new", file}) == 0);
   const std::string before = text_of(file);
   CHECK(outside.run({"keys", "new", file}) == 1);
-  CHECK(outside.complains_of(file + ": is there already"));
+  CHECK(outside.complains_of(file + ": already exists"));
   CHECK(text_of(file) == before);
   std::filesystem::remove(file);
   CHECK(outside.run({"keys", "new", file}) == 1);
@@ -84,9 +84,9 @@ TEST_CASE("keys allow refuses what is no key, role or name, and leaves the list 
   const std::string list = folder / "allow";
   REQUIRE(outside.run({"keys", "new", folder / "a"}) == 0);
   CHECK(outside.run({"keys", "allow", folder / "a.pub", "boss", "x", "--allow-list", list}) == 2);
-  CHECK(outside.complains_of("'boss' is none"));
+  CHECK(outside.complains_of("'boss' is unknown"));
   CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "no name", "--allow-list", list}) == 2);
-  CHECK(outside.complains_of("no name: is no name"));
+  CHECK(outside.complains_of("no name: is not a valid name"));
   CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "x #y", "--allow-list", list}) == 2);
   CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "x\ny", "--allow-list", list}) == 2);
   CHECK(outside.run({"keys", "allow", folder / "a", "agent", "x", "--allow-list", list}) == 2);
@@ -137,7 +137,7 @@ TEST_CASE("keys revoke takes the file of a key, and a name before a file of that
   CHECK(text_of(list).find("# revoked " + transport::load_public_key(folder / "a.pub").value() + " agent worker-a\n") ==
         0);
   CHECK(outside.run({"keys", "revoke", folder / "a.pub", "--allow-list", list}) == 1);
-  CHECK(outside.complains_of("not found: it has no such key or name, nor the key of a file of that name"));
+  CHECK(outside.complains_of("not found: the list has no such key or name, and no file of that name contains a key of the list"));
   CHECK(outside.run({"keys", "revoke", folder / "b", "--allow-list", list}) ==
         1);  // the secret half is not read for it
   CHECK(transport::AllowList::load(list)->size() == 1);

@@ -15,9 +15,10 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 TEST_CASE("a budget says whose its limit is, what is measured, and its price") {
   const Json waiting = {
       {"limit", 0.012}, {"set", false}, {"measured", 0.008}, {"under_default", 0.007}, {"price_w", 14.2}};
-  CHECK(waiting_cell(View(waiting)).text ==
-        "at most 1.2% of pods' time, by what the default scheduler had; measured 0.8%, default scheduler 0.7%, price "
-        "14.2 W a core");
+  CHECK(
+      waiting_cell(View(waiting)).text ==
+      "at most 1.2% of pods' time, the share under the default scheduler; measured 0.8%, default scheduler 0.7%, price "
+      "14.2 W per core");
   const Json late = {{"limit", 0.02}, {"set", true}, {"measured", 0.013}, {"under_default", nullptr}, {"price", 1.0}};
   CHECK(late_cell(View(late)).text ==
         "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times");
@@ -28,14 +29,14 @@ TEST_CASE("a budget that is not in force has no limit, and one that is exceeded 
                      {"measured", 0.274},        {"used_ratio", nullptr}, {"exceeded", false},
                      {"under_default", nullptr}, {"price", 1.0}};
   CHECK(late_cell(View(none)).text ==
-        "no budget in force: none is set, and the default scheduler's share is not known yet; measured 27.4%");
+        "no budget: none is set, and the default scheduler's share is unknown; measured 27.4%");
   CHECK(late_cell(View(none)).tone == Tone::plain);
   Json over = {
       {"limit", 0.01},    {"in_force", true},         {"set", false},   {"measured", 0.0617}, {"used_ratio", 6.17},
       {"exceeded", true}, {"under_default", nullptr}, {"price_w", 30.0}};
   CHECK(waiting_cell(View(over)).text ==
-        "at most 1.0% of pods' time, the least, as the default scheduler's share is not known yet; measured 6.2%, 6.2 "
-        "times the budget, default scheduler -, price 30.0 W a core");
+        "at most 1.0% of pods' time, the minimum, because the default scheduler's share is unknown; measured 6.2%, 6.2 "
+        "times the budget, default scheduler -, price 30.0 W per core");
   CHECK(waiting_cell(View(over)).tone == Tone::bad);
   over["used_ratio"] = 0.9;
   over["exceeded"] = false;
@@ -55,15 +56,15 @@ TEST_CASE("a saving that canaries put right says by how much, and of how many bl
                    {"acting_cpu_wait", 0.003},   {"first_in_s", 0.0},       {"calibration", nullptr},
                    {"calibrated_ratio", nullptr}};
   CHECK(modelled_text(View(modelled)) ==
-        "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
+        "live mode would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
         "calibrated");
   modelled["calibration"] = {{"blocks", 31}, {"ratio", 0.81}, {"ratio_low", 0.6}, {"ratio_high", 1.07}};
   modelled["calibrated_ratio"] = 0.139;
   modelled["calibrated_low"] = 0.09;
   modelled["calibrated_high"] = 0.19;
   CHECK(modelled_text(View(modelled)) ==
-        "acting would draw about 335 W instead of 389, -14% [-19, -9], waiting 0.3% instead of 0.2%; modelled, "
-        "calibrated by 31 blocks of canary: x0.81 [0.60, 1.07]");
+        "live mode would draw about 335 W instead of 389, -14% [-19, -9], waiting 0.3% instead of 0.2%; modelled, "
+        "calibrated by 31 canary blocks: x0.81 [0.60, 1.07]");
   // A controller of before says nothing of it.
   modelled.erase("calibration");
   CHECK(holds(modelled_text(View(modelled)), "not calibrated"));

@@ -33,7 +33,7 @@ extenders:
   - urlPrefix: http://127.0.0.1:8888
     prioritizeVerb: prioritize
     weight: 6
-    nodeCacheCapable: true
+    set nodeCacheCapable: true
     enableHTTPS: false
     httpTimeout: 50ms
     ignorable: true
@@ -71,8 +71,8 @@ TEST_CASE("a scheduler's configuration as ours has nothing against it") { CHECK(
 
 TEST_CASE("each mistake of a scheduler's configuration is found, and by its own name") {
   const Mistake mistakes[] = {
-      {"nodeCacheCapable: true", "nodeCacheCapable: false", "extender.nodeCacheCapable", State::failed},
-      {"    nodeCacheCapable: true\n", "", "extender.nodeCacheCapable", State::failed},
+      {"set nodeCacheCapable: true", "nodeCacheCapable: false", "extender.nodeCacheCapable", State::failed},
+      {"    set nodeCacheCapable: true\n", "", "extender.nodeCacheCapable", State::failed},
       {"httpTimeout: 50ms", "httpTimeout: 5s", "extender.httpTimeout", State::failed},
       {"    httpTimeout: 50ms\n", "", "extender.httpTimeout", State::failed},
       {"httpTimeout: 50ms", "httpTimeout: 800ms", "extender.httpTimeout", State::warn},
@@ -402,21 +402,23 @@ TEST_CASE("the fleet: clocks that are off are named with how far, from the contr
   CHECK(state_of(judged(-400), "clocks") == State::failed);
   CHECK(state_of(judged(-400, false), "clocks") == State::ok);
   for (const Finding& finding : judged(1.5))
-    if (finding.name == "clocks") CHECK(finding.detail == "against the controller's, 1 of 2 nodes: b +1.5 s");
+    if (finding.name == "clocks")
+      CHECK(finding.detail == "clock differs from the controller's: 1 of 2 nodes: b +1.5 s");
 }
 
-TEST_CASE("doctor --pre reads what it is given, tells what must be mended, and says so by its exit code") {
+TEST_CASE("doctor --pre reads what it is given, tells what failed, and says so by its exit code") {
   cli::test::Outside outside;
   const cli::test::Folder folder;
   REQUIRE(write_file_atomically(folder / "fine.yaml", kFine));
-  REQUIRE(write_file_atomically(folder / "bad.yaml", with(kFine, "nodeCacheCapable: true", "nodeCacheCapable: false")));
+  REQUIRE(
+      write_file_atomically(folder / "bad.yaml", with(kFine, "set nodeCacheCapable: true", "nodeCacheCapable: false")));
   REQUIRE(write_file_atomically(folder / "values.yaml", "images: {registry: r.example}\ncontroller: {mode: live}\n"));
   CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "fine.yaml"}) == kOk);
-  CHECK(outside.out.str().find("nothing must be mended") != std::string::npos);
+  CHECK(outside.out.str().find("none failed") != std::string::npos);
   CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "bad.yaml", "--values", folder / "values.yaml"}) ==
         kProblem);
   CHECK(outside.out.str().find("extender.nodeCacheCapable") != std::string::npos);
-  CHECK(outside.out.str().find("1 must be mended, 1 could be better") != std::string::npos);
+  CHECK(outside.out.str().find("1 failed, 1 with warnings") != std::string::npos);
   CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "bad.yaml", "-o", "json"}) == kProblem);
   const Json document = Json::parse(outside.out.str());
   CHECK(document["ok"] == false);

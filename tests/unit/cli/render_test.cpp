@@ -203,7 +203,7 @@ TEST_CASE("stale and disconnected nodes are red, pressure yellow, and only with 
   document["nodes"][0]["age_ms"] = 60000;
   CHECK(has(render_nodes(document, {.colour = true}).value(), "\x1b[31mstale\x1b[0m"));
   document["nodes"][0]["connected"] = false;
-  CHECK(has(render_nodes(document, {.colour = true}).value(), "\x1b[31maway\x1b[0m"));
+  CHECK(has(render_nodes(document, {.colour = true}).value(), "\x1b[31moffline\x1b[0m"));
   CHECK_FALSE(has(render_nodes(document, {}).value(), "\x1b"));
 }
 
@@ -244,8 +244,9 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   const std::string text = render_explain(document, {}).value();
   // The sentences for a person come first, and are all that is said by default.
   CHECK(text.starts_with(
-      "default/web-5d9-x2x: worker-1 was advised. The pod adds 4.2 W there by the model, 1.8 W less than worker-3, the "
-      "next best.\nNot possible: worker-2: hard latency 20 ms, measured 35.0 ms.\nIt was placed on worker-1; reward "
+      "default/web-5d9-x2x: worker-1 was advised. By the model, the pod adds 4.2 W there, 1.8 W less than worker-3, "
+      "the "
+      "next best.\nExcluded: worker-2: hard latency 20 ms, measured 35.0 ms.\nThe pod was placed on worker-1; reward "
       "-0.310 (weighted) on worker-1.\nDecision 17 by network (policy weighted, mode live) at 2024-11-21 05:20:31Z, in "
       "140 us: "
       "q.\n"));
@@ -257,8 +258,8 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   CHECK_FALSE(has(text, "cpu_used_ratio"));
   CHECK_FALSE(has(text, "PRIOR"));
   const std::string wide = render_explain(document, {.wide = true}).value();
-  CHECK(has(wide, "\nWaiting now: at most 1.2% of pods' time, by what the default scheduler had; measured 0.8%"));
-  CHECK(has(wide, ", price 14.2 W a core.\nLateness now: at most 2.0% of pods' time; measured 1.3%"));
+  CHECK(has(wide, "\nWaiting now: at most 1.2% of pods' time, the share under the default scheduler; measured 0.8%"));
+  CHECK(has(wide, ", price 14.2 W per core.\nLateness now: at most 2.0% of pods' time; measured 1.3%"));
   CHECK(has(wide, "Best:      worker-1, q -0.210 = prior -0.250 + residual 0.040, adds 4.2 W est."));
   CHECK(has(wide, "Runner-up: worker-3, q -0.400 = prior -0.300 + residual -0.100, adds 6.0 W est."));
   CHECK(has(wide, "network of step 1200, sha256 9b1f..."));
@@ -278,9 +279,9 @@ TEST_CASE(
   for (int i = 0; i < 5; ++i)
     decision["candidates"].push_back({{"node", "full-" + std::to_string(i)}, {"masked", "cpu does not fit"}});
   const std::string text = render_explain(document, {}).value();
-  CHECK(has(text, "worker-1 was advised, to learn what it is like there; the best by what is known is worker-3."));
-  CHECK(has(text, "adds 4.2 W there by the model, 1.0 W more than worker-3."));
-  CHECK(has(text, "Not possible: full-0, full-1, full-2 and 2 more: cpu does not fit."));
+  CHECK(has(text, "worker-1 was advised for exploration; the best node by current estimates is worker-3."));
+  CHECK(has(text, "adds 4.2 W there, 1.0 W more than worker-3."));
+  CHECK(has(text, "Excluded: full-0, full-1, full-2 and 2 more: cpu does not fit."));
 }
 
 TEST_CASE(
@@ -302,7 +303,7 @@ TEST_CASE("what if: both answers are sentences and stand side by side, and only 
   std::string text = render_what_if(document, {}).value();
   CHECK(text.starts_with(
       "What if default/web-5d9-x2x (decision 17) were placed now, without worker-1, weight of energy 5.000?\n"
-      "As it is:  worker-1, where it adds 4.2 W by the model.\nThen:      worker-3, where it adds 5.1 W by the "
+      "Now:   worker-1, where it adds 4.2 W by the model.\nThen:  worker-3, where it adds 5.1 W by the "
       "model.\n"));
   CHECK_FALSE(has(text, "Nothing would change"));
   CHECK(has(text, "THEN ADDS"));
@@ -317,7 +318,7 @@ TEST_CASE("what if: both answers are sentences and stand side by side, and only 
   CHECK(has(text, "100.000 cores instead of 0.250"));
   CHECK(has(text, "Then:      no node (no candidate is feasible: cpu does not fit).\n"));
   asked["otherwise"] = asked["as_is"];
-  CHECK(has(render_what_if(document, {}).value(), "Nothing would change.\n"));
+  CHECK(has(render_what_if(document, {}).value(), "The advice would not change.\n"));
 }
 
 TEST_CASE("explain says that a neutral decision advised nothing, and that an outcome is open") {
@@ -326,7 +327,7 @@ TEST_CASE("explain says that a neutral decision advised nothing, and that an out
   document["decision"]["placed_on"] = nullptr;
   document["decision"]["outcome"] = nullptr;
   document["decision"]["features"] = nullptr;
-  CHECK(has(render_explain(document, {}).value(), "no node was advised (q); kube-scheduler's own plugins decided.\n"));
+  CHECK(has(render_explain(document, {}).value(), "no node was advised (q); the scheduler's own plugins decided.\n"));
   CHECK(has(render_explain(document, {}).value(), "not been seen on any node yet; the outcome is not settled yet."));
   CHECK(has(render_explain(document, {.wide = true}).value(), "Features: not kept"));
 }
@@ -335,13 +336,13 @@ TEST_CASE("place tells the node alone on its first line, and what to type next; 
   Json document =
       Json::parse(R"({"node":"worker-1","uid":"u-1","name":"batch","reason":"q","scores":{"worker-1":10}})");
   CHECK(render_placed(document, {}).value() ==
-        "worker-1\nwhy:           wattle explain u-1\nwhen it runs:  wattle confirm u-1 worker-1\n");
+        "worker-1\nwhy:           wattle explain u-1\nwhen started:  wattle confirm u-1 worker-1\n");
   document["node"] = nullptr;
   document["reason"] = "mode is shadow";
-  CHECK(render_placed(document, {}).value() == "no node is advised for batch: mode is shadow\n");
+  CHECK(render_placed(document, {}).value() == "no node for batch: mode is shadow\n");
   document["would_advise"] = {{"node", "worker-2"}, {"reason", "the plan's choice"}};
   CHECK(render_placed(document, {}).value() ==
-        "no node is advised for batch: mode is shadow\nwould advise:  worker-2 (the plan's choice)\n");
+        "no node for batch: mode is shadow\nwould advise:  worker-2 (the plan's choice)\n");
 }
 
 TEST_CASE("the state says since when its counts are") {
@@ -358,16 +359,16 @@ TEST_CASE("confirm reports the unit and what ends the workload; done reports who
   document["unit"] = nullptr;
   document["limit_s"] = 1'700'000'000;
   CHECK(render_confirmed(document, {}).value() ==
-        "u-1 runs on worker-1\nends:  when you run wattle done u-1, at 2023-11-14 22:13 UTC at the latest\n"
-        "unit:  none of its name is on worker-1 yet; name it with --unit\n");
+        "u-1 runs on worker-1\nends:  when you run `wattle done u-1`, at 2023-11-14 22:13 UTC at the latest\n"
+        "unit:  no unit of its name found on worker-1 yet; set it with --unit\n");
   document["ended"] = true;
-  CHECK(has(render_confirmed(document, {}).value(), "has ended already"));
+  CHECK(has(render_confirmed(document, {}).value(), "has already ended"));
   Json done = Json::parse(R"({"done":true,"uid":"u-1","node":"worker-1","ended":false})");
-  CHECK(render_done(done, {}).value() == "u-1 has ended on worker-1; its place is free\n");
+  CHECK(render_done(done, {}).value() == "u-1 has ended on worker-1; its resources are free\n");
   done["ended"] = true;
-  CHECK(render_done(done, {}).value() == "u-1 had ended on worker-1; its place is free\n");
+  CHECK(render_done(done, {}).value() == "u-1 had ended on worker-1; its resources are free\n");
   done["node"] = nullptr;
-  CHECK(render_done(done, {}).value() == "u-1 was not started; its place is free\n");
+  CHECK(render_done(done, {}).value() == "u-1 was not started; its resources are free\n");
 }
 
 TEST_CASE("what acting would save is a sentence that says modelled, or how long until there is one") {
@@ -380,7 +381,7 @@ TEST_CASE("what acting would save is a sentence that says modelled, or how long 
                          {"acting_cpu_wait", 0.003}, {"first_in_s", 0.0}};
   policy["modelled"] = status["modelled"] = modelled;
   const std::string said =
-      "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
+      "live mode would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
       "calibrated";
   CHECK(has(render_policy(policy, {}).value(), said));
   CHECK(has(render_status(status, {}).value(), said));
@@ -389,7 +390,7 @@ TEST_CASE("what acting would save is a sentence that says modelled, or how long 
   policy["modelled"]["saving_high"] = 0.028;
   CHECK(has(render_policy(policy, {}).value(), "-1.2% [-2.8, +0.4]"));
   policy["modelled"] = {{"saving_ratio", nullptr}, {"first_in_s", 2100.0}};
-  CHECK(has(render_policy(policy, {}).value(), "not known yet: modelled after 35"));
+  CHECK(has(render_policy(policy, {}).value(), "unknown: needs 35"));
 }
 
 TEST_CASE("doctor is well unless something has failed or a node is away") {

@@ -83,7 +83,7 @@ TEST_CASE("in force is what its kubelet tells that the container has, not what w
   };
   CHECK(tell_sizes("1", "1").state == "in_progress");      // not looked at
   CHECK(tell_sizes("1200m", "1").state == "in_progress");  // allocated, not done
-  CHECK(tell_sizes("1200m", "1").why == "Its kubelet has not done it yet.");
+  CHECK(tell_sizes("1200m", "1").why == "The kubelet has not finished yet.");
   CHECK(tell_sizes("1200m", "1200m").state == "in_force");
   CHECK(tell_sizes("1200m", "1199m").state == "in_force");  // read back from shares
   CHECK(plan(pod, 3, 512, &record).state == "write");       // it holds nothing up
@@ -207,7 +207,7 @@ TEST_CASE("a restart, a lost write and amounts written in another way are no for
   const PodRecord record = carry_out(written, plan(pod, 2, 512));
   CHECK_FALSE(plan(pod, 2, 512, &record).foreign);  // the write never came
   CHECK(plan(pod, 2, 512, &record).state == "write");
-  CHECK(plan_restore(pod, record).why == "has what it had");
+  CHECK(plan_restore(pod, record).why == "already has its original requests");
   container(written)["resources"]["requests"]["cpu"] = "2";
   CHECK(plan(written, 2, 512, &record).state == "in_force");
   CHECK(plan_restore(written, record).set->text() == "cpu 1, memory 512Mi");

@@ -161,7 +161,7 @@ TEST_CASE("a filter is typed, shown, kept, mended and ended") {
   CHECK(top.names().empty());
   for (int i = 0; i < 10; ++i) top.press(Key::backspace);
   CHECK(top.names().size() == 3);
-  top.type("away");
+  top.type("offline");
   CHECK(top.names() == Names{"Zeta"});
   top.press(Key::escape);
   CHECK(top.names().size() == 3);
@@ -206,7 +206,7 @@ TEST_CASE("a node is looked into and left again") {
 TEST_CASE("what a controller does not answer stands on the last line, and what was known stays") {
   Top top;
   top.model.tell("", fail(Errc::unavailable, "tcp://a:1", "nobody answers", "is it running?"));
-  CHECK(top.lines()[0] == "asking the controller");
+  CHECK(top.lines()[0] == "waiting for the controller");
   CHECK(top.lines().back() == "tcp://a:1: nobody answers (is it running?)");
   top.model.tell("", three());
   CHECK(top.lines().back().rfind("q quit", 0) == 0);

@@ -97,7 +97,7 @@ TEST_CASE("a value of another type is refused by its path") {
                 "not an integer");
   check_refused(raw("\x93\x01\x03\x01"), Errc::malformed, "samples.records", "not an array");
   check_refused(raw("\x93\x01\x03\x91\x01"), Errc::malformed, "samples.records[0]", "not an array of fields");
-  check_refused(raw("\x93\x01\x07\x01"), Errc::malformed, "refusal.subject", "not a text");
+  check_refused(raw("\x93\x01\x07\x01"), Errc::malformed, "refusal.subject", "not a string");
   check_refused(raw("\x95\x01\x0f\x01\xa1x\x90"), Errc::malformed, "query.arguments", "not a map");
   check_refused(raw("\x94\x01\x10\x01\x01"), Errc::malformed, "reply.ok", "not a boolean");
   check_refused(raw("\x93\x01\x07\xc4\x01x"), Errc::malformed, "message", "binary");

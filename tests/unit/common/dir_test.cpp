@@ -132,9 +132,9 @@ TEST_CASE("what is no file is told at once, and nothing waits for it") {
   REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
   const auto root = Dir::open_(temp.path());
   REQUIRE(root);
-  for (const auto& is : {std::pair{"fifo", "is a FIFO, no file"},
-                         {"folder", "is a directory, no file"},
-                         {"socket", "is a socket, no file"}}) {
+  for (const auto& is : {std::pair{"fifo", "is a FIFO, not a file"},
+                         {"folder", "is a directory, not a file"},
+                         {"socket", "is a socket, not a file"}}) {
     const std::string name = is.first, what = is.second;
     CAPTURE(name);
     for (const Error& error : {root->read_file(name).error(), root->open_fd(name.c_str()).error(),
@@ -145,7 +145,7 @@ TEST_CASE("what is no file is told at once, and nothing waits for it") {
       CHECK_FALSE(error.mend.empty());
     }
   }
-  CHECK(read_file("/dev/null").error().what == "is a device, no file");
+  CHECK(read_file("/dev/null").error().what == "is a device, not a file");
   CHECK(check_regular(temp.file("none")));
   CHECK(read_file(temp.file("none")).error().code == Errc::not_found);
   REQUIRE(write_file_atomically(temp.file("fifo"), "now a file\n"));

@@ -259,7 +259,7 @@ TEST_CASE("replicas are suggested where nobody owns their number, and nowhere el
   CHECK(rig.book.suggested(kWeb)->replicas >= 3);  // 35/s each
   CHECK(rig.state() == ReplicaState::more);
   const std::string suggested = std::to_string(rig.book.suggested(kWeb)->replicas);
-  CHECK(rig.last_word().find(suggested + " replicas are suggested; it has 2") != std::string::npos);
+  CHECK(rig.last_word().find("Suggested: " + suggested + " replicas; current: 2") != std::string::npos);
   rig.minutes(1);
   CHECK(rig.book.totals().workloads == 1);
   CHECK(rig.book.totals().suggested == 1);
@@ -350,7 +350,7 @@ TEST_CASE("the document has what is suggested, and why not, and the list those w
   CHECK(row["replicas"]["suggested"] == 2);  // 1.5 cores of work, 1.4 of two requested
   CHECK(row["replicas"]["aim_ratio"] == 0.7);
   CHECK(row["replicas"]["owner"].is_null());
-  CHECK(row["why"].back().get<std::string>().find("2 replicas are suggested; it has 1") != std::string::npos);
+  CHECK(row["why"].back().get<std::string>().find("Suggested: 2 replicas; current: 1") != std::string::npos);
   CHECK(told({{"workload", "quiet"}})["workloads"][0]["replicas"].is_null());
   CHECK(told({})["replicas"] == true);
   CHECK(rig.provision()->at("replicas") == false);

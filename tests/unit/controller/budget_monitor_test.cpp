@@ -54,7 +54,7 @@ TEST_CASE(
   CHECK(minutes <= 31);
   const wattle::SortedJson newest = rig.rollout->document()["changes"][0];
   CHECK(newest["who"] == "guard");
-  CHECK(newest["why"] == "pods waited for CPU 3.1% of their time, and 1.5% is the limit");
+  CHECK(newest["why"] == "pods waited for CPU 3.1% of their time (limit 1.5%)");
 }
 
 TEST_CASE("time within the budget is taken off, and neither a restart nor a gap of hours counts for more than it was") {
@@ -89,7 +89,7 @@ TEST_CASE("pods that are late beyond the budget for half an hour end it likewise
   CHECK(minutes <= 12);
   const wattle::SortedJson newest = rig.rollout->document()["changes"][0];
   CHECK(newest["who"] == "guard");
-  CHECK(newest["why"] == "pods were beyond their soft latency limit 4% of their time, and 2% is the limit");
+  CHECK(newest["why"] == "pods exceeded their soft latency limit 4% of their time (limit 2%)");
 }
 
 TEST_CASE("what is no number alarms nobody") {
@@ -127,11 +127,11 @@ TEST_CASE("a canary whose pods waited or were late beyond the limit does not go 
   evidence.budgets.waiting = BudgetNow{0, 0.012, 0.015};
   CHECK(gate_from(Mode::canary, evidence).closed.empty());
   evidence.budgets.waiting->measured = 0.02;
-  CHECK(gate_from(Mode::canary, evidence).closed == "pods waited for CPU 2% of their time, and 1.5% is the limit");
+  CHECK(gate_from(Mode::canary, evidence).closed == "pods waited for CPU 2% of their time (limit 1.5%)");
   evidence.budgets.waiting->measured = 0.015;
   evidence.budgets.late = BudgetNow{0, 0.031, 0.02};
   CHECK(gate_from(Mode::canary, evidence).closed ==
-        "pods were beyond their soft latency limit 3.1% of their time, and 2% is the limit");
+        "pods exceeded their soft latency limit 3.1% of their time (limit 2%)");
   evidence.decisions = kLeastDecisions;
   CHECK(gate_from(Mode::shadow, evidence).closed.empty());  // what waited under the mode before is another matter
 }

@@ -109,7 +109,7 @@ TEST_CASE("an expression is read and a wrong one told with its term; a table may
   CHECK_FALSE(parse_config(keys + "learn: {pretrained: \"\"}\n", "test"));
   const auto wrong = parse_config(keys + "reward: {preset: expression, expression: energie}\n", "test");
   REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().message().find("'energie' is no term") != std::string::npos);
+  CHECK(wrong.error().message().find("'energie' is not a term") != std::string::npos);
   CHECK_FALSE(parse_config(keys + "reward: {preset: expression}\n", "test"));
   CHECK_FALSE(parse_config(keys + "learn: {network: magic}\n", "test"));
 }

@@ -110,7 +110,7 @@ TEST_CASE("a policy that another kind of network learns for goes by the predicte
   other.policy = "tabular-q";
   rig.decider->take(other);
   const auto answer = rig.decider->ask(ask_for("p", {"n1", "n2"}));
-  CHECK(answer.reason == "highest predicted reward: no network serves yet");
+  CHECK(answer.reason == "highest predicted reward: no network is in use yet");
   CHECK(answer.policy == "tabular-q");
 }
 
@@ -155,11 +155,11 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   }
   REQUIRE(rig.decider->network_gate().network_gated());
   REQUIRE(told.size() == 1);
-  CHECK(told[0].starts_with("guard: the network is left out"));
+  CHECK(told[0].starts_with("guard: the network is not used"));
   rig.decider->ask(ask_for("after", nodes));
   const LoggedDecision* after = rig.decider->log().newest("after");
   CHECK(after->decision.advice == "cheap");
-  CHECK(after->decision.reason.find("the network is left out") != std::string::npos);
+  CHECK(after->decision.reason.find("the network is not used") != std::string::npos);
   CHECK(after->decision.model_step == 0);
   CHECK(after->model.sha256.empty());
   CHECK(rig.decider->epsilon() == 0);
@@ -229,7 +229,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   rig.decider->ask(ask_for("loaded", nodes));
   tick();
   CHECK_FALSE(rig.decider->network_gate().network_gated());
-  CHECK(told.back() == "guard: the network serves: network promoted was loaded");
+  CHECK(told.back() == "guard: the network is in use: network promoted was loaded");
 }
 
 TEST_CASE(

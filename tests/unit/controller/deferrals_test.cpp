@@ -46,7 +46,7 @@ TEST_CASE(
   CHECK(wait.neutral);
   CHECK(wait.again_ms == 5000);
   CHECK(wait.defer_left_ms == doctest::Approx(30'000));
-  CHECK(wait.reason == "deferred: no node can take it now");
+  CHECK(wait.reason == "deferred: no feasible node now");
   CHECK(wait.scores == std::vector<std::int64_t>{0, 0});
   const wire::Decision& decision = rig.decider->log().newest("p")->decision;
   CHECK(decision.decided_by == "defer");

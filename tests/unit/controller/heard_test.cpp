@@ -78,8 +78,8 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   HeardRig rig(0, "regret -0.016 [-0.025, -0.009] W0 a placement", 0);
   rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.text(0).starts_with("the plan serves: the network is heard once thirty compared decisions"));
-  CHECK(rig.text(1).starts_with("the network shipped:weighted does not serve: regret -0.016"));
+  CHECK(rig.text(0).starts_with("the plan is in use: the network is used once thirty compared decisions"));
+  CHECK(rig.text(1).starts_with("the network shipped:weighted is not in use: regret -0.016"));
   int pods = 1;
   for (; pods < 100 && rig.decider->network_gated(); ++pods) rig.pod();
   CHECK(pods >= 30);
@@ -100,9 +100,9 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   CHECK(all[1].who == "the plan");
   CHECK_FALSE(all[1].serves);
   CHECK(all[1].why.empty());
-  CHECK(all[2].who == "the network that is learned here");
+  CHECK(all[2].who == "the network learned on this cluster");
   CHECK(all[2].certificate.empty());  // it speaks for the shipped one alone
-  CHECK(all[2].why.find("takes the place of what learning began with") != std::string::npos);
+  CHECK(all[2].why.find("takes the place of the initial network") != std::string::npos);
   CHECK(rig.decider->epsilon() == 0);  // it is not made to err
   rig.pod();
   CHECK(rig.last().model.loaded_from == "shipped:weighted");
@@ -167,13 +167,13 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
   CHECK(all[0].who == "the plan");
   CHECK(all[0].serves);
   CHECK(all[0].why.starts_with("the network "));
-  CHECK(all[1].who == "the network that is learned here");
+  CHECK(all[1].who == "the network learned on this cluster");
   CHECK(all[1].certificate.empty());
   CHECK(rig.text(1).find("it was better elsewhere") == std::string::npos);
   REQUIRE(all[1].compared.size() == 2);
   CHECK(all[1].compared[0].with == "the plan");
   CHECK(all[1].compared[0].blocks < rig.decider->network_gate().blocks());  // those of the other are not counted
-  CHECK(all[1].compared[1].with == "what learning began with");
+  CHECK(all[1].compared[1].with == "the initial network");
   CHECK(all[1].compared[1].difference_ratio < 0);
   CHECK(all[2].who == "the network shipped:weighted");
   CHECK(all[2].certificate == "it was better elsewhere");

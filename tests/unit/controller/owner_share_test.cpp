@@ -113,5 +113,5 @@ TEST_CASE("explain shows that a node has its share") {
   const auto& candidates = rig.decider->log().newest("p2")->decision.candidates;
   const auto entry = std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return c.node == first; });
   REQUIRE(entry != candidates.end());
-  CHECK(entry->masked == "the zone has its share of the owner's replicas");
+  CHECK(entry->masked == "the zone already has its share of the owner's replicas");
 }

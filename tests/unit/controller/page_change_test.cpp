@@ -144,11 +144,11 @@ TEST_CASE("a body that makes no sense changes nothing and is named") {
     with(odd, "the body is not");
   with("{}", "nothing is named");
   with(R"({"why": "to see", "force": true})", "nothing is named");
-  with(R"({"mode": "off", "policy": "planner"})", "argument policy: is not known");
-  with(R"({"mode": "off", "weight.energy": "1"})", "argument weight.energy: is not known");
-  with(R"({"mode": 1})", "argument mode: is no text");
-  with(R"({"mode": ""})", "argument mode: is no text");
-  with(R"({"mode": ["off"]})", "argument mode: is no text");
+  with(R"({"mode": "off", "policy": "planner"})", "argument policy: unknown");
+  with(R"({"mode": "off", "weight.energy": "1"})", "argument weight.energy: unknown");
+  with(R"({"mode": 1})", "argument mode: is not a string");
+  with(R"({"mode": ""})", "argument mode: is not a string");
+  with(R"({"mode": ["off"]})", "argument mode: is not a string");
   with(R"({"mode": "off", "force": "yes"})", "argument force");
 }
 

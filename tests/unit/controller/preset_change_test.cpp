@@ -207,7 +207,7 @@ TEST_CASE("from each preset to each: the former's network is not heard, the prio
                after.decided_by == (rig.decider->network_gated() ? "plan" : "fallback")));
         CHECK(after.model_step == 0);
         if (after.decided_by == "fallback" && !weighted)
-          CHECK(after.reason == "highest predicted reward for " + name_of(to) + ": no network serves yet");
+          CHECK(after.reason == "highest predicted reward for " + name_of(to) + ": no network is in use yet");
         if (after.decided_by == "neutral") CHECK(after.reason.starts_with("neutral: all 2 nodes"));
       }
       serves(to);

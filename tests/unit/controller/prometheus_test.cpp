@@ -199,7 +199,7 @@ TEST_CASE_FIXTURE(AskingRig,
   CHECK(figures(TrafficQuery::rate).problem.empty());
   write(dir.file("token"), "two words");
   rates->turn();
-  CHECK(figures(TrafficQuery::late).problem.find("holds no token") != std::string::npos);
+  CHECK(figures(TrafficQuery::late).problem.find("contains no token") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(AskingRig, "what one query told stays while it fails, until it is too old, and the others go on") {

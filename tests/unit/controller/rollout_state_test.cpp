@@ -292,9 +292,9 @@ TEST_CASE("the page of rollout has each monitor with its actions, each gate and 
 TEST_CASE("gates are asked in their order, and name the first that is closed") {
   GateEvidence evidence;
   CHECK(gate_from(Mode::off, evidence).closed.empty());
-  CHECK(gate_from(Mode::shadow, evidence).closed == "0 of 100 decisions that a canary asks for");
+  CHECK(gate_from(Mode::shadow, evidence).closed == "0 of 100 decisions needed for a canary");
   evidence.nonsense = true;
-  CHECK(gate_from(Mode::shadow, evidence).closed == "the network has said what no network may say");
+  CHECK(gate_from(Mode::shadow, evidence).closed == "the network's output was invalid");
   evidence = {};
   evidence.decisions = 100;
   evidence.harm = [] { return std::string("worse than planner"); };

@@ -113,11 +113,10 @@ TEST_CASE("a change holds over a restart, until the configuration says something
   CHECK(document["changes"][0]["who"] == "configuration");
   CHECK(document["changes"][1]["who"] == "operator/ann");
   CHECK(document["changes"][1]["why"] == "try");
-  CHECK(document["changes"][0]["why"] == "the file names mode live: no gate was asked");
-  CHECK(
-      document["changes"][1]["what"] ==
-      "mode shadow -> canary:50%, policy dqn -> planner, weight.energy 1 -> 3, forced past: 0 of 100 decisions that a "
-      "canary asks for");
+  CHECK(document["changes"][0]["why"] == "the configuration sets mode live: gates were skipped");
+  CHECK(document["changes"][1]["what"] ==
+        "mode shadow -> canary:50%, policy dqn -> planner, weight.energy 1 -> 3, forced despite: 0 of 100 decisions "
+        "needed for a canary");
   CHECK(document["changes"][0]["what"] ==
         "the configuration changed: mode canary:50% -> live, policy planner -> dqn, weight.energy 3 -> 1");
 }
@@ -197,11 +196,11 @@ TEST_CASE(
     return refused.error().message();
   };
   RolloutRig off(Mode::off);
-  CHECK(refusal(off, {{"mode", "live"}}).find("shadow comes first") != std::string::npos);
+  CHECK(refusal(off, {{"mode", "live"}}).find("shadow is the next mode") != std::string::npos);
   REQUIRE(off.handle("policy-set", {{"mode", "shadow"}}));
   RolloutRig rig;
   std::string text = refusal(rig, {{"mode", "live"}, {"why", "now"}});
-  for (const char* part : {"mode live", "canary:10% comes first", "0 of 100 decisions", "--force --why"})
+  for (const char* part : {"mode live", "canary:10% is the next mode", "0 of 100 decisions", "--force --why"})
     CHECK_MESSAGE(text.find(part) != std::string::npos, part, " in ", text);
   CHECK(rig.rollout->document()["changes"][0]["what"] == "promotion to live refused");
   CHECK(rig.rollout->document()["changes"][0]["who"] == "operator/ann");
@@ -219,7 +218,7 @@ TEST_CASE(
   const json forced = rig.rollout->document()["changes"][0];
   CHECK(forced["who"] == "operator/ann");
   CHECK(forced["why"] == "a demo");
-  CHECK(forced["what"].get<std::string>().starts_with("mode canary:95% -> live, forced past: measured blocks"));
+  CHECK(forced["what"].get<std::string>().starts_with("mode canary:95% -> live, forced despite: measured blocks"));
   REQUIRE(rig.handle("policy-set", {{"mode", "off"}}));  // back is always open
 }
 
@@ -229,7 +228,7 @@ TEST_CASE("what the guard took back is not brought back by a rollback without a 
   REQUIRE(rig.rollout->spec().mode.mode == Mode::shadow);
   const auto refused = rig.handle("policy-rollback", {});
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message().find("canary:10% comes first") != std::string::npos);
+  CHECK(refused.error().message().find("canary:10% is the next mode") != std::string::npos);
   REQUIRE(rig.handle("policy-rollback", {{"force", "yes"}, {"why", "another network serves"}}));
   CHECK(rig.rollout->spec().mode.mode == Mode::live);
 }
@@ -328,7 +327,7 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
   RolloutRig rig(Mode::shadow, folder.file());
   const auto wrong = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energie"}});
   REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().message().find("'energie' is no term") != std::string::npos);
+  CHECK(wrong.error().message().find("'energie' is not a term") != std::string::npos);
   CHECK_FALSE(rig.handle("policy-set", {{"reward", "expression"}}));  // no formula
   const auto set = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energy + 2 * latency"}});
   if (!set) FAIL(set.error().message());
@@ -345,7 +344,7 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
 TEST_CASE(
     "a control file that lost what it held lets nothing act until an operator says so, whatever the configuration asks "
     "for") {
-  const std::string lost = "control.db is empty, but knowledge is from a controller that ran here before";
+  const std::string lost = "control.db is empty, but knowledge is from a previous controller";
   for (const Mode configured : {Mode::live, Mode::canary, Mode::shadow, Mode::off}) {
     CAPTURE(to_string(configured));
     const Folder folder;
@@ -453,7 +452,7 @@ TEST_CASE("what a controller leaves behind is a trace of it, what was there befo
     std::ofstream(folder.path + "/" + name) << "x";
   }
   CHECK(traces().size() == 5);
-  CHECK(told_of(traces()).find(" and 3 more are from a controller that ran here before") != std::string::npos);
+  CHECK(told_of(traces()).find(" and 3 more are from a previous controller") != std::string::npos);
   CHECK(is_emptied(folder.file()));
   CHECK_FALSE(is_emptied(folder.path + "/store.db"));
   CHECK_FALSE(is_emptied(folder.path));

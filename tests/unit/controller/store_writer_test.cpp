@@ -25,7 +25,7 @@ TEST_CASE("the writer commits what was added, tells of it, and a new one begins 
     auto store = Store::start(options, clock, log);
     REQUIRE(store);
     StoreItem first = item("a", 5);
-    first.gap = StoreGap{"a", 1, 1, 4, "never came", 0};
+    first.gap = StoreGap{"a", 1, 1, 4, "never received", 0};
     (*store)->add(first);
     (*store)->add(item("a", 6));
     (*store)->add(item("b", 1));

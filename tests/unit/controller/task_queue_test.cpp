@@ -42,7 +42,7 @@ TEST_CASE("who leaves while it is done is told that it is, since it may be done 
   };
   // Until the owner has taken one before its time was over.
   std::string told;
-  while (told != "is still at it") told = (*queue)->call(work, 20ms).error().what;
+  while (told != "is still working on it") told = (*queue)->call(work, 20ms).error().what;
   left.set_value();
   owner.join();
   CHECK(done == 1);

@@ -111,7 +111,7 @@ TEST_CASE("the store's marks say where each incarnation ended") {
   rig.send("a", 6, 6, 8);
   REQUIRE(rig.queue.items.size() == 2);
   CHECK(!rig.queue.items[0].gap);
-  CHECK(rig.queue.items[1].gap == StoreGap{"n1", 8, 4, 5, "never came", 0});
+  CHECK(rig.queue.items[1].gap == StoreGap{"n1", 8, 4, 5, "never received", 0});
   CHECK(rig.telemetry->figures().missing == 2);
   // One that lost its state begins lower, and hears of no mark that is not its own.
   rig.clock.advance(6s);

@@ -159,7 +159,7 @@ TEST_CASE("what is asked wrongly is refused by its name, with the mend") {
   refuses({{"since", "soon"}}, "since", "as in 90m, 24h, 7d");
   refuses({{"since", "0"}}, "since", "as in 90m, 24h, 7d");
   refuses({{"limit", "0"}}, "limit", "1 to 1000");
-  refuses({{"by", "pod"}}, "by", "namespace, owner, node, label or container");
+  refuses({{"by", "pod"}}, "by", "use namespace, owner, node, label or container");
   refuses({{"by", "node"}, {"pod", "web"}}, "pod", "by=container");
   refuses({{"by", "label"}}, "label", "label=team");
   refuses({{"by", "label"}, {"label", ""}}, "label", "label=team");

@@ -131,7 +131,7 @@ TEST_CASE("a program without descriptors says so once, and answers those who wai
   });
   CHECK(answer.starts_with("HTTP/1.1 200 "));
   CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
-          return line.find("http accept failed") != std::string::npos;
+          return line.find("http.accept_failed") != std::string::npos;
         }) == 1);
 }
 #endif

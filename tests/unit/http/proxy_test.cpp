@@ -118,7 +118,7 @@ TEST_CASE("a SOCKS proxy that refuses is named, with its reason") {
   CHECK(error(bytes({5, 0, 5, 2, 0, 1})).code == Errc::denied);
   const Error refused = error(bytes({5, 0, 5, 5, 0, 1}));
   CHECK(refused.code == Errc::unavailable);
-  CHECK(refused.what == "cannot connect to api.example:6443: it is refused by the host (SOCKS reply 5)");
+  CHECK(refused.what == "cannot connect to api.example:6443: it the host refused the connection (SOCKS reply 5)");
   CHECK(error(bytes({5, 0, 5, 99, 0, 1})).code == Errc::unavailable);
   CHECK(error(bytes({5, 0, 5, 0, 0, 9})).code == Errc::malformed);
   CHECK(error(bytes({5})).code == Errc::timeout);

@@ -129,7 +129,7 @@ TEST_CASE("an unknown path is 404 and a wrong method 405 with the right ones") {
   const Fixture f;
   auto client = f.client();
   CHECK(client.request("GET", "/nothing", "", wattle::tests::soon())->status == 404);
-  CHECK(client.request("GET", "/nothing", "", wattle::tests::soon())->body == "nothing is at /nothing\n");
+  CHECK(client.request("GET", "/nothing", "", wattle::tests::soon())->body == "not found: /nothing\n");
   CHECK(client.request("GET", "/echo", "", wattle::tests::soon())->status == 405);
   CHECK(client.request("POST", "/hello", "x", wattle::tests::soon())->status == 405);
   const RawSocket socket(f.server->port());

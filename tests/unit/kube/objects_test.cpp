@@ -240,9 +240,8 @@ TEST_CASE("a node without capacity is told with the reason, and Ready must be Tr
   object["status"]["allocatable"]["cpu"] = "many";
   object["status"]["conditions"][1]["status"] = "Unknown";
   const Node node = read_node(object);
-  CHECK(node.problems ==
-        std::vector<std::string>{"status.allocatable.cpu is no quantity; the node is not judged by it",
-                                 "status.allocatable.memory is missing; the node is not judged by it"});
+  CHECK(node.problems == std::vector<std::string>{"status.allocatable.cpu is not a quantity; ignored",
+                                                  "status.allocatable.memory is missing; ignored"});
   CHECK_FALSE(node.ready);
 }
 

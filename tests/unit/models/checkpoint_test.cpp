@@ -152,7 +152,7 @@ TEST_CASE("checkpoints of another feature layout, without weights or full of gar
   CHECK(loaded.error().code == Errc::malformed);
   const std::string message = loaded.error().message();
   for (const char* part :
-       {"trained on feature layout old, not new", "0000000002.safetensors", "0000000003.json", "0000000004.json"})
+       {"was trained on feature layout old, not new", "0000000002.safetensors", "0000000003.json", "0000000004.json"})
     CHECK(message.find(part) != std::string::npos);
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("a file cut anywhere is refused") {
   const std::string bytes = to_safetensors({{{"a", {{2, 2}, {1, 2, 3, 4}}}, {"b", {{1}, {5}}}}, {{"k", "v"}}});
   REQUIRE(parse_safetensors(bytes, "whole"));
   for (std::size_t size = 0; size < bytes.size(); ++size) CHECK_FALSE(message(bytes.substr(0, size)).empty());
-  CHECK(message(bytes + "x").find("1 bytes behind the last tensor") != std::string::npos);
+  CHECK(message(bytes + "x").find("1 bytes after the last tensor") != std::string::npos);
 }
 
 TEST_CASE("random bytes are refused or read, never more than that") {

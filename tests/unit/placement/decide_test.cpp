@@ -48,7 +48,7 @@ TEST_CASE("names that nobody knows, and names given twice, are answered and not 
   CHECK(advice.record.candidates.size() == kUnknownRecorded + known.size());
   CHECK(advice.recorded.size() == advice.record.candidates.size());
   REQUIRE(advice.record.problems.size() == 1);
-  CHECK(advice.record.problems[0] == "5000 candidates are no known nodes: the first 32 are named");
+  CHECK(advice.record.problems[0] == "5000 candidates are unknown nodes; listing the first 32");
   for (std::size_t i = 0; i < known.size(); ++i) {
     const wire::Candidate& entry = advice.record.candidates[kUnknownRecorded + i];
     CHECK(entry.node == known[i]);

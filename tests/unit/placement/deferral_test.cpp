@@ -67,7 +67,7 @@ TEST_CASE("a short pod waits for room rather than wake a node for itself") {
   CHECK(wait->again_s == 10);  // an end may come sooner
   // Two minutes of a node's idle watts and its wake, less half a minute of half a core at 12.5 W a core.
   CHECK(wait->saves_j == doctest::Approx(120 * 95 + 5000 - 30 * 0.5 * 12.5));
-  CHECK(wait->why == "it would wake a node, and one that is awake is expected to have room in 30 s");
+  CHECK(wait->why == "it would wake a node; an awake node is expected to have room in 30 s");
 }
 
 TEST_CASE("without permission, or with less than it takes, it is placed") {
@@ -121,7 +121,7 @@ TEST_CASE("where every node would have its tenants wait beyond the budget, it wa
   const auto wait = asked((now + then) / 2);
   REQUIRE(wait);
   CHECK(wait->again_s == 10);
-  CHECK(wait->why == "its tenants would wait beyond the budget everywhere, and less in 30 s");
+  CHECK(wait->why == "waiting would exceed the budget on every node; less waiting expected in 30 s");
 }
 
 TEST_CASE("where no node can take it, it waits for one that could, and is told at once where none ever will") {
@@ -129,10 +129,10 @@ TEST_CASE("where no node can take it, it waits for one that could, and is told a
   two.best.reset();
   two.masked = {"cpu does not fit", "hard latency limit exceeded"};
   REQUIRE(two.asked());
-  CHECK(two.asked()->why == "no node has room for it, and one is expected to in 30 s");
+  CHECK(two.asked()->why == "no node has room; expected in 30 s");
   two.fleet.pods_stay = true;
   REQUIRE(two.asked());
-  CHECK(two.asked()->why == "no node can take it now");
+  CHECK(two.asked()->why == "no feasible node now");
   CHECK(two.asked()->again_s == 5);
   two.permitted_s = 2;
   CHECK(two.asked()->again_s == 2);

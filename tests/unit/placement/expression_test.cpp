@@ -55,7 +55,7 @@ TEST_CASE("a formula is computed from its terms, in their order") {
 
 TEST_CASE("a term that there is not is named, and so is what there is") {
   const Error error = refused("energy + 2 * latancy");
-  CHECK(error.what == "'latancy' is no term");
+  CHECK(error.what == "'latancy' is not a term");
   CHECK(error.mend.find("latency") != std::string::npos);
   CHECK(error.code == Errc::malformed);
 }
@@ -64,8 +64,8 @@ TEST_CASE("what is no formula is refused with the reason") {
   CHECK(refused("").what == "is empty");
   CHECK(refused(std::string(2000, '1')).code == Errc::out_of_range);
   CHECK(refused("3 + 4").what.find("names no term") != std::string::npos);
-  CHECK(refused("energy = 3").what == "assigns at 8");
-  CHECK(refused("energy, latency").what == "gives several values");
+  CHECK(refused("energy = 3").what == "contains an assignment at 8");
+  CHECK(refused("energy, latency").what == "returns several values");
   CHECK(refused("energy + \"text\"").what.find("no formula has") != std::string::npos);
   CHECK(refused("energy +").code == Errc::malformed);
   CHECK(refused("(energy").code == Errc::malformed);
@@ -73,7 +73,7 @@ TEST_CASE("what is no formula is refused with the reason") {
 }
 
 TEST_CASE("a formula that is no number where its terms can be is refused, naming the term") {
-  CHECK(refused("1 / energy").what == "is no number when every term is 0");
+  CHECK(refused("1 / energy").what == "is not a number if every term is 0");
   CHECK(refused("sqrt(latency)").what.find("when latency is -1") != std::string::npos);
   CHECK(refused("1 / (packing - 1)").what.find("when packing is 1") != std::string::npos);
 }

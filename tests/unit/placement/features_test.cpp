@@ -92,7 +92,7 @@ TEST_CASE("masks are tried in their order") {
   node.telemetry_age = from_seconds(10.5);
   CHECK(mask_reason(node, pod, options) == "stale telemetry");
   node.telemetry_age.reset();
-  CHECK(mask_reason(node, pod, options) == "never heard of");
+  CHECK(mask_reason(node, pod, options) == "no telemetry yet");
   node.ready = false;
   CHECK(mask_reason(node, pod, options) == "not ready");
 }

@@ -79,7 +79,7 @@ TEST_CASE("a small pod does not take the last room of the only node where the ne
       CHECK(with.record.advice == other);
       CHECK(with.record.next_pods == 1);
       CHECK(with.record.reason.ends_with(
-          "; 1 node is left to the next pod, which would find no room elsewhere or wake a node"));
+          "; 1 node is left free for the next pod, which would otherwise find no room or wake a node"));
       for (const wire::Candidate& each : with.record.candidates) {
         CHECK(each.leaves_out == (each.node == roomy ? 1 : 0));
         if (each.node == roomy) CHECK(each.score == 0);

@@ -92,12 +92,12 @@ TEST_CASE("a node and a zone at their share are masked with the reason, and othe
   ClusterView view = level_cluster(4, 2);  // z0: n0, n2; z1: n1, n3
   view.nodes[0].owner_pods = 1;
   const auto by_zone = soft_masks_of(view, soft_replica());
-  CHECK(by_zone[0] == "the zone has its share of the owner's replicas");
+  CHECK(by_zone[0] == "the zone already has its share of the owner's replicas");
   CHECK(by_zone[1].empty());
-  CHECK(by_zone[2] == "the zone has its share of the owner's replicas");
+  CHECK(by_zone[2] == "the zone already has its share of the owner's replicas");
   CHECK(by_zone[3].empty());
   const auto by_node = soft_masks_of(view, soft_replica(), {0.5, 1});
-  CHECK(by_node[0] == "the node has its share of the owner's replicas");
+  CHECK(by_node[0] == "the node already has its share of the owner's replicas");
   CHECK(by_node[2].empty());
   CHECK(soft_masks_of(view, soft_replica(), {1, 1})[0].empty());
   CHECK(soft_masks_of(view, small_pod())[0].empty());  // no owner
@@ -201,7 +201,7 @@ TEST_CASE("a decision explains a node that has its share, and advises another") 
   REQUIRE(advice.top);
   CHECK(advice.record.advice == "n1");
   CHECK(advice.scores == std::vector<std::int64_t>{0, 10});
-  CHECK(advice.record.candidates[0].masked == "the node has its share of the owner's replicas");
+  CHECK(advice.record.candidates[0].masked == "the node already has its share of the owner's replicas");
   CHECK(advice.record.candidates[1].masked.empty());
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("a pod with a score limit gives it to the advised node alone, and the 
   const PlacementDecision unlimited = decide(view, pod, names_of(view), {*policy}, {}, 1, random);
   REQUIRE(unlimited.top);
   CHECK(unlimited.scores[*unlimited.top] == kTopScore);
-  CHECK(unlimited.record.reason.find("the scheduler weighs what the pod prefers above this advice: topology spread") !=
+  CHECK(unlimited.record.reason.find("the scheduler gives the pod's preferences more weight: topology spread") !=
         std::string::npos);
   pod.score_limit = 1;
   const PlacementDecision limited = decide(view, pod, names_of(view), {*policy}, {}, 1, random);
@@ -223,7 +223,7 @@ TEST_CASE("a pod with a score limit gives it to the advised node alone, and the 
   CHECK(limited.scores[*limited.top] == 1);
   CHECK(std::accumulate(limited.scores.begin(), limited.scores.end(), std::int64_t{0}) == 1);
   CHECK(limited.record.candidates[*limited.top].score == 1);
-  CHECK(limited.record.reason.find("scored 1 of 10, not to outvote what the pod prefers: topology spread") !=
+  CHECK(limited.record.reason.find("scored 1 of 10 so that the pod's preferences take precedence: topology spread") !=
         std::string::npos);
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("while the breaker is open what is told is the probe, after its pauses
 TEST_CASE("a controller that does not know the message is there all the same") {
   BeatFixture f;
   for (int i = 0; i < 3; ++i) f.breaker.missed();
-  f.next = fail(Errc::malformed, "controller", "there is no such document");
+  f.next = fail(Errc::malformed, "controller", "there is not such a document");
   f.turn(11, 10ms);
   CHECK(f.breaker.may_ask());
 }

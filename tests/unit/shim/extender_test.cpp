@@ -162,7 +162,7 @@ TEST_CASE("a latency that is no number above 0 is told and ignored") {
     CHECK(ask.latency_hard_ms == 50.0);
     REQUIRE(ask.problems.size() == 1);
     CHECK(ask.problems[0] ==
-          "wattle.dev/latency-soft-ms: '" + std::string(value) + "' is no number of milliseconds above 0; ignored");
+          "wattle.dev/latency-soft-ms: '" + std::string(value) + "' is not a positive number of milliseconds; ignored");
   }
 }
 
@@ -348,7 +348,7 @@ TEST_CASE("a list of names that is no JSON is refused, with the place in the req
   }
   const auto behind = parse_extender_args(before + R"(["a","b","c"],})");
   REQUIRE_FALSE(behind);
-  CHECK(behind.error().what == "is no JSON, byte 37");
+  CHECK(behind.error().what == "is not JSON, byte 37");
   const auto last = parse_extender_args(R"({"Pod":{},"NodeNames":["a"],"NodeNames":["b","c"],"Nodes":null})");
   REQUIRE(last);
   CHECK(last->candidates == std::vector<std::string>{"b", "c"});

@@ -158,7 +158,7 @@ TEST_CASE("a snapshot comes as a message of its own") {
   CHECK(client->snapshot(kPatience).value().seq == 12);
   const auto reply = client->query("nodes", {}, kPatience);
   REQUIRE_FALSE(reply);
-  CHECK(reply.error().what == "answers a query with a snapshot");
+  CHECK(reply.error().what == "answered a query with a snapshot");
 }
 
 TEST_CASE("a controller that is away is told as such") {
@@ -170,7 +170,7 @@ TEST_CASE("a controller that is away is told as such") {
   CHECK(query.error().code == Errc::unavailable);
   CHECK(query.error().subject == endpoint);
   // Known to be away: no deadline is waited for.
-  REQUIRE(eventually([&] { return client->query("nodes", {}, milliseconds(50)).error().what.starts_with("nobody"); }));
+  REQUIRE(eventually([&] { return client->query("nodes", {}, milliseconds(50)).error().what.starts_with("no answer"); }));
   const auto ask = client->ask(ask_for("pod", {}), std::chrono::hours(1));
   REQUIRE_FALSE(ask);
   CHECK(ask.error().code == Errc::unavailable);
@@ -184,7 +184,7 @@ TEST_CASE("a query of a person at a terminal fails at once where the connection 
   const auto query = client->query("nodes", {}, std::chrono::hours(1));
   REQUIRE_FALSE(query);
   CHECK(query.error().code == Errc::unavailable);
-  CHECK(query.error().what == "nobody answers at " + endpoint);
+  CHECK(query.error().what == "no answer from " + endpoint);
   CHECK(query.error().mend.find("is the controller running") != std::string::npos);
 }
 

@@ -115,8 +115,8 @@ TEST_CASE("every mistake in an allow list is told with file and line") {
   REQUIRE_FALSE(list);
   CHECK(list.error().code == Errc::malformed);
   CHECK(list.error().subject == path);
-  for (const char* line :
-       {":2: the key", ":3: the key is in line 1", ":4: role 'king'", ":5: the name 'no/de'", ":6: not three words"})
+  for (const char* line : {":2: the key", ":3: duplicate of the key in line 1", ":4: role 'king'",
+                           ":5: the name 'no/de'", ":6: not three words"})
     CHECK(list.error().what.find(path + line) != std::string::npos);
   CHECK(list.error().what.find("5 mistakes") == 0);
   CHECK(AllowList::load(dir.file("none")).error().code == Errc::not_found);
@@ -135,7 +135,7 @@ TEST_CASE("a client keeps the server's present key and at most its next one") {
   REQUIRE(write_file_atomically(path, one + "\n" + one + "\n"));
   CHECK(load_server_keys(path)->next.empty());
   REQUIRE(write_file_atomically(path, one + "\n" + two + "\n" + one + "\n"));
-  CHECK(load_server_keys(path).error().message().find("line 3 is a third key") != std::string::npos);
+  CHECK(load_server_keys(path).error().message().find("line 3 contains a third key") != std::string::npos);
   REQUIRE(write_file_atomically(path, one + "\nno key\n"));
   CHECK(load_server_keys(path).error().message().find(path + ": line 2 is no Z85 key") != std::string::npos);
   REQUIRE(write_file_atomically(path, "\n"));

@@ -65,7 +65,7 @@ TEST_CASE("no reader and no shim may change anything, and an agent may do nothin
 TEST_CASE("the mend names the roles that would do") {
   CHECK(roles_text(Channel::ask, Kind::ask, {}) == "shim or operator");
   CHECK(roles_text(Channel::ask, Kind::query, "confirm") == "operator");
-  CHECK(roles_text(Channel::feed, Kind::ask, {}) == "nobody");
+  CHECK(roles_text(Channel::feed, Kind::ask, {}) == "none");
 }
 
 TEST_CASE("docs/reference/security.md has the table of rights as the program has it") {

@@ -17,7 +17,7 @@ TEST_CASE("a refusal is told in its words, and the session tries again") {
     return rig.session->status().reconnects == 1;
   }));
   CHECK(rig.session->status().problem ==
-        "refused by the controller: node-1: another agent speaks for it (stop one of them)");
+        "rejected by the controller: node-1: another agent speaks for it (stop one of them)");
   rig.clock.advance(milliseconds(250));
   CHECK(rig.next<wire::Hello>());
 }
@@ -31,7 +31,7 @@ TEST_CASE("a key that is not allowed is the session's problem until it is") {
   REQUIRE(eventually([&] {
     rig.clock.advance(250ms);
     rig.step();
-    return rig.session->status().problem.find("does not allow our key") != std::string::npos;
+    return rig.session->status().problem.find("does not allow your key") != std::string::npos;
   }));
   rig.world.context.set_allow_list(rig.world.list());
   REQUIRE(eventually([&] {
@@ -51,7 +51,7 @@ TEST_CASE("what makes no sense from a controller ends the session") {
     CHECK(rig.session->status().problem.find(problem) != std::string::npos);
     CHECK(rig.outbox.size() == 1);
   };
-  loses_after("garbage", "the controller sends malformed");
+  loses_after("garbage", "the controller sent malformed");
   loses_after(wire::encode(wire::Ack{2, 999, 1}), "never sent");
   loses_after(wire::encode(wire::Samples{}), "agents do not take");
 }
@@ -76,7 +76,7 @@ TEST_CASE("a controller of another version is named") {
     return rig.session->status().reconnects == 1;
   }));
   CHECK(rig.session->status().problem ==
-        "the controller speaks wire version 7, this agent 1 to " + std::to_string(wattle::wire::kVersionMax));
+        "the controller uses wire version 7, this agent 1 to " + std::to_string(wattle::wire::kVersionMax));
 }
 
 namespace {

@@ -150,7 +150,7 @@ TEST_CASE(
   rig.clock.advance(milliseconds(1));
   rig.step();
   CHECK_FALSE(rig.session->status().welcomed);
-  CHECK(rig.session->status().problem == "the controller is silent for 5 s");
+  CHECK(rig.session->status().problem == "the controller has sent nothing for 5 s");
   CHECK(rig.session->status().reconnects == 1);
   rig.got.clear();
   // The first pause is at most 250 ms, and every further one at most twice the one before.

@@ -47,7 +47,7 @@ TEST_CASE("a day that is none names file, line and sample") {
   };
   CHECK(message("").find("x/planetlab_2.csv: has no machines") != std::string::npos);
   CHECK(message(line_of("7") + line_of("7", 287)).find("line 2 has 287 samples, not 288") != std::string::npos);
-  CHECK(message("101," + line_of("7", 287)).find("line 1, sample 1 is no percentage") != std::string::npos);
+  CHECK(message("101," + line_of("7", 287)).find("line 1, sample 1 is not a percentage") != std::string::npos);
   CHECK(message("7,nan," + line_of("7", 286)).find("line 1, sample 2") != std::string::npos);
   CHECK(message("-1," + line_of("7", 287)).find("line 1, sample 1") != std::string::npos);
 }
@@ -63,7 +63,7 @@ TEST_CASE("gzip unpacks; what is cut, damaged, too long or goes on is refused by
   std::string damaged = kPacked;
   damaged[20] = '\x55';  // of the checksum
   CHECK(gunzip(damaged, "f.gz", 100).error().what == "is not gzip, or is damaged");
-  CHECK(gunzip(kPacked + "x", "f.gz", 100).error().what == "goes on behind its end");
+  CHECK(gunzip(kPacked + "x", "f.gz", 100).error().what == "contains data after its end");
   CHECK(gunzip(kPacked, "f.gz", 3).error().code == Errc::out_of_range);
 }
 

@@ -1,0 +1,28 @@
+// usage: turns CLI11's errors into the error of every program: what is wrong, and how to fix it.
+// Source   the CLI::App after its parse() threw
+// Errors   none
+// Threads  main thread
+#pragma once
+
+#include <string>
+
+#include "common/result.hpp"
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace wattle::cmdline {
+
+// Returns the command that was typed, without the program: "keys new"; empty for a program without commands.
+std::string typed_command(const CLI::App& app);
+
+// Returns false if parse() threw to print help or a version. Help of a command that does not exist is a misuse.
+bool is_misuse(const CLI::App& app, const CLI::ParseError& error);
+
+// Describes wrong usage: an unknown command or option with the closest name, a missing or wrong value with the allowed
+// ones. `program` is the name that the user types, for the reference to --help.
+Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::string& program);
+
+}  // namespace wattle::cmdline
