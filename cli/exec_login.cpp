@@ -76,10 +76,10 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
     return fail(Errc::malformed, program, "returned no ExecCredential of " + login.api_version,
                 "run it by hand: its standard output must be that object alone");
   if (const auto version = View(document)["apiVersion"].text(); version != login.api_version)
-    return fail(Errc::malformed, program,
-                "returned an ExecCredential of '" + version.value_or("") + "', but the kubeconfig has " +
-                    login.api_version,
-                "set the kubeconfig's apiVersion to the version that the plugin supports, or update the plugin");
+    return fail(
+        Errc::malformed, program,
+        "returned an ExecCredential of '" + version.value_or("") + "', but the kubeconfig has " + login.api_version,
+        "set the kubeconfig's apiVersion to the version that the plugin supports, or update the plugin");
   ExecCredential out;
   out.token = status["token"].text_or("");
   out.certificate_pem = status["clientCertificateData"].text_or("");

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "common/cmdline/man_page.hpp"
+#include "common/cmdline/parse.hpp"
 #include "common/error_line.hpp"
 #include "common/nearest.hpp"
-#include "common/cmdline/parse.hpp"
 #include "common/version.hpp"
 
 namespace wattle::sim {

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "controller/provision/margin_teacher.hpp"
-#include "models/provision/choice.hpp"
+#include "provision/minute/choice.hpp"
 #include "tests/unit/controller/request_rig.hpp"
 
 using namespace wattle;
