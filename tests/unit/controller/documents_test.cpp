@@ -222,13 +222,6 @@ TEST_CASE("a restart reports the mean reward of outcomes that were judged by the
   }
   CHECK((*after.get("status"))["mean_reward"].get<double>() == doctest::Approx(*mean));
   CHECK((*other.get("status"))["mean_reward"].is_null());
-  LiveRig former;  // rows of 0.1 do not say by what they were judged
-  DecisionRow row = decision_row(before.decider->log().entries().front());
-  json rest = json::parse(row.rest);
-  rest.erase("judged_by");
-  row.rest = rest.dump();
-  former.decider->recall(*parse_decision(row));
-  CHECK((*former.get("status"))["mean_reward"].is_null());
 }
 
 TEST_CASE("a budget that is not in force has no limit, in every document and in metrics") {

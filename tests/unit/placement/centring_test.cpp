@@ -166,9 +166,9 @@ TEST_CASE("another reward begins another centre, and a restart goes on with the 
   const Status refused = again.restore(torn);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message().find("replay/centring") != std::string::npos);
-  models::Weights former = saved;  // a file of before rewards were centred
-  former.erase("replay/centring");
-  CHECK(again.restore(former));
+  models::Weights missing = saved;
+  missing.erase("replay/centring");
+  CHECK_FALSE(again.restore(missing));
 }
 
 }  // namespace

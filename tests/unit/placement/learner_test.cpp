@@ -386,56 +386,6 @@ TEST_CASE("a restored learner reports what it had learned before its first step"
   CHECK(c.figures().centre == 0);
 }
 
-TEST_CASE("a checkpoint that kept every worker of every outcome is read as what rewards ask of them") {
-  KeepingTrainer trainer;
-  std::vector<WorkerBefore> before(3);
-  before[0] = {4, 0.25, 0.5, 0.125, 7};
-  before[1] = {0, 0.75, 0.25, 0.5, 1};
-  before[2] = {2, 0.5, 0.75, 0.25, 9};
-  std::vector<WorkerAfter> after(2);
-  after[0] = {10, 20, 30, 40, 50, 60};
-  after[1] = {20, 20, 0, 40, 0, 60};
-  RawOutcome raw;
-  raw.before = summed(before, 2);
-  raw.deviations_pct = deviations_pct(after);
-  raw.latency_ms = 12.5;
-  raw.all_full = true;
-  Learner now(options(2), lb(), trainer);
-  now.placed(1, marked(1), 0, at(1));
-  REQUIRE(now.settled(1, raw).has_value());
-  const models::Weights saved = now.save();
-
-  // The outcome is the last: 19 words of workers, then 17 of the node, and its place.
-  std::vector<std::uint64_t> words = unpacked(saved.at("replay/words"));
-  words.pop_back();
-  const std::vector<std::uint64_t> of_node(words.end() - 17, words.end());
-  words.resize(words.size() - 36);
-  words[0] = 1;
-  const auto put = [&](double value) { words.push_back(std::bit_cast<std::uint64_t>(value)); };
-  words.push_back(before.size());
-  for (const WorkerBefore& worker : before) {
-    words.push_back(worker.pods);
-    for (const double ratio : {worker.cpu_ratio, worker.memory_ratio, worker.disk_ratio}) put(ratio);
-    words.push_back(worker.tcp_established);
-  }
-  words.push_back(2);  // the chosen one
-  words.push_back(after.size());
-  for (const WorkerAfter& worker : after)
-    for (const double pct : {worker.cpu_pct, worker.memory_pct, worker.net_rx_pct, worker.net_tx_pct,
-                             worker.disk_read_pct, worker.disk_write_pct})
-      put(pct);
-  words.insert(words.end(), of_node.begin(), of_node.end());
-  models::Weights old = saved;
-  old["replay/words"] = packed(words);
-
-  Learner later(options(2), lb(), trainer);
-  const Status restored = later.restore(old);
-  if (!restored) FAIL(restored.error().message());
-  const models::Weights again = later.save();
-  CHECK(again.at("replay/words").values == saved.at("replay/words").values);
-  CHECK(again.at("replay/node").values == saved.at("replay/node").values);
-}
-
 TEST_CASE("experience that was judged by a formula is restored, and judged by the present one") {
   KeepingTrainer trainer;
   RewardConfig config;
