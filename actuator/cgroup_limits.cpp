@@ -87,7 +87,8 @@ CgroupLimits::CgroupLimits(CgroupMounts mounts, Os& os)
 Result<Target> CgroupLimits::find(const std::string& path) {
   const std::string below = below_mount(normal_cgroup_path(path).value_or(""));
   if (below.empty())
-    return fail(Errc::malformed, path, "is not the path of a cgroup below the root", "for example /system.slice/a.service");
+    return fail(Errc::malformed, path, "is not the path of a cgroup below the root",
+                "for example /system.slice/a.service");
   std::optional<Error> last;
   for (const Seam seam : {Seam::cgroup2, Seam::cgroup1}) {
     const auto& mount = seam == Seam::cgroup2 ? mounts_.v2 : mounts_.cpu;
@@ -130,7 +131,8 @@ Result<const Fd*> CgroupLimits::file(const Target& target, Knob knob) {
     const int why = errno;
     // The cgroup still exists, so the kernel has no such file.
     if (why == ENOENT && open_dir(target)) return fail(Errc::unsupported, dir.path() + "/" + name, "does not exist");
-    return fail_errno(why, dir.path() + "/" + name, why == EACCES ? "run the actuator as root, the owner of the file" : "");
+    return fail_errno(why, dir.path() + "/" + name,
+                      why == EACCES ? "run the actuator as root, the owner of the file" : "");
   }
   Fd& slot = kept_[target][static_cast<std::size_t>(knob)];
   slot = std::move(fd);

@@ -14,7 +14,8 @@ actuation::Order read_workload(config::Section& section) {
   section.read("unit", unit);
   section.read("cgroup", order.path);
   if (unit.empty() == order.path.empty())
-    section.mistake("unit", "needs exactly one of unit and cgroup", "set either a unit of system.slice or the path of a cgroup");
+    section.mistake("unit", "needs exactly one of unit and cgroup",
+                    "set either a unit of system.slice or the path of a cgroup");
   if (unit.find('/') != std::string::npos)
     section.mistake("unit", "'" + unit + "' is not a unit", "for example nginx.service; set a path as `cgroup`");
   if (!order.path.empty()) {
@@ -38,7 +39,8 @@ Result<ActuatorConfig> read(config::Document document) {
   root.read("state_dir", out.state_dir);
   root.read("socket", out.socket);
   root.read("agent_user", out.agent_user);
-  if (out.state_dir.empty()) root.mistake("state_dir", "empty", "set a folder: without it the actuator cannot restore limits");
+  if (out.state_dir.empty())
+    root.mistake("state_dir", "empty", "set a folder: without it the actuator cannot restore limits");
   if (out.socket.size() > 107) root.mistake("socket", "longer than 107 bytes", "choose a shorter path");
   std::set<std::string> paths;
   for (auto& section : root.sections("workloads")) {

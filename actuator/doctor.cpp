@@ -40,7 +40,8 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
 // Queries -.slice, which exists wherever systemd runs.
 Finding systemd_finding(const Machine& machine, UnitManager& systemd) {
   if (!machine.has_systemd())
-    return {"systemd", true, false, "systemd does not run on this machine: the actuator writes to the files of cgroups"};
+    return {"systemd", true, false,
+            "systemd does not run on this machine: the actuator writes to the files of cgroups"};
   const auto quota = systemd.read("-.slice", UnitProperty::quota);
   if (!quota) return {"systemd", false, false, "level `limits` is not available for units: " + quota.error().message()};
   return {"systemd", true, false, "sets limits of units over D-Bus, in whole percents of a core"};

@@ -148,7 +148,8 @@ void Governor::seek(Workload& workload, MonoTime now) {
   if (!period_us) return fail_with(period_us.error());
   if (*period_us != kPeriodUs)
     return fail_with({Errc::unsupported, workload.path,
-                      "its period is " + std::to_string(*period_us) + " us, but the rule needs 100000", "set the period to 100000 us"});
+                      "its period is " + std::to_string(*period_us) + " us, but the rule needs 100000",
+                      "set the period to 100000 us"});
   auto meter = Meter::open_(cgroups_, *cgroup);
   if (!meter) return fail_with(meter.error());
   const auto originals = ledger_.originals(*target);

@@ -91,10 +91,10 @@ std::optional<Error> damage_of(const JournalText& parsed, std::size_t size, cons
   else
     return std::nullopt;
   const std::string folder = path.substr(0, path.rfind('/'));
-  return Error{
-      Errc::malformed, path, what + ", so Wattle may have set some limits without a record of the original limits",
-      "check and correct CPU quotas, bursts and memory.high of your workloads, then remove " +
-          path + " and " + folder + "/lock"};
+  return Error{Errc::malformed, path,
+               what + ", so Wattle may have set some limits without a record of the original limits",
+               "check and correct CPU quotas, bursts and memory.high of your workloads, then remove " + path + " and " +
+                   folder + "/lock"};
 }
 
 // Returns false if the digest is correct but the line is not valid.
@@ -239,7 +239,8 @@ Status Journal::append(const std::string& body, bool durable) {
   if (bytes_ > kCompactBytes && !damage_) WATTLE_CHECK(compact());
   const std::string line = (ragged_ ? "\n" : "") + line_of(body);
   const ssize_t n = os_->append(file_.get(), line);
-  if (n < 0) return fail_errno(static_cast<int>(-n), path_, "free disk space: the actuator writes no limit without a record");
+  if (n < 0)
+    return fail_errno(static_cast<int>(-n), path_, "free disk space: the actuator writes no limit without a record");
   bytes_ += static_cast<std::size_t>(n);
   if (static_cast<std::size_t>(n) != line.size()) {
     // The rest of a partial line would look like damage later.
@@ -247,7 +248,8 @@ Status Journal::append(const std::string& body, bool durable) {
       bytes_ -= static_cast<std::size_t>(n);
     else
       ragged_ = true;
-    return fail(Errc::exhausted, path_, "was not written completely", "free disk space: the actuator writes no limit without a record");
+    return fail(Errc::exhausted, path_, "was not written completely",
+                "free disk space: the actuator writes no limit without a record");
   }
   ragged_ = false;
   if (!damage_) WATTLE_CHECK(note_size(bytes_));

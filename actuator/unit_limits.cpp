@@ -126,9 +126,10 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
   if (!runs || made_of(target, knob, said) == **file) return said;
   if (ours) return said == *ours ? **file : said;
   const auto word = [](std::int64_t value) { return value == kUnlimited ? "no limit" : std::to_string(value); };
-  return fail(Errc::conflict, target.name + " " + setting_of(knob),
-              "is " + word(said) + " to systemd and " + word(**file) + " to the kernel: another program bypasses systemd",
-              "stop that program, then run systemctl daemon-reload");
+  return fail(
+      Errc::conflict, target.name + " " + setting_of(knob),
+      "is " + word(said) + " to systemd and " + word(**file) + " to the kernel: another program bypasses systemd",
+      "stop that program, then run systemctl daemon-reload");
 }
 
 Status UnitLimits::write_file(const Target& unit, Knob knob, std::int64_t value) {

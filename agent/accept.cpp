@@ -267,7 +267,8 @@ std::string AcceptTally::text() const {
   out += "\n";
   for (const Verdict& one : verdicts())
     out += std::string(!one.good ? "not seen" : *one.good ? "good" : "BAD") + ": " + one.what + ": " + one.found + "\n";
-  return out + "\n" + (accepted() ? "accepted" : "NOT accepted") + "; run wattle-agent doctor to see why a source is lost\n";
+  return out + "\n" + (accepted() ? "accepted" : "NOT accepted") +
+         "; run wattle-agent doctor to see why a source is lost\n";
 }
 
 }  // namespace wattle::agent

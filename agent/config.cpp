@@ -22,7 +22,8 @@ ProbeTarget read_probe(config::Section& section) {
   section.read("name", target.name, true);
   section.read("host", target.host, true);
   if (target.host.find_first_of("[]/ ") != std::string::npos)
-    section.mistake("host", "'" + target.host + "' is not a host", "use a name or an address without scheme and brackets");
+    section.mistake("host", "'" + target.host + "' is not a host",
+                    "use a name or an address without scheme and brackets");
   std::size_t kind = 0;
   section.read_choice("kind", kind, kKinds);
   target.kind = static_cast<ProbeKind>(kind);
@@ -76,7 +77,8 @@ void read_estimate(config::Section estimate, EstimateConfig& out) {
   estimate.read("curve", out.curve, {.min = 0, .max = 1});
   if (idle != max) estimate.mistake(idle ? "max_w" : "idle_w", "missing", "set both or neither");
   if (idle && max && max_w < idle_w) estimate.mistake("max_w", "less than idle_w", "max_w must be at least idle_w");
-  if (out.curve.size() == 1) estimate.mistake("curve", "only one point", "use at least two points, for utilisations from 0 to 1");
+  if (out.curve.size() == 1)
+    estimate.mistake("curve", "only one point", "use at least two points, for utilisations from 0 to 1");
   if (!out.curve.empty() && !idle) estimate.mistake("curve", "without idle_w and max_w", "set both");
   if (idle && max) {
     out.idle_w = idle_w;
@@ -150,8 +152,7 @@ LatencySource read_latency_source(config::Section& section) {
   if (!out.histogram.name.empty() && !valid_metric_name(out.histogram.name))
     section.mistake("histogram", "'" + out.histogram.name + "' is not the name of a metric",
                     "for example http_request_duration_seconds");
-  if (out.histogram.name.ends_with("_bucket"))
-    section.mistake("histogram", "ends in _bucket", "remove this suffix");
+  if (out.histogram.name.ends_with("_bucket")) section.mistake("histogram", "ends in _bucket", "remove this suffix");
   section.read("labels", out.histogram.labels);
   if (out.histogram.labels.contains("le"))
     section.mistake("labels", "le is the bound of a bucket", "set the bound as target");
@@ -181,7 +182,8 @@ void read_provisioning(config::Section section, AgentConfig& out) {
     source.read("target", answers.target_s,
                 {.min = 0.0001, .max = 3600, .unit = config::Unit::seconds, .required = true});
     if (!answers.workload.empty() && !workloads.insert(answers.workload).second)
-      source.mistake("workload", "'" + answers.workload + "' is a duplicate", "use one source of response times per workload");
+      source.mistake("workload", "'" + answers.workload + "' is a duplicate",
+                     "use one source of response times per workload");
     out.provisioning.connections.push_back(std::move(answers));
   }
   if (out.provisioning.connections.size() > kMaxAnswerTargets)

@@ -46,7 +46,8 @@ std::vector<Finding> examine_procfs(const AgentConfig& config) {
   else
     out.push_back({"tcp-pods", false, true,
                    proc.path() + " hides processes of other users: connections of pods are not counted",
-                   "if pods run on this machine: set ProtectProc=default (systemctl edit wattle-agent), or mount /proc without hidepid"});
+                   "if pods run on this machine: set ProtectProc=default (systemctl edit wattle-agent), or mount /proc "
+                   "without hidepid"});
   return out;
 }
 
@@ -82,12 +83,12 @@ std::optional<Finding> pods_of_v1(const Roots& roots, const Dir* v2) {
   if (v2 != nullptr && kubepods_of(*v2)) return std::nullopt;
   for (const Dir& hierarchy : open_v1_roots(roots))
     if (const auto pods = kubepods_of(hierarchy))
-      return Finding{
-          "cgroup-pods", false, true,
-          "pods are only on cgroup v1 (" + hierarchy.path() + "/" + *pods +
-              "): CPU time, energy, memory, pids, disk, pressure and connections of pods are not "
-              "available; those of the node and of units are",
-          "boot with systemd.unified_cgroup_hierarchy=1, and use the systemd cgroup driver in the kubelet and the runtime"};
+      return Finding{"cgroup-pods", false, true,
+                     "pods are only on cgroup v1 (" + hierarchy.path() + "/" + *pods +
+                         "): CPU time, energy, memory, pids, disk, pressure and connections of pods are not "
+                         "available; those of the node and of units are",
+                     "boot with systemd.unified_cgroup_hierarchy=1, and use the systemd cgroup driver in the kubelet "
+                     "and the runtime"};
   return std::nullopt;
 }
 

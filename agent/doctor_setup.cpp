@@ -74,7 +74,8 @@ std::vector<Finding> examine_machine(const AgentConfig& config) {
   if (config.roots.captured) return {};
   std::vector<Finding> out;
   if (to_ns(SystemClock().wall()) < kPlausible_ns)
-    out.push_back({"clock", false, true, "the wall clock was never set", "enable NTP; only displayed times and logs use the wall clock"});
+    out.push_back({"clock", false, true, "the wall clock was never set",
+                   "enable NTP; only displayed times and logs use the wall clock"});
   else
     out.push_back(usable("clock", "CLOCK_REALTIME is set"));
   rlimit limit{};
@@ -108,7 +109,8 @@ std::vector<Finding> examine_setup(const AgentConfig& config) {
   if (config.http_port && !config.http_access.token_file.empty())
     out.push_back(told("token", http::Token::load(config.http_access.token_file), config.http_access.token_file));
   else if (config.http_port && config.http_access.tls.certificate.empty() && !loopback(config.http_address))
-    out.push_back({"token", false, true, "/metrics on " + config.http_address + " is readable by everybody and contains energy values",
+    out.push_back({"token", false, true,
+                   "/metrics on " + config.http_address + " is readable by everybody and contains energy values",
                    "set http.token_file or http.tls, or restrict access with a firewall or a network policy"});
   if (config.http_port && !config.http_access.tls.certificate.empty())
     out.push_back(certificate_finding(config.http_access.tls.certificate, SystemClock().wall()));

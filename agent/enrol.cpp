@@ -42,7 +42,8 @@ Result<transport::ServerKeys> enrol_once(const EnrolConfig& config, const std::s
   if (!std::all_of(keys.begin(), keys.end(), transport::is_public_key))
     return fail(Errc::malformed, config.url, "the answer is not that of a Wattle controller", "check the address");
   if (enrolled.node != node)
-    return fail(Errc::conflict, config.url, "the controller enrolled this agent as node " + enrolled.node + " instead of " + node,
+    return fail(Errc::conflict, config.url,
+                "the controller enrolled this agent as node " + enrolled.node + " instead of " + node,
                 "use a separate token for this node, or set `node: " + enrolled.node + "`");
   return transport::ServerKeys{keys[0], keys.size() > 1 ? keys[1] : std::string()};
 }

@@ -27,7 +27,8 @@ Result<Incarnation> next_incarnation(const std::string& state_dir, WallTime now,
   if (number && *number != ~std::uint64_t{0})
     last = *number;
   else if (text)
-    next.healed = Error{Errc::malformed, path, text->empty() ? "is empty" : "is not a number", "the agent writes a new file"};
+    next.healed =
+        Error{Errc::malformed, path, text->empty() ? "is empty" : "is not a number", "the agent writes a new file"};
   else if (text.error().code != Errc::not_found)
     next.healed = text.error();
   const auto unix_s = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();

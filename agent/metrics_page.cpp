@@ -145,8 +145,7 @@ struct GaugeFamily {
 };
 constexpr std::array kGauges{
     GaugeFamily{Gauge::memory_bytes, "wattle_workload_memory_bytes", "Memory charged to a workload"},
-    GaugeFamily{Gauge::memory_anon_bytes, "wattle_workload_memory_anon_bytes",
-                "Anonymous memory of a workload"},
+    GaugeFamily{Gauge::memory_anon_bytes, "wattle_workload_memory_anon_bytes", "Anonymous memory of a workload"},
     GaugeFamily{Gauge::memory_file_bytes, "wattle_workload_memory_file_bytes", "Page cache charged to a workload"},
     GaugeFamily{Gauge::pids, "wattle_workload_pids", "Tasks of a workload"},
 };
@@ -241,9 +240,11 @@ void Metrics::write_energy(MetricsText& text) const {
   text.begin("wattle_node_energy_joules_total", "counter",
              "Energy since the start of the agent by source, without double counting");
   write_energy_of(text, energy_);
-  text.begin("wattle_node_idle_energy_joules_total", "counter", "Part of the energy that the idle node would have used");
+  text.begin("wattle_node_idle_energy_joules_total", "counter",
+             "Part of the energy that the idle node would have used");
   write_energy_of(text, idle_);
-  text.begin("wattle_node_unattributed_energy_joules_total", "counter", "Part of the energy that is not attributed to a workload");
+  text.begin("wattle_node_unattributed_energy_joules_total", "counter",
+             "Part of the energy that is not attributed to a workload");
   write_energy_of(text, unattributed_);
   text.begin("wattle_node_left_energy_joules_total", "counter",
              "Part of the energy of workloads that are no longer listed");
@@ -341,7 +342,8 @@ void Metrics::write_provisioning(MetricsText& text) const {
   }
   if (!provisioning_.answers.empty()) write_answers(text);
   if (!provisioning_.connected) return;
-  text.gauge("wattle_agent_actuator_limits", "Workloads with limits set by the actuator", std::optional(provisioning_.set));
+  text.gauge("wattle_agent_actuator_limits", "Workloads with limits set by the actuator",
+             std::optional(provisioning_.set));
   text.gauge("wattle_agent_actuator_used_cores", "CPU use of the workloads that the actuator watches",
              std::optional(provisioning_.used_cores));
   text.gauge("wattle_agent_actuator_granted_cores", "Sum of the limits that are set",
@@ -369,8 +371,7 @@ void Metrics::write_link(MetricsText& text) const {
   text.counter("wattle_agent_sent_records_total", "Records sent to the controller, including repetitions",
                link_.sent_records);
   text.counter("wattle_agent_reconnects_total", "Lost connections to the controller", link_.reconnects);
-  text.gauge("wattle_agent_outbox_records", "Records waiting for the controller",
-             std::optional(link_.outbox_records));
+  text.gauge("wattle_agent_outbox_records", "Records waiting for the controller", std::optional(link_.outbox_records));
   text.counter("wattle_agent_dropped_records_total", "Records lost because the spool or outbox was full or damaged",
                link_.dropped_records);
   if (!link_.spool) return;

@@ -68,8 +68,8 @@ Finding privileges_finding(const Result<Privileges>& dropped) {
   if (!dropped) return lost("privileges", dropped.error());
   std::string why = "all capabilities dropped";
   if (!dropped->bounding.empty())
-    why += "; the bounding set keeps " + std::to_string(dropped->bounding.size()) +
-           ", which no_new_privs makes unusable";
+    why +=
+        "; the bounding set keeps " + std::to_string(dropped->bounding.size()) + ", which no_new_privs makes unusable";
   return usable("privileges", why);
 }
 

@@ -53,7 +53,8 @@ class ErrorLog {
 http::Response live(const Pulse& pulse, MonoTime now, Duration tick) {
   const Duration age = pulse.age(now);
   if (age <= kHangs + tick) return {200, "text/plain", "ok\n"};
-  return {503, "text/plain", "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
+  return {503, "text/plain",
+          "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
 }
 
 // Returns the time until the link has work, at most until systemd's watchdog needs the next notification.

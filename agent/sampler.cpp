@@ -121,9 +121,10 @@ void Sampler::read_cgroups(double cores) {
   exchange();
   if (cgroups_->sweep_lost()) sample_.errors.emplace_back("cgroup-sweep", *cgroups_->sweep_lost());
   if (cgroups_->tree().truncated())
-    sample_.errors.emplace_back(
-        "cgroup", Error{Errc::exhausted, "cgroup tree", "was not read completely: too many or too deep cgroups, or no file descriptors",
-                        "raise the limit of open files (LimitNOFILE, ulimit -n)"});
+    sample_.errors.emplace_back("cgroup",
+                                Error{Errc::exhausted, "cgroup tree",
+                                      "was not read completely: too many or too deep cgroups, or no file descriptors",
+                                      "raise the limit of open files (LimitNOFILE, ulimit -n)"});
   const auto lost_before = lifecycle_lost_;
   if (lifecycle_) lifecycle_lost_ = lifecycle_->lost();
   if (lifecycle_lost_ != lost_before)

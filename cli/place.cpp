@@ -139,8 +139,9 @@ Status report_unknown(const Invocation& invocation, Controller& controller, cons
   std::vector<Error> unknown;
   for (const std::string& name : named)
     if (!known.contains(name))
-      unknown.push_back(unknown_name("node", name, "no agent has registered under that name",
-                                  did_you_mean(name, {known.begin(), known.end()}, "list nodes with `wattle nodes`")));
+      unknown.push_back(
+          unknown_name("node", name, "no agent has registered under that name",
+                       did_you_mean(name, {known.begin(), known.end()}, "list nodes with `wattle nodes`")));
   if (!unknown.empty() && unknown.size() == named.size()) return tl::unexpected<Error>(unknown.front());
   for (const Error& each : unknown) complain(invocation, each, kProblem);
   return {};

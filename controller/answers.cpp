@@ -51,18 +51,21 @@ std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming
   const transport::Identity& who = incoming.identity;
   auto message = wire::decode(incoming.bytes);
   if (!message)
-    return refuse(who, Refused::malformed,
-                  {Errc::malformed, message.error().subject, message.error().what, "upgrade the client, or find its sender"});
+    return refuse(
+        who, Refused::malformed,
+        {Errc::malformed, message.error().subject, message.error().what, "upgrade the client, or find its sender"});
   const wire::Kind kind = kind_of(*message);
   const auto* query = std::get_if<wire::Query>(&*message);
   const std::string_view what = query != nullptr ? std::string_view(query->what) : std::string_view();
   if (const auto why = refused(Channel::ask, kind, what, who.role)) {
     if (*why == Refused::kind)
-      return refuse(who, *why,
-                    {Errc::denied, std::string(to_string(kind)), "is not accepted on the ask endpoint", "send Ask or Query"});
-    const Error error{Errc::denied, who.user_id(),
-                      "permission denied: " + (query != nullptr ? "query " + query->what : std::string("request placements")),
-                      "needs role " + transport::roles_text(Channel::ask, kind, what)};
+      return refuse(
+          who, *why,
+          {Errc::denied, std::string(to_string(kind)), "is not accepted on the ask endpoint", "send Ask or Query"});
+    const Error error{
+        Errc::denied, who.user_id(),
+        "permission denied: " + (query != nullptr ? "query " + query->what : std::string("request placements")),
+        "needs role " + transport::roles_text(Channel::ask, kind, what)};
     wire::Message refusal = refuse(who, *why, error);
     if (query == nullptr) return refusal;
     return wire::Reply{query->request_id, false, {}, error.message()};
@@ -171,7 +174,8 @@ Result<std::string> Answers::confirm(const Arguments& arguments) {
   if (const std::string text = given("limit_s"); !text.empty()) {
     const auto limit_s = parse::real(text);
     if (!limit_s || !(*limit_s > 0) || *limit_s > kLongestLimit_s)
-      return fail(Errc::malformed, "argument limit_s", "'" + text + "' is not a time limit", "use seconds, up to a year");
+      return fail(Errc::malformed, "argument limit_s", "'" + text + "' is not a time limit",
+                  "use seconds, up to a year");
     limit = from_seconds(*limit_s);
   }
   WATTLE_TRY(const Confirmation told, parts_.confirmed.confirm(given("pod"), given("node"), unit, limit));

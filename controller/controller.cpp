@@ -43,8 +43,9 @@ Status may_replace(const std::string& file) {
   const auto folder = std::filesystem::path(file).parent_path();
   const std::string path = folder.empty() ? "." : folder.string();
   if (::access(path.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(Errc::denied, path, "the controller cannot write to this folder, but enrolment changes " + file,
-              "move the file to a folder that the controller's user can write to, for example /var/lib/wattle-controller");
+  return fail(
+      Errc::denied, path, "the controller cannot write to this folder, but enrolment changes " + file,
+      "move the file to a folder that the controller's user can write to, for example /var/lib/wattle-controller");
 }
 
 }  // namespace
@@ -288,7 +289,8 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   routes["GET /livez"] = [this, &clock](const http::Request&) -> http::Response {
     const Duration age = pulse_.age(clock.mono());
     if (age <= kHangs) return {200, "text/plain", "ok\n"};
-    return {503, "text/plain", "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
+    return {503, "text/plain",
+            "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
   };
   routes["GET /readyz"] = [this](const http::Request&) -> http::Response {
     auto ready = std::make_shared<bool>(false);

@@ -29,7 +29,8 @@ Result<std::string> TaskQueue::call(Work work, std::chrono::milliseconds timeout
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return fail(Errc::unavailable, "controller", "is stopping", "retry");
-    if (calls_.size() >= capacity_) return fail(Errc::unavailable, "controller", "too many requests are waiting", "retry later");
+    if (calls_.size() >= capacity_)
+      return fail(Errc::unavailable, "controller", "too many requests are waiting", "retry later");
     calls_.push_back(call);
   }
   wake();

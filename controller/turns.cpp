@@ -72,8 +72,9 @@ void Turns::read_asks() {
 
 void Turns::say_busy(const Incoming& incoming, const std::optional<wire::Head>& head) {
   constexpr const char* kWhat = "exceeds the limit of waiting requests of a peer";
-  wire::Message refusal = parts_.answers.refuse(
-      incoming.identity, Refused::busy, {Errc::unavailable, incoming.identity.user_id(), kWhat, "send requests more slowly"});
+  wire::Message refusal =
+      parts_.answers.refuse(incoming.identity, Refused::busy,
+                            {Errc::unavailable, incoming.identity.user_id(), kWhat, "send requests more slowly"});
   // Uses the number of the request if there is one, because a client would take a Refusal for the answer to its next
   // request.
   if (head && head->kind == wire::Kind::query)

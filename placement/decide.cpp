@@ -336,7 +336,8 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     record.reason = reason_of(by, choice.explored);
     if (keeps_room) record.reason += kept_room(rows.feasible.size() - open.rows.size(), record.next_pods);
     if (plan && plan->avoided && *plan->avoided != rows.node[choice.row])
-      record.reason += "; not " + view.nodes[*plan->avoided].name + ", where this pod and others would slow each other down";
+      record.reason +=
+          "; not " + view.nodes[*plan->avoided].name + ", where this pod and others would slow each other down";
     record.reason += preference_note(asked);
     record.decided_by = decided_by(by, choice.explored ? Verdict::explored : Verdict::best);
   }

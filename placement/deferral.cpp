@@ -99,8 +99,8 @@ std::optional<Deferral> for_room(const DeferQuestion& question) {
   if (!may_come) return std::nullopt;
   Deferral wait;
   wait.again_s = soonest_s.value_or(kAsk_s);
-  wait.why = soonest_s ? "no node has room; expected in " + seconds_text(*soonest_s)
-                       : std::string("no feasible node now");
+  wait.why =
+      soonest_s ? "no node has room; expected in " + seconds_text(*soonest_s) : std::string("no feasible node now");
   return wait;
 }
 

@@ -48,7 +48,8 @@ Status check_text(const std::string& text) {
     const bool compares = (i > 0 && std::string_view("=<>!").find(text[i - 1]) != std::string_view::npos) ||
                           (i + 1 < text.size() && text[i + 1] == '=');
     if (c == '=' && !compares)
-      return fail(Errc::malformed, kSubject, "contains an assignment at " + std::to_string(i + 1), "compare with ==, or remove it");
+      return fail(Errc::malformed, kSubject, "contains an assignment at " + std::to_string(i + 1),
+                  "compare with ==, or remove it");
   }
   return {};
 }
@@ -76,7 +77,8 @@ Result<Formula> Formula::compile(const std::string& text) {
     compiled.parser.SetExpr(text);
     (void)compiled.parser.Eval();
     if (compiled.parser.GetNumResults() != 1)
-      return fail(Errc::malformed, kSubject, "returns several values", "use one formula without commas between expressions");
+      return fail(Errc::malformed, kSubject, "returns several values",
+                  "use one formula without commas between expressions");
     if (compiled.parser.GetUsedVar().empty())
       return fail(Errc::malformed, kSubject, "contains no term, so all placements would be equal",
                   "use a formula of " + term_names());

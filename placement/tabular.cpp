@@ -58,9 +58,11 @@ Result<std::vector<float>> tensor_of(const models::Weights& weights, const std::
                                      const std::string& subject) {
   const auto found = weights.find(name);
   if (found == weights.end() || found->second.values.size() != size)
-    return fail(Errc::malformed, subject, "tensor " + name + " is missing or does not have " + std::to_string(size) + " values");
+    return fail(Errc::malformed, subject,
+                "tensor " + name + " is missing or does not have " + std::to_string(size) + " values");
   for (const float value : found->second.values)
-    if (!std::isfinite(value)) return fail(Errc::malformed, subject, "tensor " + name + " contains a value that is not a number");
+    if (!std::isfinite(value))
+      return fail(Errc::malformed, subject, "tensor " + name + " contains a value that is not a number");
   return found->second.values;
 }
 
@@ -74,7 +76,8 @@ class TabularTrainer final : public models::QTrainer {
       const std::size_t cell = table_cells(each->state)[each->action];
       const float target = each->reward + each->discount * best(*each);
       const float error = target - value(cell);
-      if (!std::isfinite(error)) return fail(Errc::out_of_range, "tabular Q", "the reward of a transition is not a number");
+      if (!std::isfinite(error))
+        return fail(Errc::out_of_range, "tabular Q", "the reward of a transition is not a number");
       learn(cell, error);
       const double told = static_cast<double>(error), in_units = static_cast<double>(error / each->unit);
       stats.loss += in_units * in_units / 2;

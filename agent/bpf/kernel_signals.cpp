@@ -97,11 +97,12 @@ KernelSignals KernelSignals::load_(const KernelSignalsOptions& options, std::vec
        findings);
   if (programs->sched) {
     const bool cycles = !programs->sched->cycles.empty();
-    findings.push_back({"bpf-cycles", cycles, true,
-                        cycles ? "CPU cycles at every context switch" : "the processor's cycle counter cannot be opened",
-                        cycles ? ""
-                               : "virtual machines rarely have one; otherwise grant CAP_PERFMON and set kernel.perf_event_paranoid to "
-                                 "at most 2"});
+    findings.push_back(
+        {"bpf-cycles", cycles, true,
+         cycles ? "CPU cycles at every context switch" : "the processor's cycle counter cannot be opened",
+         cycles ? ""
+                : "virtual machines rarely have one; otherwise grant CAP_PERFMON and set kernel.perf_event_paranoid to "
+                  "at most 2"});
     if (cycles)
       programs->cycles_now = [counters = &programs->sched->cycles](std::size_t cpu) {
         return read_counter(*counters, cpu);

@@ -26,8 +26,7 @@ tl::unexpected<Error> fail_bpf(int error_number, const std::string& what, const 
   const int error = std::abs(error_number);
   if (error == EPERM || error == EACCES)
     return fail(Errc::denied, what, std::strerror(error), "grant the agent " + capabilities);
-  return fail(Errc::unsupported, what, std::strerror(error),
-              "use a kernel 5.12 or later with CONFIG_DEBUG_INFO_BTF");
+  return fail(Errc::unsupported, what, std::strerror(error), "use a kernel 5.12 or later with CONFIG_DEBUG_INFO_BTF");
 }
 constexpr const char* kTracing = "CAP_BPF and CAP_PERFMON";
 constexpr const char* kSockets = "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN";
@@ -191,7 +190,8 @@ Result<SchedProgram> SchedProgram::load_(const SharedTable& table, const KernelS
 Result<TcpProgram> TcpProgram::load_(const SharedTable& table, const KernelSignalsOptions& options) {
   const std::string what = "BPF program tcp";
   if (options.cgroup_fd < 0)
-    return fail(Errc::not_found, what, "no cgroup v2 tree to attach to", "mount it, or set roots.sys to the host's /sys");
+    return fail(Errc::not_found, what, "no cgroup v2 tree to attach to",
+                "mount it, or set roots.sys to the host's /sys");
   const Skeleton<tcp, tcp__destroy> skeleton(tcp__open());
   if (!skeleton) return fail_bpf(errno, what, kSockets);
   skeleton->rodata->bucket_bits = table.bucket_bits;

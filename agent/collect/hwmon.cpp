@@ -163,7 +163,8 @@ void Hwmon::read(EnergyReadings& out, const Clock& clock, std::span<char> scratc
       errors.emplace_back(
           "hwmon",
           text ? Error{Errc::malformed, sensor.file.path(),
-                       value ? "shows " + std::to_string(*value) + " uW, which is not a valid power" : "not a number", ""}
+                       value ? "shows " + std::to_string(*value) + " uW, which is not a valid power" : "not a number",
+                       ""}
                : text.error());
       continue;
     }

@@ -129,8 +129,10 @@ Result<PingSocket> open_ping(IpFamily family) {
     if (refused == EAFNOSUPPORT) break;
   }
   const std::string subject = family == IpFamily::v4 ? "ICMP socket" : "ICMPv6 socket";
-  if (refused == EAFNOSUPPORT) return fail(Errc::unsupported, subject, "this kernel does not support this address family");
-  return fail_errno(refused, subject, "include this process's group in net.ipv4.ping_group_range, or grant CAP_NET_RAW");
+  if (refused == EAFNOSUPPORT)
+    return fail(Errc::unsupported, subject, "this kernel does not support this address family");
+  return fail_errno(refused, subject,
+                    "include this process's group in net.ipv4.ping_group_range, or grant CAP_NET_RAW");
 }
 
 Result<Pinger> Pinger::open_(std::uint16_t identifier) {

@@ -295,8 +295,8 @@ void Procfs::read(NodeCounters& now, const Clock& clock, std::span<char> scratch
     if (!text)
       errors.emplace_back(std::move(part), std::move(text.error()));
     else
-      errors.emplace_back(std::move(part),
-                          Error{Errc::malformed, proc_.path() + "/" + file, "unexpected format of this kernel file", ""});
+      errors.emplace_back(std::move(part), Error{Errc::malformed, proc_.path() + "/" + file,
+                                                 "unexpected format of this kernel file", ""});
   };
   const Accept interface = [this](std::string_view name) { return real_interface(name); };
   const Accept disk = [this](std::string_view name) { return real_disk(name); };

@@ -18,7 +18,8 @@ using json = SortedJson;
 constexpr std::size_t kMostCounted = 1'000'000;
 
 tl::unexpected<Error> unreadable(const DecisionRow& row, const char* what) {
-  return fail(Errc::malformed, "decision " + std::to_string(row.id), what, "the decision is skipped; no action is needed");
+  return fail(Errc::malformed, "decision " + std::to_string(row.id), what,
+              "the decision is skipped; no action is needed");
 }
 
 // The advised one, those of highest Q and where the pod went, in the order of the record.
@@ -157,7 +158,8 @@ DecisionRow decision_row(const LoggedDecision& entry) {
 Result<LoggedDecision> parse_decision(const DecisionRow& row) {
   auto message = wire::decode(row.body);
   auto* decision = message ? std::get_if<wire::Decision>(&*message) : nullptr;
-  if (decision == nullptr || decision->id != row.id) return unreadable(row, "its record is not a decision of that number");
+  if (decision == nullptr || decision->id != row.id)
+    return unreadable(row, "its record is not a decision of that number");
   const json rest = json::read(row.rest, {.text_bytes = 16 << 20, .built_bytes = 128 << 20});
   if (!rest.is_object()) return unreadable(row, "the data next to its record is not a JSON object");
   LoggedDecision entry;

@@ -94,7 +94,8 @@ http::Response Enrolment::refuse(const EnrolRefusal& refusal) {
 
 Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
   if (!take_turn())
-    return because(EnrolRefused::rate, {Errc::exhausted, "enrolment", "too many requests", "the agent retries automatically"});
+    return because(EnrolRefused::rate,
+                   {Errc::exhausted, "enrolment", "too many requests", "the agent retries automatically"});
   const std::string_view token = token_of(request.authorization);
   if (token.empty() || token.size() > kMaxToken)
     return because(EnrolRefused::malformed, {Errc::malformed, "Authorization", "sent no bearer token", ""});
@@ -120,8 +121,8 @@ Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& 
   if (!admission) return admission;
   if (admission->node == kAnyNode) {
     if (!transport::Identity::from_user_id("agent/" + wanted))
-      return because(EnrolRefused::malformed,
-                     {Errc::malformed, "node", "is not a valid node name", "the token is for any node, so the agent must send its node name"});
+      return because(EnrolRefused::malformed, {Errc::malformed, "node", "is not a valid node name",
+                                               "the token is for any node, so the agent must send its node name"});
     admission->node = wanted;
   }
   if (const auto looked = allow(key, *admission, false); !looked) return tl::unexpected<EnrolRefusal>(looked.error());

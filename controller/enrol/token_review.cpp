@@ -19,9 +19,10 @@ tl::unexpected<EnrolRefusal> not_ours(std::string subject, std::string what, std
 }
 
 tl::unexpected<EnrolRefusal> unavailable(const std::string& what) {
-  return because(EnrolRefused::unavailable,
-                 {Errc::unavailable, "TokenReview", what,
-                  "check that the API server is reachable and that the controller's role allows creating tokenreviews"});
+  return because(
+      EnrolRefused::unavailable,
+      {Errc::unavailable, "TokenReview", what,
+       "check that the API server is reachable and that the controller's role allows creating tokenreviews"});
 }
 
 json member(const json& object, const char* key) {
@@ -59,7 +60,8 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
                         {"spec", {{"token", std::string(token)}, {"audiences", {options_.audience}}}}};
   const auto reply = api_.post("/apis/authentication.k8s.io/v1/tokenreviews", request.dump());
   if (!reply) return unavailable(reply.error().message());
-  if (reply->status != 200 && reply->status != 201) return unavailable("the API server returned HTTP " + std::to_string(reply->status));
+  if (reply->status != 200 && reply->status != 201)
+    return unavailable("the API server returned HTTP " + std::to_string(reply->status));
   const json status = member(json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20}), "status");
   if (member(status, "authenticated") != true)
     return not_ours("the token", "is not valid for audience " + options_.audience,
@@ -89,14 +91,16 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
 
 Reviewed<std::string> TokenReview::node_of(const Claims& claims) {
   if (claims.pod.empty() || claims.pod_uid.empty())
-    return not_ours("the token", "is bound to no pod", "mount the token into the agent's pod: other tokens do not prove a node");
+    return not_ours("the token", "is bound to no pod",
+                    "mount the token into the agent's pod: other tokens do not prove a node");
   if (plain_name(claims.node)) return claims.node;
   if (!plain_name(claims.pod) || !plain_name(claims.account_namespace))
     return not_ours("the token", "contains an invalid pod name", "");
   const auto reply = api_.get("/api/v1/namespaces/" + claims.account_namespace + "/pods/" + claims.pod);
   if (!reply) return unavailable(reply.error().message());
   if (reply->status == 404) return not_ours("pod " + claims.pod, "no longer exists", "");
-  if (reply->status != 200) return unavailable("the API server returned HTTP " + std::to_string(reply->status) + " for the pod");
+  if (reply->status != 200)
+    return unavailable("the API server returned HTTP " + std::to_string(reply->status) + " for the pod");
   const json pod = json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   std::string node = text(member(member(pod, "spec"), "nodeName"));
   if (text(member(member(pod, "metadata"), "uid")) != claims.pod_uid || !plain_name(node))

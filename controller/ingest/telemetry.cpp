@@ -83,8 +83,8 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
     if (message.error().code == Errc::unsupported) return {};
     const auto history = history_.find(incoming.identity.name);
     if (history != history_.end() && history->second.cut_route == incoming.route) return {};
-    return refuse(incoming, message.error().subject, message.error().what, "upgrade the agent, or find the other sender",
-                  Refused::malformed);
+    return refuse(incoming, message.error().subject, message.error().what,
+                  "upgrade the agent, or find the other sender", Refused::malformed);
   }
   const wire::Kind kind = kind_of(*message);
   if (const auto why = refused(Channel::telemetry, kind, {}, incoming.identity.role)) {

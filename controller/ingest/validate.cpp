@@ -80,8 +80,8 @@ class Checks {
 
  private:
   bool refuse(const Field& field, const std::string& what) {
-    error_ =
-        Error{Errc::out_of_range, field.text(), what, "the agent on this node sends wrong measurements: see `wattle doctor`"};
+    error_ = Error{Errc::out_of_range, field.text(), what,
+                   "the agent on this node sends wrong measurements: see `wattle doctor`"};
     return false;
   }
 
@@ -98,8 +98,7 @@ class Checks {
   }
 
   bool bytes(const Field& field, const std::optional<std::uint64_t>& value) {
-    if (value && *value > kMaxBytes)
-      return refuse(field, "is out of range: " + std::to_string(*value) + " bytes");
+    if (value && *value > kMaxBytes) return refuse(field, "is out of range: " + std::to_string(*value) + " bytes");
     return true;
   }
 
@@ -207,7 +206,8 @@ class Checks {
 
   bool check_workload(WorkloadValues& workload, double cores, std::int64_t interval_ns) {
     const Field field("record.workloads", std::string_view(workload.name).substr(0, 64));
-    if (workload.name.empty() || workload.name.size() > kMaxName) return refuse(field, "the name is missing or too long");
+    if (workload.name.empty() || workload.name.size() > kMaxName)
+      return refuse(field, "the name is missing or too long");
     if (!bytes(field + ".memory_bytes", workload.memory_bytes)) return false;
     if (!pressure(field + ".pressure", workload.pressure)) return false;
     if (!energy(field + ".energy_uj", workload.energy_uj, interval_ns)) return false;
@@ -276,7 +276,8 @@ class Checks {
 
   bool check_probe(ProbeValues& probe) {
     const Field field("record.probes", std::string_view(probe.target).substr(0, 64));
-    if (probe.target.empty() || probe.target.size() > kMaxName) return refuse(field, "the target is missing or too long");
+    if (probe.target.empty() || probe.target.size() > kMaxName)
+      return refuse(field, "the target is missing or too long");
     if (!not_negative(field + ".p50_ms", probe.p50_ms)) return false;
     if (!not_negative(field + ".p95_ms", probe.p95_ms)) return false;
     if (!not_negative(field + ".jitter_ms", probe.jitter_ms)) return false;

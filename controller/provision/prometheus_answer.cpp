@@ -75,7 +75,8 @@ Status is_vector(const Answered& answer, const std::string& subject) {
   const Answered* result = member_of(*data, "result");
   if (result == nullptr || !result->is_array()) return not_so(subject, "the answer is a vector but not a list");
   if (result->size() > kMostSeries)
-    return not_so(subject, "the answer contains more than " + std::to_string(kMostSeries) + " series: sum by fewer labels");
+    return not_so(subject,
+                  "the answer contains more than " + std::to_string(kMostSeries) + " series: sum by fewer labels");
   return {};
 }
 

@@ -41,7 +41,8 @@ std::string resource_sentence(const RequestWorkload& workload, const ResourceWor
   if (std::abs(*of.suggested - of.request) > 0.01 * of.request)
     return text + "; suggested: " + of.text(*of.suggested) + ".";
   if (less && !workload.shrink_allowed)
-    return text + "; unchanged, because its pods do not allow smaller requests (annotation wattle.dev/shrink: allowed).";
+    return text +
+           "; unchanged, because its pods do not allow smaller requests (annotation wattle.dev/shrink: allowed).";
   if (less && workload.rule.lower_needs_s() == 0 && of.low_since_s)
     return text + "; unchanged until the smaller need has lasted for half an hour.";
   return text + "; unchanged.";

@@ -198,8 +198,7 @@ Result<NetworkGateState> parse_network_gate(std::string_view text) {
   WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
   // 0.1 stored negative evidence for what counts as zero.
   state.evidence = std::max(0.0, state.evidence);
-  if (!placement::SequentialTest().restore(state))
-    return wrong_state(kNetworkGateRow, "contains an impossible state");
+  if (!placement::SequentialTest().restore(state)) return wrong_state(kNetworkGateRow, "contains an impossible state");
   return kept;
 }
 

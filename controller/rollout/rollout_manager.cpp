@@ -97,7 +97,8 @@ Status RolloutManager::begin_without(const std::string& lost) {
                {"mode", shadow ? "shadow" : spec_.mode.text()},
                {"fix", "to let the controller act again: wattle policy set --mode MODE --force --why TEXT"}});
   if (shadow) spec_.mode = Mode::shadow;
-  WATTLE_CHECK(change(spec_, "guard", "the control file was lost: Wattle does not act until an operator allows it", lost));
+  WATTLE_CHECK(
+      change(spec_, "guard", "the control file was lost: Wattle does not act until an operator allows it", lost));
   lost_ = lost;
   return {};
 }

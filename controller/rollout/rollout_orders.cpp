@@ -26,7 +26,8 @@ Result<std::string> RolloutManager::handle(const std::string& what, const std::m
   } else if (what == "policy-rollback") {
     WATTLE_CHECK(rollback(arguments, who, why));
   } else {
-    return fail(Errc::not_found, what, "is not a change of the policy", "use policy-set, policy-promote or policy-rollback");
+    return fail(Errc::not_found, what, "is not a change of the policy",
+                "use policy-set, policy-promote or policy-rollback");
   }
   return document().dump();
 }
@@ -53,12 +54,13 @@ std::string RolloutManager::closed_to(const RolloutSpec& to) const {
   if (to.mode.mode <= spec_.mode.mode || to.mode.mode == Mode::shadow) return {};
   const Gate next = gate();
   if (to.mode.mode != next.next->mode)
-    return next.next->text() + " is the next mode" + (next.closed.empty() ? "" : ", and its gate is closed: " + next.closed);
+    return next.next->text() + " is the next mode" +
+           (next.closed.empty() ? "" : ", and its gate is closed: " + next.closed);
   if (!next.closed.empty()) return next.closed;
   const bool same_ranking = to.policy == spec_.policy && to.reward == spec_.reward;
-  return same_ranking
-             ? ""
-             : "the evidence applies to the previous policy and reward: change these first, in mode " + spec_.mode.text();
+  return same_ranking ? ""
+                      : "the evidence applies to the previous policy and reward: change these first, in mode " +
+                            spec_.mode.text();
 }
 
 // Enters a spec through its gate, or past it with `force`.
@@ -91,7 +93,8 @@ Status RolloutManager::rollback(const std::map<std::string, std::string>& argume
   std::optional<std::int64_t> wanted;
   if (!to_text.empty()) {
     const auto id = parse::u64(to_text);
-    if (!id || *id > INT64_MAX) return fail(Errc::malformed, "argument to", "'" + to_text + "' is not the number of a change");
+    if (!id || *id > INT64_MAX)
+      return fail(Errc::malformed, "argument to", "'" + to_text + "' is not the number of a change");
     wanted = static_cast<std::int64_t>(*id);
   }
   WATTLE_TRY(const auto found, changes_.to_go_back_to(wanted));

@@ -49,7 +49,8 @@ Status StoreFile::load() {
     if (!row) break;
     const auto name = names.find(statement.integer(0));
     if (name == names.end())
-      return fail(Errc::malformed, database_->path(), "is damaged: an acknowledgement belongs to no node", "move it away");
+      return fail(Errc::malformed, database_->path(), "is damaged: an acknowledgement belongs to no node",
+                  "move it away");
     marks_[name->second][loaded(statement.integer(1))] = loaded(statement.integer(2));
   }
   // If all raw records were dropped by age, the ledger's progress still gives the highest id used. New ids are above

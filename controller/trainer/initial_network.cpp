@@ -39,7 +39,8 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
   }
   first.fault = read.error();
   if (read.error().code == Errc::not_found)
-    first.fault->mend = "install share/wattle/models next to the programs, or set learn.pretrained to a file or to none";
+    first.fault->mend =
+        "install share/wattle/models next to the programs, or set learn.pretrained to a file or to none";
   return first;
 }
 
@@ -67,8 +68,7 @@ void tell_initial_network(const InitialNetwork& first, const std::string& servin
   if (serving_from != first.name) return;  // it was refused, which the trainer has logged
   log.info("network.pretrained", "learning starts with a pretrained network",
            {{"file", first.network->file}, {"network_sha256", first.network->network_sha256}});
-  rollout.audit("start",
-                "initial network loaded: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
+  rollout.audit("start", "initial network loaded: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
                 first.network->file);
 }
 

@@ -111,9 +111,11 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   const bool named = order.what == What::save || order.what == What::add;
   const std::string name = named ? order.name : kPromotedModel;
   if (named && name == kPromotedModel)
-    return fail(Errc::conflict, "model " + name, "is reserved for the network of the last promotion", "choose another name");
+    return fail(Errc::conflict, "model " + name, "is reserved for the network of the last promotion",
+                "choose another name");
   if (named && name.starts_with(kPresetModels))
-    return fail(Errc::conflict, "model " + name, "is reserved for the network of a reward preset", "choose another name");
+    return fail(Errc::conflict, "model " + name, "is reserved for the network of a reward preset",
+                "choose another name");
   if (order.what == What::add) return add_network(order);
   if (order.what == What::promoted && order.of_trusted && !trusted_.empty()) return keep_trusted();
   models::Weights network;
@@ -195,7 +197,8 @@ Status Trainer::load_network(const std::string& name) {
   if (!taken) {
     if (const Status back = network_->restore(before); !back)
       log_.error("network.restore_failed", "the previous network cannot be restored", {{"error", back.error()}});
-    return fail(taken.error().code, "model " + name, taken.error().message(), "use another network: `wattle model list`");
+    return fail(taken.error().code, "model " + name, taken.error().message(),
+                "use another network: `wattle model list`");
   }
   unsaved_ = true;
   from_step_ = steps_at_rate_ = network_->steps();
@@ -220,7 +223,8 @@ Result<std::string> Trainer::evaluate_network(const std::string& name, const Ser
   WATTLE_TRY(const auto other, placement::network_of(models::with_prefix(loaded.tensors, models::kOnlinePrefix),
                                                      loaded.manifest.step, "model " + name));
   const auto& chain = learner_.chain();
-  if (chain.empty()) return fail(Errc::not_found, "model eval", "no recorded decisions to replay", "wait for placements");
+  if (chain.empty())
+    return fail(Errc::not_found, "model eval", "no recorded decisions to replay", "wait for placements");
   Comparison compared;
   std::vector<float> a, b;
   constexpr std::size_t kMost = 2000;

@@ -55,7 +55,8 @@ Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, do
     frozen->residual(observation, out);
     for (const float residual : out) {
       if (!std::isfinite(residual) || std::abs(static_cast<double>(residual)) > max_abs_residual)
-        return fail(Errc::out_of_range, "trained network", "returned " + std::to_string(residual) + " on a recent decision",
+        return fail(Errc::out_of_range, "trained network",
+                    "returned " + std::to_string(residual) + " on a recent decision",
                     "it is not used; lower learn.learning_rate or raise learn.max_abs_residual");
     }
   }

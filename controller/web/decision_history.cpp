@@ -31,7 +31,8 @@ Result<std::int64_t> parse_since(const std::map<std::string, std::string>& argum
   const auto span_s = parse::duration_s(text);
   constexpr double kMost_s = 100.0 * 366 * 86'400;
   if (!span_s || !(*span_s > 0) || *span_s > kMost_s)
-    return fail(Errc::malformed, "argument since", "invalid value '" + text + "'", "use a duration, for example 90m, 24h or 7d");
+    return fail(Errc::malformed, "argument since", "invalid value '" + text + "'",
+                "use a duration, for example 90m, 24h or 7d");
   return to_ns(now) / 1'000'000'000 - static_cast<std::int64_t>(*span_s);
 }
 
@@ -54,7 +55,8 @@ Result<std::future<Result<std::string>>> ask_history(Store* store, const std::ma
                                                      WallTime now) {
   WATTLE_TRY(const HistoryQuery query, parse_history(arguments, now));
   if (store == nullptr)
-    return fail(Errc::not_found, "decisions since", "no store is configured", "set store.path to a file on a local disk");
+    return fail(Errc::not_found, "decisions since", "no store is configured",
+                "set store.path to a file on a local disk");
   return store->read([query](StoreFile& file) { return history_text(file, query); });
 }
 

@@ -27,7 +27,8 @@ void add_watch_finding(Add& add, const WatchHealth& health) {
   const bool synced = health.nodes.synced && health.pods.synced;
   const std::string known = std::to_string(health.node_count) + " nodes, " + std::to_string(health.pod_count) + " pods";
   if (!problem.empty()) {
-    add("kubernetes", "failed", problem + "; " + known + " known", "check the API server and the role of the controller's account");
+    add("kubernetes", "failed", problem + "; " + known + " known",
+        "check the API server and the role of the controller's account");
   } else {
     add("kubernetes", synced ? "ok" : "lost", synced ? known : "waiting for the first list", "");
   }
@@ -78,7 +79,8 @@ json controller_findings(const Sources& from) {
   add("telemetry", telemetry.refused > 0 ? "lost" : "ok",
       std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused", "");
   if (from.store == nullptr) {
-    add("store", "lost", "acknowledgements and energy sums are lost at a restart", "set store.path to a file on a local disk");
+    add("store", "lost", "acknowledgements and energy sums are lost at a restart",
+        "set store.path to a file on a local disk");
   } else {
     const StoreFigures store = from.store->figures();
     const bool well = store.problem.empty();
@@ -97,8 +99,7 @@ json controller_findings(const Sources& from) {
         "to let Wattle act again: wattle policy set --mode MODE --force --why TEXT");
   if (from.rollout != nullptr && from.rollout->unwritten() > 0)
     add("control file", "failed",
-        std::to_string(from.rollout->unwritten()) +
-            " changes of the policy are in force but not saved",
+        std::to_string(from.rollout->unwritten()) + " changes of the policy are in force but not saved",
         "free space in data_dir; the controller then saves them within a second");
   const std::vector<std::string> conflicts = from.telemetry.conflicts();
   if (!conflicts.empty())

@@ -21,7 +21,8 @@ void add_compared(Families& families, const Decider& decider) {
   };
   each("wattle_controller_compared_decisions", "Recent decisions that were also evaluated by the reference.",
        [](const Estimate& one) { return std::optional(static_cast<double>(one.samples)); });
-  each("wattle_controller_compared_differ_ratio", "Share of the compared decisions for which the reference chooses another node.",
+  each("wattle_controller_compared_differ_ratio",
+       "Share of the compared decisions for which the reference chooses another node.",
        once_told([](const Estimate& one) { return one.differ_ratio(); }));
   each("wattle_controller_regret_reward",
        "Regret of a decision: reward of the reference's choice minus reward of the choice made.",
@@ -62,9 +63,11 @@ void add_forecast(Families& families, const Decider& decider) {
       [](const Horizon& one) { return static_cast<double>(one.score().judged); }, MetricType::Counter);
   each("wattle_controller_forecast_error_cores", "Mean absolute error of the forecasts.",
        [](const Horizon& one) { return one.score().error_cores; });
-  each("wattle_controller_forecast_still_error_cores", "Mean absolute error of the forecast that the demand stays constant.",
+  each("wattle_controller_forecast_still_error_cores",
+       "Mean absolute error of the forecast that the demand stays constant.",
        [](const Horizon& one) { return one.score().still_error_cores; });
-  each("wattle_controller_forecast_within_ratio", "Share of actual values inside the forecast range; the target is 0.9.",
+  each("wattle_controller_forecast_within_ratio",
+       "Share of actual values inside the forecast range; the target is 0.9.",
        [](const Horizon& one) { return one.score().within_ratio; });
   each("wattle_controller_forecast_trust_ratio", "Recent weight of the forecasts, from 0 (none) to 1 (full).",
        [](const Horizon& one) { return one.trust(); });
@@ -83,23 +86,24 @@ void add_gates(Families& families, const Decider& decider) {
   families.gauge("wattle_controller_network_gated",
                  "1 if the planner decides because the network is worse or not shown to be better.",
                  decider.network_gated() ? 1.0 : 0.0);
-  families.counter("wattle_controller_network_gate_blocks_total", "Blocks in which the network and the planner were compared.",
-                   gate.blocks());
+  families.counter("wattle_controller_network_gate_blocks_total",
+                   "Blocks in which the network and the planner were compared.", gate.blocks());
   families.gauge("wattle_controller_network_gate_difference_ratio",
                  "Predicted energy of the network's choices minus the planner's, mean of the newest 50 blocks.",
                  mean_of(decider.recent()));
   families.gauge("wattle_controller_network_gate_evidence",
-                 "Log odds that the network is worse, or that it is better while the planner decides.", gate.evidence());
+                 "Log odds that the network is worse, or that it is better while the planner decides.",
+                 gate.evidence());
   const placement::SequentialTest& learned = decider.learned_network_gate();
+  families.gauge("wattle_controller_learned_gated",
+                 "1 if the initial network is in use because the learned network is not shown to be better.",
+                 decider.heard().network != nullptr && !decider.heard().learned ? 1.0 : 0.0);
+  families.counter("wattle_controller_learned_gate_blocks_total",
+                   "Blocks in which the learned and the initial network were compared.", learned.blocks());
   families.gauge(
-      "wattle_controller_learned_gated",
-      "1 if the initial network is in use because the learned network is not shown to be better.",
-      decider.heard().network != nullptr && !decider.heard().learned ? 1.0 : 0.0);
-  families.counter("wattle_controller_learned_gate_blocks_total", "Blocks in which the learned and the initial network were compared.",
-                   learned.blocks());
-  families.gauge("wattle_controller_learned_gate_difference_ratio",
-                 "Predicted energy of the learned network's choices minus the initial network's, mean of the newest 50 blocks.",
-                 mean_of(decider.recent_learned()));
+      "wattle_controller_learned_gate_difference_ratio",
+      "Predicted energy of the learned network's choices minus the initial network's, mean of the newest 50 blocks.",
+      mean_of(decider.recent_learned()));
   const placement::PlanRecord& plan = decider.plan_record();
   families.gauge("wattle_controller_plan_trust_ratio",
                  "1 if the plan of expected pods decides, 0 if each pod's own cost decides.",

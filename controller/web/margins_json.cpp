@@ -26,8 +26,7 @@ std::string verdict_of(const Sources& from) {
   if (!from.margins->learned()) return "the rule is in use because learning is off (learn.enabled)";
   if (trial.rolled_back())
     return "the rule is in use because the teacher was rolled back: " + as_percent(trial.state().teacher.over_ratio) +
-           " of its minutes were over target, compared with " +
-           as_percent(trial.state().rule.over_ratio) +
+           " of its minutes were over target, compared with " + as_percent(trial.state().rule.over_ratio) +
            " of the rule's (reset by setting provisioning.teacher to another mode)";
   if (trial.mode() == TeacherMode::shadow)
     return "the rule is in use in mode shadow; the teacher learns from it and reports its own choices";
@@ -51,7 +50,8 @@ std::string why_of(const Sources& from, const SteeredService& of) {
                                    : "the rule is in use because the node does not know the response times";
   if (from.margins->trial().mode() < TeacherMode::canary)
     return "the rule is in use; the teacher only reports its choices";
-  if (of.guarded) return "the rule is in use until the teacher's block ends because more than one request in twenty was late";
+  if (of.guarded)
+    return "the rule is in use until the teacher's block ends because more than one request in twenty was late";
   if (of.explored) return "the teacher's minute, with exploration";
   return of.teacher_next ? "the teacher's minute" : "the rule's minute";
 }
@@ -213,8 +213,8 @@ void add_margins(Families& families, const Sources& from) {
       std::count_if(services.begin(), services.end(), [](const auto& entry) { return entry.second.minute.steered; });
   families.gauge("wattle_controller_margin_services", "Services with limits reported by their nodes.",
                  static_cast<double>(services.size()));
-  families.gauge("wattle_controller_margin_steered_services", "Services with limits whose last minute was controlled by the teacher.",
-                 static_cast<double>(steered));
+  families.gauge("wattle_controller_margin_steered_services",
+                 "Services with limits whose last minute was controlled by the teacher.", static_cast<double>(steered));
   families.gauge("wattle_controller_margin_heard", "1 if the teacher is shown to cost less than the rule.",
                  trial.heard() ? 1.0 : 0.0);
   families.gauge("wattle_controller_margin_rolled_back", "1 if the teacher was rolled back.",

@@ -73,8 +73,9 @@ void add_enrolment(Families& families, MetricFamily& refused, const Sources& fro
 // All pairs exist from the start, since Prometheus computes no rate for a series without an earlier value.
 void add_refusals(Families& families, const Sources& from) {
   using transport::Refused;
-  MetricFamily& family = families.family("wattle_controller_refused_total",
-                                         "Rejected messages and connections by socket, reason and role.", MetricType::Counter);
+  MetricFamily& family =
+      families.family("wattle_controller_refused_total",
+                      "Rejected messages and connections by socket, reason and role.", MetricType::Counter);
   for (const transport::Channel channel : transport::kChannels)
     for (std::size_t i = 0; i < transport::kRefusedReasons; ++i)
       for (const auto who : transport::RefusalCounts::kWho)
@@ -87,8 +88,8 @@ void add_refusals(Families& families, const Sources& from) {
     Families::add(family, {{"socket", "http"}, {"reason", std::string(http::kRefusedNames[i])}},
                   static_cast<double>(from.http_refusals->get(static_cast<http::Refused>(i))));
   if (from.enrol != nullptr) add_enrolment(families, family, from);
-  families.counter("wattle_controller_keys_revoked_total", "Keys removed from the allow list while the controller runs.",
-                   from.revoked_keys);
+  families.counter("wattle_controller_keys_revoked_total",
+                   "Keys removed from the allow list while the controller runs.", from.revoked_keys);
   if (from.allow != nullptr)
     families.gauge("wattle_controller_allow_list_ok",
                    "1 if the current allow list file is in force, 0 if it cannot be read and an older list is.",
@@ -104,7 +105,8 @@ void add_telemetry(Families& families, const Sources& from) {
                    figures.refused);
   families.counter("wattle_controller_workloads_folded_total",
                    "Workloads combined into one because a record exceeds the limit of workloads.", figures.folded);
-  families.counter("wattle_controller_records_missing_total", "Record numbers that were never received.", figures.missing);
+  families.counter("wattle_controller_records_missing_total", "Record numbers that were never received.",
+                   figures.missing);
   families.counter("wattle_controller_garbage_total", "Messages that were malformed or came from the wrong role.",
                    figures.garbage);
   families.counter("wattle_controller_refusals_total", "Rejected telemetry sessions.", figures.refusals);
@@ -127,7 +129,8 @@ void add_telemetry(Families& families, const Sources& from) {
 void add_store(Families& families, const Sources& from) {
   if (from.store == nullptr) return;
   const StoreFigures figures = from.store->figures();
-  families.gauge("wattle_controller_store_ok", "1 if records are written to disk, 0 if writing fails and no record is acknowledged.",
+  families.gauge("wattle_controller_store_ok",
+                 "1 if records are written to disk, 0 if writing fails and no record is acknowledged.",
                  figures.problem.empty() ? 1.0 : 0.0);
   families.gauge("wattle_controller_store_bytes", "Size of the store file.", static_cast<double>(figures.file_bytes));
   families.gauge("wattle_controller_store_raw_records", "Raw records in the store.",
@@ -141,8 +144,8 @@ void add_store(Families& families, const Sources& from) {
                  static_cast<double>(figures.queue_records));
   families.gauge("wattle_controller_store_queue_bytes", "Approximate memory used by records waiting for a transaction.",
                  static_cast<double>(figures.queue_bytes));
-  families.counter("wattle_controller_store_gaps_total", "Gaps: ranges of record numbers that are missing from the store.",
-                   figures.gaps);
+  families.counter("wattle_controller_store_gaps_total",
+                   "Gaps: ranges of record numbers that are missing from the store.", figures.gaps);
   families.counter("wattle_controller_store_gap_records_total", "Records in gaps.", figures.gap_records);
   families.gauge("wattle_controller_store_decisions", "Decisions in the store.",
                  static_cast<double>(figures.decisions));
@@ -157,26 +160,27 @@ void add_store(Families& families, const Sources& from) {
 void add_decisions(Families& families, const Sources& from) {
   const DeciderFigures& figures = from.decider.figures();
   families.counter("wattle_controller_asks_total", "Answered placement requests.", figures.asks);
-  families.counter("wattle_controller_asks_repeated_total", "Placement requests answered from the previous answer.", figures.repeated);
-  MetricFamily& decisions = families.family("wattle_controller_decisions_total",
-                                            "Decisions for placement requests, by decision maker.", MetricType::Counter);
+  families.counter("wattle_controller_asks_repeated_total", "Placement requests answered from the previous answer.",
+                   figures.repeated);
+  MetricFamily& decisions = families.family(
+      "wattle_controller_decisions_total", "Decisions for placement requests, by decision maker.", MetricType::Counter);
   for (const std::string_view by : placement::kDeciders)
     if (by != "scheduler")  // decides where no shim asks: wattle_controller_placements_observed_total
       Families::add(decisions, {{"decided_by", std::string(by)}}, static_cast<double>(figures.by(by)));
   families.counter("wattle_controller_placements_total", "Pods seen on a node.", figures.placements);
   families.counter("wattle_controller_placements_unasked_total", "Pods placed without a scoring request.",
                    figures.placements_unasked);
-  families.counter("wattle_controller_placements_observed_total", "Pods placed without a scoring request that became decisions to learn from.",
-                   figures.observed);
+  families.counter("wattle_controller_placements_observed_total",
+                   "Pods placed without a scoring request that became decisions to learn from.", figures.observed);
   families.counter("wattle_controller_placements_beyond_total",
-                   "Reported pods that were ignored because the node has reached the limit of pods.", figures.placements_beyond);
-  families.counter("wattle_controller_asks_forgotten_total", "Expected pods that were dropped early because there were too many.",
-                   from.state.asks_forgotten());
+                   "Reported pods that were ignored because the node has reached the limit of pods.",
+                   figures.placements_beyond);
+  families.counter("wattle_controller_asks_forgotten_total",
+                   "Expected pods that were dropped early because there were too many.", from.state.asks_forgotten());
   families.counter("wattle_controller_placements_masked_total", "Pods seen on a node that the masks had excluded.",
                    figures.placements_masked);
   families.counter("wattle_controller_outcomes_total", "Placements with a measured outcome.", figures.outcomes);
-  families.counter("wattle_controller_outcomes_lost_total", "Placements without telemetry.",
-                   figures.outcomes_lost);
+  families.counter("wattle_controller_outcomes_lost_total", "Placements without telemetry.", figures.outcomes_lost);
   MetricFamily& failed =
       families.family("wattle_controller_outcomes_failed_total",
                       "Outcomes of pods that failed to start or to keep running.", MetricType::Counter);
@@ -198,7 +202,8 @@ void add_decisions(Families& families, const Sources& from) {
 void add_watch(Families& families, const Sources& from) {
   if (from.watch == nullptr) return;
   const WatchHealth health = from.watch->health();
-  families.gauge("wattle_controller_kube_synced", "1 if the controller has synchronised nodes and pods with the API server.",
+  families.gauge("wattle_controller_kube_synced",
+                 "1 if the controller has synchronised nodes and pods with the API server.",
                  health.nodes.synced && health.pods.synced ? 1.0 : 0.0);
   const auto each = [&](const char* name, const char* help, MetricType type, auto value) {
     MetricFamily& family = families.family(name, help, type);
@@ -214,8 +219,9 @@ void add_watch(Families& families, const Sources& from) {
        [](const Health& one, std::size_t) { return one.figures.watches; });
   each("wattle_controller_kube_events_total", "Changes received from watches.", MetricType::Counter,
        [](const Health& one, std::size_t) { return one.figures.events; });
-  each("wattle_controller_kube_too_old_total", "Watches that failed because the resource version was too old (HTTP 410).",
-       MetricType::Counter, [](const Health& one, std::size_t) { return one.figures.too_old; });
+  each("wattle_controller_kube_too_old_total",
+       "Watches that failed because the resource version was too old (HTTP 410).", MetricType::Counter,
+       [](const Health& one, std::size_t) { return one.figures.too_old; });
   each("wattle_controller_kube_failures_total", "Failed lists and watches.", MetricType::Counter,
        [](const Health& one, std::size_t) { return one.figures.failures; });
 }
@@ -232,19 +238,18 @@ void add_shims(Families& families, const Sources& from) {
   families.gauge("wattle_controller_ask_age_seconds", "Time since the last placement request.", ask_age);
   if (from.watch == nullptr) return;
   const Bindings& total = from.shims->total();
-  MetricFamily& pods = families.family(
-      "wattle_controller_pods_bound_total",
-      "Bound pods of Wattle's schedulers, with and without a placement request.", MetricType::Counter);
+  MetricFamily& pods =
+      families.family("wattle_controller_pods_bound_total",
+                      "Bound pods of Wattle's schedulers, with and without a placement request.", MetricType::Counter);
   Families::add(pods, {{"asked", "yes"}}, static_cast<double>(total.pods - total.unasked));
   Families::add(pods, {{"asked", "no"}}, static_cast<double>(total.unasked));
 }
 
 void add_page(Families& families, const Sources& from) {
   if (from.live == nullptr) return;
-  families.gauge("wattle_controller_page_streams", "Open pages.",
-                 static_cast<double>(from.live->listeners()));
-  families.counter("wattle_controller_page_streams_dropped_total", "Streams closed because the client did not read them.",
-                   from.live->dropped());
+  families.gauge("wattle_controller_page_streams", "Open pages.", static_cast<double>(from.live->listeners()));
+  families.counter("wattle_controller_page_streams_dropped_total",
+                   "Streams closed because the client did not read them.", from.live->dropped());
 }
 
 void add_certificates(Families& families, const Sources& from) {
@@ -265,25 +270,25 @@ void add_modes(Families& families, const Sources& from) {
   const placement::Budget& cpu_wait = from.decider.knowledge().cpu_wait();
   families.gauge("wattle_controller_cpu_wait_limit_ratio", "Budget for the share of time that pods wait for CPU.",
                  limit_of(cpu_wait));
-  families.gauge("wattle_controller_cpu_wait_ratio", "Recent share of time that pods waited for CPU while scores were returned.",
-                 cpu_wait.measured());
-  families.gauge("wattle_controller_cpu_wait_price_watts", "Price of a core that pods wait for.",
-                 cpu_wait.price());
+  families.gauge("wattle_controller_cpu_wait_ratio",
+                 "Recent share of time that pods waited for CPU while scores were returned.", cpu_wait.measured());
+  families.gauge("wattle_controller_cpu_wait_price_watts", "Price of a core that pods wait for.", cpu_wait.price());
   const placement::ClusterModel& known = from.decider.knowledge();
   families.gauge("wattle_controller_late_limit_ratio",
                  "Budget for the share of time that pods exceed a soft latency limit.", limit_of(known.late()));
-  families.gauge("wattle_controller_late_ratio", "Recent share of time that pods exceeded a soft latency limit while scores were returned.",
+  families.gauge("wattle_controller_late_ratio",
+                 "Recent share of time that pods exceeded a soft latency limit while scores were returned.",
                  known.late().measured());
   families.gauge("wattle_controller_late_price", "Current factor of the latency term.", known.latency_price());
   if (from.rollout == nullptr) return;
   families.counter("wattle_controller_policy_changes_total", "Changes of mode, policy or reward.",
                    from.rollout->figures().changes);
-  families.counter("wattle_controller_rollbacks_total", "Rollbacks by monitors.",
-                   from.rollout->figures().rollbacks);
+  families.counter("wattle_controller_rollbacks_total", "Rollbacks by monitors.", from.rollout->figures().rollbacks);
   families.gauge("wattle_controller_policy_unwritten_changes",
                  "Changes of mode, policy or reward that are in force but not saved in the control file.",
                  static_cast<double>(from.rollout->unwritten()));
-  families.gauge("wattle_controller_regression_level", "Regression statistic; the monitor alarms at wattle_controller_regression_limit.",
+  families.gauge("wattle_controller_regression_level",
+                 "Regression statistic; the monitor alarms at wattle_controller_regression_limit.",
                  from.rollout->regression().level());
   families.gauge("wattle_controller_regression_limit", "Limit of the regression statistic.",
                  from.rollout->regression().options().limit);
@@ -312,12 +317,14 @@ void add_states(Families& families, const Sources& from) {
 void add_learning(Families& families, const Sources& from) {
   if (from.trainer == nullptr) return;
   const TrainerFigures figures = from.trainer->figures();
-  families.counter("wattle_controller_gradient_steps_total", "Gradient steps, including those before a restart.", figures.steps);
+  families.counter("wattle_controller_gradient_steps_total", "Gradient steps, including those before a restart.",
+                   figures.steps);
   families.gauge("wattle_controller_gradient_steps_per_second", "Recent gradient steps per second.",
                  figures.steps_per_s);
-  families.gauge("wattle_controller_loss", "Running mean of the loss, relative to the standard deviation of rewards.", figures.loss);
-  families.gauge("wattle_controller_td_error", "Recent root mean square of the temporal-difference error, in units of reward.",
-                 figures.td_error);
+  families.gauge("wattle_controller_loss", "Running mean of the loss, relative to the standard deviation of rewards.",
+                 figures.loss);
+  families.gauge("wattle_controller_td_error",
+                 "Recent root mean square of the temporal-difference error, in units of reward.", figures.td_error);
   families.gauge("wattle_controller_reward_centre", "Value subtracted from each reward before learning.",
                  figures.reward_centre);
   families.gauge("wattle_controller_mean_q", "Running mean of Q of the chosen actions.", figures.mean_q);
@@ -337,8 +344,8 @@ void add_nodes(Families& families, const Sources& from) {
   using Found = std::optional<double>;
   per_node(families, from, "wattle_controller_node_up", "1 if the node's agent is connected.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return node.connected ? 1.0 : 0.0; });
-  per_node(families, from, "wattle_controller_node_telemetry_age_seconds", "Time since the last sample.", MetricType::Gauge,
-           [&](const std::string&, const Node& node) -> Found {
+  per_node(families, from, "wattle_controller_node_telemetry_age_seconds", "Time since the last sample.",
+           MetricType::Gauge, [&](const std::string&, const Node& node) -> Found {
              if (!node.sampled_at) return std::nullopt;
              return seconds(from.clock.mono() - *node.sampled_at);
            });
@@ -347,29 +354,29 @@ void add_nodes(Families& families, const Sources& from) {
            [](const std::string&, const Node& node) -> Found { return node.ahead.empty() ? 0.0 : 1.0; });
   per_node(families, from, "wattle_controller_node_power_watts", "Mean over the last interval.", MetricType::Gauge,
            [&](const std::string& name, const Node& node) { return glance(from, name, node).power_w; });
-  MetricFamily& sources =
-      families.family("wattle_controller_node_energy_source",
-                      "1 for the energy source of the node, else 0.", MetricType::Gauge);
+  MetricFamily& sources = families.family("wattle_controller_node_energy_source",
+                                          "1 for the energy source of the node, else 0.", MetricType::Gauge);
   for (const auto& [name, node] : from.state.nodes())
     for (const EnergySource source : kSources)
       Families::add(sources, {{"node", name}, {"source", std::string(to_string(source))}},
                     source == node.values.energy_source ? 1.0 : 0.0);
-  per_node(families, from, "wattle_controller_node_energy_joules_total", "Energy since the controller first saw the node.",
-           MetricType::Counter, [](const std::string&, const Node& node) -> Found { return node.energy_j; });
+  per_node(families, from, "wattle_controller_node_energy_joules_total",
+           "Energy since the controller first saw the node.", MetricType::Counter,
+           [](const std::string&, const Node& node) -> Found { return node.energy_j; });
   per_node(families, from, "wattle_controller_node_cpu_used_cores", "Mean over the last interval.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return node.values.cpu_used_cores; });
   per_node(families, from, "wattle_controller_node_pods", "Pods on the node.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.pods.size()); });
-  per_node(families, from, "wattle_controller_node_in_flight_pods", "Pods advised to the node that have not appeared yet.",
-           MetricType::Gauge,
+  per_node(families, from, "wattle_controller_node_in_flight_pods",
+           "Pods advised to the node that have not appeared yet.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); });
   per_node(families, from, "wattle_controller_node_starts",
            "Pods on their way to the node or bound within the window of its start limit.", MetricType::Gauge,
            [&](const std::string&, const Node& node) -> Found {
              return static_cast<double>(from.state.view_of(node).starts);
            });
-  per_node(families, from, "wattle_controller_node_start_cap", "Limit of pod starts of the node.",
-           MetricType::Gauge, [&](const std::string&, const Node& node) -> Found {
+  per_node(families, from, "wattle_controller_node_start_cap", "Limit of pod starts of the node.", MetricType::Gauge,
+           [&](const std::string&, const Node& node) -> Found {
              const double cores = from.state.view_of(node).allocatable.cpu_cores;
              return static_cast<double>(from.decider.options().mask.start_cap.of(cores));
            });

@@ -57,7 +57,9 @@ http::Response pass_state(const PageParts& parts, const http::Request& request) 
 
 std::optional<http::Response> refuse_foreign(const http::Request& request) {
   if (page_header(request, kOwnHeader) == "page") return std::nullopt;
-  return page_told(403, {{"error", "permission denied: the request does not come from the page (header X-Wattle: page is missing)"}});
+  return page_told(
+      403,
+      {{"error", "permission denied: the request does not come from the page (header X-Wattle: page is missing)"}});
 }
 
 // Size of {"token": "..."}, in which every character of a long token may be escaped.

@@ -49,8 +49,9 @@ std::optional<http::Response> refuse_change(const std::optional<http::Token>& op
         "changes from the page are disabled (set http.operator_token_file to a file with an operator's token, "
         "or use wattle policy set)");
   if (page_header(request, kOwnHeader) != "page")
-    return page_refused(403, Refused::foreign,
-                        "permission denied: the request does not come from the page (header X-Wattle: page is missing)");
+    return page_refused(
+        403, Refused::foreign,
+        "permission denied: the request does not come from the page (header X-Wattle: page is missing)");
   if (!is_of_this_origin(request))
     return page_refused(403, Refused::foreign, "permission denied: the request comes from another site");
   if (!operators->admits(request.authorization))

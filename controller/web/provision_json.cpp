@@ -171,7 +171,8 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   const auto only = arguments.find("only");
   const std::string only_text = only == arguments.end() ? "" : only->second;
   if (only != arguments.end() && only_text != "suggested" && only_text != "replicas")
-    return fail(Errc::malformed, "argument only", "invalid value '" + only_text + "'", "use suggested or replicas, or omit it");
+    return fail(Errc::malformed, "argument only", "invalid value '" + only_text + "'",
+                "use suggested or replicas, or omit it");
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
   std::vector<Workloads::const_iterator> rows;
   for (auto at = workloads.begin(); at != workloads.end(); ++at)
@@ -196,16 +197,18 @@ void add_provision(Families& families, const Sources& from) {
   const auto count = [](std::size_t value) { return static_cast<double>(value); };
   families.gauge("wattle_controller_provision_workloads", "Workloads with evaluated requests.",
                  count(totals.workloads));
-  families.gauge("wattle_controller_provision_suggested_workloads",
-                 "Workloads with a suggested change of requests.", count(totals.suggested));
-  families.gauge("wattle_controller_provision_requested_cores", "Requests of the pods of evaluated workloads.", totals.requested.cpu_cores);
-  families.gauge("wattle_controller_provision_used_cores", "CPU use of evaluated workloads in the last minute.", totals.used.cpu_cores);
+  families.gauge("wattle_controller_provision_suggested_workloads", "Workloads with a suggested change of requests.",
+                 count(totals.suggested));
+  families.gauge("wattle_controller_provision_requested_cores", "Requests of the pods of evaluated workloads.",
+                 totals.requested.cpu_cores);
+  families.gauge("wattle_controller_provision_used_cores", "CPU use of evaluated workloads in the last minute.",
+                 totals.used.cpu_cores);
   families.gauge("wattle_controller_provision_requested_memory_bytes", "Requests of the pods of evaluated workloads.",
                  totals.requested.memory_bytes);
-  families.gauge("wattle_controller_provision_freed_cores", "Amount that suggestions would free; negative if they need more.",
-                 totals.freed.cpu_cores);
-  families.gauge("wattle_controller_provision_freed_memory_bytes", "Amount that suggestions would free; negative if they need more.",
-                 totals.freed.memory_bytes);
+  families.gauge("wattle_controller_provision_freed_cores",
+                 "Amount that suggestions would free; negative if they need more.", totals.freed.cpu_cores);
+  families.gauge("wattle_controller_provision_freed_memory_bytes",
+                 "Amount that suggestions would free; negative if they need more.", totals.freed.memory_bytes);
   families.gauge("wattle_controller_provision_freed_watts",
                  "Idle power of the nodes that suggestions would empty, with shares of nodes.", totals.freed.power_w);
   families.gauge("wattle_controller_provision_set_pods", "Pods with requests set by `wattle provision set`.",
@@ -220,13 +223,14 @@ void add_provision(Families& families, const Sources& from) {
     const ReplicaTotals& replicas = from.replicas->totals();
     families.gauge("wattle_controller_replica_workloads",
                    "Workloads with evaluated replicas (their request rate is known).", count(replicas.workloads));
-    families.gauge("wattle_controller_replica_suggested_workloads",
-                   "Workloads with a suggested change of replicas.", count(replicas.suggested));
+    families.gauge("wattle_controller_replica_suggested_workloads", "Workloads with a suggested change of replicas.",
+                   count(replicas.suggested));
     families.gauge("wattle_controller_replica_withheld_workloads",
-                   "Workloads without suggestions for replicas because an autoscaler sets or may set their number.", count(replicas.withheld));
+                   "Workloads without suggestions for replicas because an autoscaler sets or may set their number.",
+                   count(replicas.withheld));
   }
-  families.counter("wattle_controller_provision_beyond_total",
-                   "Pods ignored because there were too many.", from.requests->beyond());
+  families.counter("wattle_controller_provision_beyond_total", "Pods ignored because there were too many.",
+                   from.requests->beyond());
 }
 
 }  // namespace wattle::controller

@@ -101,7 +101,8 @@ Result<RecordQuery> parse_record(const std::map<std::string, std::string>& argum
   const auto slot = parse::u64(std::string_view(after).substr(0, colon));
   const auto node = colon == std::string::npos ? std::nullopt : parse::u64(std::string_view(after).substr(colon + 1));
   if (!slot || !node || *slot > (std::uint64_t{1} << 40) || *node > (std::uint64_t{1} << 40))
-    return fail(Errc::malformed, "argument after", "invalid value '" + after + "'", "use the value `next` of the previous page");
+    return fail(Errc::malformed, "argument after", "invalid value '" + after + "'",
+                "use the value `next` of the previous page");
   query.after_slot_s = static_cast<std::int64_t>(*slot);
   query.after_node = static_cast<std::int64_t>(*node);
   return query;

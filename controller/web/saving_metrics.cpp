@@ -14,7 +14,8 @@ void add_saving(Families& families, const EffectEstimate& saving, const placemen
   families.gauge("wattle_controller_saving_high_ratio", "Upper end of the 95% interval.", saving.high);
   const auto figure = modelled != nullptr ? modelled->figure() : std::nullopt;
   const auto told = [&](auto value) { return figure ? std::optional<double>(value(*figure)) : std::nullopt; };
-  families.gauge("wattle_controller_modelled_saving_ratio", "Modelled share of energy that live mode would save, in mode shadow.",
+  families.gauge("wattle_controller_modelled_saving_ratio",
+                 "Modelled share of energy that live mode would save, in mode shadow.",
                  told([](auto& f) { return -f.change.mean; }));
   families.gauge("wattle_controller_modelled_saving_low_ratio", "Lower end of the 95% interval.",
                  told([](auto& f) { return -f.change.high; }));

@@ -59,7 +59,8 @@ ShimsJudged judge_shims(const Shims& shims, MonoTime now) {
             "compare urlPrefix and verbs with k8s/default-scheduler/scheduler.yaml; the shim's log lists the paths"};
   if (none_asked && recent.pods >= kPodsThatTell)
     return {"failed", of_pods,
-            "check that this kube-scheduler has the extender with the shim's address; kube-scheduler never calls it for pods "
+            "check that this kube-scheduler has the extender with the shim's address; kube-scheduler never calls it "
+            "for pods "
             "with a single feasible node"};
   const std::string fine = std::to_string(connected) + " connected" + (recent.pods > 0 ? "; " + of_pods : "");
   if (!gone.empty()) return {"lost", fine + "; " + gone + " is silent", "check its log, unless it was replaced"};

@@ -91,7 +91,8 @@ Result<ReportQuery> parse_report(const std::map<std::string, std::string>& argum
   if (label == arguments.end() || label->second.empty())
     return fail(Errc::malformed, "argument label", "is missing", "pass the key of the label, for example label=team");
   if (label->second.size() > kMaxKeyBytes || label->second.find_first_of(",= ") != std::string::npos)
-    return fail(Errc::malformed, "argument label", "is not the key of a label", "use a key without a value, for example label=team");
+    return fail(Errc::malformed, "argument label", "is not the key of a label",
+                "use a key without a value, for example label=team");
   query.usage.label = label->second;
   return query;
 }

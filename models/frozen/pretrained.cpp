@@ -32,8 +32,10 @@ Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& f
   for (const char* key : {"feature_schema", "reward", "network_sha256"})
     if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not contain its ") + key, kAnew);
   if (!reads_schema(told("feature_schema"), schema))
-    return fail(Errc::conflict, file,
-                "was trained on other features (schema " + told("feature_schema") + ", but this version needs " + schema + ")", kAnew);
+    return fail(
+        Errc::conflict, file,
+        "was trained on other features (schema " + told("feature_schema") + ", but this version needs " + schema + ")",
+        kAnew);
   if (told("reward") != reward)
     return fail(Errc::conflict, file, "was trained for the reward preset " + told("reward") + ", not " + reward,
                 "use another file or none");

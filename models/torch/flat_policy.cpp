@@ -149,7 +149,8 @@ class TorchFlatPolicy final : public FlatPolicy {
  private:
   static std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
   static tl::unexpected<Error> unsupported() {
-    return fail(Errc::unsupported, "flat network", "learns only by imitation and cannot be saved", "use the DeepSets network");
+    return fail(Errc::unsupported, "flat network", "learns only by imitation and cannot be saved",
+                "use the DeepSets network");
   }
   void window(std::size_t at, at::IntArrayRef shape) {
     at::Tensor tensor = at::from_blob(&weights_[at], shape, at::kFloat);

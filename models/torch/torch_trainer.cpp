@@ -136,10 +136,10 @@ class TorchTrainer final : public PolicyTrainer {
   Result<double> descend(double loss) {
     const double length = norm(gradient_);
     if (!std::isfinite(loss) || !std::isfinite(length))
-      return fail(Errc::out_of_range, "training step " + std::to_string(adam_.step + 1),
-                  "loss " + std::to_string(loss) + ", gradient norm " + std::to_string(length) +
-                      "; the weights are unchanged",
-                  "lower the learning rate, or scale features and rewards");
+      return fail(
+          Errc::out_of_range, "training step " + std::to_string(adam_.step + 1),
+          "loss " + std::to_string(loss) + ", gradient norm " + std::to_string(length) + "; the weights are unchanged",
+          "lower the learning rate, or scale features and rewards");
     const double scale = length > options_.clip_norm ? options_.clip_norm / length : 1.0;
     adam_step(online_, gradient_, static_cast<float>(scale), options_.learning_rate, adam_);
     return length;

@@ -170,7 +170,8 @@ TEST_CASE("a controller that is away is told as such") {
   CHECK(query.error().code == Errc::unavailable);
   CHECK(query.error().subject == endpoint);
   // Known to be away: no deadline is waited for.
-  REQUIRE(eventually([&] { return client->query("nodes", {}, milliseconds(50)).error().what.starts_with("no answer"); }));
+  REQUIRE(
+      eventually([&] { return client->query("nodes", {}, milliseconds(50)).error().what.starts_with("no answer"); }));
   const auto ask = client->ask(ask_for("pod", {}), std::chrono::hours(1));
   REQUIRE_FALSE(ask);
   CHECK(ask.error().code == Errc::unavailable);
