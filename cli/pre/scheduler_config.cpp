@@ -15,8 +15,7 @@ constexpr const char* kOwnLease = "wattle-scheduler";
 constexpr std::string_view kGate = "OpportunisticBatching=";
 constexpr std::string_view kShimPort = "8888";
 constexpr std::string_view kConfig = "--config";
-constexpr std::string_view kManifestConfig =
-    "/etc/kubernetes/wattle/scheduler.yaml";  // docs/how-to/use-the-clusters-scheduler.md
+constexpr std::string_view kManifestConfig = "/etc/kubernetes/wattle/scheduler.yaml";  // docs/how-to/adopt.md
 
 // "http://127.0.0.1:8888/x" -> host "127.0.0.1", path "/x"
 struct Address {

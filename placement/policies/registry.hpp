@@ -1,5 +1,5 @@
 // registry: all policies by name; the names are the same in configuration, command lines, API, records and reports. A
-// new policy is a file and a row here (docs/how-to/add-a-policy.md).
+// new policy is a file and a row here (docs/how-to/extend.md).
 // Errors   not_found, with the names
 // Threads  any
 #pragma once

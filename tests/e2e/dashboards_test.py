@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every query of the Grafana dashboards returns data from a real Prometheus that scrapes real programs as in
-docs/how-to/watch-with-grafana.md, and every series in an alert rule exists with the rule's labels. Runs a controller in
+docs/how-to/answer-alerts.md, and every series in an alert rule exists with the rule's labels. Runs a controller in
 canary, an agent, a shim, simulated nodes with changing pods, and a second agent that reads a captured machine.
 
 Usage: dashboards_test.py FOLDER-OF-BINARIES
@@ -20,7 +20,7 @@ sys.path += [str(HERE / "docs"), str(HERE / "kube")]
 import assets  # noqa: E402
 from documented import Walk  # noqa: E402
 
-PAGE = "docs/how-to/watch-with-grafana.md"
+PAGE = "docs/how-to/answer-alerts.md"
 DASHBOARDS = HERE.parents[1] / "k8s/chart/dashboards"
 ALERTS = HERE.parents[1] / "k8s/chart/alerts"
 NODES = 6

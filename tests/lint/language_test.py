@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """language_test: comments, messages and docs use plain English (STYLE.md); the number of breaches only falls.
 
-Looks at   comments and strings of the product's C++, comments of its headers, and the Markdown of docs/ and README.md
+Looks at   comments and strings of the product's C++, comments of its headers, the Markdown of docs/, and the pages at the top of
+           the tree and of each folder
 Rules      openings   comment blocks of headers that open with a function word, in percent
            words      private words for which the field has a term (the table WORDS)
            columns    comment lines that are longer than 120 characters
@@ -18,7 +19,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRODUCT = ("actuator/", "agent/", "cli/", "common/", "controller/", "load/", "models/", "placement/", "shim/", "sim/")
-LIMITS = {"openings": 0, "words": 283, "columns": 0, "sentences": 23, "starts": 35}
+TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
+LIMITS = {"openings": 0, "words": 206, "columns": 0, "sentences": 0, "starts": 4}
 SLACK = 0.1  # below a limit by more than this share, the limit must be lowered
 OPENINGS = set("of it they whether what who whoever likewise as nothing nobody null: absent: empty where its in by with to from so those one none".split())
 WORDS = {
@@ -93,7 +95,7 @@ def all_breaches():
         path = ROOT / name
         if name.startswith(PRODUCT) and name.endswith((".cpp", ".hpp")) and path.is_file():
             found = cpp_breaches(name, path.read_text(encoding="utf-8"))
-        elif (name == "README.md" or (name.startswith("docs/") and name.endswith(".md"))) and path.is_file():
+        elif (name in TOP or re.fullmatch(r"[a-z0-9]+/README\.md|docs/.*\.md", name)) and path.is_file():
             found = docs_breaches(path.read_text(encoding="utf-8"))
         else:
             continue

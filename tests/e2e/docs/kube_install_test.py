@@ -31,7 +31,7 @@ from private_root import Impossible, Root, enter  # noqa: E402
 
 PATIENCE = LATE_S
 PAGE, HOME = "docs/how-to/install-kubernetes.md", "/home/reader"
-MOVE, UPGRADE, REMOVE = "docs/how-to/move-deployments.md", "docs/how-to/upgrade.md", "docs/how-to/remove.md"
+MOVE, UPGRADE = "docs/how-to/adopt.md", "docs/how-to/upgrade.md"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")
 ALIKE = {"skopeo copy": "tests/e2e/images makes the images, copies them and runs them"}
 FORWARD = {"port-forward svc/wattle-controller": (":", "without a kubelet nothing is forwarded, and the controller is on this very network")}
@@ -143,7 +143,7 @@ def go_on(claims, desk, plane, walk, way):
     """To an upgrade, back where there is a way back, and away."""
     before = secrets(plane)
     change(desk, way)
-    walk("Upgrade", UPGRADE)
+    walk("Upgrade on Kubernetes", UPGRADE)
     claims.check("the upgrade is in force: the new value is in the configuration that the controller's pod mounts", "max_bytes" in config_of(plane), config_of(plane))
     claims.check("the keys are those of before", secrets(plane) == before)
     wait_until("the agent is back", lambda: heard(desk), PATIENCE)
@@ -154,7 +154,7 @@ def go_on(claims, desk, plane, walk, way):
         claims.check("the keys are still those", secrets(plane) == before)
         wait_until("the agent is back", lambda: heard(desk), PATIENCE)
         claims.check("the agent is back at the controller of the rollback", True)
-    walk("Remove it", REMOVE)
+    walk("Remove from Kubernetes")
     gone = lambda: not [d for space in ("wattle", "wattle-agent") for kind in ("deployments", "daemonsets")
                         for d in plane.call("GET", f"/apis/apps/v1/namespaces/{space}/{kind}")["items"]]
     wait_until("no workload is left", gone, PATIENCE)

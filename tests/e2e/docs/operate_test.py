@@ -27,42 +27,48 @@ from private_root import Impossible, enter  # noqa: E402
 PATIENCE = LATE_S
 CONTROLLER, AGENT = "/etc/wattle/controller.yaml", "/etc/wattle/agent.yaml"
 CHECK = {CONTROLLER: "wattle-controller --config {} --check-config", AGENT: "wattle-agent run --config {} --check-config"}
-# Pages in the order of the walk, each with the parts of Walk that it needs.
-HERE_PAGES = {
-    "docs/how-to/manage-keys.md": {},
-    "docs/how-to/check-with-doctor.md": {},
-    "docs/how-to/accept-a-machine.md": {"instead": {"wattle-agent accept": ("wattle-agent accept --phase 2s --report accept.json || test -s accept.json",
-                                                                               "ten seconds for ten minutes, and its verdict is of a machine that other tests load")}},
-    "docs/how-to/troubleshoot.md": {"again": {"wattle doctor": PATIENCE}},
-    "docs/how-to/install-in-vms.md": {"files": {"estimate:": AGENT}},
-    "docs/start/ten-minutes.md": {
-        "without": {"scripts/demo": "demo_test.py runs it"},
+# Sections in the order of the walk, each with the parts of Walk that it needs.
+HERE_SECTIONS = {
+    ("docs/how-to/manage-keys.md", "Create, allow, list and revoke a key"): {},
+    ("docs/how-to/troubleshoot.md", "Check and troubleshoot"): {
+        "again": {"wattle doctor": PATIENCE},
+        "instead": {"wattle-agent accept": ("wattle-agent accept --phase 2s --report accept.json || test -s accept.json",
+                                            "ten seconds for ten minutes, and its verdict is of a machine that other tests load")}},
+    ("docs/how-to/install-debian.md", "Virtual machines"): {"files": {"estimate:": AGENT}},
+    ("docs/start/ten-minutes.md", "Run the demo"): {"without": {"scripts/demo": "demo_test.py runs it"}},
+    ("docs/start/ten-minutes.md", "Ask for a reason"): {
         "instead": {"wattle explain POD": (":", "no pod is placed without a scheduler; kube_install_test.py explains one")}},
-    "docs/how-to/adopt.md": {"instead": {"wattle policy promote": ("! wattle policy promote", "the gate is closed on a host that has decided nothing, and says so")}},
-    "docs/how-to/see-what-it-costs.md": {},
-    "docs/how-to/measure-latency.md": {"files": {"probes:": AGENT}},
-    "docs/how-to/join-nodes.md": {"files": {"tokens:": CONTROLLER, "token_file: /etc/wattle/enrol.token": AGENT, "audience:": CONTROLLER}},
-    "docs/how-to/rotate-keys.md": {"again": {"wattle nodes": PATIENCE}},
-    "docs/how-to/back-up.md": {"again": {"wattle nodes": PATIENCE}},
+    ("docs/start/ten-minutes.md", "Look at your own machine"): {},
+    ("docs/how-to/adopt.md", "Adopt Wattle safely"): {
+        "instead": {"wattle policy promote": ("! wattle policy promote", "the gate is closed on a host that has decided nothing, and says so")},
+        "without": {"kubectl": "there is no cluster; kube_install_test.py runs it", "127.0.0.1:7462 decisions": "kube_install_test.py runs it"}},
+    ("docs/how-to/use-the-page.md", "Report energy by namespace, owner or team"): {},
+    ("docs/how-to/measure-latency.md", "Probes"): {"files": {"probes:": AGENT}},
+    ("docs/how-to/join-nodes.md", "With a token file"): {"files": {"tokens:": CONTROLLER, "token_file: /etc/wattle/enrol.token": AGENT}},
+    ("docs/how-to/join-nodes.md", "With a service account"): {"files": {"audience:": CONTROLLER}},
+    ("docs/how-to/manage-keys.md", "Rotate the controller's key"): {"again": {"wattle nodes": PATIENCE}},
+    ("docs/how-to/back-up.md", "Back up and restore"): {"again": {"wattle nodes": PATIENCE}},
 }
-# Pages that other tests run; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).
+# Sections that other tests run; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).
 ELSEWHERE = {
-    "docs/how-to/add-a-policy.md": "simulate_test.py",
-    "docs/how-to/apply-load.md": "load_test.py",
-    "docs/how-to/resume-training.md": "simulate_test.py",
-    "docs/how-to/install-packages.md": "../packages/joining.py",
-    "docs/how-to/join.md": "../packages/joining.py",
-    "docs/how-to/try-on-one-machine.md": "../packages/joining.py",
-    "docs/how-to/set-requests.md": "../kube/resize_test.py",
-    "docs/how-to/provision.md": "../../integration/actuator/kernel_test.py",
-    "docs/how-to/install-debian.md": "systemd_install_test.py",
-    "docs/how-to/install-kubernetes.md": "kube_install_test.py",
-    "docs/how-to/move-deployments.md": "kube_install_test.py",
-    "docs/how-to/upgrade.md": "kube_install_test.py",
-    "docs/how-to/remove.md": "kube_install_test.py",
-    "docs/how-to/place-without-kubernetes.md": "../place_test.py",
-    "docs/how-to/watch-with-grafana.md": "../dashboards_test.py",
+    "simulate_test.py": (("docs/how-to/extend.md", "3. Try it"), ("docs/how-to/train-a-network.md", "Train and judge a network")),
+    "load_test.py": (("docs/how-to/apply-load.md", "Apply load"),),
+    "../packages/joining.py": (
+        ("docs/how-to/install-debian.md", "The controller's machine"), ("docs/how-to/install-debian.md", "Each worker"), ("docs/how-to/install-debian.md", "A shim beside kube-scheduler"),
+        ("docs/how-to/join-nodes.md", "On the controller's machine"), ("docs/how-to/join-nodes.md", "On the new node"), ("docs/how-to/join-nodes.md", "See it"),
+        ("docs/how-to/upgrade.md", "Upgrade packages"), ("docs/how-to/upgrade.md", "Go back to older packages"), ("docs/how-to/upgrade.md", "Remove packages"),
+        ("docs/start/ten-minutes.md", "Try Wattle on one machine")),
+    "../kube/resize_test.py": (("docs/how-to/set-requests.md", "Set the requests of running pods"),),
+    "../../integration/actuator/kernel_test.py": (("docs/how-to/provision.md", "Set limits of services"),),
+    "systemd_install_test.py": (("docs/how-to/install-debian.md", "Install without packages"),),
+    "kube_install_test.py": (
+        ("docs/how-to/install-kubernetes.md", "Install on Kubernetes"), ("docs/how-to/adopt.md", "Move Deployments to it"), ("docs/how-to/upgrade.md", "Upgrade on Kubernetes"),
+        ("docs/how-to/upgrade.md", "Roll back"), ("docs/how-to/upgrade.md", "Remove from Kubernetes")),
+    "../place_test.py": (("docs/how-to/place-without-kubernetes.md", "Place without Kubernetes"),),
+    "../dashboards_test.py": (("docs/how-to/answer-alerts.md", "Monitor with Prometheus and answer alerts"),),
 }
+# Blocks that are code to read.
+SHOWN = {"cpp"}
 
 
 def title(page):
@@ -70,19 +76,21 @@ def title(page):
 
 
 def check_pages(claims):
-    """Every page with something to type or to write has who types it; who is said to walk a page names it."""
-    known = HERE_PAGES.keys() | ELSEWHERE.keys()
+    """A test runs each block that a reader types or writes, and names the page."""
+    elsewhere = [section for sections in ELSEWHERE.values() for section in sections]
+    run = {(page, block.line) for page, heading in [*HERE_SECTIONS, *elsewhere] for block in blocks_below(page, heading)}
     for path in sorted([*(ROOT / "docs/how-to").rglob("*.md"), *(ROOT / "docs/start").rglob("*.md")]):
         page = path.relative_to(ROOT).as_posix()
-        typed = [block for block in blocks_below(page, title(page)) if block.kind != "text"]
-        if typed or page in known:
-            claims.check(f"{page}: its {len(typed)} blocks are typed by a test", bool(typed) and page in known)
-    for page, test in ELSEWHERE.items():
-        claims.check(f"{page} is named by {test}", page in (HERE / test).read_text(encoding="utf-8"))
-    for page, rules in HERE_PAGES.items():
+        typed = [block.line for block in blocks_below(page, title(page)) if block.kind not in SHOWN | {"text"}]
+        missing = [line for line in typed if (page, line) not in run]
+        claims.check(f"{page}: a test runs its {len(typed)} blocks", not missing, f"not those in lines {missing}")
+    for test, sections in ELSEWHERE.items():
+        for page, _ in sections:
+            claims.check(f"{page} is named by {test}", page in (HERE / test).read_text(encoding="utf-8"))
+    for (page, heading), rules in HERE_SECTIONS.items():
         walk = Walk(page, lambda text: (0, text), lambda *_: None, **rules)
-        walk(title(page))
-        claims.check(f"{page} fits its rules", walk.finish() + len(rules.get("files", {})) + len(rules.get("without", {})) > 0)
+        walk(heading)
+        claims.check(f"{page}, {heading}: fits its rules", walk.finish() + len(rules.get("files", {})) + len(rules.get("without", {})) > 0)
 
 
 def merged(host, path, text):
@@ -102,11 +110,11 @@ def operate(claims, host):
     # From here on, the reader has the operator's key.
     host.run("wattle keys revoke --allow-list /var/lib/wattle-controller/allow ~/.config/wattle/cli.key.pub && wattle keys allow --allow-list /var/lib/wattle-controller/allow ~/.config/wattle/cli.key.pub operator boss")
     wait_until("the operator is known", lambda: host.run("wattle policy set --mode shadow --why test")[0] == 0, PATIENCE)
-    for page, rules in HERE_PAGES.items():
+    for (page, heading), rules in HERE_SECTIONS.items():
         cwd = ROOT if page.startswith("docs/start/") else debian.HOME  # who begins sits in the checkout
         walk = Walk(page, lambda text, cwd=cwd: host.run(text, cwd), lambda path, text: merged(host, path, text), **rules)
-        walk(title(page))
-        claims.check(f"{page}: every command was run and succeeded ({walk.finish()} blocks)", True)
+        walk(heading)
+        claims.check(f"{page}, {heading}: every command was run and succeeded ({walk.finish()} blocks)", True)
 
 
 def main():

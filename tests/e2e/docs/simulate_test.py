@@ -19,11 +19,12 @@ from patience import AGES_S  # noqa: E402
 FEWER = "the page's decisions take hours"
 FIRST = "wattle-sim train --scenario churn_sleep --steps 20000 --out network.safetensors --keep checkpoints --name office"
 LATER = "wattle-sim train --scenario churn_sleep --steps 50000 --out network.safetensors --keep checkpoints --name office \\"
+JUDGED = "wattle-sim eval --model network.safetensors --scenario churn_sleep --seeds 10"
 PAGES = {
-    ("docs/how-to/add-a-policy.md", "4. Try it"): {},
-    ("docs/how-to/resume-training.md", "Resume a training, and load what it made"): {
-        "instead": {FIRST: (FIRST.replace("20000", "200"), FEWER), LATER: (LATER.replace("50000", "300"), FEWER)},
-        "without": {"wattle model load": "needs a controller; integration_train_resume loads these files into its trainer"}},
+    ("docs/how-to/extend.md", "3. Try it"): {},
+    ("docs/how-to/train-a-network.md", "Train and judge a network"): {
+        "instead": {FIRST: (FIRST.replace("20000", "200"), FEWER), LATER: (LATER.replace("50000", "300"), FEWER), "--seeds 10": (JUDGED.replace("10", "2"), FEWER)},
+        "without": {"wattle model add": "needs a controller; integration_train_resume loads these files into its trainer"}},
 }
 
 

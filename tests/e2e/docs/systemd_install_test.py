@@ -27,7 +27,7 @@ from patience import LATE_S  # noqa: E402
 from private_root import Impossible, Root, enter  # noqa: E402
 
 PATIENCE = LATE_S
-PAGE, HEADING = "docs/how-to/install-debian.md", "Install on Debian hosts"
+PAGE, HEADING = "docs/how-to/install-debian.md", "Install without packages"
 HOME = "/home/reader"
 FILES = {"server: tcp://controller.example": "~/.config/wattle/cli.yaml"}
 

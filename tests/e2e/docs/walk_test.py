@@ -83,8 +83,8 @@ def main():
     for way, without in kube_install_test.WAYS.items():
         walk = Walk(kube_install_test.PAGE, lambda text: (0, text), lambda *_: None, files={"images: {registry: registry.example/team}": "mine.yaml"},
                     without=without, instead=kube_install_test.FORWARD, again=kube_install_test.LOOKS)
-        for heading, page in (("Install on Kubernetes", kube_install_test.PAGE), ("Move Deployments to it", kube_install_test.MOVE), ("Upgrade", kube_install_test.UPGRADE),
-                              ("Roll back", kube_install_test.UPGRADE), ("Remove it", kube_install_test.REMOVE)):
+        for heading, page in (("Install on Kubernetes", kube_install_test.PAGE), ("Move Deployments to it", kube_install_test.MOVE), ("Upgrade on Kubernetes", kube_install_test.UPGRADE),
+                              ("Roll back", kube_install_test.UPGRADE), ("Remove from Kubernetes", kube_install_test.UPGRADE)):
             walk(heading, page)
         claims.check(f"the page fits what walks it by {way}", walk.finish() > 3)
     return 1 if claims.failed else 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Turns an empty Debian 12 into a live node of `wattle nodes`, using only the commands of
-docs/how-to/install-packages.md and join.md: one on the controller's machine, which is this one, and two in a virtual
+docs/how-to/install-debian.md and join-nodes.md: one on the controller's machine, which is this one, and two in a virtual
 machine under QEMU, with a real systemd and our .deb files. Then upgrades to the next version, downgrades, and purges.
 
 The machine has Debian's minimal installation, kmod and iproute2 for its network, and Python for the test's script. Its
@@ -62,7 +62,7 @@ def token_for(house):
     config = ("--config", str(house.dir / "controller.yaml"))
     house.wattle("keys", "controller", *config)
     house.start_controller()
-    words = command_of("join", "On the controller's machine").split()
+    words = command_of("join-nodes", "On the controller's machine").split()
     return house.wattle(*words[1:], *config, "--address", machine.HOST, "--valid", "1h").stdout.strip()
 
 
@@ -135,7 +135,7 @@ def main():
                 debs.newer(packages[name], NEXT, payload / "next")
                 shutil.copy(packages[name], payload)
             shutil.copy(HERE / "join_guest.py", payload / "guest.py")
-            commands = [command_of("install-packages", "Each worker"), command_of("join", "On the new node").replace("TOKEN", token)]
+            commands = [command_of("install-debian", "Each worker"), command_of("join-nodes", "On the new node").replace("TOKEN", token)]
             (payload / "settings.json").write_text(json.dumps({"commands": commands, "later": later_commands(commands), "stays_s": STAYS_S, "network": machine.NETWORK}), encoding="utf-8")
             looking = Looking(house)
             looking.start()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests controller, agent and shim on one Debian 12 under QEMU, with a real systemd and our .deb files, using the
-commands of docs/how-to/install-packages.md and join.md: join, upgrade, downgrade, purge. No data is lost: keys, the
+commands of docs/how-to/install-debian.md, join-nodes.md and upgrade.md: join, upgrade, downgrade, purge. No data is lost: keys, the
 allow list, operator settings, records of the store. A store of a newer schema is refused, and a backup restores the old
 one. A purge leaves no files.
 
@@ -45,17 +45,17 @@ def typed(page, heading):
     the others go along, as it says."""
     (block,) = blocks_below(f"docs/how-to/{page}.md", heading)
     others = " ".join(f"./{name}_*.deb" for name in PARTS[2:])
-    together = heading in ("Upgrade", "Go back")
+    together = page == "upgrade"
     return [line.replace("./wattle-controller_*.deb", f"./wattle-controller_*.deb {others}") if together else line for line in block.text.strip().splitlines()]
 
 
 def stages():
-    install = [*typed("install-packages", "The controller's machine"), *typed("install-packages", "Each worker"), *typed("install-packages", "A shim beside kube-scheduler")]
-    token, join = *typed("join", "On the controller's machine"), *typed("join", "On the new node")
+    install = [*typed("install-debian", "The controller's machine"), *typed("install-debian", "Each worker"), *typed("install-debian", "A shim beside kube-scheduler")]
+    token, join = *typed("join-nodes", "On the controller's machine"), *typed("join-nodes", "On the new node")
     # The machine has only its own address
     joining = [join.replace("TOKEN", f'"$({token} --address 127.0.0.1)"'), "wattle policy set --mode off --why kept"]
-    upgrade = [line.replace("./", "./next/") for line in typed("install-packages", "Upgrade")]
-    return [("installed", install), ("joined", joining), ("upgraded", upgrade), ("gone back", typed("install-packages", "Go back")), ("purged", typed("install-packages", "Remove"))]
+    upgrade = [line.replace("./", "./next/") for line in typed("upgrade", "Upgrade packages")]
+    return [("installed", install), ("joined", joining), ("upgraded", upgrade), ("gone back", typed("upgrade", "Go back to older packages")), ("purged", typed("upgrade", "Remove packages"))]
 
 
 def judge_look(claims, name, seen, version):

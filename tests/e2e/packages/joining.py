@@ -1,5 +1,5 @@
-"""joining: runs the commands of docs/how-to/install-packages.md, join.md and try-on-one-machine.md on one host that is
-controller and node, and checks the answers of `wattle join` to invalid tokens.
+"""joining: runs the commands of docs/how-to/install-debian.md, docs/how-to/join-nodes.md, docs/how-to/upgrade.md and
+docs/start/ten-minutes.md on one host that is controller and node, and checks the answers of `wattle join` to invalid tokens.
 
 PID 1 of the host is not systemd: hand_systemctl.py replaces systemctl and starts the services that a package would
 start.
@@ -100,13 +100,13 @@ def refusals(claims, host):
 
 def up_and_down(claims, host):
     """As a user without root."""
-    walk = documented.Walk("docs/how-to/try-on-one-machine.md", lambda text: host.run(f"setpriv --reuid=nobody --regid=nogroup --clear-groups bash -euc '{text}'"), None)
+    walk = documented.Walk("docs/start/ten-minutes.md", lambda text: host.run(f"setpriv --reuid=nobody --regid=nogroup --clear-groups bash -euc '{text}'"), None)
     # PID 1 here is the test, which does not reap children: zombies do not count as remaining processes.
     running = "ps -C wattle-agent,wattle-controller,wattle-shim -o pid=,stat= | awk '$2 !~ /^Z/ {print $1}'"
     before = host.run(running)[1].split()
     host.run(f"chown nobody: {HOME}")
     tree = host.tree()
-    blocks = documented.blocks_below("docs/how-to/try-on-one-machine.md", "Try Wattle on one machine")
+    blocks = documented.blocks_below("docs/start/ten-minutes.md", "Try Wattle on one machine")
     said = walk.take(blocks[0])
     claims.check("`wattle up` says that the node is live", "is live" in said, said)
     config = f"{HOME}/.local/state/wattle-up/cli.yaml"
@@ -127,14 +127,14 @@ def up_and_down(claims, host):
 
 def follow(claims, packages, folder):
     host = Host(folder, packages)
-    install = documented.Walk("docs/how-to/install-packages.md", host.run, None)
+    install = documented.Walk("docs/how-to/install-debian.md", host.run, None)
     try:
         install("The controller's machine")
         code, said = host.run("systemctl restart wattle-controller")  # as the package does where systemd runs
         claims.check("the controller's package is all that a controller needs", code == 0, said + host.log())
         install("Each worker")
         install("A shim beside kube-scheduler")
-        join = documented.Walk("docs/how-to/join.md", host.run, None, again={"wattle nodes": 30})
+        join = documented.Walk("docs/how-to/join-nodes.md", host.run, None, again={"wattle nodes": 30})
         token = last_line(join("On the controller's machine")[0])
         join.instead["wattle join -"] = (f"wattle join - <<'END'\n{token}\nEND", "it is pasted")
         said = join("On the new node")[0]
@@ -146,10 +146,10 @@ def follow(claims, packages, folder):
         claims.check("the node is still there", wait_until("it is shown", lambda: socket.gethostname() in host.run("wattle nodes")[1]))
         up_and_down(claims, host)
         keeping.keep(claims, host)
-        install("Upgrade")
-        install("Go back")
+        install("Upgrade packages", "docs/how-to/upgrade.md")
+        install("Go back to older packages")
         host.run("systemctl stop wattle-agent wattle-controller")
-        install("Remove")
+        install("Remove packages")
         there = host.run("find /etc/wattle /var/lib/wattle* /usr/bin/wattle 2>/dev/null || true")[1]
         claims.check("purged as the page says, nothing of a joined node or a controller is left", there == "", there)
         install.finish()
