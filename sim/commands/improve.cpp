@@ -211,8 +211,9 @@ Status learn(const ImproveArguments& arguments, const Asked& asked, std::span<co
   if (!arguments.json_file.empty())
     WATTLE_CHECK(write_file_atomically(arguments.json_file, verdict_json(asked, found).dump() + "\n"));
   if (!found.kept()) {
-    std::printf("%s", judged_note(found.judged_days).c_str());
-    std::printf("wrote no network: no learned network is significantly better\n");
+    const std::string note = judged_note(found.judged_days);
+    std::printf("%swrote no network%s\n", note.c_str(),
+                note.empty() ? ": no learned network is better with 95% confidence" : "");
     return {};
   }
   models::Safetensors file{std::move(found.weights), {}};

@@ -149,7 +149,7 @@ def main():
         if "improve" in commands:
             out, verdict = improve(folder, 6)  # of a quarter, one judges, twenty times
             ends = [end for key, value in verdict.items() if "_over_" in key for end in value[1:]]
-            if NOTE not in out or RANGE.search(out) or verdict["kept"] or any(end is not None for end in ends):
+            if NOTE not in out or RANGE.search(out) or "confidence" in out or verdict["kept"] or any(end is not None for end in ends):
                 fail("improve states an interval or a verdict of plays of one day", f"{out}{verdict}")
             out, verdict = improve(folder, 14)
             if NOTE in out or not RANGE.search(out):
