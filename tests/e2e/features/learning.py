@@ -114,7 +114,7 @@ def l7(world):
 def l8(world):
     judged = world.shell.json("wattle-sim eval --model network.safetensors --nodes 20 --placements 60 --seeds 5 --policies kube-default -o json")
     claim("a network that was trained on six nodes decides on twenty", "kube-default" in json.dumps(judged), str(judged)[:300])
-    return partly("the same file decides on 20 nodes", "the claim that it does so well is not made here", "tests/unit/models/frozen_network_test.cpp")
+    return "the same file decides on 20 nodes; that it gains there: " + shown_by("tests/unit/models/small_to_large_test.cpp", "tests/unit/models/frozen_network_test.cpp")
 
 
 @row("L9", "reward weights change at run time, old experience is judged by them, without a restart")
