@@ -167,6 +167,7 @@ void read_provisioning(config::Section section, AgentConfig& out) {
   section.read("limits", out.provisioning.limits);
   section.read("pod_limits", out.provisioning.pod_limits);
   section.read("margins", out.provisioning.margins);
+  section.read("student", out.provisioning.student);
   out.provisioning.level = static_cast<actuation::Level>(level);
   std::set<std::string> workloads;
   for (auto& source : section.sections("latency")) {

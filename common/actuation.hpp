@@ -33,6 +33,8 @@ namespace wattle::actuation {
 inline constexpr std::size_t kMaxMessageBytes = 64 << 10;
 inline constexpr std::size_t kMaxWorkloads = 256;
 inline constexpr std::size_t kMaxPathBytes = 4096;
+// Where the agent puts the student that its controller sends, and the actuator looks for it.
+inline constexpr const char* kStudentFile = "/run/wattle-agent/student.safetensors";
 
 enum class Level : std::uint8_t { off, suggest, limits };
 inline constexpr std::array<std::string_view, 3> kLevelNames{"off", "suggest", "limits"};

@@ -45,12 +45,15 @@ json side_json(const TrialSide& side) {
 std::string why_of(const Sources& from, const SteeredService& of) {
   if (!of.known && of.minute.student_out)
     return "its node's student let it be throttled too often and is out: throttling moves its margin";
+  if (!of.known && from.margins->release().stage() == StudentStage::in_use)
+    return "its node does not know how long its requests take: the student serves if the node accepts margins";
   if (!of.known)
     return from.traffic != nullptr ? "neither its node nor Prometheus tells how long its requests take: the rule serves"
                                    : "its node does not know how long its requests take: the rule serves";
   if (from.margins->trial().mode() < TeacherMode::canary)
     return "the rule serves; the teacher only says what it would do";
-  if (of.guarded) return "more than one request of twenty was late: the rule serves until the teacher's block ends";
+  if (of.guarded) return "more than one request of twenty was late: the rule serves until the block ends";
+  if (of.student_next) return "the student's minute, which is compared with its teacher's";
   if (of.explored) return "the teacher's minute, in which it tries something";
   return of.teacher_next ? "the teacher's minute" : "the rule's minute";
 }
@@ -112,7 +115,9 @@ json service_json(const Sources& from, const std::string& node, const std::strin
           {"gain", of.gain},
           {"cost", of.known ? json(of.cost) : json(nullptr)},
           {"waste", of.known ? json(of.waste) : json(nullptr)},
-          {"next", of.teacher_next ? "teacher" : "rule"},
+          {"next", of.student_next   ? "student"
+                   : of.teacher_next ? "teacher"
+                                     : "rule"},
           {"minutes", of.minutes},
           {"agreed", of.agreed},
           {"why", why_of(from, of)}};
@@ -144,6 +149,27 @@ json out_json(const MarginTeacher::Services& services) {
       out.push_back({{"node", name.first}, {"service", name.second}, {"who", service.guarded ? "teacher" : "student"}});
   }
   return out;
+}
+
+json student_json(const MarginTeacher& margins) {
+  const StudentRelease& release = margins.release();
+  const auto& test = release.trial().test();
+  const auto trained = margins.trained();
+  const auto learned = margins.learned();
+  json agreement = nullptr;
+  if (const auto judged = trained ? std::optional(trained->agreement) : learned ? learned->agreement : std::nullopt)
+    agreement = {{"lessons", judged->lessons}, {"student_ratio", judged->student}, {"rule_ratio", judged->rule}};
+  return {{"stage", kStudentStages[static_cast<std::size_t>(release.stage())]},
+          {"version", release.version()},
+          {"why", release.why()},
+          {"lessons", learned ? learned->lessons : 0},
+          {"steps", learned ? learned->student_steps : 0},
+          {"agreement", std::move(agreement)},
+          {"pairs", test.blocks()},
+          {"mean_difference", test.mean()},
+          {"services", release.services()},
+          {"services_out", release.out()},
+          {"withdrawn", release.withdrawn()}};
 }
 
 json learned_json(const MarginLearnerFigures& of) {
@@ -189,6 +215,7 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
                    {"rule", side_json(state.rule)},
                    {"teacher", side_json(state.teacher)},
                    {"learned", learned ? learned_json(*learned) : json(nullptr)},
+                   {"student", student_json(*from.margins)},
                    {"beyond", from.margins->beyond()},
                    {"out", out_json(from.margins->services())},
                    {"prometheus", prometheus_json(from.traffic)}};
@@ -220,6 +247,14 @@ void add_margins(Families& families, const Sources& from) {
                  trial.rolled_back() ? 1.0 : 0.0);
   families.counter("wattle_controller_margin_pairs_total", "Pairs of blocks, of the rule and of the teacher.",
                    trial.test().blocks());
+  const StudentRelease& release = from.margins->release();
+  auto& stages = families.family("wattle_controller_margin_student_stage",
+                                 "1 for the stage of the student for nodes, else 0.", prometheus::MetricType::Gauge);
+  for (std::size_t i = 0; i < std::size(kStudentStages); ++i)
+    Families::add(stages, {{"stage", std::string(kStudentStages[i])}},
+                  static_cast<std::size_t>(release.stage()) == i ? 1.0 : 0.0);
+  families.counter("wattle_controller_margin_students_withdrawn_total", "Students that were withdrawn.",
+                   release.withdrawn());
   if (from.traffic != nullptr) add_traffic(families, from.traffic->figures());
   if (const auto learned = from.margins->learned())
     families.counter("wattle_controller_margin_steps_total", "Gradient steps of the teacher.", learned->steps);

@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "agent": {"common", "models/frozen"},
     "actuator/student": {"common"},
     "actuator": {"common", "models/frozen", "models/provision", "actuator/student"},
-    "controller": {"common", "models/frozen", "models/provision", "models/torch", "placement"},
+    "controller": {"common", "actuator/student", "models/frozen", "models/provision", "models/torch", "placement"},
     "sim/cluster": {"common"},
     "sim/world": {"common", "placement"},
     "sim/policies": {"common", "models/frozen", "placement"},

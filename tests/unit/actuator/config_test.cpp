@@ -15,7 +15,8 @@ TEST_CASE("units and cgroups are named with a level, which is suggest where none
   CHECK(config->workloads[1] == actuation::Order{"/jobs/b c", actuation::Level::suggest});
   CHECK(config->rules.student.window_s == 5);
   CHECK(config->rules.student.burst_ratio == 0);
-  CHECK(parse_config("{}", "f")->student_file.empty());
+  CHECK(parse_config("{}", "f")->student_of_agent());
+  CHECK(parse_config("rules: {student: ''}", "f")->student_file.empty());
   CHECK(parse_config("rules: {student: /etc/s.safetensors}", "f")->student_file == "/etc/s.safetensors");
 }
 
