@@ -116,7 +116,7 @@ int run_app(int argc, char** argv) {
   if (*telling) return status(*config);
   if (*restoring) return put_back(*config);
   if (check) {
-    if (!config->student_file.empty())
+    if (!config->student_file.empty() && !config->student_of_agent())
       if (const auto student = models::provision::read_student(config->student_file); !student)
         return complain(student.error(), cmdline::kMisused);
     std::cout << file << ": ok\n";

@@ -21,7 +21,9 @@ struct ActuatorConfig {
   std::string agent_user = "wattle-agent";             // may connect, besides root and the actuator's own user
   std::vector<actuation::Order> workloads;
   Rules rules;
-  std::string student_file;  // network that moves margins; empty: none
+  std::string student_file = actuation::kStudentFile;  // network that moves margins, once it exists; empty: none
+  // The file is the agent's, and may be missing.
+  bool student_of_agent() const { return student_file == actuation::kStudentFile; }
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

@@ -108,9 +108,11 @@ std::vector<Finding> examine(const ActuatorConfig& config, const Machine& machin
   out.push_back(kubelet_finding(cgroups.mounts()));
   if (!config.student_file.empty()) {
     const auto student = models::provision::read_student(config.student_file);
-    out.push_back({"student", student.has_value(), false,
-                   student ? config.student_file + ": sets margins of workloads with unknown response times"
-                           : student.error().message()});
+    const bool none = !student && config.student_of_agent() && student.error().code == Errc::not_found;
+    out.push_back({"student", student.has_value() || none, false,
+                   none      ? "the controller has sent none"
+                   : student ? config.student_file + ": sets margins of workloads with unknown response times"
+                             : student.error().message()});
   }
   for (const auto& order : config.workloads) out.push_back(workload_finding(cgroups, limits, order));
   return out;

@@ -46,8 +46,8 @@ inline constexpr Duration kSlowPatience = std::chrono::seconds(60);
 
 struct Rules {
   StudentRules student;
-  double margin_ratio = 0.15;         // initial margin over the base; integral_rule.hpp moves it every minute
-  double throttled_aim_ratio = 0.02;  // share of the periods; used if no latency is known
+  double margin_ratio = 0.15;                  // initial margin over the base; integral_rule.hpp moves it every minute
+  double throttled_aim_ratio = kThrottledAim;  // share of the periods; used if no latency is known
   double student_throttled_ratio = StudentTrial::kMostRatio;  // long-run limit while a student moves the margin
   bool memory = true;                                         // memory.high; level protect does not depend on it
   std::int64_t most_protected_bytes = kUnlimited;             // sum of memory.low over the workloads

@@ -87,6 +87,7 @@ void listen(AgentLink& link, Governor& governor, MonoTime now, MonoTime& complai
 // Returns no value if no student is configured.
 Result<std::optional<StudentWatch>> open_student(const ActuatorConfig& config, Governor& governor, const Log& log) {
   if (config.student_file.empty()) return std::optional<StudentWatch>();
+  if (config.student_of_agent()) return std::optional(StudentWatch(config.student_file));
   WATTLE_TRY(auto student, StudentWatch::open_(config.student_file));
   governor.steer_by(student.network());
   log.info("student.serves", "the student's margins are in use", {{"file", config.student_file}});
@@ -99,6 +100,8 @@ void look(StudentWatch& student, const std::string& file, Governor& governor, Mo
   governor.steer_by(student.network());
   if (another)
     log.info("student.serves", "the student's margins are in use", {{"file", file}});
+  else if (another.error().code == Errc::not_found)
+    log.info("student.gone", "the student file is gone; throttling sets the margins", {{"file", file}});
   else
     log.warn("student.lost", "the student file is not usable; the previous student stays in use",
              {{"error", another.error()}});

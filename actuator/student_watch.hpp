@@ -1,7 +1,7 @@
 // student_watch: loads the file of the network that moves margins (rules.student), and loads it again when it is
 // replaced.
-// Rules    at the start the file must be valid; an invalid file later is reported once, and there is no network until
-//          it is valid again
+// Rules    a file that an operator names must be valid at the start (open_). The agent's may be missing or invalid; the
+//          first look() reads it. Later an invalid file is reported once, and there is no network until it is valid
 // Errors   those of provision/minute/student_file
 // Cost     one stat every 10 s;  Threads  single owner
 #pragma once
@@ -20,6 +20,7 @@ namespace wattle::actuator {
 class StudentWatch {
  public:
   static Result<StudentWatch> open_(const std::string& path);
+  explicit StudentWatch(std::string path) : path_(std::move(path)) {}
   // Current network; null: the rule moves the margins.
   const models::provision::Network& network() const { return network_; }
   // Returns true if network() has changed; an error if the file is invalid, and why.
@@ -32,7 +33,6 @@ class StudentWatch {
     std::int64_t changed_ns = 0;
     bool operator==(const Version&) const = default;
   };
-  explicit StudentWatch(std::string path) : path_(std::move(path)) {}
   Version version() const;
 
   std::string path_;

@@ -172,6 +172,7 @@ void read_provisioning(config::Section section, AgentConfig& out) {
       section.mistake("protect", "'" + name + "' is in limits too", "keep it in one of the two");
   section.read("pod_limits", out.provisioning.pod_limits);
   section.read("margins", out.provisioning.margins);
+  section.read("student", out.provisioning.student);
   out.provisioning.level = static_cast<actuation::Level>(level);
   std::set<std::string> workloads;
   for (auto& source : section.sections("latency")) {

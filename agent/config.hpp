@@ -57,8 +57,9 @@ struct ProvisioningConfig {
   std::vector<std::string> protect = {};       // the same for level `protect`
   std::vector<LatencySource> latency = {};     // at most one per workload
   std::vector<AnswerTarget> connections = {};  // latency measured in the kernel; at most one per workload
-  bool margins = false;                        // the controller may move margins by rungs
-  bool pod_limits = false;                     // annotated pods may be at level `limits` or `protect`
+  bool margins = false;                        // the controller may move margins by rungs, and send a student
+  std::string student = actuation::kStudentFile;
+  bool pod_limits = false;  // annotated pods may be at level `limits` or `protect`
 };
 
 struct BpfConfig {

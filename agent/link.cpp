@@ -169,6 +169,11 @@ std::map<std::string, wire::MarginStep> Link::margins() const {
   return session_->status().margins;
 }
 
+std::optional<SentStudent> Link::student() const {
+  if (!session_ || session_->status().acked_at == MonoTime{}) return std::nullopt;
+  return SentStudent{session_->status().student_version, session_->status().student};
+}
+
 LinkValues Link::values() const {
   const auto status = session_ ? session_->status() : transport::SessionStatus{};
   LinkValues values{true, status.welcomed, status.sent_records, status.reconnects, outbox_->size(), outbox_->dropped()};

@@ -32,6 +32,11 @@ wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Re
 // Opens the spool on disk below state_dir; null if the configuration has none.
 Result<std::unique_ptr<sqlite::Spool>> open_spool(const AgentConfig& config, const Clock& clock);
 
+struct SentStudent {
+  std::uint64_t version = 0;                // 0: none is in use
+  std::shared_ptr<const std::string> file;  // null: it has not arrived
+};
+
 class Link {
  public:
   // `spool` null: records wait in memory.
@@ -52,6 +57,8 @@ class Link {
   std::map<std::string, std::string> pod_levels() const;
   // Margins that the controller orders; empty after 10 s without messages.
   std::map<std::string, wire::MarginStep> margins() const;
+  // The student that the controller sends; no value before its first message.
+  std::optional<SentStudent> student() const;
   // Time until pump() has work again.
   std::chrono::milliseconds patience() const;
   const transport::Socket& socket() const { return session_->socket(); }

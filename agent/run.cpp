@@ -15,6 +15,7 @@
 #include "agent/privileges.hpp"
 #include "agent/provisioning.hpp"
 #include "agent/sampler.hpp"
+#include "agent/student_file.hpp"
 #include "agent/ticker.hpp"
 #include "common/descriptor_limit.hpp"
 #include "common/http/server.hpp"
@@ -134,6 +135,9 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   std::optional<Provisioning> provisioning;
   if (!config.provisioning.socket.empty())
     provisioning.emplace(config.provisioning, log, connections ? &*connections : nullptr);
+  std::optional<StudentFile> student;
+  if (provisioning && config.provisioning.margins && !config.provisioning.student.empty())
+    student.emplace(config.provisioning.student, log);
   Metrics metrics(sampler.findings(), {config.http_max_workloads, config.http_energy_floor});
   ErrorLog errors(log);
   const auto use = [&](const Sample& sample, std::uint64_t late) {
@@ -144,6 +148,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
       metrics.observe(provisioning->values());
     }
     if (!link) return;
+    if (const auto sent = link->student(); sent && student) student->keep(*sent);
     link->push(sample.record, provisioning ? provisioning->minutes() : std::vector<LimitMinute>());
     for (const auto& change : sample.changes) link->report(change);
   };

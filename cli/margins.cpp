@@ -1,6 +1,8 @@
 // `wattle provision margins`: lists services whose nodes set their CPU limits, the teacher's advice about their
 // margins, and its verdict.
 
+#include <algorithm>
+
 #include "cli/human.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
@@ -27,6 +29,11 @@ std::string replicas_of(const View& row) {
   return std::to_string(now) + (then == now ? "" : " to " + std::to_string(then));
 }
 
+std::string spaced(std::string word) {
+  std::replace(word.begin(), word.end(), '_', ' ');
+  return word;
+}
+
 }  // namespace
 
 Result<std::string> render_margins(const Json& document, const Style& style) {
@@ -38,6 +45,15 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
   if (const View learned = view["learned"]; learned.present()) {
     text += count(learned["steps"]) + " gradient steps on " + count(learned["replay"]) + " recorded minutes";
     if (const auto problem = learned["problem"].text()) text += "; " + *problem;
+    text += ".\n";
+  }
+  if (const View student = view["student"]; student.present()) {  // older controllers do not send it
+    text +=
+        "Student " + (student["version"].number().value_or(0) > 0 ? count(student["version"]) + ", " : std::string());
+    text += spaced(student["stage"].text_or()) + ": " + student["why"].text_or();
+    if (const View agreement = student["agreement"]; agreement.present())
+      text += "; repeats " + percent(agreement["student_ratio"].number()) + " of its teacher's choices, throttling " +
+              percent(agreement["rule_ratio"].number());
     text += ".\n";
   }
   if (const View prometheus = view["prometheus"]; prometheus.present()) {

@@ -121,11 +121,11 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
 Status Controller::start_margins(const Clock& clock, const Log& log) {
   WATTLE_TRY(traffic_, PrometheusRates::start(config_.prometheus, clock, log));
   if (!config_.learn.enabled || config_.teacher == TeacherMode::off) return {};
-  LearnConfig learn;
-  learn.seed = config_.learn.seed;
-  const MarginLearnerOptions options{.seed = static_cast<std::uint64_t>(learn.seed), .reward = config_.teacher_reward};
+  const auto seed = static_cast<std::uint64_t>(config_.learn.seed);
+  MarginLearnerOptions options{.seed = seed, .reward = config_.teacher_reward};
+  options.student.seed = seed;
   auto started = MarginLearner::start(
-      options, config_.data_dir, [learn] { return make_network(learn); }, clock, log);
+      options, config_.data_dir, [seed] { return make_provisioning_network(seed); }, clock, log);
   if (started)
     margin_learner_ = std::move(*started);
   else

@@ -111,6 +111,7 @@ class Loop final : private TelemetrySink {
   void on_lost(const std::string& node) override;
   std::map<std::string, std::string> pod_levels(const std::string& node) override { return levels_.of(node); }
   std::map<std::string, wire::MarginStep> margins(const std::string& node) override { return margins_.margins(node); }
+  std::shared_ptr<const Student> student(const std::string& node) override { return margins_.student(node); }
 
   // True if the store is behind. Unread telemetry holds back its senders by TCP; records that are read and cannot be
   // stored end their sessions.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "common/base64.hpp"
 #include "common/wire/codec.hpp"
 
 namespace wattle::transport {
@@ -216,12 +217,26 @@ void AgentSession::on_ack(const wire::Ack& ack) {
   credit_ = ack.credit;
   status_.pod_levels = ack.pod_levels;
   status_.margins = ack.margins;
+  take_student(ack);
   status_.acked_at = clock_.mono();
   if (mark > sent_) return lose("the controller acknowledged a record that was never sent");
   failures_ = 0;
   while (!in_flight_.empty() && in_flight_.front() <= mark) in_flight_.pop_front();
   if (const auto acked = outbox_.ack(mark); !acked) return lose(acked.error().message());
   if (mark.incarnation == hello_.incarnation) status_.acked_seq = std::max(status_.acked_seq, mark.seq);
+}
+
+// A damaged student is dropped; the controller sends it again in the next session.
+void AgentSession::take_student(const wire::Ack& ack) {
+  if (ack.student_version != status_.student_version) status_.student.reset();
+  status_.student_version = ack.student_version;
+  if (ack.student.empty()) return;
+  std::string text;
+  for (const std::string& part : ack.student) text += part;
+  if (auto file = base64_decode(text))
+    status_.student = std::make_shared<const std::string>(std::move(*file));
+  else
+    log_.warn("student of the controller is damaged", {{"node", hello_.node}, {"version", ack.student_version}});
 }
 
 void AgentSession::on_pong(const wire::Pong& pong) {

@@ -51,6 +51,8 @@ struct SessionStatus {
   std::uint64_t acked_seq = 0;  // current incarnation only
   std::map<std::string, std::string> pod_levels;    // sent with the last Ack
   std::map<std::string, wire::MarginStep> margins;  // sent with the last Ack
+  std::uint64_t student_version = 0;                // sent with the last Ack
+  std::shared_ptr<const std::string> student;       // file of that version; null until it has arrived
   MonoTime acked_at{};                              // arrival of the last Ack
   std::uint64_t sent_records = 0;
   std::uint64_t live = 0;  // intervals sent ahead of their turn
@@ -88,6 +90,7 @@ class AgentSession {
   void handle(const std::string& bytes);
   void on_welcome(const wire::Welcome& welcome);
   void on_ack(const wire::Ack& ack);
+  void take_student(const wire::Ack& ack);
   void on_pong(const wire::Pong& pong);
   void ping();
   void send_placements();

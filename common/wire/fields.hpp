@@ -62,6 +62,8 @@ void fields(V& v, Ack& m) {
   v("credit", m.credit);
   v("pod_levels", m.pod_levels);
   v("margins", m.margins);
+  v("student_version", m.student_version);
+  v("student", m.student);
 }
 
 template <class V>

@@ -96,6 +96,8 @@ struct Ack {
   std::map<std::string, std::string> pod_levels =
       {};  // levels of the node's pods that have their own annotation, by UID: off, suggest, limits
   std::map<std::string, MarginStep> margins = {};  // services and VMs of the node that the controller steers, by name
+  std::uint64_t student_version = 0;      // of the student that the node's services without known latency get; 0: none
+  std::vector<std::string> student = {};  // base64 of its file, in parts; once per session and version, then empty
 };
 
 struct Ping {

@@ -137,8 +137,7 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
   }
   // Else the store's next commit of this node's records says so.
   if (history.pending > 0 || session.received == RecordMark{}) return {};
-  return {wire::Ack{session.received.incarnation, session.received.seq, credit(session), sink_.pod_levels(node),
-                    sink_.margins(node)}};
+  return {ack(node, session, session.received)};
 }
 
 void Telemetry::count_in_second(Session& session, std::size_t records) const {

@@ -24,6 +24,7 @@ constexpr std::uint64_t kSharedCredit = 20'000;  // over all sessions
 constexpr std::uint64_t kFairPerS = 256;         // records of one node; a node that sends more gets
 constexpr std::uint64_t kThrottledCredit = 16;   // this per commit
 constexpr std::uint64_t kMaxBatch = 64;
+constexpr std::uint64_t kStudentsPerS = 50;  // of 0.2 MB each
 
 void forget_before(std::vector<MonoTime>& times, MonoTime since) {
   std::erase_if(times, [&](MonoTime when) { return when < since; });
@@ -246,8 +247,34 @@ std::optional<Answer> Telemetry::committed(const std::string& node, const Record
   // Records of the node's earlier session are not acknowledged to a session that did not send them.
   const RecordMark mark = history.pending == 0 ? session.received : last;
   if (mark == RecordMark{} || mark > session.received) return std::nullopt;
-  return Answer{session.route,
-                wire::Ack{mark.incarnation, mark.seq, credit(session), sink_.pod_levels(node), sink_.margins(node)}};
+  return Answer{session.route, ack(node, session, mark)};
+}
+
+bool Telemetry::may_send_student() {
+  const MonoTime now = clock_.mono();
+  if (now - students_began_ >= std::chrono::seconds(1)) {
+    students_began_ = now;
+    students_in_second_ = 0;
+  }
+  return students_in_second_++ < kStudentsPerS;
+}
+
+wire::Ack Telemetry::ack(const std::string& node, Session& session, const RecordMark& mark) {
+  wire::Ack ack{mark.incarnation, mark.seq, credit(session), sink_.pod_levels(node), sink_.margins(node)};
+  const auto student = sink_.student(node);
+  if (!student) {
+    session.student_version = 0;
+    return ack;
+  }
+  const bool has = session.student_version == student->version;
+  if (!has && !may_send_student()) {
+    ack.student_version = session.student_version;
+    return ack;
+  }
+  ack.student_version = student->version;
+  if (!has) ack.student = student->parts;
+  session.student_version = student->version;
+  return ack;
 }
 
 std::vector<wire::Message> Telemetry::on_placement(const transport::Incoming& from, const wire::Placement& placement) {

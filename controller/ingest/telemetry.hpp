@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@
 #include "common/wire/messages.hpp"
 #include "controller/ingest/clock_offset.hpp"
 #include "controller/ingest/validate.hpp"
+#include "controller/provision/student.hpp"
 #include "controller/store/record_store.hpp"
 
 namespace wattle::controller {
@@ -51,6 +53,8 @@ class TelemetrySink {
   virtual std::map<std::string, std::string> pod_levels(const std::string&) { return {}; }
   // Margins for the node's services (wire::Ack).
   virtual std::map<std::string, wire::MarginStep> margins(const std::string&) { return {}; }
+  // Student for the node's services (wire::Ack); null: none.
+  virtual std::shared_ptr<const Student> student(const std::string&) { return nullptr; }
 };
 
 struct TelemetryFigures {
@@ -114,6 +118,7 @@ class Telemetry {
     MonoTime second_began{};
     std::uint64_t in_second = 0;  // records
     std::uint64_t live_in_second = 0;
+    std::uint64_t student_version = 0;  // that was sent
     bool throttled = false;
   };
   struct Seqs {
@@ -145,6 +150,8 @@ class Telemetry {
   std::optional<StoreGap> gap_before(const std::string& node, const History& history, const RecordMark& mark) const;
   bool fold(const std::string& node, History& history, Record& record);
   std::uint64_t credit(Session& session);
+  wire::Ack ack(const std::string& node, Session& session, const RecordMark& mark);
+  bool may_send_student();
   std::vector<wire::Message> on_placement(const transport::Incoming& from, const wire::Placement& placement);
   bool cut_if_alternating(const std::string& node, History& history, bool equals);
   void on_knock(const std::string& node, History& history);
@@ -164,6 +171,8 @@ class Telemetry {
   ClockOffsets clocks_;
   std::vector<std::string_view> record_bytes_;  // of the message that is being read
   std::optional<std::string> rest_;
+  MonoTime students_began_{};
+  std::uint64_t students_in_second_ = 0;
 };
 
 }  // namespace wattle::controller

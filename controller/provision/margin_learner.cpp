@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "controller/provision/trial_figures.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
@@ -19,44 +20,7 @@ constexpr std::size_t kMostRecent = 16;
 constexpr std::size_t kMostNews = 10'000;
 constexpr int kLearnerNice = 10;
 
-std::map<std::string, double> figures_of(const TrialState& state) {
-  const auto number = [](auto value) { return static_cast<double>(value); };
-  return {{"gated", number(state.test.network_gated)},
-          {"evidence", state.test.evidence},
-          {"mean", state.test.mean},
-          {"mean_square", state.test.mean_square},
-          {"blocks", number(state.test.blocks)},
-          {"changes", number(state.test.changes)},
-          {"rule_minutes", state.rule.minutes},
-          {"rule_waste", state.rule.waste},
-          {"rule_over", state.rule.over_ratio},
-          {"teacher_minutes", state.teacher.minutes},
-          {"teacher_waste", state.teacher.waste},
-          {"teacher_over", state.teacher.over_ratio},
-          {"pairs", number(state.pairs)},
-          {"rolled_back", number(state.rolled_back)},
-          {"mode", number(static_cast<int>(state.mode))}};
-}
-
-// No value if `figures` has no trial.
-std::optional<TrialState> state_of(const std::map<std::string, double>& figures) {
-  bool whole = true;
-  const auto told = [&](const char* name) {
-    const auto found = figures.find(name);
-    whole = whole && found != figures.end() && found->second >= -1e15 && found->second <= 1e15;
-    return whole ? found->second : 0;
-  };
-  const auto count = [&](const char* name) { return static_cast<std::uint64_t>(std::max(0.0, told(name))); };
-  TrialState state;
-  state.test = {told("gated") > 0,   told("evidence"), told("mean"),
-                told("mean_square"), count("blocks"),  count("changes")};
-  state.rule = {told("rule_minutes"), told("rule_waste"), told("rule_over")};
-  state.teacher = {told("teacher_minutes"), told("teacher_waste"), told("teacher_over")};
-  state.pairs = count("pairs");
-  state.rolled_back = told("rolled_back") > 0;
-  state.mode = static_cast<TeacherMode>(std::min<std::uint64_t>(count("mode"), 3));
-  return whole ? std::optional(state) : std::nullopt;
-}
+constexpr std::string_view kStudentPrefix = "student/", kStudentTrainerPrefix = "student_trainer/";
 
 }  // namespace
 
@@ -111,11 +75,13 @@ void MarginLearner::post(LivedMinute minute) {
   wake_.notify_one();
 }
 
-void MarginLearner::keep(const TrialState& state) {
+void MarginLearner::keep(const TrialState& state, const ReleaseState& release) {
   {
     const std::lock_guard lock(mutex_);
-    const bool changes = !state_ || state_->mode != state.mode || state_->rolled_back != state.rolled_back;
+    const bool changes = !state_ || state_->mode != state.mode || state_->rolled_back != state.rolled_back ||
+                         !release_ || release_->stage != release.stage || release_->version != release.version;
     state_ = state;
+    release_ = release;
     if (!changes) return;
     changed_ = true;
   }
@@ -125,6 +91,16 @@ void MarginLearner::keep(const TrialState& state) {
 MarginLearner::Network MarginLearner::network() const {
   const std::lock_guard lock(mutex_);
   return network_;
+}
+
+std::shared_ptr<const Student> MarginLearner::student() const {
+  const std::lock_guard lock(mutex_);
+  return student_;
+}
+
+void MarginLearner::retrain() {
+  const std::lock_guard lock(mutex_);
+  retrain_ = true;
 }
 
 MarginLearnerFigures MarginLearner::figures() const {
@@ -153,6 +129,7 @@ void MarginLearner::resume() {
   }
   kept_ = state_of(loaded->manifest.figures);
   state_ = kept_;
+  resume_student(*loaded);
   const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
   if (network.empty() || !begin()) return;  // nothing had been learned yet
   if (const Status restored = trainer_->restore(network); !restored) {
@@ -167,6 +144,30 @@ void MarginLearner::resume() {
   log_.info(
       "margins.resumed", "the teacher of provisioning has resumed",
       {{"file", loaded->file}, {"step", trainer_->steps()}, {"minutes", static_cast<std::uint64_t>(replay_.size())}});
+}
+
+// A student that cannot be restored is trained again, under a version of its own.
+void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
+  kept_release_ = release_of(loaded.manifest.figures);
+  release_ = kept_release_;
+  if (!kept_release_) return;
+  const TrainedFigures trained = trained_of(loaded.manifest.figures);
+  versions_ = std::max(kept_release_->version, trained.version);
+  const bool stands = kept_release_->stage == StudentStage::trial || kept_release_->stage == StudentStage::in_use;
+  models::Weights weights = models::with_prefix(loaded.tensors, kStudentPrefix);
+  if (!weights.empty() && trained.version > 0 && (stands || trained.version > kept_release_->version)) {
+    auto student = student_of(trained.version, std::move(weights), trained.agreement);
+    if (student)
+      student_ = std::move(*student);
+    else
+      log_.error("student of provisioning not restored", {{"error", student.error()}});
+  }
+  if (stands && !student_) kept_release_->stage = StudentStage::withdrawn;
+  const models::Weights trainer = models::with_prefix(loaded.tensors, kStudentTrainerPrefix);
+  if (trainer.empty() || student_) return;
+  auto made = make_();
+  if (!made || !(*made)->restore(trainer)) return;
+  students_ = std::make_unique<models::provision::StudentTrainer>(options_.student, std::move(*made));
 }
 
 void MarginLearner::run() {
@@ -191,6 +192,11 @@ void MarginLearner::turn() {
     const std::lock_guard lock(mutex_);
     news.swap(news_);
     changed = std::exchange(changed_, false);
+    if (std::exchange(retrain_, false)) {
+      student_.reset();
+      students_.reset();
+      std::erase_if(news, [](const LivedMinute& minute) { return minute.lesson.has_value(); });
+    }
   }
   unsaved_ = unsaved_ || changed;
   // Many minutes may wait, and each may cost a gradient step: figures are updated after each, and stopping waits for
@@ -210,6 +216,7 @@ bool MarginLearner::stops() const {
 
 void MarginLearner::take(LivedMinute minute) {
   unsaved_ = true;
+  if (minute.lesson) return learn_lesson(std::move(*minute.lesson));
   if (minute.ends) return replay_.end(minute.service);
   ++own_.minutes;
   if (!begin()) return;
@@ -219,6 +226,38 @@ void MarginLearner::take(LivedMinute minute) {
   if (replay_.open(minute.service) >= options_.stretch) replay_.end(minute.service);
   if (replay_.size() >= options_.warmup) step();
   if (trainer_->steps() >= frozen_at_ + options_.freeze_every) freeze();
+}
+
+bool MarginLearner::begin_student() {
+  if (students_) return true;
+  if (hopeless_) return false;
+  auto made = make_();
+  if (!made) {
+    failed("no student of provisioning can be trained", made.error());
+    return false;
+  }
+  students_ = std::make_unique<models::provision::StudentTrainer>(options_.student, std::move(*made));
+  return true;
+}
+
+void MarginLearner::learn_lesson(models::PolicyExample lesson) {
+  if (student() || !begin_student()) return;
+  auto trained = students_->add(std::move(lesson));
+  if (!trained) return failed("a step of the student of provisioning", trained.error());
+  if (*trained) offer(std::move(**trained));
+}
+
+void MarginLearner::offer(models::Weights weights) {
+  auto student =
+      student_of(versions_ + 1, std::move(weights), students_->agreement().value_or(models::provision::Agreement()));
+  if (!student) return failed("a student of provisioning", student.error());
+  ++versions_;
+  students_.reset();
+  log_.info(
+      "a student of provisioning is trained",
+      {{"version", versions_}, {"agreement", (*student)->agreement.student}, {"rule", (*student)->agreement.rule}});
+  const std::lock_guard lock(mutex_);
+  student_ = std::move(*student);
 }
 
 void MarginLearner::step() {
@@ -246,13 +285,19 @@ void MarginLearner::freeze() {
 void MarginLearner::save() {
   saved_at_ = clock_.mono();
   models::Manifest manifest;
+  models::Weights all;
   {
     const std::lock_guard lock(mutex_);
     if (!state_ || !unsaved_) return;
-    manifest.figures = figures_of(*state_);
+    add_figures(manifest.figures, *state_);
+    if (release_) add_figures(manifest.figures, *release_);
+    if (student_) {
+      models::add_prefixed(all, student_->weights, kStudentPrefix);
+      add_figures(manifest.figures, TrainedFigures{student_->version, student_->agreement});
+    }
   }
   unsaved_ = false;
-  models::Weights all;
+  if (students_) models::add_prefixed(all, students_->trainer().checkpoint(), kStudentTrainerPrefix);
   if (trainer_) {
     models::add_prefixed(all, trainer_->checkpoint(), models::kNetworkPrefix);
     manifest.network = models::network_digest(trainer_->weights());
@@ -274,6 +319,9 @@ void MarginLearner::failed(const char* event, const char* message, const Error& 
 void MarginLearner::tell() {
   if (trainer_) own_.steps = trainer_->steps();
   own_.replay = replay_.size();
+  own_.lessons = students_ ? students_->lessons() : 0;
+  own_.student_steps = students_ ? students_->steps() : 0;
+  if (students_) own_.agreement = students_->agreement();
   const std::lock_guard lock(mutex_);
   figures_ = own_;
 }

@@ -1,8 +1,10 @@
 // margin_learner: the one thread that teaches the provisioning network from observed minutes
-// (provision/minute/minute_replay).
+// (provision/minute/minute_replay), and a student of it for nodes from lessons (provision/minute/student_trainer).
 // Flow     post() -> replay -> a gradient step for each minute, once there are enough -> at intervals a frozen, checked
 //          network into the slot -> checkpoints in data_dir/provisioning (provisioning-drpc): network, optimiser,
 //          replay and the trial's state, resumed at start
+// Student  lessons are learned from while there is no student; retrain() drops it, and the next one is trained from
+//          later lessons. The student and its trainer are in the checkpoint, lessons are not
 // Network  made at the first posted minute, or at start if there is a checkpoint, so that it costs nothing without such
 //          a service
 // Errors   start: io of the directory; an unusable checkpoint is logged, and learning starts from scratch; later ones
@@ -25,7 +27,8 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/stats/draws.hpp"
-#include "controller/provision/margin_trial.hpp"
+#include "controller/provision/student.hpp"
+#include "controller/provision/student_release.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
 #include "provision/minute/drpc_reward.hpp"
@@ -40,6 +43,7 @@ struct LivedMinute {
   double reward = 0;  // of the minute before it
   models::Observation state;
   std::uint32_t action = 0;
+  std::optional<models::PolicyExample> lesson = {};  // set: a lesson of the student, and the rest is not
 };
 
 struct MarginLearnerOptions {
@@ -52,6 +56,7 @@ struct MarginLearnerOptions {
   std::uint64_t seed = 1;
   models::provision::TeacherReward reward = models::provision::TeacherReward::waste;  // each has a folder of its own
   models::provision::ReplayOptions replay{.minutes = 10'000};
+  models::provision::StudentTrainerOptions student;
 };
 
 struct MarginLearnerFigures {
@@ -61,12 +66,15 @@ struct MarginLearnerFigures {
   std::uint64_t networks = 0;  // frozen
   std::uint64_t failures = 0;  // steps, networks and checkpoints
   std::optional<double> loss;
-  std::string problem;  // the last one, for people
+  std::string problem;                                    // the last one, for people
+  std::size_t lessons = 0;                                // of the next student: kept
+  std::uint64_t student_steps = 0;                        // and its gradient steps
+  std::optional<models::provision::Agreement> agreement;  // and its last judgement
 };
 
 class MarginLearner {
  public:
-  using Make = std::function<Result<std::unique_ptr<models::QTrainer>>()>;
+  using Make = std::function<Result<std::unique_ptr<models::PolicyTrainer>>()>;
   using Network = std::shared_ptr<const models::QNetwork>;
 
   static Result<std::unique_ptr<MarginLearner>> start(const MarginLearnerOptions& options, const std::string& data_dir,
@@ -78,11 +86,16 @@ class MarginLearner {
   void turn();
   void post(LivedMinute minute);
   // Stores the state for the next checkpoint.
-  void keep(const TrialState& state);
-  // The trial's state from the checkpoint at the start.
+  void keep(const TrialState& state, const ReleaseState& release);
+  // The states from the checkpoint at the start.
   const std::optional<TrialState>& kept() const { return kept_; }
+  const std::optional<ReleaseState>& kept_release() const { return kept_release_; }
   // Null if nothing was learned yet.
   Network network() const;
+  // Null while none is trained.
+  std::shared_ptr<const Student> student() const;
+  // Drops the student and its lessons.
+  void retrain();
   MarginLearnerFigures figures() const;
   void save();
 
@@ -94,6 +107,10 @@ class MarginLearner {
   void run();
   bool stops() const;
   void take(LivedMinute minute);
+  void learn_lesson(models::PolicyExample lesson);
+  bool begin_student();
+  void offer(models::Weights weights);
+  void resume_student(const models::LoadedCheckpoint& loaded);
   void step();
   void freeze();
   void failed(const char* event, const char* message, const Error& error);
@@ -104,8 +121,10 @@ class MarginLearner {
   const Make make_;
   const Clock& clock_;
   const Log& log_;
-  std::unique_ptr<models::QTrainer> trainer_;
-  bool hopeless_ = false;  // there is no trainer in this build
+  std::unique_ptr<models::PolicyTrainer> trainer_;
+  std::unique_ptr<models::provision::StudentTrainer> students_;  // trains the next one
+  std::uint64_t versions_ = 0;                                   // of students so far
+  bool hopeless_ = false;                                        // there is no trainer in this build
   models::provision::MinuteReplay replay_;
   stats::Random random_;
   std::vector<models::Transition> batch_;
@@ -113,6 +132,7 @@ class MarginLearner {
   std::uint64_t frozen_at_ = 0;
   MonoTime saved_at_{};
   std::optional<TrialState> kept_;
+  std::optional<ReleaseState> kept_release_;
   MarginLearnerFigures own_;
   bool unsaved_ = false;
   std::thread thread_;
@@ -122,8 +142,11 @@ class MarginLearner {
   bool stop_ = false;
   bool changed_ = false;  // what must not wait for the next checkpoint
   std::vector<LivedMinute> news_;
+  bool retrain_ = false;
   std::optional<TrialState> state_;
+  std::optional<ReleaseState> release_;
   Network network_;
+  std::shared_ptr<const Student> student_;
   MarginLearnerFigures figures_;
 };
 

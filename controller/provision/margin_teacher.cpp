@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "models/provision/lesson.hpp"
+#include "provision/student/integral_rule.hpp"
+
 namespace wattle::controller {
 
 namespace {
@@ -20,6 +23,7 @@ constexpr std::size_t kUp = choice::action_of(choice::Lever::cpu, 1), kDown = ch
                       kReplicasUp = choice::action_of(choice::Lever::replicas, 1),
                       kReplicasDown = choice::action_of(choice::Lever::replicas, -1);
 constexpr double kBytesPerGib = 1 << 30;
+constexpr std::uint64_t kTicksPerMinute = 600;  // of a node
 
 // Returns the rule's choice as an action.
 std::size_t action_of_rule(double margin, double rule_margin) {
@@ -92,11 +96,15 @@ MarginTeacher::MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner
       clock_(clock),
       reward_(reward),
       trial_(learner == nullptr ? std::min(mode, TeacherMode::shadow) : mode, seed),
+      release_(learner == nullptr ? std::min(mode, TeacherMode::shadow) : mode, seed),
       random_(seed) {
   if (learner_ == nullptr || !learner_->kept()) return;
   trial_.restore(*learner_->kept());
-  learner_->keep(trial_.state());
+  if (learner_->kept_release()) release_.restore(*learner_->kept_release());
+  keep_states();
 }
+
+void MarginTeacher::keep_states() { learner_->keep(trial_.state(), release_.state()); }
 
 std::optional<MarginLearnerFigures> MarginTeacher::learned() const {
   return learner_ == nullptr ? std::nullopt : std::optional(learner_->figures());
@@ -110,6 +118,7 @@ void MarginTeacher::forget_old(MonoTime now) {
     }
     const std::string key = at->first.first + "/" + at->first.second;
     trial_.begin_anew(key);
+    release_.forget(key);
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
     chains_.erase(at->first);
     at = services_.erase(at);
@@ -141,6 +150,42 @@ void MarginTeacher::minute(const std::string& node, double node_cores, const Lim
   decide(node + "/" + ended.name, chain, service, node_cores, follows, done);
 }
 
+// Withdrawing the student has the next one trained.
+void MarginTeacher::follow_release(StudentStage before) {
+  if (learner_ == nullptr || release_.stage() == before) return;
+  if (release_.stage() == StudentStage::withdrawn) learner_->retrain();
+  keep_states();
+}
+
+void MarginTeacher::learn_student(const std::string& key, const choice::LocalView& own,
+                                  const models::Observation& whole, const models::QNetwork* network) {
+  if (learner_->student()) return;
+  const bool network_serves = trial_.heard() && !trial_.rolled_back();
+  learner_->post({key, false, 0, {}, 0, choice::lesson(own.observation, whole, network_serves ? network : nullptr)});
+}
+
+// Returns whether this is the student's turn, and sets its choice if the next minute is its own.
+bool MarginTeacher::students_turn(const std::string& key, SteeredService& service, const choice::LocalView& own,
+                                  const TrialMinute& lived) {
+  const auto student = learner_->student();
+  const StudentStage before = release_.stage();
+  if (student) release_.offer(student->version);
+  const std::optional<bool> turn = release_.next(key, lived);
+  follow_release(before);
+  if (!turn) return false;
+  trial_.begin_anew(key);
+  service.guarded = release_.trial().guarded(key);
+  if (!*turn || !student || student->version != release_.version()) return true;
+  const auto chosen =
+      choice::choose_locally(own.state, own.state.rule_margin_ratio, own.bounds, student->network.get());
+  if (!chosen) return true;
+  service.student_next = true;
+  service.action = service.applied = choice::best_action(own.observation, student->network.get());
+  service.wanted_margin = chosen->margin_ratio;
+  service.wanted_memory.reset();
+  return true;
+}
+
 void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService& service, double node_cores,
                            bool follows, std::optional<std::size_t> done) {
   const LimitMinute& ended = service.minute;
@@ -158,7 +203,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   }
   chain.memory_next = service.wanted_memory = ended.memory_margin_ratio;
   service.guarded = false;
-  service.teacher_next = service.explored = false;
+  service.teacher_next = service.student_next = service.explored = false;
   const double wall_s = static_cast<double>(to_ns(clock_.wall())) / 1e9;
   choice::ServiceMinute state;
   state.throttled_ratio = ended.throttled_ratio;
@@ -182,7 +227,12 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   if (service.rate_rps) chain.forecast.add(*service.rate_rps, wall_s);
   service.expected = service.rate_rps ? chain.forecast.next() : std::nullopt;
   service.forecast = chain.forecast.score();
-  if (!service.known) return;
+  if (!service.known) {
+    const StudentStage before = release_.stage();
+    release_.report(key, ended.student_out);
+    follow_release(before);
+    return;
+  }
 
   const double rate = *service.rate_rps;
   std::optional<double> memory_gib;
@@ -211,9 +261,21 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
 
   const double over =
       *ended.requests > 0 ? static_cast<double>(*ended.requests_over) / static_cast<double>(*ended.requests) : 0;
+  const TrialMinute lived{service.waste, over};
   const bool before = trial_.rolled_back();
+  bool students = false;
+  if (learner_ != nullptr) {
+    const double throttled = std::round(state.throttled_ratio * static_cast<double>(kTicksPerMinute));
+    actuator::IntegralRules by_throttling;
+    by_throttling.aim_ratio = actuator::kThrottledAim;
+    const choice::LocalView own = choice::view_on_a_node(
+        state, actuator::next_margin(by_throttling, ended.margin_ratio,
+                                     {kTicksPerMinute, static_cast<std::uint64_t>(std::max(throttled, 0.0))}));
+    learn_student(key, own, seen, network.get());
+    students = students_turn(key, service, own, lived);
+  }
   // Before the first network the teacher equals the rule on rungs, so there is nothing to compare.
-  if (network || trial_.mode() == TeacherMode::shadow) service.teacher_next = trial_.next(key, {service.waste, over});
+  if (!students && (network || trial_.mode() == TeacherMode::shadow)) service.teacher_next = trial_.next(key, lived);
   if (service.teacher_next && trial_.mode() == TeacherMode::canary && stats::uniform(random_) < kExplored) {
     // Not of replicas: a suggestion that is a try would mislead its reader.
     constexpr std::array kAny{kDown, choice::kKeep, kUp, kMemoryDown, kMemoryUp};
@@ -221,13 +283,15 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
     if (seen.valid[drawn] != 0) service.action = service.applied = drawn;
     service.explored = true;
   }
-  service.guarded = trial_.guarded(key);
-  const choice::Setting wanted = choice::after(service.applied, state, bounds);
-  service.wanted_margin = wanted.margin_ratio;
-  if (ended.memory_margin_ratio) service.wanted_memory = wanted.memory_ratio;
+  if (!students) {
+    service.guarded = trial_.guarded(key);
+    const choice::Setting wanted = choice::after(service.applied, state, bounds);
+    service.wanted_margin = wanted.margin_ratio;
+    if (ended.memory_margin_ratio) service.wanted_memory = wanted.memory_ratio;
+  }
   // The rule uses one fixed margin for memory.
   if (ended.memory_margin_ratio)
-    chain.memory_next = acts() && service.teacher_next ? wanted.memory_ratio : state.now.memory_ratio;
+    chain.memory_next = acts() && service.teacher_next ? service.wanted_memory : state.now.memory_ratio;
   if (learner_ == nullptr) return;
   if (chain.state)
     learner_->post({key, false, chain.reward, std::move(*chain.state), static_cast<std::uint32_t>(*done)});
@@ -235,7 +299,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   chain.reward = reward_ == choice::TeacherReward::drpc
                      ? choice::drpc_reward(state, ended.memory_margin_ratio.has_value())
                      : -service.waste;
-  if (trial_.rolled_back() != before || service.minutes % 10 == 0) learner_->keep(trial_.state());
+  if (trial_.rolled_back() != before || service.minutes % 10 == 0) keep_states();
 }
 
 std::map<std::string, TeacherReplicas> MarginTeacher::replicas() const {
@@ -256,9 +320,17 @@ std::map<std::string, wire::MarginStep> MarginTeacher::margins(const std::string
   std::map<std::string, wire::MarginStep> told;
   const MonoTime now = clock_.mono();
   for (auto at = services_.lower_bound({node, ""}); at != services_.end() && at->first.first == node; ++at)
-    if (at->second.teacher_next && acts() && now - at->second.heard < kStepHolds)
+    if (((at->second.teacher_next && acts()) || at->second.student_next) && now - at->second.heard < kStepHolds)
       told[at->first.second] = {at->second.minute.number, at->second.wanted_margin, at->second.wanted_memory};
   return told;
+}
+
+std::shared_ptr<const Student> MarginTeacher::student(const std::string& node) const {
+  if (release_.stage() != StudentStage::in_use) return nullptr;
+  const auto service = services_.lower_bound({node, ""});
+  if (service == services_.end() || service->first.first != node) return nullptr;
+  const auto student = learner_->student();
+  return student && student->version == release_.version() ? student : nullptr;
 }
 
 }  // namespace wattle::controller

@@ -8,6 +8,9 @@
 //          margin for CPU or memory. Memory only if the node limits it now. Another number of replicas is a suggestion,
 //          which nothing applies: the node gets the best of the other actions
 // Learns   from the action taken and its cost: margin_learner
+// Student  each minute of a service with known latency is a lesson. Its label is the choice of the network once the
+//          gate is open, and that of the rule until then. student_release.hpp decides which minutes are the student's,
+//          and whether nodes get it
 // Bounds   kMostSteeredServices; a service without a report for ten minutes is forgotten
 // Units    cores, shares, seconds of the wall clock; costs as in provision/minute/service_cost.hpp
 // Errors   none
@@ -54,6 +57,7 @@ struct SteeredService {
   std::optional<placement::ExpectedRate> expected;  // for the current minute
   placement::ForecastScore forecast;
   bool teacher_next = false;  // the current minute belongs to the teacher
+  bool student_next = false;  // or to the student, which is compared with its teacher
   bool explored = false;
   bool guarded = false;  // the rule serves until the block ends, after a minute with too many late requests
   std::uint64_t minutes = 0, agreed = 0;  // reported minutes; those in which both choose the same action
@@ -83,6 +87,11 @@ class MarginTeacher {
 
   // Returns suggestions by workload, for workloads whose number the teacher may choose.
   std::map<std::string, TeacherReplicas> replicas() const;
+  // The student for the node's services without known latency; null: none is in use.
+  std::shared_ptr<const Student> student(const std::string& node) const;
+  const StudentRelease& release() const { return release_; }
+  // The student on trial or in use; null: none.
+  std::shared_ptr<const Student> trained() const { return learner_ != nullptr ? learner_->student() : nullptr; }
 
   const Services& services() const { return services_; }
   const MarginTrial& trial() const { return trial_; }
@@ -101,6 +110,12 @@ class MarginTeacher {
   };
   bool acts() const { return trial_.mode() >= TeacherMode::canary; }
   void forget_old(MonoTime now);
+  void keep_states();
+  void follow_release(StudentStage before);
+  void learn_student(const std::string& key, const models::provision::LocalView& own, const models::Observation& whole,
+                     const models::QNetwork* network);
+  bool students_turn(const std::string& key, SteeredService& service, const models::provision::LocalView& own,
+                     const TrialMinute& lived);
   void decide(const std::string& key, Chain& chain, SteeredService& service, double node_cores, bool follows,
               std::optional<std::size_t> done);
 
@@ -108,6 +123,7 @@ class MarginTeacher {
   const Clock& clock_;
   const models::provision::TeacherReward reward_;
   MarginTrial trial_;
+  StudentRelease release_;
   stats::Random random_;
   Services services_;
   std::map<std::pair<std::string, std::string>, Chain> chains_;

@@ -45,8 +45,8 @@ std::string_view to_string(TeacherMode mode) {
   return kNames[static_cast<std::size_t>(mode)];
 }
 
-MarginTrial::MarginTrial(TeacherMode mode, std::uint64_t seed)
-    : configured_(mode), seed_(seed), test_({.begins_gated = true}) {}
+MarginTrial::MarginTrial(TeacherMode mode, std::uint64_t seed, double allowance)
+    : configured_(mode), seed_(seed), allowance_(allowance), test_({.begins_gated = true}) {}
 
 TrialState MarginTrial::state() const { return {test_.state(), rule_, teacher_, pairs_, rolled_back_, configured_}; }
 
@@ -111,7 +111,8 @@ bool MarginTrial::next(const std::string& service, const TrialMinute& ended) {
   pair.guarded = pair.guarded || (of_teacher(pair) && ended.over_ratio > kMostLate);
   if (++pair.minute % kBlockMinutes == 0) pair.guarded = false;
   if (pair.minute == 2 * kBlockMinutes) {
-    if (pair.compared) test_.add((pair.waste[1] / pair.minutes[1] - pair.waste[0] / pair.minutes[0]) / kDifferenceUnit);
+    const double difference = pair.waste[1] / pair.minutes[1] - pair.waste[0] / pair.minutes[0];
+    if (pair.compared) test_.add((difference - allowance_) / kDifferenceUnit);
     pair.number = pairs_++;
     draw(service, pair);
   }

@@ -51,7 +51,8 @@ class MarginTrial {
  public:
   static constexpr int kBlockMinutes = 15, kWashedOut = 3;
 
-  MarginTrial(TeacherMode mode, std::uint64_t seed);
+  // `allowance`: cost of a minute that the teacher may have beyond the rule's and still pass.
+  MarginTrial(TeacherMode mode, std::uint64_t seed, double allowance = 0);
   // A state of another mode is restored without its rollback.
   bool restore(const TrialState& state);
   TrialState state() const;
@@ -82,8 +83,9 @@ class MarginTrial {
   bool of_teacher(const Pair& pair) const;
   void count(const Pair& pair, const TrialMinute& ended);
 
-  const TeacherMode configured_;
-  const std::uint64_t seed_;
+  TeacherMode configured_;
+  std::uint64_t seed_;
+  double allowance_;
   placement::SequentialTest test_;
   TrialSide rule_, teacher_;
   std::uint64_t pairs_ = 0;

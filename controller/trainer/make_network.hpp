@@ -3,6 +3,7 @@
 // Threads  any
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -15,5 +16,8 @@ namespace wattle::controller {
 // A table ignores `initial`.
 Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config,
                                                        const std::optional<models::Weights>& initial = std::nullopt);
+
+// The network of provisioning, its teacher's or a student's.
+Result<std::unique_ptr<models::PolicyTrainer>> make_provisioning_network(std::uint64_t seed);
 
 }  // namespace wattle::controller

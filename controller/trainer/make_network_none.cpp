@@ -10,4 +10,9 @@ Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config
               "set learn.enabled: false, or build with WATTLE_TORCH=ON");
 }
 
+Result<std::unique_ptr<models::PolicyTrainer>> make_provisioning_network(std::uint64_t) {
+  return fail(Errc::unsupported, "learning", "this build has no libtorch",
+              "set learn.enabled: false, or build with WATTLE_TORCH=ON");
+}
+
 }  // namespace wattle::controller

@@ -13,4 +13,10 @@ Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config
   return models::make_torch_policy_trainer(options, initial);
 }
 
+Result<std::unique_ptr<models::PolicyTrainer>> make_provisioning_network(std::uint64_t seed) {
+  models::TrainerOptions options;
+  options.seed = seed;
+  return models::make_torch_policy_trainer(options);
+}
+
 }  // namespace wattle::controller

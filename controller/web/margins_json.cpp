@@ -45,6 +45,8 @@ json side_json(const TrialSide& side) {
 std::string why_of(const Sources& from, const SteeredService& of) {
   if (!of.known && of.minute.student_out)
     return "the node's student was withdrawn after too much throttling; throttling sets the margin";
+  if (!of.known && from.margins->release().stage() == StudentStage::in_use)
+    return "the node does not know the response times: the student is in use if the node accepts margins";
   if (!of.known)
     return from.traffic != nullptr ? "the rule is in use because neither the node nor Prometheus reports response times"
                                    : "the rule is in use because the node does not know the response times";
@@ -52,6 +54,7 @@ std::string why_of(const Sources& from, const SteeredService& of) {
     return "the rule is in use; the teacher only reports its choices";
   if (of.guarded)
     return "the rule is in use until the teacher's block ends because more than one request in twenty was late";
+  if (of.student_next) return "the student's minute, which is compared with its teacher's";
   if (of.explored) return "the teacher's minute, with exploration";
   return of.teacher_next ? "the teacher's minute" : "the rule's minute";
 }
@@ -113,7 +116,9 @@ json service_json(const Sources& from, const std::string& node, const std::strin
           {"gain", of.gain},
           {"cost", of.known ? json(of.cost) : json(nullptr)},
           {"waste", of.known ? json(of.waste) : json(nullptr)},
-          {"next", of.teacher_next ? "teacher" : "rule"},
+          {"next", of.student_next   ? "student"
+                   : of.teacher_next ? "teacher"
+                                     : "rule"},
           {"minutes", of.minutes},
           {"agreed", of.agreed},
           {"workload", text_or_null(of.replicas.workload)},
@@ -149,6 +154,27 @@ json out_json(const MarginTeacher::Services& services) {
       out.push_back({{"node", name.first}, {"service", name.second}, {"who", service.guarded ? "teacher" : "student"}});
   }
   return out;
+}
+
+json student_json(const MarginTeacher& margins) {
+  const StudentRelease& release = margins.release();
+  const auto& test = release.trial().test();
+  const auto trained = margins.trained();
+  const auto learned = margins.learned();
+  json agreement = nullptr;
+  if (const auto judged = trained ? std::optional(trained->agreement) : learned ? learned->agreement : std::nullopt)
+    agreement = {{"lessons", judged->lessons}, {"student_ratio", judged->student}, {"rule_ratio", judged->rule}};
+  return {{"stage", kStudentStages[static_cast<std::size_t>(release.stage())]},
+          {"version", release.version()},
+          {"why", release.why()},
+          {"lessons", learned ? learned->lessons : 0},
+          {"steps", learned ? learned->student_steps : 0},
+          {"agreement", std::move(agreement)},
+          {"pairs", test.blocks()},
+          {"mean_difference", test.mean()},
+          {"services", release.services()},
+          {"services_out", release.out()},
+          {"withdrawn", release.withdrawn()}};
 }
 
 json learned_json(const MarginLearnerFigures& of) {
@@ -195,6 +221,7 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
                    {"rule", side_json(state.rule)},
                    {"teacher", side_json(state.teacher)},
                    {"learned", learned ? learned_json(*learned) : json(nullptr)},
+                   {"student", student_json(*from.margins)},
                    {"beyond", from.margins->beyond()},
                    {"out", out_json(from.margins->services())},
                    {"prometheus", prometheus_json(from.traffic)}};
@@ -226,6 +253,14 @@ void add_margins(Families& families, const Sources& from) {
                  trial.rolled_back() ? 1.0 : 0.0);
   families.counter("wattle_controller_margin_pairs_total", "Compared pairs of blocks of the rule and the teacher.",
                    trial.test().blocks());
+  const StudentRelease& release = from.margins->release();
+  auto& stages = families.family("wattle_controller_margin_student_stage",
+                                 "1 for the stage of the student for nodes, else 0.", prometheus::MetricType::Gauge);
+  for (std::size_t i = 0; i < std::size(kStudentStages); ++i)
+    Families::add(stages, {{"stage", std::string(kStudentStages[i])}},
+                  static_cast<std::size_t>(release.stage()) == i ? 1.0 : 0.0);
+  families.counter("wattle_controller_margin_students_withdrawn_total", "Students that were withdrawn.",
+                   release.withdrawn());
   if (from.traffic != nullptr) add_traffic(families, from.traffic->figures());
   if (const auto learned = from.margins->learned())
     families.counter("wattle_controller_margin_steps_total", "Gradient steps of the teacher.", learned->steps);

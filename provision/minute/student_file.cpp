@@ -6,17 +6,23 @@
 #include "common/dir.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/pretrained.hpp"
-#include "models/frozen/safetensors.hpp"
 #include "provision/minute/choice.hpp"
 
 namespace wattle::models::provision {
 
 namespace {
-constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 // Inputs are at most 5, so with weights within this limit no sum overflows and the output is finite.
 constexpr float kMostWeight = 1e4F;
 constexpr const char* kAnew = "train a student with this version: wattle-sim teach --student-out FILE";
 }  // namespace
+
+Safetensors student_model(const Weights& weights) {
+  Safetensors model{weights, {}};
+  model.metadata["network_sha256"] = network_digest(weights);
+  model.metadata["provisioning"] = "student";
+  model.metadata["layout"] = kLayout;
+  return model;
+}
 
 Result<Network> parse_student(std::string_view bytes, const std::string& file) {
   WATTLE_TRY(const Safetensors model, parse_safetensors(bytes, file));
@@ -45,7 +51,7 @@ Result<Network> parse_student(std::string_view bytes, const std::string& file) {
 }
 
 Result<Network> read_student(const std::string& file) {
-  WATTLE_TRY(const std::string bytes, read_file(file, kMaxBytes));
+  WATTLE_TRY(const std::string bytes, read_file(file, kMaxStudentBytes));
   return parse_student(bytes, file);
 }
 

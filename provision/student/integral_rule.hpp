@@ -23,6 +23,9 @@ struct MinuteOfRequests {
   std::uint64_t count = 0, over = 0;  // over <= count
 };
 
+// Aim of the share of throttled periods, where no latency is known.
+inline constexpr double kThrottledAim = 0.02;
+
 double next_margin(const IntegralRules& rules, double margin_ratio, const MinuteOfRequests& minute);
 
 }  // namespace wattle::actuator

@@ -117,11 +117,7 @@ Result<Network> learned_student(const TeachArguments& arguments, const Network& 
   std::printf("student: %zu minutes with labels by the %s, agrees in %.1f%%\n", lessons.examples,
               arguments.labels.c_str(), 100 * lessons.agreement);
   if (!arguments.student_file.empty()) {
-    models::Safetensors model{lessons.weights, {}};
-    model.metadata["network_sha256"] = models::network_digest(model.tensors);
-    model.metadata["provisioning"] = "student";
-    model.metadata["layout"] = models::provision::kLayout;
-    WATTLE_CHECK(write_model(arguments.student_file, model));
+    WATTLE_CHECK(write_model(arguments.student_file, lessons.model()));
   }
   WATTLE_TRY(const Network network, models::FrozenNetwork::from_weights(lessons.weights, 0));
   return network;

@@ -1,10 +1,9 @@
 // lessons: trains the student: it drives, the teacher labels each minute, and all labels so far are used for learning.
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <vector>
 
 #include "models/frozen/frozen_network.hpp"
+#include "models/provision/lesson.hpp"
+#include "provision/minute/student_file.hpp"
 #include "sim/provision/teach.hpp"
 
 namespace wattle::sim::provision {
@@ -30,35 +29,19 @@ class StudentSteering final : public Steering {
     const std::size_t action =
         student_ ? choice::best_action(asked.observation, student_.get()) : choice::best_action(whole, teacher_.get());
     const choice::Setting next = choice::after(action, student_ ? asked.state : seen.state, asked.bounds);
-    examples_.push_back(labelled(std::move(asked.observation), whole));
+    examples_.push_back(choice::lesson(std::move(asked.observation), whole, teacher_.get(), temperature_));
     return next;
   }
 
  private:
-  models::PolicyExample labelled(models::Observation state, const models::Observation& whole) const {
-    std::array<float, choice::kActions> said{};
-    if (teacher_) teacher_->residual(whole, said);
-    models::PolicyExample example;
-    example.tried = state.valid;
-    example.target.assign(choice::kActions, 0);
-    double best = -1e30, sum = 0;
-    for (std::size_t i = 0; i < choice::kActions; ++i)
-      if (state.valid[i] != 0) best = std::max(best, static_cast<double>(said[i] + whole.prior[i]));
-    std::array<double, choice::kActions> likely{};
-    for (std::size_t i = 0; i < choice::kActions; ++i)
-      if (state.valid[i] != 0)
-        sum += likely[i] = std::exp((static_cast<double>(said[i] + whole.prior[i]) - best) / temperature_);
-    for (std::size_t i = 0; i < choice::kActions; ++i) example.target[i] = static_cast<float>(likely[i] / sum);
-    example.state = std::move(state);
-    return example;
-  }
-
   double temperature_;
   std::shared_ptr<const models::QNetwork> teacher_, student_;
   std::vector<models::PolicyExample>& examples_;
 };
 
 }  // namespace
+
+models::Safetensors Lessons::model() const { return choice::student_model(weights); }
 
 Result<Lessons> teach_student(const TeachOptions& options, std::shared_ptr<const models::QNetwork> teacher,
                               models::PolicyTrainer& trainer, const Progress& progress) {

@@ -21,7 +21,7 @@ struct SteerOptions {
   models::provision::Price price;
   models::provision::Bounds bounds;  // replicas: those of the world
   actuator::IntegralRules rule;
-  double throttled_aim_ratio = 0.02;  // of the rule without latency, as in actuator/governor
+  double throttled_aim_ratio = actuator::kThrottledAim;  // of the rule without latency, as in actuator/governor
 };
 
 struct MinuteOfService {

@@ -12,8 +12,10 @@
 #include <memory>
 #include <span>
 
+#include "models/frozen/safetensors.hpp"
 #include "models/frozen/trainer.hpp"
 #include "provision/minute/drpc_reward.hpp"
+#include "provision/minute/lesson.hpp"
 #include "sim/provision/lookahead.hpp"
 #include "sim/provision/steering.hpp"
 
@@ -34,7 +36,7 @@ struct TeachOptions {
   std::size_t warmup = 500;  // minutes before the first step
   std::size_t replay_minutes = 40'000;
   std::size_t rounds = 4, hours_per_round = 12, steps_per_round = 1500;  // of the student
-  double temperature = 0.05;                                             // of costs, in its labels
+  double temperature = models::provision::kLessonTemperature;            // of costs, in its labels
 };
 
 using Progress = std::function<void(double, const std::string&)>;
@@ -66,7 +68,8 @@ std::size_t any_action(const models::Observation& observation, Random& random);
 struct Lessons {
   models::Weights weights;
   std::size_t examples = 0;
-  double agreement = 0;  // with the teacher, over the last round's steps
+  double agreement = 0;               // with the teacher, over the last round's steps
+  models::Safetensors model() const;  // content of the student's file
 };
 // `teacher` null: teaches the integral rule, on the discrete settings.
 Result<Lessons> teach_student(const TeachOptions& options, std::shared_ptr<const models::QNetwork> teacher,

@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "provision/student": {"common"},
     "agent": {"common", "models/frozen"},
     "actuator": {"common", "models/frozen", "provision/minute", "provision/student"},
-    "controller": {"common", "models/frozen", "models/torch", "placement", "provision/minute", "provision/requests"},
+    "controller": {"common", "models/frozen", "models/torch", "placement", "provision"},
     "sim/cluster": {"common"},
     "sim/world": {"common", "placement", "provision/requests"},
     "sim/policies": {"common", "models/frozen", "placement"},

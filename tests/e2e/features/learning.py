@@ -114,7 +114,7 @@ def l7(world):
 def l8(world):
     judged = world.shell.json("wattle-sim eval --model network.safetensors --nodes 20 --placements 60 --seeds 5 --policies kube-default -o json")
     claim("a network that was trained on six nodes decides on twenty", "kube-default" in json.dumps(judged), str(judged)[:300])
-    return partly("the same file decides on 20 nodes", "the claim that it does so well is not made here", "tests/unit/models/frozen_network_test.cpp")
+    return "the same file decides on 20 nodes; that it gains there: " + shown_by("tests/unit/models/small_to_large_test.cpp", "tests/unit/models/frozen_network_test.cpp")
 
 
 @row("L9", "reward weights change at run time, old experience is judged by them, without a restart")
@@ -139,8 +139,11 @@ def l10(world):
             rules: {{student: {world.house.dir}/student.safetensors}}
             """)
     world.shell("wattle-actuator run --check-config --config actuator.yaml")
-    return partly("a student is taught, and a node accepts it", "none comes with the programs, and none is taught by the live teacher", "tests/unit/provision/student/student_test.cpp",
-                  "tests/unit/actuator/student_margin_test.cpp")
+    student = world.shell.json("wattle provision margins -o json")["student"]
+    claim("the controller has trained none before there are minutes to learn from", student["stage"] == "none" and student["version"] == 0 and student["why"], student)
+    return "a node accepts one; training, trial, sending, withdrawal and the next training take days of minutes: " + \
+        shown_by("tests/unit/controller/student_path_test.cpp", "tests/unit/controller/student_release_test.cpp", "tests/unit/models/student_trainer_test.cpp",
+                 "tests/integration/controller/student_test.cpp", "tests/unit/agent/student_file_test.cpp", "tests/unit/actuator/student_margin_test.cpp")
 
 
 @row("L11", "the learner's choices are used in the default installation")

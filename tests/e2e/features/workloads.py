@@ -149,7 +149,9 @@ def p4(world):
     shown = world.shell.json("wattle provision margins -o json")
     claim("the teacher judges itself beside the rule, and has learned from no minute without a service", shown["rule"]["minutes"] == shown["teacher"]["minutes"] == 0 and
           shown["learned"]["minutes"] == 0 and shown["learned"]["problem"] is None and shown["services"] == [], shown)
-    return partly("the controller's teacher runs", "students are not taught again by themselves", "tests/unit/controller/margin_teacher_test.cpp", "tests/unit/actuator/student_margin_test.cpp")
+    claim("no student is there yet, and none was withdrawn", shown["student"]["stage"] == "none" and shown["student"]["withdrawn"] == 0, shown["student"])
+    return "the controller's teacher runs; its student, and what has it trained again: " + \
+        shown_by("tests/unit/controller/margin_teacher_test.cpp", "tests/unit/controller/student_path_test.cpp", "tests/unit/actuator/student_margin_test.cpp")
 
 
 @row("P5", "a fast loop on the node that beats Autothrottle's captain")

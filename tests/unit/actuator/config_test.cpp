@@ -17,7 +17,8 @@ TEST_CASE("units and cgroups are named with a level, which is suggest where none
   CHECK(config->workloads[2] == actuation::Order{"/system.slice/c.service", actuation::Level::protect});
   CHECK(config->rules.student.window_s == 5);
   CHECK(config->rules.student.burst_ratio == 0);
-  CHECK(parse_config("{}", "f")->student_file.empty());
+  CHECK(parse_config("{}", "f")->student_of_agent());
+  CHECK(parse_config("rules: {student: ''}", "f")->student_file.empty());
   CHECK(parse_config("rules: {student: /etc/s.safetensors}", "f")->student_file == "/etc/s.safetensors");
 }
 

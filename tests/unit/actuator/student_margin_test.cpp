@@ -228,7 +228,12 @@ TEST_CASE("a student's file that is replaced is read again; one that is bad, or 
   CHECK(StudentWatch::open_(path).error().code == Errc::not_found);
   put(wattle::test::loud_weights(), "teacher");
   CHECK(StudentWatch::open_(path).error().code == Errc::conflict);
+  StudentWatch lenient(path);  // of the agent's file
+  CHECK_FALSE(lenient.look(MonoTime{std::chrono::hours(1)}));
+  CHECK_FALSE(lenient.network());
   put(wattle::test::loud_weights(), "student");
+  CHECK(lenient.look(MonoTime{std::chrono::hours(2)}) == true);
+  CHECK(lenient.network());
   auto watch = StudentWatch::open_(path);
   REQUIRE(watch);
   const Network first = watch->network();

@@ -24,13 +24,17 @@ struct Taught {
   std::uint64_t restored = 0;
 };
 
-class FakeTrainer final : public models::QTrainer {
+class FakeTrainer final : public models::PolicyTrainer {
  public:
   explicit FakeTrainer(Taught& taught) : taught_(taught), weights_(models::initial_weights(1)) {}
   Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
     for (const models::Transition* each : batch) taught_.seen.push_back(*each);
     ++steps_;
     return models::StepStats{0.5, 0, 0, 0, steps_, 0, 0};
+  }
+  Result<models::PolicyStats> imitate(std::span<const models::PolicyExample* const>, double) override {
+    ++steps_;
+    return models::PolicyStats{};
   }
   std::uint64_t steps() const override { return steps_; }
   models::Weights weights() const override { return weights_; }
@@ -62,9 +66,9 @@ struct Rig {
     options.batch = 8;
     auto made = MarginLearner::make(
         options, dir,
-        [this]() -> Result<std::unique_ptr<models::QTrainer>> {
+        [this]() -> Result<std::unique_ptr<models::PolicyTrainer>> {
           ++made_trainers;
-          return std::unique_ptr<models::QTrainer>(new FakeTrainer(taught));
+          return std::unique_ptr<models::PolicyTrainer>(new FakeTrainer(taught));
         },
         clock, log);
     REQUIRE(made);
@@ -303,7 +307,7 @@ TEST_CASE("network, minutes and verdict go on after a restart") {
   {
     Rig rig(TeacherMode::canary, dir.path());
     for (int i = 0; i < 400; ++i) rig.minute();
-    rig.learner->keep(rig.teacher->trial().state());
+    rig.learner->keep(rig.teacher->trial().state(), rig.teacher->release().state());
     rig.learner->save();
     steps = rig.learner->figures().steps;
     blocks = rig.teacher->trial().test().blocks();
@@ -431,7 +435,7 @@ TEST_CASE(
   struct Gate {
     std::atomic<std::uint64_t> allowed = 0, begun = 0;
   } gate;
-  class SlowTrainer final : public models::QTrainer {
+  class SlowTrainer final : public models::PolicyTrainer {
    public:
     SlowTrainer(Gate& gate, Taught& taught) : gate_(gate), inner_(taught) {}
     Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
@@ -439,6 +443,9 @@ TEST_CASE(
       tests::wait_until([&] { return gate_.allowed.load() >= mine; });
       tests::pace(std::chrono::milliseconds(1));
       return inner_.step(batch);
+    }
+    Result<models::PolicyStats> imitate(std::span<const models::PolicyExample* const> batch, double t) override {
+      return inner_.imitate(batch, t);
     }
     std::uint64_t steps() const override { return inner_.steps(); }
     models::Weights weights() const override { return inner_.weights(); }
@@ -458,8 +465,8 @@ TEST_CASE(
   options.batch = 1;
   auto learner = MarginLearner::start(
       options, dir.path(),
-      [&]() -> Result<std::unique_ptr<models::QTrainer>> {
-        return std::unique_ptr<models::QTrainer>(new SlowTrainer(gate, taught));
+      [&]() -> Result<std::unique_ptr<models::PolicyTrainer>> {
+        return std::unique_ptr<models::PolicyTrainer>(new SlowTrainer(gate, taught));
       },
       clock, log);
   REQUIRE(learner);

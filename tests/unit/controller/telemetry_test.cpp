@@ -33,6 +33,8 @@ struct Sink final : TelemetrySink {
     return node == "n1" ? steps : std::map<std::string, wire::MarginStep>();
   }
   std::map<std::string, wire::MarginStep> steps;
+  std::shared_ptr<const Student> student(const std::string& node) override { return node == "n9" ? nullptr : trained; }
+  std::shared_ptr<const Student> trained;
 };
 
 struct TelemetryRig {
@@ -85,6 +87,59 @@ TEST_CASE("each acknowledgement tells the margins that the node's services shoul
   rig.sink.steps = {{"web.service", {17, 0.25}}};
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(1)})).margins == rig.sink.steps);
   CHECK(only<wire::Ack>(rig.say("b", wire::Samples{{record_at(1)}, {}}, "n2")).margins.empty());
+}
+
+TEST_CASE("nodes get the same student, each once in a session; a new version again, and none when it is withdrawn") {
+  TelemetryRig rig;
+  std::uint64_t seq = 0;
+  const auto told = [&](const std::string& node) {
+    return only<wire::Ack>(rig.say(node, wire::Samples{{record_at(++seq)}, {}}, node));
+  };
+  const auto made = [](std::uint64_t version, std::vector<std::string> parts) {
+    auto student = std::make_shared<Student>();
+    student->version = version;
+    student->parts = std::move(parts);
+    return student;
+  };
+  for (const char* node : {"n1", "n2", "n9"}) rig.say(node, hello_of(node), node);
+  CHECK(told("n1").student_version == 0);
+  rig.sink.trained = made(1, {"abc", "def"});
+  const wire::Ack first = told("n1"), other = told("n2");
+  CHECK(first.student_version == 1);
+  CHECK(first.student == rig.sink.trained->parts);
+  CHECK(other.student == first.student);
+  CHECK(told("n9").student_version == 0);
+  CHECK(told("n1").student_version == 1);
+  CHECK(told("n1").student.empty());
+  rig.sink.trained = made(2, {"ghi"});
+  CHECK(told("n1").student == rig.sink.trained->parts);
+  rig.sink.trained = nullptr;
+  CHECK(told("n1").student_version == 0);
+  rig.sink.trained = made(2, {"ghi"});
+  CHECK(told("n1").student == rig.sink.trained->parts);  // it was removed meanwhile
+}
+
+TEST_CASE("a whole fleet does not get its student in one second") {
+  TelemetryRig rig;
+  auto student = std::make_shared<Student>();
+  student->version = 1;
+  student->parts = {"abc"};
+  constexpr int kNodes = 120;
+  const auto name = [](int i) { return "m" + std::to_string(i); };
+  for (int i = 0; i < kNodes; ++i) rig.say(name(i), hello_of(name(i)), name(i));
+  rig.sink.trained = student;
+  int sent = 0, seconds = 0;
+  for (std::uint64_t seq = 1; sent < kNodes && seconds < 10; ++seconds, ++seq) {
+    const int before = sent;
+    for (int i = 0; i < kNodes; ++i) {
+      const wire::Ack ack = only<wire::Ack>(rig.say(name(i), wire::Samples{{record_at(seq)}, {}}, name(i)));
+      sent += ack.student.empty() ? 0 : 1;
+    }
+    CHECK(sent - before <= 50);
+    rig.clock.advance(std::chrono::seconds(1));
+  }
+  CHECK(sent == kNodes);
+  CHECK(seconds == 3);
 }
 
 TEST_CASE("a minute of a service that cannot be is refused with its record") {

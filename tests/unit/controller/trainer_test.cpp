@@ -12,8 +12,8 @@
 #include <random>
 
 #include "models/frozen/layout.hpp"
-#include "placement/features.hpp"
-#include "placement/tabular.hpp"
+#include "placement/learn/tabular.hpp"
+#include "placement/worth/features.hpp"
 #include "tests/unit/placement/views.hpp"
 
 using namespace wattle;

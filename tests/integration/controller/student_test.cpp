@@ -1,0 +1,88 @@
+// A student in a whole controller: all agents get the same bytes, a restart keeps it, and a withdrawal takes it back.
+#include <doctest/doctest.h>
+
+#include "common/http/client.hpp"
+#include "provision/minute/student_file.hpp"
+#include "tests/integration/controller/world.hpp"
+#include "tests/patience.hpp"
+#include "tests/unit/controller/student_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using json = wattle::SortedJson;
+
+namespace {
+
+// Each record has one minute more of a service whose latency nobody knows.
+void tell_minutes(Agents& agents, std::vector<std::uint64_t>& numbers, const bool& out) {
+  numbers.resize(agents.size());
+  for (std::size_t i = 0; i < agents.size(); ++i)
+    agents[i]->with([&numbers, &out, i](Record& record) {
+      LimitMinute minute;
+      minute.name = "batch.service";
+      minute.number = ++numbers[i];
+      minute.margin_ratio = minute.rule_margin_ratio = 0.2;
+      minute.used_cores = 0.5;
+      minute.granted_cores = 0.6;
+      minute.student_out = out;
+      record.limit_minutes = {minute};
+    });
+}
+
+json student_of_query(World& world) {
+  auto reader = world.ask_client(world.reader);
+  return answer(reader, "margins")["student"];
+}
+
+bool all_have(const Agents& agents, std::uint64_t version) {
+  return std::all_of(agents.begin(), agents.end(), [&](const auto& agent) {
+    return agent->status().student_version == version && (version == 0 || agent->status().student);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("agents get the same student, also after a restart of the controller, until it is out on them") {
+  if (!has_torch()) return;
+  constexpr std::size_t kNodes = 3;
+  World world(kNodes);
+  world.config.teacher = TeacherMode::canary;
+  std::string sent;
+  {
+    // Days of minutes, before the controller starts on what they left.
+    Path path(world.config.data_dir);
+    REQUIRE(path.live_until(StudentStage::in_use, 1));
+    path.learner->save();
+    sent = file_of(*path.learner->student());
+  }
+  REQUIRE(models::provision::parse_student(sent, "student"));
+  std::vector<std::uint64_t> numbers;
+  bool out = false;
+  for (int start = 0; start < 2; ++start) {
+    world.start();
+    Agents agents = connect_agents(world, kNodes);
+    tell_minutes(agents, numbers, out);
+    REQUIRE(run_until(world, agents, [&] { return all_have(agents, 1); }));
+    for (const auto& agent : agents) CHECK(*agent->status().student == sent);
+    const json told = student_of_query(world);
+    CHECK(told["stage"] == "in_use");
+    CHECK(told["version"] == 1);
+    CHECK(told["withdrawn"] == 0);
+    if (start == 1) {
+      out = true;
+      REQUIRE(run_until(world, agents, [&] { return all_have(agents, 0); }));
+      const json withdrawn = student_of_query(world);
+      CHECK(withdrawn["stage"] == "withdrawn");
+      CHECK(withdrawn["withdrawn"] == 1);
+      CHECK(withdrawn["why"].get<std::string>().find("throttled too often") != std::string::npos);
+      http::Client web("127.0.0.1", world.controller->endpoints().http_port);
+      const auto page = web.request("GET", "/metrics", "", wattle::tests::soon());
+      REQUIRE(page);
+      CHECK(page->body.find("wattle_controller_margin_student_stage{stage=\"withdrawn\"} 1") != std::string::npos);
+      CHECK(page->body.find("wattle_controller_margin_students_withdrawn_total 1") != std::string::npos);
+    }
+    agents.clear();
+    world.controller.reset();
+  }
+}

@@ -1,0 +1,158 @@
+// The student's trial: who gets to the nodes, who is withdrawn and why.
+#include "controller/provision/student_release.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "controller/provision/trial_figures.hpp"
+
+using namespace wattle::controller;
+
+namespace {
+
+// A service with known latency, whose minutes cost so much beyond their need under the student and without it.
+struct Service {
+  std::string name = "n/a.service";
+  double student_waste = 0.2, other_waste = 0.2, student_late = 0;
+  std::mt19937_64 random{7};
+  bool students = false;
+  std::size_t student_minutes = 0, minutes = 0;
+
+  void play(StudentRelease& release, std::size_t count) {
+    std::uniform_real_distribution<double> noise(-0.05, 0.05);
+    for (std::size_t i = 0; i < count; ++i) {
+      const TrialMinute ended{(students ? student_waste : other_waste) + noise(random), students ? student_late : 0};
+      students = release.next(name, ended).value_or(false);
+      student_minutes += students;
+      ++minutes;
+    }
+  }
+  // Plays until the stage is another; false: it stays.
+  bool play_on(StudentRelease& release, std::size_t most = 20'000) {
+    const StudentStage before = release.stage();
+    while (minutes < most && release.stage() == before) play(release, 1);
+    return release.stage() != before;
+  }
+};
+
+StudentRelease offered(TeacherMode mode = TeacherMode::canary) {
+  StudentRelease release(mode, 1);
+  CHECK(release.stage() == StudentStage::none);
+  release.offer(1);
+  CHECK(release.stage() == StudentStage::trial);
+  return release;
+}
+
+}  // namespace
+
+TEST_CASE("a student that costs as much as its teacher gets into use, after a trial with few of the minutes") {
+  for (const TeacherMode mode : {TeacherMode::canary, TeacherMode::live}) {
+    StudentRelease release = offered(mode);
+    Service service;
+    CHECK(service.play_on(release));
+    CHECK(release.stage() == StudentStage::in_use);
+    CHECK(release.trial().test().blocks() >= 10);
+    CHECK(service.student_minutes * 3 < service.minutes);
+    const std::size_t before = service.student_minutes;
+    service.play(release, 8000);
+    CHECK(release.stage() == StudentStage::in_use);
+    CHECK((service.student_minutes - before) * 12 < 8000);
+    CHECK(release.withdrawn() == 0);
+  }
+}
+
+TEST_CASE("a student of a wrong teacher, which costs more, is withdrawn and never in use") {
+  StudentRelease release = offered();
+  Service service;
+  service.student_waste = 0.4;
+  CHECK(service.play_on(release));
+  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.why().find("cost more than its teacher") != std::string::npos);
+  CHECK(release.withdrawn() == 1);
+  CHECK_FALSE(release.next(service.name, {0.2, 0}));
+  release.offer(1);
+  CHECK(release.stage() == StudentStage::withdrawn);
+  release.offer(2);
+  CHECK(release.stage() == StudentStage::trial);
+  CHECK(release.trial().test().blocks() == 0);
+}
+
+TEST_CASE("a student in use whose reward falls below its teacher's is withdrawn") {
+  StudentRelease release = offered();
+  Service service;
+  REQUIRE(service.play_on(release));
+  REQUIRE(release.stage() == StudentStage::in_use);
+  service.student_waste = 0.5;
+  CHECK(service.play_on(release, 200'000));
+  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.why().find("cost more") != std::string::npos);
+}
+
+TEST_CASE("a student that makes requests late is withdrawn within hours, whatever it saves") {
+  StudentRelease release = offered();
+  Service service;
+  service.student_waste = 0;
+  service.student_late = 0.04;  // of the requests, which is four times what the target allows
+  CHECK(service.play_on(release, 500));
+  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.why().find("over target") != std::string::npos);
+}
+
+TEST_CASE("a student is withdrawn when it is out for more than a fifth of the services of nodes") {
+  StudentRelease release = offered();
+  release.report("n1/x.service", true);  // of a former student
+  CHECK(release.stage() == StudentStage::trial);
+  Service service;
+  REQUIRE(service.play_on(release));
+  for (int i = 0; i < 10; ++i) release.report("n" + std::to_string(i) + "/x.service", false);
+  release.report("n1/x.service", true);
+  release.report("n2/x.service", true);
+  CHECK(release.stage() == StudentStage::in_use);
+  CHECK(release.out() == 2);
+  release.report("n3/x.service", true);
+  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.why().find("throttled") != std::string::npos);
+}
+
+TEST_CASE("in the modes off and shadow no minute is the student's") {
+  for (const TeacherMode mode : {TeacherMode::off, TeacherMode::shadow}) {
+    StudentRelease release = offered(mode);
+    Service service;
+    service.play(release, 500);
+    CHECK(service.student_minutes == 0);
+    CHECK(release.stage() == StudentStage::trial);
+  }
+}
+
+TEST_CASE("a restart keeps stage, version, evidence and reason; a state that cannot be is refused") {
+  StudentRelease release = offered();
+  Service service;
+  service.play(release, 400);
+  const auto again = [&](TeacherMode mode) {
+    Figures figures;
+    add_figures(figures, release.state());
+    const auto state = release_of(figures);
+    REQUIRE(state);
+    StudentRelease other(mode, 1);
+    CHECK(other.restore(*state));
+    return other;
+  };
+  StudentRelease trial = again(TeacherMode::canary);
+  CHECK(trial.stage() == StudentStage::trial);
+  CHECK(trial.trial().test().blocks() == release.trial().test().blocks());
+  CHECK(trial.trial().test().evidence() == release.trial().test().evidence());
+  REQUIRE(service.play_on(release));
+  StudentRelease used = again(TeacherMode::canary);
+  CHECK(used.stage() == StudentStage::in_use);
+  CHECK(used.version() == 1);
+  for (int i = 0; i < 3; ++i) release.report("n/x.service", true);
+  StudentRelease gone = again(TeacherMode::canary);
+  CHECK(gone.stage() == StudentStage::withdrawn);
+  CHECK(gone.why() == release.why());
+  CHECK(gone.withdrawn() == 1);
+  StudentRelease refuses(TeacherMode::canary, 1);
+  CHECK_FALSE(refuses.restore({0, StudentStage::in_use, WithdrawnFor::nothing, 0, {}}));
+  CHECK(refuses.stage() == StudentStage::none);
+  CHECK_FALSE(release_of({}));
+}

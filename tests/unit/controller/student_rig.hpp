@@ -1,0 +1,80 @@
+// student_rig: a controller's teacher and learner with services, minute by minute, without sockets.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "common/base64.hpp"
+#include "controller/provision/margin_teacher.hpp"
+#include "controller/trainer/make_network.hpp"
+#include "tests/unit/controller/helpers.hpp"
+
+namespace wattle::controller::test {
+
+// A service that throttling would have more cores for, although its requests are in time.
+struct Path {
+  explicit Path(const std::string& dir) {
+    MarginLearnerOptions options;
+    options.warmup = 1'000'000;  // the teacher stays the rule
+    options.student.warmup = 60;
+    options.student.batch = 16;
+    options.student.steps = 150;
+    options.student.judge_every = 20;
+    options.student.least_held_out = 20;
+    auto made = MarginLearner::make(
+        options, dir, [] { return make_provisioning_network(1); }, clock, log);
+    REQUIRE(made);
+    learner = std::move(*made);
+    teacher.emplace(TeacherMode::canary, 1, learner.get(), clock);
+  }
+  void minute(const std::string& node, const std::string& name, bool known, bool fails = false) {
+    LimitMinute& told = last[{node, name}];
+    const auto steps = teacher->margins(node);
+    const auto step = steps.find(name);
+    ++told.number;
+    told.name = name;
+    told.steered = step != steps.end() && step->second.minute + 1 == told.number;
+    told.margin_ratio = told.steered ? step->second.margin_ratio : told.rule_margin_ratio;
+    told.rule_margin_ratio = std::max(-0.1, told.margin_ratio - 0.03);
+    // Load that comes and goes makes the rule go up now and then.
+    if (told.number % 20 == 0) told.rule_margin_ratio = 0.3;
+    told.throttled_ratio = 0.1;
+    told.used_cores = 0.5;
+    told.granted_cores = 0.5 * (1.1 + told.margin_ratio);
+    told.student_out = fails;
+    if (known) {
+      told.requests = 6000;
+      told.requests_over = told.steered ? late : 0;
+    }
+    teacher->minute(node, 4, told);
+    learner->turn();
+  }
+  // Minutes until the release is at that stage; false: it never gets there.
+  bool live_until(StudentStage stage, std::uint64_t version, int most = 8000) {
+    for (int i = 0; i < most; ++i) {
+      if (teacher->release().stage() == stage && teacher->release().version() == version) return true;
+      clock.advance(std::chrono::seconds(60));
+      minute("n1", "a.service", true);
+      for (const std::string& node : blind) minute(node, "b.service", false, out);
+    }
+    return false;
+  }
+
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  Log log = Log::silent();
+  std::unique_ptr<MarginLearner> learner;
+  std::optional<MarginTeacher> teacher;
+  std::map<std::pair<std::string, std::string>, LimitMinute> last;
+  std::vector<std::string> blind;  // nodes with a service of which nobody knows the latency
+  std::uint64_t late = 0;          // requests of a steered minute
+  bool out = false;                // what these nodes report of their student
+};
+
+inline bool has_torch() { return make_provisioning_network(1).has_value(); }
+
+inline std::string file_of(const Student& student) {
+  std::string text;
+  for (const std::string& part : student.parts) text += part;
+  return base64_decode(text).value();
+}
+
+}  // namespace wattle::controller::test
