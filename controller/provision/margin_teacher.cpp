@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/provision/lesson.hpp"
+#include "provision/minute/lesson.hpp"
 #include "provision/student/integral_rule.hpp"
 
 namespace wattle::controller {

@@ -10,7 +10,7 @@
 
 #include "common/result.hpp"
 #include "models/frozen/q_network.hpp"
-#include "models/provision/student_trainer.hpp"
+#include "provision/minute/student_trainer.hpp"
 
 namespace wattle::controller {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "controller/provision/student_release.hpp"
-#include "models/provision/student_trainer.hpp"
+#include "provision/minute/student_trainer.hpp"
 
 namespace wattle::controller {
 

@@ -1,4 +1,4 @@
-#include "models/provision/lesson.hpp"
+#include "provision/minute/lesson.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
-#include "models/provision/student_trainer.hpp"
+#include "provision/minute/student_trainer.hpp"
 
 #include <utility>
 
 #include "models/frozen/frozen_network.hpp"
-#include "models/provision/lesson.hpp"
 #include "provision/minute/choice.hpp"
+#include "provision/minute/lesson.hpp"
 
 namespace wattle::models::provision {
 

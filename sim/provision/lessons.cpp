@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "models/frozen/frozen_network.hpp"
-#include "models/provision/lesson.hpp"
+#include "provision/minute/lesson.hpp"
 #include "provision/minute/student_file.hpp"
 #include "sim/provision/teach.hpp"
 

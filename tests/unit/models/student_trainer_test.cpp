@@ -1,12 +1,12 @@
 // A student learns what its teacher does from a view that has no latency.
-#include "models/provision/student_trainer.hpp"
+#include "provision/minute/student_trainer.hpp"
 
 #include <doctest/doctest.h>
 
 #include "loud_weights.hpp"
 #include "models/frozen/frozen_network.hpp"
-#include "models/provision/lesson.hpp"
 #include "models/torch/torch_trainer.hpp"
+#include "provision/minute/lesson.hpp"
 #include "provision/minute/student_file.hpp"
 
 using namespace wattle;

@@ -6,8 +6,8 @@
 
 #include "common/stats/bootstrap.hpp"
 #include "models/frozen/frozen_network.hpp"
-#include "models/provision/student_trainer.hpp"
 #include "models/torch/torch_trainer.hpp"
+#include "provision/minute/student_trainer.hpp"
 #include "sim/provision/contestants.hpp"
 #include "sim/provision/steering.hpp"
 #include "sim/provision/teach.hpp"
