@@ -31,6 +31,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/e2e/kube"), str(ROOT / "tests/e2e")]
 import assets  # noqa: E402
+from seeds import LEAST_SEEDS, range_text  # noqa: E402
 
 VPA = "v1.8.1"
 MODULE = "k8s.io/autoscaler/vertical-pod-autoscaler"
@@ -149,13 +150,15 @@ def play(options, program, lines):
 
 
 def ratio(found, rule, key="slack"):
-    """Ratio of the sums, less 1, with its 95% interval."""
+    """Ratio of the sums, less 1, with its 95% interval; without one for fewer histories than seeds.LEAST_SEEDS."""
     pairs = [(one["wattle"][key], one[rule][key]) for one in found]
     rng = random.Random(1)
 
     def of(some):
         below = sum(b for _, b in some)
         return sum(a for a, _ in some) / below - 1 if below else float("nan")
+    if len(pairs) < LEAST_SEEDS:
+        return of(pairs), None, None
     again = sorted(of(rng.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
     return of(pairs), again[int(0.025 * RESAMPLES)], again[int(0.975 * RESAMPLES)]
 
@@ -170,7 +173,7 @@ def judged(name, found):
     for rule in rules:
         f = result[rule]
         print(f"  {rule:8} slack {f['slack']:9.3f}  under {100 * f['under_ratio']:6.2f}%  short {f['short']:8.4f}  changes/day {f['changes_per_day']:5.2f}  "
-              f"kills/day {f['kills_per_day']:6.3f}" + ("" if rule == "wattle" else "  slack of wattle {:+.1%} ({:+.1%} to {:+.1%})".format(*result["slack_against"][rule])),
+              f"kills/day {f['kills_per_day']:6.3f}" + ("" if rule == "wattle" else f"  slack of wattle {result['slack_against'][rule][0]:+.1%} {range_text(len(found), *result['slack_against'][rule][1:], form='+.1%')}"),
               flush=True)
     return result
 

@@ -165,8 +165,20 @@ std::string certificate(const consolidation::Improvement& found) {
   return text.data();
 }
 
+// Empty if the days that judge are enough for a verdict.
+std::string judged_note(std::size_t days) {
+  if (stats::enough_seeds(days)) return {};
+  const std::string least = std::to_string(stats::kLeastSeeds), twice = std::to_string(2 * stats::kLeastSeeds);
+  return "no interval and no verdict: " + std::to_string(days) + (days == 1 ? " day judges" : " days judge") +
+         ", and at least " + least + " independent ones are needed (a record of " + twice +
+         " days; plays of one day in other orders count as one)\n";
+}
+
 SortedJson verdict_json(const Asked& asked, const consolidation::Improvement& found) {
-  const auto interval = [](const Interval& each) { return SortedJson{each.mean, each.low, each.high}; };
+  const auto interval = [](const Interval& each) {
+    const auto end = [&](double value) { return each.known() ? SortedJson(value) : SortedJson(nullptr); };
+    return SortedJson{each.mean, end(each.low), end(each.high)};
+  };
   const consolidation::Calibration& model = asked.days.calibration;
   return {{"kept", found.kept()},
           {"days_learned", asked.days.learned},
@@ -198,8 +210,9 @@ Status learn(const ImproveArguments& arguments, const Asked& asked, std::span<co
   if (!arguments.json_file.empty())
     WATTLE_CHECK(write_file_atomically(arguments.json_file, verdict_json(asked, found).dump() + "\n"));
   if (!found.kept()) {
-    std::printf("%s", seeds_note(found.plays, "--plays").c_str());
-    std::printf("no network is written: nothing that was learned is better for certain\n");
+    const std::string note = judged_note(found.judged_days);
+    std::printf("%sno network is written%s\n", note.c_str(),
+                note.empty() ? ": none that was learned is better with 95% confidence" : "");
     return {};
   }
   models::Safetensors file{std::move(found.weights), {}};
@@ -289,7 +302,9 @@ int improve(int argc, char** argv) {
   app.add_option("--horizon", hindsight.labels.horizon_lives, "mean lives that a choice is followed for")
       ->check(CLI::Range(0.1, 10.0))
       ->capture_default_str();
-  app.add_option("--plays", hindsight.plays, "whole days played to choose a pass, and at least as many to judge by")
+  app.add_option(
+         "--plays", hindsight.plays,
+         "whole days played to choose a pass, and at least as many to judge by; in other orders where there are fewer")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
   app.add_option("--epochs", hindsight.imitate.epochs, "passes over the labels")

@@ -116,20 +116,25 @@ Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptio
 std::string shadow_table(const std::vector<ShadowRun>& runs) {
   std::string text =
       "   seed  modelled, in % of joules     live did  holds   waiting modelled  live had   shadow had  hours\n";
+  const bool enough = enough_seeds(runs.size());
   std::size_t held = 0;
   char line[200];
   for (const ShadowRun& run : runs) {
-    const auto& change = run.modelled.change;
+    const Interval change = enough ? run.modelled.change : stats::without_range(run.modelled.change.mean);
     held += run.holds() ? 1 : 0;
-    std::snprintf(line, sizeof line,
-                  "%7llu  %+7.1f [%+6.1f, %+6.1f]  %+10.1f  %5s  %16.2f%%  %8.2f%%  %9.2f%%  %5.1f\n",
-                  static_cast<unsigned long long>(run.seed), 100 * change.mean, 100 * change.low, 100 * change.high,
-                  100 * run.change(), run.holds() ? "yes" : "no", 100 * run.modelled.advised_wait_ratio,
-                  100 * run.live.waiting, 100 * run.shadow.waiting, run.modelled.seconds / 3600);
+    std::snprintf(line, sizeof line, "%7llu  %26s  %+10.1f  %5s  %16.2f%%  %8.2f%%  %9.2f%%  %5.1f\n",
+                  static_cast<unsigned long long>(run.seed),
+                  interval_text(change, {.decimals = 1, .scale = 100, .sign = true}).c_str(), 100 * run.change(),
+                  !enough       ? "-"
+                  : run.holds() ? "yes"
+                                : "no",
+                  100 * run.modelled.advised_wait_ratio, 100 * run.live.waiting, 100 * run.shadow.waiting,
+                  run.modelled.seconds / 3600);
     text += line;
   }
+  if (!enough) return text + seeds_note(runs.size(), "--seeds");
   std::snprintf(line, sizeof line, "the interval holds what live did in %zu of %zu fleets\n", held, runs.size());
-  return text + line + seeds_note(runs.size(), "--seeds");
+  return text + line;
 }
 
 }  // namespace wattle::sim::consolidation

@@ -33,6 +33,7 @@ Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Conte
 // used.
 Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy);
 
+// Fewer than five fleets: modelled figures without intervals.
 std::string shadow_table(const std::vector<ShadowRun>& runs);
 
 }  // namespace wattle::sim::consolidation

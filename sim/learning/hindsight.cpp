@@ -79,6 +79,11 @@ Episode reordered(const Episode& day, std::uint64_t order) {
   return other;
 }
 
+std::size_t days_to_judge(std::size_t recorded) {
+  const std::size_t quarter = std::max<std::size_t>(1, recorded / 4);
+  return recorded < 2 * stats::kLeastSeeds ? quarter : std::max(stats::kLeastSeeds, quarter);
+}
+
 std::vector<Episode> days_to_play(std::span<const Episode> recorded_days, std::size_t plays) {
   std::vector<Episode> days;
   for (std::size_t k = 0; k < plays; ++k)
@@ -96,6 +101,15 @@ PlayedDays play_days(std::span<const Episode> days, const Network& network, cons
     played.node_energy_j.push_back(std::move(figures.node_energy_j));
   }
   return played;
+}
+
+Interval energy_over(const PlayedDays& played, const PlayedDays& base, std::size_t recorded_days) {
+  std::vector<double> of_played(recorded_days), of_base(recorded_days);
+  for (std::size_t k = 0; k < played.energy_j.size(); ++k) {
+    of_played[k % recorded_days] += played.energy_j[k];
+    of_base[k % recorded_days] += base.energy_j[k];
+  }
+  return paired_ratio(of_played, of_base);
 }
 
 Result<Learned> learn_of_labels(std::span<const Episode> days, std::span<const Label> labels, const Network& start,
@@ -134,7 +148,7 @@ Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
                                      const HindsightOptions& options, models::PolicyTrainer& trainer) {
   if (lived.size() < 2)
     return fail(Errc::out_of_range, "hindsight", "has no day left to judge what was learned", "at least two days");
-  const std::size_t gate_days = std::max<std::size_t>(1, lived.size() / 4);
+  const std::size_t gate_days = days_to_judge(lived.size());
   const auto taught = lived.first(lived.size() - gate_days), judged = lived.last(gate_days);
   std::vector<Episode> model;
   std::vector<Label> labels;
@@ -152,12 +166,12 @@ Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
   model.clear();
   const std::array beside{start, learned};
   for (const Episode& day : judged) model.push_back(recorded(day, beside, options.network.margin));
-  const std::vector<Episode> days = days_to_play(model, options.plays);
-  const auto joules = [&](const Network& network) { return play_days(days, network, options.network).energy_j; };
-  const auto planner_j = joules(nullptr), start_j = joules(start), learned_j = joules(learned);
-  out.learned_over_start = paired_ratio(learned_j, start_j);
-  out.learned_over_planner = paired_ratio(learned_j, planner_j);
-  out.start_over_planner = paired_ratio(start_j, planner_j);
+  const std::vector<Episode> days = days_to_play(model, std::max(options.plays, gate_days));
+  const auto play = [&](const Network& network) { return play_days(days, network, options.network); };
+  const PlayedDays by_planner = play(nullptr), by_start = play(start), by_learned = play(learned);
+  out.learned_over_start = energy_over(by_learned, by_start, gate_days);
+  out.learned_over_planner = energy_over(by_learned, by_planner, gate_days);
+  out.start_over_planner = energy_over(by_start, by_planner, gate_days);
   out.serves = who_serves(out.learned_over_start, out.learned_over_planner, out.start_over_planner);
   return out;
 }

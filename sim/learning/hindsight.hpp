@@ -4,11 +4,12 @@
 //          (sim/learning/rollout), and the network continues from the start by imitation of the best choices, anchored
 //          to the start. Among the start and the networks after each pass, the one that draws least on whole days wins;
 //          these days are played as they were and with their pods in other orders
-// Gate     the last quarter of the days is not used for learning. Planner, start and the learned network play these
-//          days whole. A network that does not draw less than the planner with 95% confidence (paired over the days
-//          played) does not serve. The start, if it serves, is replaced only by a network that draws less than it. A
-//          gate on labels does not work, because the regret of single decisions says little about a day: it let the
-//          planner serve nearly everywhere
+// Gate     the last quarter of the days, and at least five of ten or more, is not used for learning. Planner, start and
+//          the learned network play these days whole. A network serves if it draws less than the planner with 95%
+//          confidence. The plays of a day count as one value, and with fewer than five days the planner serves. The
+//          start gives way only to a network that draws less than it. A gate on labels does not work, because the
+//          regret of single decisions says little about a day: it let the planner serve nearly everywhere. The plays
+//          of one day in other orders are not independent
 // Lived    days for learning run by planner and start in turn, those of the gate also by the learned network, an hour
 //          each. The curve of a node that none of them wakes is unknown, and so any gain there would be, too
 // Truth    only what the cluster has shown: a Shift is left out, and imitated knowledge uses the fitted curves
@@ -43,6 +44,9 @@ struct Hindsight {
 // Returns the record of a day that the planner and the networks beside it run in turn, an hour each.
 Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const models::QNetwork>> beside, double margin);
 
+// Returns how many of the recorded days judge; the others are for learning.
+std::size_t days_to_judge(std::size_t recorded);
+
 // Returns whole days on the model: each as it was, then in other orders.
 std::vector<Episode> days_to_play(std::span<const Episode> recorded_days, std::size_t plays);
 // Energy of the days; without a network by the planner's choices.
@@ -51,6 +55,9 @@ struct PlayedDays {
   std::vector<std::vector<double>> node_energy_j;
 };
 PlayedDays play_days(std::span<const Episode> days, const Network& network, const placement::NetworkOptions& options);
+// Returns the ratio of the energies minus 1. Of plays in the order of days_to_play() all plays of one recorded day are
+// one value, because they are not independent.
+Interval energy_over(const PlayedDays& played, const PlayedDays& base, std::size_t recorded_days);
 
 // Trains on the labels from the start's weights, with the start as anchor, and keeps the best of the start and the
 // result of each pass over whole days.

@@ -68,7 +68,7 @@ Result<CalibratedDays> calibrated_days(const ClusterRecord& record, const Improv
   CalibratedDays out;
   WATTLE_TRY(out.recorded, days_of(record, options.days, subject));
   const std::size_t days = out.recorded.days.size();
-  out.learned = days - std::max<std::size_t>(1, days / 4);
+  out.learned = days - days_to_judge(days);
   out.calibration = calibrate(record, out.recorded.days, out.learned);
   for (RecordedDay& day : out.recorded.days)
     for (std::size_t i = 0; i < day.episode.servers.size(); ++i)
@@ -120,7 +120,7 @@ Result<Improvement> improve(const CalibratedDays& days, std::span<const Label> l
                    start_days = play_days(plays, start, options.network),
                    learned_days = play_days(plays, learned, options.network);
   const auto over = [&](const PlayedDays& a, const PlayedDays& b) {
-    return widened(paired_ratio(a.energy_j, b.energy_j), a, b, days.calibration.node_error);
+    return widened(energy_over(a, b, judged.size()), a, b, days.calibration.node_error);
   };
   out.learned_over_start = over(learned_days, start_days);
   out.learned_over_planner = over(learned_days, planner_days);

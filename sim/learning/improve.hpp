@@ -3,7 +3,8 @@
 // unseen days confirm it.
 // Model    the record (cluster_record) with curves scaled per node, so that the real placements draw the measured
 //          joules on the days used for learning. The remaining error on the last days widens the verdict's intervals
-// Days     the last quarter judges, the others are for learning (sim/learning/hindsight)
+// Days     the last quarter judges, the others are for learning (sim/learning/hindsight). A verdict needs five judged
+//          days, and so ten recorded ones
 // Shards   several processes can make the labels, each every n-th judged decision; merged they are the same bit by bit
 // Units    joules, seconds; energy ratios minus 1
 // Errors   forwards the trainer's

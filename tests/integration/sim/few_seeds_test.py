@@ -2,10 +2,11 @@
 """few_seeds: no command of wattle-sim states an interval or a verdict from fewer than five independent seeds.
 
 Usage    few_seeds_test.py BIN_DIR
-Checks   each command that compares, with too few seeds: it says how many are needed, and prints and writes no range and no verdict. With five
+Checks   each command that compares, with one seed and with four: it says how many are needed, and prints and writes no range and no verdict. With five
          it has a range again. A command that has an option by which seeds are counted and is in no list here fails the test
 Errors   exits with 1 and the output
 """
+import itertools
 import json
 import pathlib
 import re
@@ -17,6 +18,8 @@ SIM = str(pathlib.Path(sys.argv[1]) / "wattle-sim")
 RANGE = re.compile(r"\[\s*[-+]?\d+(\.\d+)?,\s*[-+]?\d+(\.\d+)?\]")
 NOTE = "at least 5 independent ones are needed"
 COUNTS = ("--seeds", "--clusters", "--machines", "--plays")
+FEW = (1, 4)
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 # Command, what it is given to be quick, the option that counts seeds, where it writes JSON.
 SMALL_CHURN = ["consolidation_churn", "--nodes", "2", "--policies", "kube-default,planner"]
@@ -30,9 +33,10 @@ COMPARES = [
     ("adapt", ["consolidation_churn", "--nodes", "2", "--days", "1", "--judged-days", "1", "--contestants", "planner,start"],
      "--clusters", "--json"),
     ("ablate", ["--steps", "600", "--judged-on", "1"], "--seeds", None),
+    ("shadow", ["consolidation_churn", "--nodes", "3"], "--seeds", None),
 ]
-# These count plays of the days of one cluster's record, and are covered by unit_sim (improve_test); shadow's intervals are of blocks of hours.
-ELSEWHERE = {"improve", "shadow"}
+# Its seeds are the days of a record that judge, which no option counts.
+ELSEWHERE = {"improve"}
 
 
 def run(*words):
@@ -70,7 +74,44 @@ def play(folder, command, words, option, into, seeds):
     return " ".join(given), out, told
 
 
+def recorded_days(days):
+    """A cluster's record of so many days of an hour, each with the same kinds of pods."""
+    from_s, lines = 1_700_000_000 - 1_700_000_000 % 3600, []
+    lines.append({"wattle_record": 1, "to_s": from_s + 3600 * days, "names": "plain"})
+    for node in range(3):
+        watts = [60 + 10 * node + k * (8 + 6 * node) for k in range(11)]
+        lines.append({"nodes": {"name": f"n{node}", "cores": 8, "memory_bytes": 32e9, "watts": watts, "readings": 500, "residual_sd_w": 1.0,
+                                "state": "ready", "wake_j": 0}})
+    for at in range(0, 3600 * days, 240):
+        app = at // 240 % 4
+        lines.append({"pods": {"owner": f"Deployment/app-{app}", "image": f"image:{app}", "labels": "", "cpu_cores": 1, "memory_bytes": 1e9,
+                               "node": f"n{at // 240 % 2}", "placed_s": from_s + at, "ended_s": from_s + at + 900 if at + 900 < 3600 * days else None,
+                               "used_cores": [0.1 + 0.2 * app] * 2}})
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def improve(folder, days):
+    """Improvement on the record of so many days: what it printed, and its verdict."""
+    record, verdict = folder / "record.jsonl", folder / "verdict.json"
+    record.write_text(recorded_days(days), encoding="utf-8")
+    given = ["improve", str(record), "--model", str(ROOT / "models/pretrained/weighted.safetensors"), "--day-hours", "1", "--per-day", "2", "--plays", "20",
+             "--epochs", "1", "--json", str(verdict), "--out", str(folder / "kept.safetensors")]
+    code, out, err = run(*given)
+    if code != 0:
+        fail(f"{' '.join(given)} ended with {code}", out + err)
+    return out, json.loads(verdict.read_text(encoding="utf-8"))
+
+
+def benches():
+    """Benches that resample seeds ask bench/seeds.py whether there are enough."""
+    for file in sorted((ROOT / "bench").glob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if "0.975 *" in text and not re.search(r"^from seeds import ", text, re.M):
+            fail(f"{file.name} states intervals and does not ask bench/seeds.py whether there are enough seeds")
+
+
 def main():
+    benches()
     commands = re.findall(r"^  ([a-z][a-z-]*)\s", run("--help")[1], re.M)
     if "bench" not in commands:
         fail("no commands found", run("--help")[1])
@@ -81,11 +122,11 @@ def main():
             fail(f"{command} has {counts[0]}: say here that it states no interval, or test it")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for command, words, option, into in there:
-            typed, out, told = play(folder, command, words, option, into, 1)
+        for (command, words, option, into), seeds in itertools.product(there, FEW):
+            typed, out, told = play(folder, command, words, option, into, seeds)
             if NOTE not in out:
                 fail(f"{typed} does not say how many seeds are needed", out)
-            if RANGE.search(out) or "confidence" in out:
+            if RANGE.search(out) or "confidence" in out or "interval holds" in out:
                 fail(f"{typed} states an interval or a verdict", out)
             if told is not None and list(ranges_in(told)):
                 fail(f"{typed} writes ranges: {list(ranges_in(told))[:3]}")
@@ -99,6 +140,14 @@ def main():
                              "--max-nodes", "3", "--out", str(folder / "labels"))
         if code != 0:
             fail(f"labels ended with {code}", out + err)
+        if "improve" in commands:
+            out, verdict = improve(folder, 6)  # of a quarter, one judges, twenty times
+            ends = [end for key, value in verdict.items() if "_over_" in key for end in value[1:]]
+            if NOTE not in out or RANGE.search(out) or "confidence" in out or verdict["kept"] or any(end is not None for end in ends):
+                fail("improve states an interval or a verdict of plays of one day", f"{out}{verdict}")
+            out, verdict = improve(folder, 14)
+            if NOTE in out or not RANGE.search(out):
+                fail("improve has no range, and five days judge", f"{out}{verdict}")
         if "train" in commands:
             code, out, err = run("train", "consolidation", "--labels", str(folder / "labels"), "--held-out",
                                  str(folder / "labels"), "--epochs", "1", "--restarts", "1", "--out", str(folder / "x"))

@@ -25,6 +25,14 @@ TEST_CASE("shadow's figure is beside what live did in the same hours, and the sa
   CHECK(run.live.energy_j != run.shadow.energy_j);
   CHECK(shadow_table(*runs) == shadow_table(run_shadows(data, options, "planner").value()));
   CHECK_FALSE(run_shadows(data, options, "nobody"));
+  // The interval of one fleet is not shown: it is of one seed.
+  const std::string table = shadow_table(*runs);
+  CHECK(table.find("[needs 5 seeds]") != std::string::npos);
+  CHECK(table.find("the interval holds") == std::string::npos);
+  CHECK(table.find("--seeds 5") != std::string::npos);
+  const std::string five = shadow_table(std::vector<ShadowRun>(5, run));
+  CHECK(five.find("[needs") == std::string::npos);
+  CHECK(five.find("the interval holds") != std::string::npos);
   options.episode.warm_s = 0;
   options.episode.measure_s = 600;
   CHECK(run_shadows(data, options, "planner").error().what == "is too short for a modelled figure");

@@ -245,7 +245,8 @@ TEST_CASE(
   options.labels.per_episode = 4;
   options.imitate.epochs = 2;
   options.plays = 12;
-  const std::vector<Episode> days{make_episode(data(), day_of(4), 2), make_episode(data(), day_of(4), 4)};
+  std::vector<Episode> days;  // five judge, and so there are intervals
+  for (std::uint64_t seed = 2; seed <= 20; seed += 2) days.push_back(make_episode(data(), day_of(4), seed));
   Still learns_bad(nothing, contrary()), learns_better(contrary(), nothing);
   const auto worse = learn_by_hindsight(days, untaught, options, learns_bad);
   REQUIRE(worse);
@@ -260,6 +261,42 @@ TEST_CASE(
   CHECK(better->learned_over_planner.mean == 0);
   CHECK(better->start_over_planner.above_zero());
   CHECK(better->serves == Serves::planner);
+}
+
+TEST_CASE("plays of one day count as one value of the energy ratio") {
+  const PlayedDays base{std::vector<double>(10, 100.0), {}};
+  const PlayedDays played{{90, 80, 95, 85, 90, 110, 100, 105, 115, 90}, {}};  // 0 and 5 are plays of one day
+  const Interval once = energy_over({{100, 90, 100, 100, 90}, {}}, {std::vector<double>(5, 100.0), {}}, 5);
+  const Interval twice = energy_over(played, base, 5);
+  CHECK(twice.mean == doctest::Approx(once.mean));
+  CHECK(twice.low == doctest::Approx(once.low));
+  CHECK(twice.high == doctest::Approx(once.high));
+  for (const std::size_t days : {1U, 2U, 4U}) {
+    const Interval few = energy_over(played, base, days);
+    CHECK_FALSE(few.known());
+    CHECK_FALSE(few.below_zero());
+  }
+}
+
+TEST_CASE("plays of fewer than five days give no interval, however many plays there are, and the planner serves") {
+  const auto bad = models::FrozenNetwork::from_weights(contrary(), 0).value();
+  HindsightOptions options;
+  options.labels.per_episode = 4;
+  options.imitate.epochs = 1;
+  options.plays = 12;
+  Still learns_better(contrary(), models::initial_weights(1));
+  const std::vector<Episode> days{make_episode(data(), day_of(4), 2), make_episode(data(), day_of(4), 4)};
+  const auto found = learn_by_hindsight(days, bad, options, learns_better);
+  REQUIRE(found);
+  CHECK(found->learned_over_start.mean < 0);
+  for (const Interval& each : {found->learned_over_start, found->learned_over_planner, found->start_over_planner})
+    CHECK_FALSE(each.known());
+  CHECK(found->serves == Serves::planner);
+  CHECK(days_to_judge(1) == 1);
+  CHECK(days_to_judge(9) == 2);
+  CHECK(days_to_judge(10) == 5);
+  CHECK(days_to_judge(19) == 5);
+  CHECK(days_to_judge(24) == 6);
 }
 
 TEST_CASE("hindsight needs a day to learn from and one to judge by, and is the same for the same days") {

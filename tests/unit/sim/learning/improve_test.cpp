@@ -212,5 +212,27 @@ TEST_CASE("who has learned nothing is not kept, and all labels are learned from"
   CHECK(found->learned_over_start.mean == doctest::Approx(0));
 }
 
+TEST_CASE("plays of too few recorded days give no interval, and ten days have five that judge") {
+  ImproveOptions options = short_days();
+  options.hindsight.plays = 12;
+  options.hindsight.labels.per_episode = 1;
+  Unmoved trainer;
+  const CalibratedDays few = days_in(record_of({}), options);
+  const auto unknown = improve(few, {}, untaught(), options.hindsight, trainer);
+  REQUIRE(unknown);
+  CHECK(unknown->plays == 12);
+  CHECK(unknown->judged_days < 5);
+  for (const Interval& each : {unknown->learned_over_start, unknown->learned_over_planner, unknown->start_over_planner})
+    CHECK_FALSE(each.known());
+  MadeRecord longer;
+  longer.hours = 22;
+  const CalibratedDays ten = days_in(record_of(longer), options);
+  REQUIRE(ten.recorded.days.size() >= 10);
+  const auto known = improve(ten, {}, untaught(), options.hindsight, trainer);
+  REQUIRE(known);
+  CHECK(known->judged_days == 5);
+  CHECK(known->start_over_planner.known());
+}
+
 }  // namespace
 }  // namespace wattle::sim::consolidation
