@@ -72,8 +72,14 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
   const Json document = Json::read(text, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   const View status = View(document)["status"];
   const std::string& program = login.words.front();
-  if (View(document)["kind"].text() != "ExecCredential" || View(document)["apiVersion"].text() != login.api_version)
-    return fail(Errc::malformed, program, "gives no ExecCredential of " + login.api_version);
+  if (View(document)["kind"].text() != "ExecCredential")
+    return fail(Errc::malformed, program, "prints no ExecCredential of " + login.api_version,
+                "run it by hand: its standard output must be that object alone");
+  if (const auto version = View(document)["apiVersion"].text(); version != login.api_version)
+    return fail(
+        Errc::malformed, program,
+        "prints an ExecCredential of '" + version.value_or("") + "', and the kubeconfig has " + login.api_version,
+        "set the kubeconfig's apiVersion to the version that the plugin supports, or update the plugin");
   ExecCredential out;
   out.token = status["token"].text_or("");
   out.certificate_pem = status["clientCertificateData"].text_or("");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kubeconfigs as Rancher, Teleport, EKS, GKE and AKS give them, against a server in Python: paths in the server's address, programs that log in
+"""Kubeconfigs as Rancher, Teleport, EKS, GKE, AKS and others give them, against a server in Python: paths in the server's address, programs that log in
 with tokens and with certificates, files of tokens, several kubeconfigs, proxies, the name of the server's certificate; and what cannot be
 followed, by its reason.
 
@@ -20,6 +20,7 @@ import threading
 
 from house import binaries_from
 from patience import LATE_S
+from vendor_logins import NOT_INSTALLED, VENDORS
 
 PREFIX = "/k8s/clusters/c-m-4x7k"
 NAME = "kube-teleport-proxy-alpn.teleport.example"
@@ -253,6 +254,59 @@ def exec_certificates(scene):
     server.shutdown()
 
 
+def vendors(scene):
+    """Kubeconfigs as the vendors' commands write them, and stand-ins that print what their programs print, searched in PATH."""
+    tools = scene.folder / "tools"
+    tools.mkdir()
+    inside = {name: json.dumps((scene.folder / f"client-1.{end}").read_text())[1:-1] for name, end in (("certificate", "pem"), ("key", "key"))}
+    for vendor, (of_exec, program, arguments, prints) in VENDORS.items():
+        file, said_to = scene.folder / f"of-{vendor}", scene.folder / f"asked-{vendor}"
+        name = f"arn:aws:eks:us-west-2:111122223333:cluster/{vendor}"  # EKS names all three so
+        file.write_text(f"""apiVersion: v1
+kind: Config
+preferences: {{}}
+clusters:
+- cluster:
+    certificate-authority-data: {scene.ca}
+    server: https://127.0.0.1:{scene.server.server_port}{PREFIX}
+  name: {name}
+contexts:
+- context:
+    cluster: {name}
+    user: {name}
+    namespace: default
+  name: {name}
+current-context: {name}
+users:
+- name: {name}
+  user:
+    exec:{of_exec}""")
+        code, said, asked = scene.run("--kubeconfig", file, PATH=str(tools / "none"))
+        check(f"{vendor}: without its program the hint is given", code == 1 and not asked and program in said and "is not installed" in said and
+              NOT_INSTALLED.get(vendor, "PATH") in said, said)
+        token = f"token-{vendor.replace(' ', '-')}"
+        answer = prints.replace("{token}", token).replace("{certificate}", inside["certificate"]).replace("{key}", inside["key"])
+        (tools / f"{program}.answer").write_text(answer)
+        (tools / program).write_text(f"""#!{sys.executable}
+import json, os, pathlib, sys
+pathlib.Path({str(said_to)!r}).write_text(json.dumps([sys.argv[1:], json.loads(os.environ["KUBERNETES_EXEC_INFO"]), os.environ.get("AWS_PROFILE"), sys.stdin.read()]))
+sys.stdout.write(pathlib.Path({str(tools / program)!r} + ".answer").read_text())
+""")
+        (tools / program).chmod(0o755)
+        code, said, asked = scene.run("--kubeconfig", file, PATH=str(tools))
+        given, info, profile, stdin = json.loads(said_to.read_text())
+        by_certificate = "{certificate}" in prints
+        check(f"{vendor}: the login is taken, and once for all requests", code == 0 and len(asked) > 1 and
+              {pair[1:] for pair in asked} == {("", "client-1") if by_certificate else (token, "")}, (said, asked))
+        check(f"{vendor}: its program has its arguments, and no input", given == arguments and stdin == "" and profile == ("prod" if vendor == "EKS" else None),
+              (given, profile))
+        check(f"{vendor}: and is given the version that it must answer in, and the cluster where it asks", info["kind"] == "ExecCredential" and
+              f"apiVersion: {info['apiVersion']}" in of_exec and info["spec"]["interactive"] is False and ("cluster" in info["spec"]) == ("provideClusterInfo: true" in of_exec), info)
+        (tools / f"{program}.answer").write_text(answer.replace(info["apiVersion"], "client.authentication.k8s.io/v1alpha1"))
+        code, said, asked = scene.run("--kubeconfig", file, PATH=str(tools))
+        check(f"{vendor}: an answer in another version is refused with its version", code == 1 and not asked and "v1alpha1" in said, said)
+
+
 def files(scene):
     """kubeadm's: a client certificate, inline and in files beside the kubeconfig; a token in a file goes before one beside it."""
     below = scene.folder / "below"
@@ -336,7 +390,7 @@ def main():
     binaries = binaries_from(sys.argv)
     with tempfile.TemporaryDirectory(prefix="wattle-kubeconfig-") as made:
         scene = Scene(pathlib.Path(made), binaries)
-        for part in (exec_tokens, exec_cluster_info, exec_certificates, files, several, proxies, refusals):
+        for part in (exec_tokens, exec_cluster_info, exec_certificates, vendors, files, several, proxies, refusals):
             part(scene)
         scene.server.shutdown()
     return 1 if failures else 0
