@@ -60,35 +60,43 @@ std::vector<Finding> examine_psi(const AgentConfig& config) {
   return {usable("psi", proc->path() + "/pressure")};
 }
 
-// Returns the folder of a kubelet's pods, directly below a hierarchy: "kubepods", "kubepods.slice", or below the
-// kubelet's own root.
-std::optional<std::string> kubepods_of(const Dir& hierarchy) {
+// Returns the path of a pod's cgroup in a hierarchy. Looks at most kMostLevels deep: a kubelet in a container has its
+// pods at docker/ID/kubelet/kubepods/burstable.
+std::optional<std::string> pod_in(const Dir& hierarchy, const std::string& path = {}, int level = 0) {
+  constexpr int kMostLevels = 6;
   const auto entries = hierarchy.list();
   if (!entries) return std::nullopt;
   for (const auto& entry : *entries) {
     if (!entry.is_dir) continue;
-    if (is_kubepods(entry.name)) return entry.name;
-    const auto below = hierarchy.open_dir(entry.name);
-    const auto inner = below ? below->list() : Result<std::vector<DirEntry>>(std::vector<DirEntry>{});
-    if (!inner) continue;
-    for (const auto& one : *inner)
-      if (one.is_dir && is_kubepods(one.name)) return entry.name + "/" + one.name;
+    const std::string below = path + "/" + entry.name;
+    if (const auto owner = identify(below); owner && owner->kind == WorkloadKind::pod) return below;
+    const auto dir =
+        level + 1 < kMostLevels ? hierarchy.open_dir(entry.name) : Result<Dir>(fail(Errc::not_found, "", ""));
+    if (!dir) continue;
+    if (auto found = pod_in(*dir, below, level + 1)) return found;
   }
   return std::nullopt;
 }
 
 // Finds pods that a kubelet keeps on cgroup v1, because the agent reads only v2.
 std::optional<Finding> pods_of_v1(const Roots& roots, const Dir* v2) {
-  if (v2 != nullptr && kubepods_of(*v2)) return std::nullopt;
+  if (v2 != nullptr && pod_in(*v2)) return std::nullopt;
   for (const Dir& hierarchy : open_v1_roots(roots))
-    if (const auto pods = kubepods_of(hierarchy))
+    if (const auto pod = pod_in(hierarchy))
       return Finding{
           "cgroup-pods", false, true,
-          "pods are on cgroup v1 alone (" + hierarchy.path() + "/" + *pods +
+          "pods are on cgroup v1 alone (" + hierarchy.path() + *pod +
               "): no pod is seen, so CPU time, energy, memory, pids, disk, pressure and connections of pods are "
               "missing; those of the node and of units are there",
           "boot with systemd.unified_cgroup_hierarchy=1, and let the kubelet and the runtime use the systemd driver"};
   return std::nullopt;
+}
+
+std::string controller_mend(const Roots& roots, std::string_view controller) {
+  if (is_on_v1(roots, controller))
+    return "the controller is on cgroup v1; boot with systemd.unified_cgroup_hierarchy=1";
+  return "this kernel has it turned off: remove cgroup_disable=" + std::string(controller) +
+         " from its command line (Raspberry Pi: add cgroup_enable=" + std::string(controller) + ")";
 }
 
 std::vector<Finding> examine_cgroup(const AgentConfig& config) {
@@ -107,7 +115,7 @@ std::vector<Finding> examine_cgroup(const AgentConfig& config) {
     out.push_back(
         {"cgroup-" + std::string(name), on, true,
          on ? root->path() + "/cgroup.controllers" : root->path() + "/cgroup.controllers: no " + std::string(name),
-         on ? "" : "the controller is on cgroup v1; boot with systemd.unified_cgroup_hierarchy=1"});
+         on ? "" : controller_mend(config.roots, name)});
   }
   return out;
 }

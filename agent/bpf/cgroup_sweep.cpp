@@ -167,7 +167,7 @@ Finding finding_of(const Result<CgroupSweep>& sweep, const Dir& top) {
     return {"cgroup-sweep", false, true,
             "CPU time and pressure of all cgroups at one read, and no " + missing + ": " + top.path() +
                 "/cgroup.controllers has none",
-            "the controller is on cgroup v1; boot with systemd.unified_cgroup_hierarchy=1"};
+            "see the lines cgroup-memory and cgroup-pids"};
   if (sweep) return usable("cgroup-sweep", "CPU time, memory, pids and pressure of all cgroups at one read");
   Finding finding = lost("cgroup-sweep", sweep.error());
   finding.why += "; files are read instead";

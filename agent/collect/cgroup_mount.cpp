@@ -2,8 +2,10 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "common/mounts.hpp"
+#include "common/parse.hpp"
 
 namespace wattle::agent {
 
@@ -33,18 +35,33 @@ Result<Dir> open_cgroup_root(const Roots& roots) {
               "mount one: mount -t cgroup2 none /sys/fs/cgroup/unified");
 }
 
-std::vector<Dir> open_v1_roots(const Roots& roots) {
-  std::vector<Dir> out;
+namespace {
+
+std::vector<Mount> v1_mounts(const Roots& roots) {
   const auto proc = Dir::open_(roots.proc);
-  if (!proc) return out;
+  if (!proc) return {};
   for (const char* table : {"self/mountinfo", "1/mountinfo"}) {
     const auto text = proc->read_file(table);
     if (!text) continue;
-    for (const auto& mount : parse_mountinfo(*text, "cgroup"))
-      if (auto dir = Dir::open_(roots.resolve(mount.point))) out.push_back(std::move(*dir));
-    if (!out.empty()) break;
+    if (auto mounts = parse_mountinfo(*text, "cgroup"); !mounts.empty()) return mounts;
   }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Dir> open_v1_roots(const Roots& roots) {
+  std::vector<Dir> out;
+  for (const Mount& mount : v1_mounts(roots))
+    if (auto dir = Dir::open_(roots.resolve(mount.point))) out.push_back(std::move(*dir));
   return out;
+}
+
+bool is_on_v1(const Roots& roots, std::string_view controller) {
+  for (const Mount& mount : v1_mounts(roots))
+    for (const std::string_view option : parse::split(mount.options, ','))
+      if (option == controller) return true;
+  return false;
 }
 
 }  // namespace wattle::agent

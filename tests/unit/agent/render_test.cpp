@@ -224,8 +224,34 @@ TEST_CASE("doctor reports pods that are on cgroup v1 alone, and what is lost wit
   }
   CHECK(finding(hybrid.substr(0, hybrid.find("31 30")) + hybrid.substr(hybrid.find("34 30")), {v1 + "kubepods/" + pod})
             .find("v1 alone") != std::string::npos);
+  // A kubelet in a container, as kind's; and a kubepods that a kubelet left in v2 without pods.
+  CHECK(finding(hybrid, {v1 + "docker/" + std::string(64, 'a') + "/kubelet/kubepods/" + pod}).find("v1 alone") !=
+        std::string::npos);
+  CHECK(finding(hybrid, {v1 + "kubepods/" + pod, v2 + "kubepods/burstable/cpu.stat"}).find("v1 alone") !=
+        std::string::npos);
+  CHECK(finding(hybrid, {v1 + "kubepods/burstable/cpuacct.usage"}).empty());
   CHECK(finding(hybrid, {v1 + "system.slice/x"}).empty());
   CHECK(finding(hybrid, {v1 + "kubepods/" + pod, v2 + "kubepods/" + pod}).empty());
+}
+
+TEST_CASE("a cgroup controller is on cgroup v1 or is turned off, and doctor reports which") {
+  const auto mend_of = [](const std::string& v1_mount) {
+    const Tree tree{{"proc/self/mountinfo", "31 30 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n" + v1_mount},
+                    {"sys/fs/cgroup/cgroup.controllers", "cpuset cpu io pids\n"}};
+    AgentConfig config;
+    config.roots = Roots::below(tree.path());
+    for (const auto& one : examine(config))
+      if (one.source == "cgroup-memory") return one.text();
+    return std::string();
+  };
+  const std::string off = mend_of("");  // cgroup_disable=memory, as on a Raspberry Pi
+  CHECK(off.find("lost") != std::string::npos);
+  CHECK(off.find("cgroup_disable=memory") != std::string::npos);
+  CHECK(off.find("v1") == std::string::npos);
+  CHECK(mend_of("34 30 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n").find("on cgroup v1") !=
+        std::string::npos);
+  CHECK(mend_of("34 30 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n").find("turned off") !=
+        std::string::npos);
 }
 
 TEST_CASE("doctor tells what a machine never had from what it lost, and lists it last") {
