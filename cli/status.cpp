@@ -41,7 +41,9 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   if (!status["mode"].present() && !status["version"].present())
     return fail(Errc::malformed, "the controller's answer", "has neither 'version' nor 'mode'",
                 "do controller and wattle have the same version?");
-  const auto uptime_s = status["uptime_s"].number();
+  const auto uptime_s = status["uptime_s"].number(), started = status["started_wall_ns"].number();
+  // These counters begin at 0 with the controller's process; the store keeps what came before.
+  const std::string since = started ? " since " + utc(started) : std::string(" since the controller's start");
   const auto nodes = status["nodes"].number();
   const auto connected = status["nodes_connected"].number();
   const std::string why = status["mode_reason"].text_or("");
@@ -56,21 +58,21 @@ Result<std::string> render_status(const Json& document, const Style& style) {
         nodes && connected && *connected < *nodes ? Tone::bad : Tone::plain}},
       {"workloads", integer("workloads")},
       {"power", power_text(status)},
-      {"decisions", integer("decisions") + " since the start, " + number(status["decisions_per_s"].number(), 1) +
-                        "/s, " + integer("neutral") + " neutral"},
+      {"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"].number(), 1) + "/s, " +
+                        integer("neutral") + " neutral"},
       {"decided by", decided_by(status["decided_by"])},
       {"decided in", microseconds(status["decide_p50_us"].number()) + " p50, " +
                          microseconds(status["decide_p99_us"].number()) + " p99"},
-      {"placements", integer("placements") + " since the start"},
-      {"outcomes", integer("outcomes") + " since the start, mean reward of the last hundred " +
-                       number(status["mean_reward"].number(), 3)},
+      {"placements", integer("placements") + since},
+      {"outcomes",
+       integer("outcomes") + since + ", mean reward of the last hundred " + number(status["mean_reward"].number(), 3)},
       {"learning", integer("gradient_steps") + " gradient steps, " +
                        number(status["gradient_steps_per_s"].number(), 1) + "/s, " + integer("replay") +
                        " in replay, loss " + number(status["loss"].number(), 4)},
       {"serving", "network of step " + integer("model_step") +
                       (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
                       ", epsilon " + number(status["epsilon"].number(), 3)},
-      {"samples", integer("samples") + " since the start, " + integer("samples_refused") + " refused"}};
+      {"samples", integer("samples") + since + ", " + integer("samples_refused") + " refused"}};
   for (const View& one : status["who_serves"].items())
     pairs.push_back({one["serves"].flag() == true ? "who serves" : "who does not", one["text"].text_or()});
   if (const View budgets = status["budgets"]; budgets.present()) {

@@ -67,6 +67,7 @@ Result<std::string> status(const Sources& from) {
   return dump({{"version", kVersion},
                {"epoch", from.epoch},
                {"uptime_s", uptime_s},
+               {"started_wall_ns", to_ns(from.clock.wall() - (now - from.started))},
                {"mode", from.decider.spec().mode.text()},
                {"policy", from.decider.policy()},
                {"reward", placement::to_string(from.decider.options().reward.preset)},

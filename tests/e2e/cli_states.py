@@ -116,7 +116,7 @@ COMMANDS = {
         ("of a node", "fleet", ("--node", "{node}"), 0, r"no gaps: every sample"),
         ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "status": Command(asks="reader", formats=ALL, states=[
-        ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0 since the start, 0\.0/s"),
+        ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0 since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ, 0\.0/s"),
         ("a fleet", "fleet", (), 0, r"mode +live\n.*nodes +2 of 2 connected\n.*who serves +")]),
     "policy get": Command(asks="reader", formats=ALL, states=[
         ("as configured", "fleet", (), 0, r"mode +live, .*\nsaving +not known: 0 treated and 0 control blocks measured\n.*CHANGE +TIME +WHO +WHAT")]),

@@ -346,6 +346,13 @@ TEST_CASE("place tells the node alone on its first line, and what to type next; 
         "no node is advised for batch: mode is shadow\nwould advise:  worker-2 (the plan's choice)\n");
 }
 
+TEST_CASE("the state says since when its counts are") {
+  Json status = example("status");
+  CHECK(has(render_status(status, {}).value(), "311 since 2024-11-21 05:20:00Z"));
+  status.erase("started_wall_ns");
+  CHECK(has(render_status(status, {}).value(), "311 since the controller's start"));
+}
+
 TEST_CASE("confirm reports the unit and what ends the workload; done reports whose place is free") {
   Json document = Json::parse(
       R"({"confirmed":true,"uid":"u-1","node":"worker-1","unit":"batch.service","limit_s":null,"ended":false})");
