@@ -18,9 +18,9 @@
 namespace wattle::actuator {
 
 namespace {
-int complain(const Error& error) {
+int complain(const Error& error, int code = 1) {
   std::cerr << "wattle-actuator: " << printable_lines(error.message()) << "\n";
-  return 1;
+  return code;
 }
 
 int put_back(const ActuatorConfig& config) {
@@ -100,14 +100,14 @@ int run_app(int argc, char** argv) {
     command->add_option("--config", file, "Configuration (YAML); default /etc/wattle/actuator.yaml")->type_name("FILE");
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   const auto config = load_config(file);
-  if (!config) return complain(config.error());
+  if (!config) return complain(config.error(), cmdline::kMisused);
   if (*examining) return doctor(*config);
   if (*telling) return status(*config);
   if (*restoring) return put_back(*config);
   if (check) {
     if (!config->student_file.empty())
       if (const auto student = models::provision::read_student(config->student_file); !student)
-        return complain(student.error());
+        return complain(student.error(), cmdline::kMisused);
     std::cout << file << ": ok\n";
     return 0;
   }

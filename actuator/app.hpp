@@ -1,5 +1,5 @@
 // app: command line of wattle-actuator: run, restore, doctor, status.
-// Gives    exit code 0: success; 1: failure, printed on stderr; 2: wrong usage
+// Gives    exit code 0: success; 1: failure, printed on stderr; 2: wrong usage or configuration
 // Threads  single owner
 #pragma once
 

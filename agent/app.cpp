@@ -20,9 +20,9 @@
 namespace wattle::agent {
 
 namespace {
-int complain(const Error& error) {
+int complain(const Error& error, int code = 1) {
   std::cerr << "wattle-agent: " << printable_lines(error.message()) << "\n";
-  return 1;
+  return code;
 }
 
 Result<AgentConfig> config_of(const std::string& file, const std::string& root) {
@@ -97,7 +97,7 @@ int run_app(int argc, char** argv) {
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
 
   auto config = config_of(config_file, root);
-  if (!config) return complain(config.error());
+  if (!config) return complain(config.error(), cmdline::kMisused);
   if (!node.empty()) config->node = node;
   if (!interval.empty()) {
     const auto tick_s = parse::duration_s(interval);

@@ -1,5 +1,5 @@
 // app: runs the command line of wattle-agent: run, sample, doctor.
-// Gives    exit code 0 success, 1 failure (reported on stderr), 2 wrong usage
+// Gives    exit code 0 success, 1 failure (reported on stderr), 2 wrong usage or configuration
 // Threads  single owner
 #pragma once
 

@@ -3,12 +3,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 
 #include "common/cmdline/man_page.hpp"
+#include "common/cmdline/wrong_command.hpp"
+#include "common/printable.hpp"
 #include "common/private_memory.hpp"
 #include "common/version.hpp"
 
@@ -55,24 +56,6 @@ void declare(CLI::App& app, Arguments& arguments, const Command*& chosen) {
 }
 }  // namespace
 
-namespace {
-// Replaces CLI11's error for a missing command, which names neither the wrong word nor the commands.
-std::optional<Error> missing_command(const CLI::App& app) {
-  const CLI::App* at = &app;
-  std::string path = app.get_name();
-  for (; !at->get_subcommands().empty(); path += " " + at->get_name()) at = at->get_subcommands().front();
-  if (at->get_require_subcommand_min() == 0) return std::nullopt;
-  std::string all;
-  for (const CLI::App* one : at->get_subcommands([](const CLI::App*) { return true; }))
-    all += (all.empty() ? "" : ", ") + one->get_name();
-  const auto words = app.remaining(true);
-  const auto word =
-      std::find_if(words.begin(), words.end(), [](const std::string& one) { return !one.starts_with('-'); });
-  return Error{Errc::malformed, path, word == words.end() ? "a command is missing" : "'" + *word + "' is no command",
-               "one of " + all};
-}
-}  // namespace
-
 cmdline::Outline outline() {
   CLI::App app{kAbout, "wattle"};
   Arguments arguments;
@@ -92,10 +75,11 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  } catch (const CLI::RequiredError& error) {
-    if (const auto missing = missing_command(app)) return complain({arguments, around}, *missing, kUsage);
-    return app.exit(error, around.out, around.err) == 0 ? kOk : kUsage;
   } catch (const CLI::ParseError& error) {
+    if (const auto wrong = cmdline::wrong_command(app, error)) {
+      around.err << printable_lines(*wrong) << "\n";
+      return kUsage;
+    }
     return app.exit(error, around.out, around.err) == 0 ? kOk : kUsage;
   }
   if (arguments.output == Output::name && chosen->name != "place")

@@ -72,8 +72,8 @@ int run_app(int argc, char** argv) {
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   auto config = load_config(path);
   if (!config) {
-    std::cerr << printable_lines(config.error().message()) << '\n';
-    return 1;
+    std::cerr << "wattle-controller: " << printable_lines(config.error().message()) << '\n';
+    return cmdline::kMisused;
   }
   config->models_dir = models_beside_program();
   config->descriptor_limit = raise_descriptor_limit();

@@ -18,9 +18,9 @@
 namespace wattle::shim {
 
 namespace {
-int complain(const Error& error) {
+int complain(const Error& error, int code = 1) {
   std::fprintf(stderr, "wattle-shim: %s\n", printable_lines(error.message()).c_str());
-  return 1;
+  return code;
 }
 }  // namespace
 
@@ -34,7 +34,7 @@ int run_app(int argc, char** argv) {
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
 
   const auto config = load_config(file);
-  if (!config) return complain(config.error());
+  if (!config) return complain(config.error(), cmdline::kMisused);
   if (check) {
     std::printf("%s: ok\n", file.c_str());
     return 0;

@@ -4,8 +4,12 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/cmdline/man_page.hpp"
+#include "common/cmdline/parse.hpp"
+#include "common/cmdline/wrong_command.hpp"
+#include "common/printable.hpp"
 #include "common/version.hpp"
 
 namespace wattle::sim {
@@ -58,9 +62,14 @@ int run_app(std::span<const Subcommand> commands, int argc, char** argv) {
     std::printf("wattle-sim %s\n", std::string(kVersion).c_str());
     return 0;
   }
-  if (!name.empty()) std::fprintf(stderr, "wattle-sim: there is no command '%s'\n", std::string(name).c_str());
+  if (!name.empty()) {
+    std::vector<std::string> all;
+    for (const Subcommand& each : commands) all.emplace_back(each.name);
+    std::fprintf(stderr, "%s\n", printable_lines(cmdline::unknown_command("wattle-sim", name, all)).c_str());
+    return cmdline::kMisused;
+  }
   usage(stderr, commands);
-  return 2;
+  return cmdline::kMisused;
 }
 
 }  // namespace wattle::sim

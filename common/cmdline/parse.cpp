@@ -3,6 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "common/cmdline/wrong_command.hpp"
+#include "common/printable.hpp"
+
 namespace wattle::cmdline {
 
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, AskedPage asked) {
@@ -13,7 +16,11 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, Asked
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (const auto wrong = wrong_command(app, error)) {
+      std::fprintf(stderr, "%s\n", printable_lines(*wrong).c_str());
+      return kMisused;
+    }
+    return app.exit(error) == 0 ? 0 : kMisused;
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
 // parse: parses the command line of a program or command and handles everything that ends the program early.
-// Errors   none: prints CLI11's errors and turns them into exit codes
+// Errors   none: prints CLI11's errors, and unknown commands with the closest known one, and turns them into exit codes
 // Threads  main thread
 #pragma once
 
@@ -10,6 +10,10 @@
 #include "common/cmdline/man_page.hpp"
 
 namespace wattle::cmdline {
+
+// Exit code of every program for wrong usage or a wrong configuration; systemd does not restart it then
+// (RestartPreventExitStatus).
+inline constexpr int kMisused = 2;
 
 using AskedPage = std::optional<std::string> (*)(const CLI::App& app, const std::vector<std::string>& words);
 

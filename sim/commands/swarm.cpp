@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "common/clock.hpp"
+#include "common/cmdline/parse.hpp"
 #include "common/descriptor_limit.hpp"
 #include "common/dir.hpp"
 #include "common/log.hpp"
@@ -57,6 +58,11 @@ int run(const SwarmOptions& options, const Clock& clock, const Log& log) {
   return 0;
 }
 
+int misused(const Error& error) {
+  failed("swarm", error);
+  return cmdline::kMisused;
+}
+
 }  // namespace
 
 int swarm(int argc, char** argv) {
@@ -95,7 +101,7 @@ int swarm(int argc, char** argv) {
   }
   if (!config.empty()) {
     const SwarmOptions given = options;
-    if (const Status loaded = load_swarm_config(config, options); !loaded) return failed("swarm", loaded.error());
+    if (const Status loaded = load_swarm_config(config, options); !loaded) return misused(loaded.error());
     if (*nodes) options.nodes = given.nodes;
     if (*endpoint) options.endpoint = given.endpoint;
     if (*keys) options.keys_dir = given.keys_dir;
@@ -105,7 +111,7 @@ int swarm(int argc, char** argv) {
     if (*rotate) options.fleet.rotate_every_s = given.fleet.rotate_every_s;
   }
   if (!listen.empty())
-    if (const Status parsed = parse_listen(listen, options); !parsed) return failed("swarm", parsed.error());
+    if (const Status parsed = parse_listen(listen, options); !parsed) return misused(parsed.error());
   if (!api.empty()) {
     auto origin = kube::parse_url(api);
     if (!origin) return failed("swarm", origin.error());
@@ -113,7 +119,7 @@ int swarm(int argc, char** argv) {
     options.kube = kube::ApiServer{std::move(*origin), api_token};
   }
   if (!part.empty())
-    if (const Status parsed = parse_part(part, options); !parsed) return failed("swarm", parsed.error());
+    if (const Status parsed = parse_part(part, options); !parsed) return misused(parsed.error());
   if (options.keys_dir.empty() || (options.server_key.empty() && make_keys.empty())) {
     std::fprintf(stderr, "wattle-sim swarm: --keys and --server-key are needed (or keys and server_key in --config)\n");
     return 2;

@@ -55,10 +55,10 @@ def configuration(house):
         bad.write_text((house.dir / name).read_text() + "no_such_key: 1\nlog: {level: loud}\n")
         done = house.run(house.binary(binary), *verb, "--config", str(bad), "--check-config")
         check(f"{binary} refuses an unknown key and a wrong value, both at once, with file and line",
-              done.returncode == 1 and "no_such_key" in done.stderr and "loud" in done.stderr and f"bad-{name}:" in done.stderr,
+              done.returncode == 2 and "no_such_key" in done.stderr and "loud" in done.stderr and f"bad-{name}:" in done.stderr,
               f"exit {done.returncode}: {done.stderr}")
         missing = house.run(house.binary(binary), *verb, "--config", str(house.dir / "absent.yaml"))
-        check(f"{binary} names a configuration file that is not there", missing.returncode != 0 and "absent.yaml" in missing.stderr, missing.stderr)
+        check(f"{binary} names a configuration file that is not there", missing.returncode == 2 and "absent.yaml" in missing.stderr, missing.stderr)
 
 
 def keys(house):

@@ -204,10 +204,13 @@ def of_all(world):
     """What concerns no command in particular."""
     good = world.options("reader")
     cases = [
-        ("no command", (), 2, r"^wattle: wattle: a command is missing \(one of nodes, node, pods, "),
-        ("an unknown command", ("clouds",), 2, r"^wattle: wattle: 'clouds' is no command \(one of nodes, "),
-        ("an unknown command of keys", ("keys", "clouds"), 2, r"^wattle: wattle keys: 'clouds' is no command \(one of new, list, "),
-        ("no command of policy", ("policy",), 2, r"^wattle: wattle policy: a command is missing \(one of get, set, promote, rollback\)"),
+        ("no command", (), 2, r"^wattle: a command is missing \(one of nodes, node, pods, "),
+        ("an unknown command", ("clouds",), 2, r"^wattle: 'clouds' is not a command \(one of nodes, "),
+        ("help of an unknown command", ("clouds", "--help"), 2, r"^wattle: 'clouds' is not a command \(one of nodes, "),
+        ("a misspelt command", ("ndoes", "--help"), 2, r"^wattle: 'ndoes' is not a command \(did you mean 'nodes'\? one of nodes, "),
+        ("help of an unknown command of policy", ("policy", "promot", "--help"), 2, r"^wattle policy: 'promot' is not a command \(did you mean 'promote'\? one of get, "),
+        ("an unknown command of keys", ("keys", "clouds"), 2, r"^wattle keys: 'clouds' is not a command \(one of new, list, "),
+        ("no command of policy", ("policy",), 2, r"^wattle policy: a command is missing \(one of get, set, promote, rollback\)"),
         ("no such form", (*good, "nodes", "-o", "xml"), 2, r"--output: xml not in \{table,wide,json,yaml,name\}"),
         ("no such time", (*world.options("reader", timeout="soon"), "nodes"), 2, r"--timeout: 'soon' is not 10ms to 10m \(write 250ms, 5s or 1m\)"),
         ("no key file", (*world.options("reader", key="/none.key"), "nodes"), 2, r"/none\.key: No such file or directory \(make a pair with 'wattle keys new'\)"),

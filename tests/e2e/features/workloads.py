@@ -114,7 +114,7 @@ def p1(world):
             workloads:
               - {unit: reports.service, level: sometimes}
             """)
-    refused = world.shell("wattle-actuator run --check-config --config wrong.yaml", code=1)
+    refused = world.shell("wattle-actuator run --check-config --config wrong.yaml", code=2)
     claim("a mistake is reported with its line", "wrong.yaml:2" in refused and "sometimes" in refused, refused)
     return partly("configuration and doctor; limits that are set and put back by the kernel", "memory.low",
                   "tests/integration/actuator/kernel_test.py", "tests/unit/actuator/cgroup_limits_test.cpp", "tests/e2e/machine/memory_test.py")

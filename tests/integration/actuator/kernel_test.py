@@ -178,10 +178,10 @@ def walk_student(rig, name):
 
     rig.configure(f"[{{cgroup: /{name}, level: limits}}]", f"{{student: {file}}}")
     missing = rig.checked()
-    claim("a student's file that is missing is named", missing.returncode == 1 and str(file) in missing.stderr, missing)
+    claim("a student's file that is missing is named", missing.returncode == 2 and str(file) in missing.stderr, missing)
     put(student("teacher"))
     wrong = rig.checked()
-    claim("and so is one that is no student's", wrong.returncode == 1 and str(file) in wrong.stderr and "teacher" in wrong.stderr, wrong)
+    claim("and so is one that is no student's", wrong.returncode == 2 and str(file) in wrong.stderr and "teacher" in wrong.stderr, wrong)
     rig.start()
     claim("it does not start with that", rig.running.wait(PATIENCE_S) == 1)
     put(student())

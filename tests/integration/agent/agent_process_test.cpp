@@ -161,7 +161,7 @@ TEST_CASE("a configuration is checked without being run") {
   std::ofstream(bad) << "nodes: n1\ntick: 1h\n";
   CHECK(run({"run", "--config", good, "--check-config"}).status == 0);
   const auto refused = run({"run", "--config", bad, "--check-config"});
-  CHECK(refused.status == 1);
+  CHECK(refused.status == 2);
   CHECK(refused.text.find("nodes: unknown key") != std::string::npos);
   CHECK(refused.text.find("tick") != std::string::npos);
   const auto idle = run({"run", "--config", good});
