@@ -129,7 +129,10 @@ Replay::Growth Replay::make_link(std::size_t first, Link& link) const {
     if (ahead > 0) {
       if (experience.after_restart) return Growth::none;
       const Duration between = experience.when - chain_[first + ahead - 1].when;
-      discount *= options_.tau_s > 0 ? std::exp(-seconds(between) / options_.tau_s) : 0.0;
+      if (options_.tau_s < 0)
+        discount *= std::exp(1 / options_.tau_s);
+      else
+        discount *= options_.tau_s > 0 ? std::exp(-seconds(between) / options_.tau_s) : 0.0;
     }
     if (ahead == options_.n_step || experience.expired) {
       if (ahead == 0) return Growth::none;

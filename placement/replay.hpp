@@ -29,7 +29,7 @@ struct LearnerOptions {
   std::size_t batch = 64;
   std::size_t warmup = 128;  // transitions before the first step
   std::size_t n_step = 3;
-  double tau_s = 300;  // discount = exp(-dt/tau)
+  double tau_s = 300;  // discount = exp(-dt/tau); below 0: exp(1/tau) per placement, at any pace
   double reward_scale = 1.0;
   // Subtracted from every reward before scaling, so that Q stays near the prior at long horizons. Unset: learned, as
   // the reward that would leave no mean temporal-difference error (value-based reward centring: Naik, Wan, Tomar,

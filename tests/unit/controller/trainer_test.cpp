@@ -4,10 +4,17 @@
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <random>
 
 #include "models/frozen/layout.hpp"
+#include "placement/features.hpp"
+#include "placement/tabular.hpp"
+#include "tests/unit/placement/views.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -46,6 +53,90 @@ std::deque<models::Observation> one_observation() {
 }
 
 }  // namespace
+
+namespace {
+
+// Mean reward of the last placements of a thousand, as a controller places them under `lb` with the default
+// configuration, and the share of those for which all nodes were worth the same.
+struct TableLived {
+  double paid = 0, alike_ratio = 0;
+};
+
+TableLived live_with_table(std::uint64_t seed) {
+  std::string path = (std::filesystem::temp_directory_path() / "wattle-table-XXXXXX").string();
+  REQUIRE(mkdtemp(path.data()) != nullptr);
+  constexpr std::size_t kNodes = 7, kPlacements = 1000, kLast = 200;
+  ManualClock clock;
+  const Log log = Log::silent();
+  ServingModel slot;
+  LearnConfig config;
+  config.tabular = true;
+  config.warmup = 16;
+  placement::RewardConfig reward;
+  reward.preset = placement::Preset::lb;
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+  placement::ClusterView view;
+  for (std::size_t i = 0; i < kNodes; ++i)
+    view.nodes.push_back(placement::testing::healthy_node("n" + std::to_string(i)));
+  std::deque<std::size_t> running;
+  const auto trainer =
+      Trainer::make(config, reward, path, placement::make_tabular_trainer(), slot, clock, log, {{}, false});
+  REQUIRE(trainer);
+  double paid = 0;
+  std::size_t alike = 0;
+  for (std::size_t i = 0; i < kPlacements; ++i) {
+    // Loads of a live cluster: no two nodes have the same, and those of CPU and memory say little about pods.
+    for (std::size_t k = 0; k < kNodes; ++k) {
+      view.nodes[k].values.cpu_used_cores = 0.1 * static_cast<double>(below(150));
+      view.nodes[k].values.memory_used_bytes = 1'000'000 * (1 + below(60'000));
+      view.nodes[k].requested.cpu_cores = 0.25 * static_cast<double>(view.nodes[k].pods);
+    }
+    const auto observation =
+        placement::observe(view, placement::testing::small_pod(), std::vector<std::string_view>(kNodes), reward);
+    std::vector<float> q(kNodes);
+    slot.get()->residual(observation, q);
+    for (std::size_t k = 0; k < kNodes; ++k) q[k] += observation.prior[k];
+    const auto [least, most] = std::minmax_element(q.begin(), q.end());
+    const bool tie = *least == *most;
+    const std::size_t chosen = tie || below(20) == 0 ? below(kNodes) : static_cast<std::size_t>(most - q.begin());
+    (*trainer)->post(PlacedNews{i + 1, observation, static_cast<std::uint32_t>(chosen), clock.mono()});
+    std::vector<placement::WorkerBefore> workers;
+    for (const auto& node : view.nodes) workers.push_back({node.pods, 0, 0, 0, 0});
+    placement::RawOutcome outcome;
+    outcome.before = placement::summed(workers, chosen);
+    if (i >= kPlacements - kLast) {
+      paid += placement::evaluate(reward, outcome).value / static_cast<double>(kLast);
+      alike += tie ? 1 : 0;
+    }
+    (*trainer)->post(SettledNews{i + 1, outcome});
+    ++view.nodes[chosen].pods;
+    running.push_back(chosen);
+    if (running.size() > 30) {
+      --view.nodes[running.front()].pods;
+      running.pop_front();
+    }
+    clock.advance(std::chrono::milliseconds(500));
+    (*trainer)->turn();
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+  return {paid, static_cast<double>(alike) / static_cast<double>(kLast)};
+}
+
+}  // namespace
+
+TEST_CASE("with the configuration's defaults a table learns live, under lb, which nodes have the fewest pods") {
+  double paid = 0;
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+    const TableLived lived = live_with_table(seed);
+    CAPTURE(seed);
+    CHECK(lived.paid > 8);
+    CHECK(lived.alike_ratio < 0.05);
+    paid += lived.paid / 5;
+  }
+  MESSAGE("reward of the last placements " << paid << ", random nodes 1.5, the fewest pods 10");
+}
 
 TEST_CASE("a network that is finite and bounded on recent decisions may serve") {
   const auto frozen = freeze_checked(CountingNetwork(), 10, one_observation());

@@ -104,6 +104,23 @@ TEST_CASE("n-step transitions have the rewards and discounts of the arithmetic")
   CHECK(from(trainer, 2) == nullptr);
 }
 
+TEST_CASE("a horizon in placements discounts by placements, at whatever pace they come") {
+  LearnerOptions by_placement = options(2);
+  by_placement.tau_s = -4;
+  KeepingTrainer trainer;
+  Learner learner(by_placement, lb(), trainer);
+  const std::array<double, 4> when = {0, 0.01, 500, 501};
+  for (std::size_t i = 0; i < 4; ++i)
+    learner.placed(i + 1, marked(static_cast<float>(i)), static_cast<std::uint32_t>(i % 3), at(when[i]));
+  REQUIRE(learner.settled(1, outcome(3)));
+  REQUIRE(learner.settled(2, outcome(0)));
+  REQUIRE(learner.step());
+  const models::Transition* first = from(trainer, 0);
+  REQUIRE(first != nullptr);
+  CHECK(first->reward == doctest::Approx(0 + std::exp(-0.25) * 10));
+  CHECK(first->discount == doctest::Approx(std::exp(-0.5)));
+}
+
 TEST_CASE("an end of episode cuts, and nothing is bootstrapped") {
   KeepingTrainer trainer;
   Learner learner(options(3), lb(), trainer);
