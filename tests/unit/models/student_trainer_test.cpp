@@ -39,13 +39,13 @@ class Minutes {
   stats::Random random_;
 };
 
-std::unique_ptr<PolicyTrainer> trainer() {
+std::unique_ptr<PolicyTrainer> policy_network() {
   auto made = make_torch_policy_trainer({});
   REQUIRE(made);
   return std::move(*made);
 }
 
-StudentTrainerOptions small() {
+StudentTrainerOptions small_options() {
   StudentTrainerOptions options;
   options.lessons = 400;
   options.held_out = 100;
@@ -64,7 +64,7 @@ struct Learned {
 };
 
 std::optional<Learned> learn(const QNetwork* teacher, std::size_t most = 800) {
-  StudentTrainer student(small(), trainer());
+  StudentTrainer student(small_options(), policy_network());
   Minutes minutes(3);
   Learned learned;
   while (learned.lessons < most) {
@@ -96,7 +96,7 @@ TEST_CASE("a student of the rule, and of a network, repeats its teacher's choice
     const auto learned = learn(teacher);
     REQUIRE(learned);
     CHECK(learned->agreement.student > learned->agreement.rule);
-    CHECK(learned->kept <= small().lessons);
+    CHECK(learned->kept <= small_options().lessons);
     const auto student = FrozenNetwork::from_weights(learned->weights, 0);
     REQUIRE(student);
     const Agreement agreement = agreement_of(strange_minutes(teacher), student->get());
@@ -135,9 +135,9 @@ TEST_CASE("a student that learns nothing is never offered") {
    private:
     std::uint64_t steps_ = 0;
   };
-  StudentTrainer student(small(), std::make_unique<Unmoved>());
+  StudentTrainer student(small_options(), std::make_unique<Unmoved>());
   Minutes minutes(3);
   for (int i = 0; i < 800; ++i) CHECK_FALSE(student.add(minutes.next()).value());
   CHECK(student.agreement()->student == student.agreement()->rule);
-  CHECK(student.lessons() == small().lessons);
+  CHECK(student.lessons() == small_options().lessons);
 }
