@@ -12,7 +12,7 @@ void StudentFile::keep(const SentStudent& sent) {
   if (sent.version == 0) {
     if (removed_) return;
     if (::unlink(path_.c_str()) == 0)
-      log_.info("student.removed", {{"file", path_}});
+      log_.info("student.removed", "the student was removed", {{"file", path_}});
     else if (errno != ENOENT)
       return failed(fail_errno(errno, path_).value());
     removed_ = true;
@@ -26,7 +26,7 @@ void StudentFile::keep(const SentStudent& sent) {
   // The actuator runs as root without the right to override modes, in the agent's group.
   if (const Status written = same ? Status() : write_file_atomically(path_, *sent.file, 0640); !written)
     return failed(written.error());
-  if (!same) log_.info("student.written", {{"file", path_}, {"version", sent.version}});
+  if (!same) log_.info("student.written", "the controller's student was written", {{"file", path_}, {"version", sent.version}});
   written_ = sent.file;
   removed_ = false;
   told_.clear();
@@ -35,7 +35,7 @@ void StudentFile::keep(const SentStudent& sent) {
 void StudentFile::failed(const Error& error) {
   if (told_ == error.what) return;
   told_ = error.what;
-  log_.warn("student.lost", {{"error", error}});
+  log_.warn("student.write_failed", "the student cannot be written", {{"error", error}});
 }
 
 }  // namespace wattle::agent

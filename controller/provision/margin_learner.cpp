@@ -160,7 +160,7 @@ void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
     if (student)
       student_ = std::move(*student);
     else
-      log_.error("student of provisioning not restored", {{"error", student.error()}});
+      log_.error("student.restore_failed", "the student was not restored", {{"error", student.error()}});
   }
   if (stands && !student_) kept_release_->stage = StudentStage::withdrawn;
   const models::Weights trainer = models::with_prefix(loaded.tensors, kStudentTrainerPrefix);
@@ -233,7 +233,7 @@ bool MarginLearner::begin_student() {
   if (hopeless_) return false;
   auto made = make_();
   if (!made) {
-    failed("no student of provisioning can be trained", made.error());
+    failed("student.unable", "the controller cannot train students", made.error());
     return false;
   }
   students_ = std::make_unique<models::provision::StudentTrainer>(options_.student, std::move(*made));
@@ -243,18 +243,18 @@ bool MarginLearner::begin_student() {
 void MarginLearner::learn_lesson(models::PolicyExample lesson) {
   if (student() || !begin_student()) return;
   auto trained = students_->add(std::move(lesson));
-  if (!trained) return failed("a step of the student of provisioning", trained.error());
+  if (!trained) return failed("student.step_failed", "a gradient step of the student failed", trained.error());
   if (*trained) offer(std::move(**trained));
 }
 
 void MarginLearner::offer(models::Weights weights) {
   auto student =
       student_of(versions_ + 1, std::move(weights), students_->agreement().value_or(models::provision::Agreement()));
-  if (!student) return failed("a student of provisioning", student.error());
+  if (!student) return failed("student.unusable", "the trained student is not usable", student.error());
   ++versions_;
   students_.reset();
   log_.info(
-      "a student of provisioning is trained",
+      "student.trained", "a student was trained",
       {{"version", versions_}, {"agreement", (*student)->agreement.student}, {"rule", (*student)->agreement.rule}});
   const std::lock_guard lock(mutex_);
   student_ = std::move(*student);

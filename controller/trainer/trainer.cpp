@@ -22,11 +22,6 @@ constexpr int kNice = 10;
 // Equal to the digest in a checkpoint of the same network.
 std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
 
-// A table learns from one step and with a horizon of one placement, as in wattle-sim train. With a longer horizon the
-// values of cells grow at the pace of their visits, and the cell that was visited most is chosen whatever it is paid.
-constexpr std::size_t kTableSteps = 1;
-constexpr double kTableHorizonPlacements = 1;
-
 placement::LearnerOptions options_of(const LearnConfig& config) {
   placement::LearnerOptions options;
   options.seed = static_cast<std::uint64_t>(config.seed);
@@ -37,11 +32,7 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
   options.n_step = static_cast<std::size_t>(config.n_step);
   options.tau_s = config.tau_s;
   options.reward_scale = config.reward_scale;
-  if (config.tabular) {
-    options.reward_centre = placement::kTableCentre;
-    options.n_step = kTableSteps;
-    options.tau_s = -kTableHorizonPlacements;
-  }
+  if (config.tabular) placement::learn_with_table(options);
   options.settle_expiry_s = seconds(config.settle_expiry);
   return options;
 }

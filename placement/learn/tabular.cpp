@@ -216,4 +216,10 @@ Result<std::shared_ptr<const models::QNetwork>> network_of(const models::Weights
   return std::shared_ptr<const models::QNetwork>(std::move(network));
 }
 
+void learn_with_table(LearnerOptions& options) {
+  options.reward_centre = kTableCentre;
+  options.n_step = 1;
+  options.tau_s = -1;  // placements
+}
+
 }  // namespace wattle::placement

@@ -23,6 +23,7 @@
 
 #include "common/result.hpp"
 #include "models/frozen/trainer.hpp"
+#include "placement/learn/learner.hpp"
 
 namespace wattle::placement {
 
@@ -31,6 +32,10 @@ inline constexpr std::size_t kTableLoads = 6;
 // prior to stay close to, and a learned centre would cancel the cost of an episode's end under presets that end
 // episodes.
 inline constexpr double kTableCentre = 0;
+// Sets the options of a learner for a table: returns of one placement, and a horizon of one placement. With a longer
+// horizon the values of cells grow at the pace of their visits, and the most visited cell is chosen whatever its
+// reward.
+void learn_with_table(LearnerOptions& options);
 inline constexpr std::size_t kTableCells = std::size_t{3 * 3 * 3 * 3 * 3 * 3} * 3 * 3 * 3 * 3;
 
 // Returns the cell of each row of the observation.

@@ -1,0 +1,14 @@
+// store_metrics: exports the state of the store as metrics.
+// Format   docs/reference/metrics.md
+// Errors   none; without a store there are no metrics
+// Threads  single owner
+#pragma once
+
+#include "controller/web/metric_families.hpp"
+#include "controller/web/sources.hpp"
+
+namespace wattle::controller {
+
+void add_store(Families& families, const Sources& from);
+
+}  // namespace wattle::controller
