@@ -34,7 +34,7 @@ namespace wattle::actuation {
 inline constexpr std::size_t kMaxMessageBytes = 64 << 10;
 inline constexpr std::size_t kMaxWorkloads = 256;
 inline constexpr std::size_t kMaxPathBytes = 4096;
-// Where the agent puts the student that its controller sends, and the actuator looks for it.
+// File of the student that the controller sends: the agent writes it, and the actuator reads it.
 inline constexpr const char* kStudentFile = "/run/wattle-agent/student.safetensors";
 
 // limits: sets CPU limits and memory.high; protect: sets memory.low and nothing else.

@@ -4,13 +4,13 @@
 //          its node (StartWindow). The placement comes from an agent or an operator, never from the decider's own top
 //          score; outcomes come from telemetry after the settle window. With an API server, its word on where a pod is
 //          takes precedence, and a pod that it shows bound without an ask becomes an observed decision (watched.cpp)
-// Wait     if the ask permits it and advice is acted upon, a decision may be to wait (placement/decide/deferral). Deferrals
-//          bounds the waiting and repeats the answer until it is time to ask again. Askers that do not permit it, such
-//          as shims, never get it
+// Wait     if the ask permits it and advice is acted upon, a decision may be to wait (placement/decide/deferral).
+//          Deferrals bounds the waiting and repeats the answer until it is time to ask again. Askers that do not permit
+//          it, such as shims, never get it
 // Next     a decision keeps room for the pods that the ask names as next, or else for up to decide.look_ahead pods of
 //          the API server's queue (placement/decide/look_ahead)
-// Shadow   advice is reserved on a copy of the cluster (placement/judge/advised_cluster), which later decisions use. Learning
-//          uses the real cluster and what was expected of the placement there
+// Shadow   advice is reserved on a copy of the cluster (placement/judge/advised_cluster), which later decisions use.
+//          Learning uses the real cluster and what was expected of the placement there
 // Errors   none: a decision that cannot be made is neutral and gives the reason
 // Threads  single owner
 #pragma once

@@ -68,7 +68,7 @@ struct SteeredService {
 struct TeacherReplicas {
   std::size_t pods = 0, more = 0, fewer = 0;
   std::size_t now = 0;
-  // One more or one fewer if more than half of the pods are for it.
+  // The present number, plus or minus one if more than half of the pods favour that.
   std::size_t suggested() const { return 2 * more > pods ? now + 1 : 2 * fewer > pods ? now - 1 : now; }
 };
 

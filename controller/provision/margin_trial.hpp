@@ -3,8 +3,8 @@
 // Blocks   fifteen minutes each, in pairs of one block of the teacher and one of the rule in random order. The first
 //          three minutes of each are discarded. A block counts for the side that it was drawn for, even if the other
 //          side took over
-// Test     per pair, the cost of a minute beyond its need, teacher minus rule (placement/judge/sequential_test), with all
-//          services in one test. The teacher starts gated. In mode live, after the gate has opened, the teacher has
+// Test     per pair, the cost of a minute beyond its need, teacher minus rule (placement/judge/sequential_test), with
+//          all services in one test. The teacher starts gated. In mode live, after the gate has opened, the teacher has
 //          both blocks of three pairs in four
 // Guards   after a minute with more than a twentieth of its requests late, the rule has the service until the block
 //          ends. The teacher is rolled back to mode shadow if over a twentieth of its minutes were over target and its

@@ -3,7 +3,8 @@
 // Source   pods as the API server describes them (owner, requests), and records of their nodes (usage, waiting,
 //          throttling, memory). A workload is a namespace and an owner; a rollout belongs to the same workload. Agents
 //          report pods, not containers: a suggestion is for all containers of the pod together
-// Gives    a suggestion per workload (provision/requests/request_rule), updated every ten minutes; this class changes no pod
+// Gives    a suggestion per workload (provision/requests/request_rule), updated every ten minutes; this class changes
+//          no pod
 // Original requests of pods that `wattle provision set` has not changed; for a workload without such pods, the stored
 //          value
 // Watts    the freed share of the node's idle watts: of cores or memory, whichever the pod uses more of. The saving

@@ -1,7 +1,7 @@
 // drift_monitor: detects that the cluster's behaviour has changed. The controller then explores more for a while.
-// Source   rewards minus their predictions at decision time, as means over kBlock of them (placement/judge/drift). Single
-//          errors come in bursts, as when the latencies of several nodes change at once, so they are not independent
-//          noise. Also refits of power curves (placement/cluster/power_curve)
+// Source   rewards minus their predictions at decision time, as means over kBlock of them (placement/judge/drift).
+//          Single errors come in bursts, as when the latencies of several nodes change at once, so they are not
+//          independent noise. Also refits of power curves (placement/cluster/power_curve)
 // Verdict  shifted: by errors, or if the curves of one node in twenty (at least one) were refitted within about ten
 //          minutes. One shift at a time
 // Errors   none

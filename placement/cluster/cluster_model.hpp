@@ -14,9 +14,9 @@
 //          changes neither
 // Late     for pods with a soft latency limit on nodes that report latency: the share of their time above the limit,
 //          with a budget of its own
-// Pairs    applications that make each other wait on a shared node (placement/cluster/pair_excess), learned from the waiting of
-//          each pod beyond that of other pods there and the node's curve. Pairs affect placement/plan/pair_cost only, no
-//          other value of a fleet
+// Pairs    applications that make each other wait on a shared node (placement/cluster/pair_excess), learned from the
+//          waiting of each pod beyond that of other pods there and the node's curve. Pairs affect
+//          placement/plan/pair_cost only, no other value of a fleet
 // Revision the fleet's number increases, at most every revise_every_s, when a curve, the demand, the expected cores or
 // the price changes by more than change_ratio (the price: price_ratio), and immediately when nodes come, go, fall
 // silent or change size

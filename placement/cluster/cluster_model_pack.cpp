@@ -1,7 +1,7 @@
 // cluster_model_pack: packs a cluster model to bytes and back.
-// Format   "wattle-cluster-model 1\n", SHA-256 of the rest in hex, "\n", the rest (placement/cluster/packed.hpp): demand,
-//          forecast, mean request and its weight, curves by node, budget of waiting, waiting of the fleet and by node,
-//          variance of requests, budget of lateness, scores of the forecast, pairs of applications
+// Format   "wattle-cluster-model 1\n", SHA-256 of the rest in hex, "\n", the rest (placement/cluster/packed.hpp):
+//          demand, forecast, mean request and its weight, curves by node, budget of waiting, waiting of the fleet and
+//          by node, variance of requests, budget of lateness, scores of the forecast, pairs of applications
 #include "common/digest.hpp"
 #include "placement/cluster/cluster_model.hpp"
 

@@ -4,8 +4,8 @@
 //          means is equally likely in the long run. Where they stay, growth may end at any time: the forecast is
 //          uniform between the current value and the upper end of the one-hour range, at most twice the last hour's
 //          growth, and looks no farther ahead than its score reaches
-// Score    of two horizons, an hour and the window: placement/cluster/horizon_forecast. The plan looks an hour ahead, so that
-//          its trust is that score
+// Score    of two horizons, an hour and the window: placement/cluster/horizon_forecast. The plan looks an hour ahead,
+//          so that its trust is that score
 // Unknown  before `least_buckets` are full there is no expectation, and pods count as coming and going
 // Units    cores, seconds of any clock that does not jump
 // Errors   none; values that are not finite or negative are ignored

@@ -1,7 +1,7 @@
 // horizon_forecast: forecasts the requested cores at a fixed horizon, with a range, and scores past forecasts.
 // Model    four guesses: no change; the net growth over an equally long past, and half of it; the change at this time
-//          of day yesterday. Weighted by their errors (placement/cluster/scored_guesses); before the first score, half of the
-//          growth
+//          of day yesterday. Weighted by their errors (placement/cluster/scored_guesses); before the first score, half
+//          of the growth
 // Score    each forecast is kept until its due time and compared with the requested cores: its error against that of
 //          "no change", how often the value was within the range, and the pinball loss of the range's ends and its
 //          middle

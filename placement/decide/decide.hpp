@@ -1,13 +1,13 @@
 // decide: computes scores, advice and the full explanation for one pod from one view and one policy. The controller and
 // the simulator run the same code.
-// Masks    apply before every policy: a masked node is never advised and scores 0. Soft masks (placement/worth/soft_masks)
-//          apply next and leave at least one feasible node
+// Masks    apply before every policy: a masked node is never advised and scores 0. Soft masks
+//          (placement/worth/soft_masks) apply next and leave at least one feasible node
 // Scores   the advised node gets 10. The kRanked best of the other feasible nodes get 0..5, by the policy's values
 //          between worst and best. All others, masked and unknown nodes get 0. For a pod with a score_limit the advised
 //          node gets that limit, and all others get 0
-// Ahead    keeps only those feasible nodes that leave the most room for the next pods (placement/decide/look_ahead). A pod
-//          that may wait is advised no node if waiting is better (placement/decide/deferral). Both are skipped without next
-//          pods and without permission to wait
+// Ahead    keeps only those feasible nodes that leave the most room for the next pods (placement/decide/look_ahead). A
+//          pod that may wait is advised no node if waiting is better (placement/decide/deferral). Both are skipped
+//          without next pods and without permission to wait
 // Errors   none: if there are no candidates, all are masked, or all feasible ones have the same value, the advice is
 //          neutral (all 0) and gives the reason
 // Threads  pure except for the policy, its cluster model and the generator passed in

@@ -1,9 +1,9 @@
 // decision_engine: combines a policy, the cluster model and the gates on the network. It makes all decisions, live and
 // simulated.
-// Input    which pods run where, their usage and their ends (on_pod_started, on_usage, on_pod_ended), and the view about
-//          once a second (refresh)
-// Gates    decide whether the network and the plan serve (placement/judge/network_gates). They apply to the policy "dqn"
-//          and rewards with energy only
+// Input    which pods run where, their usage and their ends (on_pod_started, on_usage, on_pod_ended), and the view
+//          about once a second (refresh)
+// Gates    decide whether the network and the plan serve (placement/judge/network_gates). They apply to the policy
+//          "dqn" and rewards with energy only
 // Shadow   if the scheduler does not follow the advice, the advice accumulates on a copy of the cluster
 //          (placement/judge/shadow_cluster)
 // Record   decide() fills all of it except id, wall_ns, mode, model_step and decide_us

@@ -12,8 +12,8 @@
 namespace wattle::placement {
 
 // The network on the planner's view, as it serves: it deviates from the plan only for a node that is better by
-// `margin`, in Q. Only this rule uses pair costs (placement/plan/pair_cost). `network` null: the prior alone, which equals
-// the planner unless latency counts.
+// `margin`, in Q. Only this rule uses pair costs (placement/plan/pair_cost). `network` null: the prior alone, which
+// equals the planner unless latency counts.
 PairedRule by_network(const PairedQuestion& question, Planner& planner, const RewardConfig& reward,
                       const models::QNetwork* network, double margin);
 // The planner with this trust in its expectations (Fleet::trust); at 0 it is the amortised rank.

@@ -1,11 +1,11 @@
-// paired_simulation: compares two rules (placement/judge/paired_choices) on two persistent copies of the cluster. Each copy
-// is filled by one rule and receives the same pods and ends of pods. The comparison is of the copies' modelled energy,
-// so that it includes harm from how a cluster was filled.
+// paired_simulation: compares two rules (placement/judge/paired_choices) on two persistent copies of the cluster. Each
+// copy is filled by one rule and receives the same pods and ends of pods. The comparison is of the copies' modelled
+// energy, so that it includes harm from how a cluster was filled.
 // Start    as the cluster is. From then on a compared pod goes where each rule puts it, any other pod goes on both
 //          copies where it really went, and a pod that ends leaves both
 // Joules   predicted with the curves, demand and lives of planner and features: watts of each copy over time, including
-//          waiting at its price (placement/worth/objective), and wakes. No measured value enters, so there is no measurement
-//          noise
+//          waiting at its price (placement/worth/objective), and wakes. No measured value enters, so there is no
+//          measurement noise
 // Latency  the nodes' current ones on both copies. The shortfall of a compared pod's users against the best node asked
 //          about costs watts at the question's price, for the lifetime of the pod. A node beyond a hard limit may not
 //          be chosen on either copy

@@ -1,7 +1,7 @@
 // reward_centring: subtracts a learned centre from every reward, so that Q represents differences and does not drift
 // upwards, and keeps the unit in which errors are reported.
-// Source   the learner, from errors and level of Q (placement/learn/learner; initially the mean of a batch); the unit: the
-//          spread of a transition's return, in rewards
+// Source   the learner, from errors and level of Q (placement/learn/learner; initially the mean of a batch); the unit:
+//          the spread of a transition's return, in rewards
 // Errors   none
 // Threads  single owner
 #pragma once

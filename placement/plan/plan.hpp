@@ -1,10 +1,10 @@
 // plan: an order in which nodes are filled with the expected pods, made once for one fleet and immutable.
-// Method   servers are divided into blocks of pods that are worth filling at once (placement/plan/optimal_allocation). A
-//          plan is an order of all blocks. Its cost is the sum over positions k of P(at least k pods come) x what the
-//          k-th pod adds to the cost (placement/worth/objective), waking included. The search starts from the order of slopes
-//          and from allotments for several counts of pods, cheapest block first, and improves the best of them by
-//          moving blocks. If the count is certain, the plan is the allotment for that count; if it is open, the plan is
-//          the amortised rank
+// Method   servers are divided into blocks of pods that are worth filling at once (placement/plan/optimal_allocation).
+//          A plan is an order of all blocks. Its cost is the sum over positions k of P(at least k pods come) x what the
+//          k-th pod adds to the cost (placement/worth/objective), waking included. The search starts from the order of
+//          slopes and from allotments for several counts of pods, cheapest block first, and improves the best of them
+//          by moving blocks. If the count is certain, the plan is the allotment for that count; if it is open, the plan
+//          is the amortised rank
 // Cost     a hundredth of a second for 50 nodes, a tenth for 5,000: use a PlanMaker where decisions must not wait
 // Former   where pods come and go the previous order stays until another is cheaper by keep_ratio. After a change of
 //          order pods end on the old nodes and arrive on the new ones, so that more servers are in use during their

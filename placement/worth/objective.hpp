@@ -1,14 +1,14 @@
 // objective: defines the cost of a placement: energy, subject to budgets. A budget limits a measured quantity, such as
 // the share of time that pods wait for CPU. The expected addition of a placement to that quantity costs watts at the
 // budget's price.
-// Cost     of a node: its watts + price x cores' worth of tenants that wait (placement/cluster/waiting). At a price of 0 it is
-//          the watts. Waiting uses the upper end of the pods' possible usage, power uses the mean: poorly known pods
-//          are not crowded together, because the errors of replicas are correlated
+// Cost     of a node: its watts + price x cores' worth of tenants that wait (placement/cluster/waiting). At a price of
+//          0 it is the watts. Waiting uses the upper end of the pods' possible usage, power uses the mean: poorly known
+//          pods are not crowded together, because the errors of replicas are correlated
 // Measured a share of time is pod-seconds waited over pod-seconds lived: an hour of a hundred pods weighs as much as a
 // hundred hours of one
 // Latency  a shortfall of the reward's latency term can cost watts for the lifetime of the pod. A point of the latency
-//          term costs the joules of a point of the energy term (placement/worth/reward), so that copies of a cluster weigh
-//          both like outcomes do. A hard limit is a mask and has no price
+//          term costs the joules of a point of the energy term (placement/worth/reward), so that copies of a cluster
+//          weigh both like outcomes do. A hard limit is a mask and has no price
 // Late     the share of pods' time above their soft latency limit, over pods with a limit and a reported latency. Its
 //          price multiplies the latency term in the prior and the watts that latency costs in copies. The price is 1
 //          (no effect) within the budget and while the limit is a guess

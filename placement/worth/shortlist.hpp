@@ -25,8 +25,8 @@ std::vector<std::size_t> shortlist(const models::Observation& seen, std::size_t 
 // Returns the observation of these rows alone; all of them must be valid.
 models::Observation listed_alone(const models::Observation& seen, std::span<const std::size_t> rows);
 
-// Applies the network to a shortlist (placement/worth/shortlist) of at most `most` valid nodes (0: all), as if there were no
-// others. The other nodes get at most the lowest value on the shortlist.
+// Applies the network to a shortlist (placement/worth/shortlist) of at most `most` valid nodes (0: all), as if there
+// were no others. The other nodes get at most the lowest value on the shortlist.
 class Shortlisted final : public models::QNetwork {
  public:
   // `network` must outlive this object.

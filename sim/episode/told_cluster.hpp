@@ -6,8 +6,8 @@
 // curves fitted to noisy watts, one reading of each awake node in 5 minutes, and demand learned per application. With
 // knowledge of pods alone: the real curves and demand learned per application
 // Waiting  with Options::learns_waiting, imitated knowledge learns each node's waiting like the controller
-//          (placement/cluster/waiting), and waiting has a price by its budget (placement/worth/objective). Bursts last five minutes,
-//          not half a minute
+//          (placement/cluster/waiting), and waiting has a price by its budget (placement/worth/objective). Bursts last
+//          five minutes, not half a minute
 // Accuracy reported like the controller's own: deviation of readings from the curve and from the waiting model, of pods
 // from their prediction, and the error of the forecast (Shift::odd_forecast)
 // Units    in names; seconds from the start of the run

@@ -1,5 +1,5 @@
-// live_engine: the controller's decision engine (placement/decide/decision_engine), fed from a World like a controller from a
-// cluster.
+// live_engine: the controller's decision engine (placement/decide/decision_engine), fed from a World like a controller
+// from a cluster.
 // Input    bindings and ends at once, as from an API server; pods' usage and the view with each delivery of telemetry
 // Shadow   as in the controller's shadow mode: its choices are advice that the scheduler does not follow
 // Gate     compares one decision per refresh, as the controller does; optional

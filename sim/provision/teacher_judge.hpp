@@ -2,9 +2,9 @@
 // same requests for each.
 // Cost     of a run: power of the grant over that of the usage, and the price of requests over target beyond 1% of a
 //          minute (steered.hpp)
-// Gate     `served` is the live behaviour: the rule, until a sequential test (placement/judge/sequential_test) shows that the
-//          teacher costs less; each block of fifteen minutes is played from its start on two copies, by the rule and by
-//          the teacher. The test can also return to the rule. One life per trace: its seeds in sequence
+// Gate     `served` is the live behaviour: the rule, until a sequential test (placement/judge/sequential_test) shows
+//          that the teacher costs less; each block of fifteen minutes is played from its start on two copies, by the
+//          rule and by the teacher. The test can also return to the rule. One life per trace: its seeds in sequence
 // Units    cores, GiB; shares
 // Errors   errors of a world's write
 // Threads  pure except for `progress`

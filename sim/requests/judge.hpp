@@ -1,5 +1,5 @@
-// judge: compares the controller's rule of requests (provision/requests/request_rule) with the Vertical Pod Autoscaler's on
-// usage histories.
+// judge: compares the controller's rule of requests (provision/requests/request_rule) with the Vertical Pod
+// Autoscaler's on usage histories.
 // Plays    each machine of a day (sim/scenarios/demand_trace) as one workload of one pod, minute by minute. Both rules
 //          get the same minutes, and their request applies from the next one on. The first 13 hours of the day are for
 //          learning, the rest is judged

@@ -1,5 +1,5 @@
-// request_setter: applies the controller's rule of requests (provision/requests/request_rule) to the pods of a world, like
-// `wattle provision set`.
+// request_setter: applies the controller's rule of requests (provision/requests/request_rule) to the pods of a world,
+// like `wattle provision set`.
 // Input    as in controller/provision: per pod the mean of whole minutes, one rule per owner; waiting as reported by
 //          telemetry
 // Sets     CPU and memory, or CPU alone, each minute: up at once, down once the pod has run for hold_s. New pods come

@@ -1,7 +1,7 @@
 // network: the learned network as a policy, and the input that it receives.
-// Method   the planner's view of the pod gives features and prior (placement/worth/features). The node of highest prior +
-//          residual wins, but the plan's own choice stays unless another is better by at least `margin`. A network that
-//          has learned nothing (residual 0) therefore equals the planner
+// Method   the planner's view of the pod gives features and prior (placement/worth/features). The node of highest prior
+//          + residual wins, but the plan's own choice stays unless another is better by at least `margin`. A network
+//          that has learned nothing (residual 0) therefore equals the planner
 // Units    Q and margin in W0, the mean amortised watts per place of the nodes compared
 // Errors   none: no node fits -> no choice; a residual that is not finite is 0 (models/frozen)
 // Threads  single owner; the network is shared and immutable
