@@ -3,7 +3,7 @@
 // Source   minutes of services, VMs and pods at level `limits`, as their nodes report them (LimitMinute); Traffic for
 //          requests that the node does not measure; ReplicaPlace for pods. A service without known latency is left to
 //          the node's rule
-// Gives    per service the action with the highest Q (models/provision), the rule's action, and the excess cost of the
+// Gives    per service the action with the highest Q (provision/minute), the rule's action, and the excess cost of the
 //          rule by that Q. In modes canary and live, in the teacher's blocks, a step for the node: one rung of the
 //          margin for CPU or memory. Memory only if the node limits it now. Another number of replicas is a suggestion,
 //          which nothing applies: the node gets the best of the other actions

@@ -2,7 +2,7 @@
 // waited, and the student, which knows only what its node knows, have the same actions and the same network.
 // Actions  nine: {replicas, CPU, memory} x {down, keep, up}; action = 3 x lever + direction. Keeping one keeps all: of
 //          the three keep actions only the CPU's is valid. CPU is the margin of the node's fast loop
-//          (actuator/student), memory is the grant over the working set; both move by rungs of a constant factor. CPU
+//          (provision/student), memory is the grant over the working set; both move by rungs of a constant factor. CPU
 //          up goes as far as the integral rule would, if that is further
 // Prior    -(cost of the next minute as the integral rule predicts it): the grant, plus, below the rule's margin, one
 //          and a half times the saving. The best action's value is subtracted, so that only the network affects what

@@ -31,7 +31,7 @@ void MinuteWatch::end_tick(double elapsed_s) {
   second_used_s_ += tick_used_s_;
   second_s_ += elapsed_s;
   tick_used_s_ = 0;
-  // Like actuator/student: a second ends when less than half a tick of it is left.
+  // Like provision/student: a second ends when less than half a tick of it is left.
   if (second_s_ < 0.95) return;
   const double cores = second_used_s_ / second_s_;
   peak_cores_ = std::max(peak_cores_, cores);

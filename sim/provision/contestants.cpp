@@ -17,7 +17,7 @@ constexpr std::array kAims{0.003};
 constexpr std::array kNone{0.0};
 
 constexpr std::array kContestants{
-    Contestant{"wattle", "base, boost and burst under the integral rule: actuator/student", "aim", kAims,
+    Contestant{"wattle", "base, boost and burst under the integral rule: provision/student", "aim", kAims,
                prepare_students},
     Contestant{"vpa", "Vertical Pod Autoscaler's histogram: p90 times a ratio", "ratio", kRatios, prepare_vpa},
     Contestant{"hpa", "Horizontal Pod Autoscaler of replicas of 0.1 cores", "utilisation", kUtilisations, prepare_hpa},

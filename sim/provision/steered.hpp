@@ -1,7 +1,7 @@
-// steered: services whose limits follow the node's own rule (actuator/student), with a margin, memory and replicas that
+// steered: services whose limits follow the node's own rule (provision/student), with a margin, memory and replicas that
 // a Steering sets once a minute: the integral rule, a teacher or a student.
 // Source   readings of 100 ms; once a minute the waiting of requests
-// Gives    each service's state in a minute (models/provision), and the cost of the minute
+// Gives    each service's state in a minute (provision/minute), and the cost of the minute
 // Units    seconds, cores; costs in the power of the cores that the service used recently
 // Errors   none
 // Threads  single owner; copies continue from the same state, with the same steering
