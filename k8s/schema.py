@@ -245,7 +245,7 @@ def refusals(binaries, part, document):
 def names_of(binaries, part, path):
     """The names that a key takes, as the program lists them when it refuses one."""
     found = next((line for line in refusals(binaries, part, nested(path, "zzz")) if line.startswith(path + ":")), "")
-    listed = re.search(r"\((?:one of )?([^()]*(?:\([^()]*\)[^()]*)*)\)$", found)
+    listed = re.search(r"\((?:did you mean \"[^\"]*\"\? )?(?:use )?(?:one of )?([^()]*(?:\([^()]*\)[^()]*)*)\)$", found)
     if not listed:
         raise ValueError(f"wattle-{part} lists no names for {path}: {found}")
     if path == "mode":  # canary:P% stands for nineteen names
@@ -256,7 +256,7 @@ def names_of(binaries, part, path):
 def formula(binaries):
     """A reward expression: terms, numbers and functions of muParser with operators between them. wattle.checkController counts its brackets."""
     refused = next(line for line in refusals(binaries, "controller", nested("reward.expression", "zzz")) if line.startswith("reward.expression:"))
-    terms = "|".join(re.search(r"\((?:a formula|one) of ([^()]*)\)$", refused).group(1).split(", "))
+    terms = "|".join(re.search(r"\((?:use )?(?:a formula|one) of ([^()]*)\)$", refused).group(1).split(", "))
     functions = "a?(sin|cos|tan)h?|log2|log10|log|ln|exp|sqrt|sign|rint|abs|min|max|sum|avg"
     opened, operand = rf"([-+]? *(({functions}) *)?\( *)*", rf"[-+]? *([0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+|_pi|_e|{terms})( *\))*"
     operator = r"([-+*/^<>?:,]|<=|>=|==|!=|&&|\|\|)"

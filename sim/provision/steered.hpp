@@ -1,5 +1,5 @@
-// steered: services whose limits follow the node's own rule (provision/student), with a margin, memory and replicas that
-// a Steering sets once a minute: the integral rule, a teacher or a student.
+// steered: services whose limits follow the node's own rule (provision/student), with a margin, memory and replicas
+// that a Steering sets once a minute: the integral rule, a teacher or a student.
 // Source   readings of 100 ms; once a minute the waiting of requests
 // Gives    each service's state in a minute (provision/minute), and the cost of the minute
 // Units    seconds, cores; costs in the power of the cores that the service used recently

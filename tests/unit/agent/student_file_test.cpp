@@ -21,7 +21,7 @@ ino_t inode(const std::string& path) {
 }  // namespace
 
 TEST_CASE("the file has the bytes that were sent, is readable by the group, and goes when the controller has none") {
-  const test::TempDir dir;
+  const wattle::test::TempDir dir;
   const Log log = Log::silent();
   const std::string path = dir.path() + "/student";
   StudentFile file(path, log);
@@ -43,7 +43,7 @@ TEST_CASE("the file has the bytes that were sent, is readable by the group, and 
 }
 
 TEST_CASE("the same student is not written again, also after a restart of the agent") {
-  const test::TempDir dir;
+  const wattle::test::TempDir dir;
   const Log log = Log::silent();
   const std::string path = dir.path() + "/student";
   StudentFile(path, log).keep(sent(3, "bytes"));
@@ -57,7 +57,7 @@ TEST_CASE("the same student is not written again, also after a restart of the ag
 }
 
 TEST_CASE("where the folder is missing the file is written once the folder exists") {
-  const test::TempDir dir;
+  const wattle::test::TempDir dir;
   const Log log = Log::silent();
   const std::string path = dir.path() + "/folder/student";
   StudentFile file(path, log);

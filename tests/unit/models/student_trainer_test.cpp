@@ -30,7 +30,7 @@ class Minutes {
     const double late = std::max(0.0, 0.2 * (state.throttled_ratio - 0.15));
     state.latency = Latency{late, 1, late};
     state.rule_margin_ratio = std::clamp(state.now.margin_ratio + 10 * (late - 0.003), -0.1, 4.0);
-    const Observation whole = observe(state, bounds_on_a_node(false));
+    const Observation whole = observe(state, bounds_of(false, 1, std::nullopt));
     const double by_throttling = std::min(state.now.margin_ratio + 10 * (state.throttled_ratio - 0.02), 4.0);
     return lesson(view_on_a_node(state, by_throttling).observation, whole, teacher);
   }

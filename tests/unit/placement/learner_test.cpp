@@ -354,24 +354,6 @@ TEST_CASE("a restored learner goes on exactly as the saved one, and damage is re
   CHECK_FALSE(b.restore(damaged).has_value());
 }
 
-// What the words of a checkpoint say, 64 bits each, and back.
-std::vector<std::uint64_t> unpacked(const models::Tensor& words) {
-  std::vector<std::uint64_t> out;
-  for (std::size_t i = 0; i + 2 < words.values.size(); i += 3)
-    out.push_back((static_cast<std::uint64_t>(words.values[i]) << 42U) +
-                  (static_cast<std::uint64_t>(words.values[i + 1]) << 21U) +
-                  static_cast<std::uint64_t>(words.values[i + 2]));
-  return out;
-}
-models::Tensor packed(const std::vector<std::uint64_t>& words) {
-  models::Tensor out;
-  for (const std::uint64_t word : words)
-    for (const std::uint64_t limb : {word >> 42U, (word >> 21U) % (1U << 21U), word % (1U << 21U)})
-      out.values.push_back(static_cast<float>(limb));
-  out.shape = {static_cast<std::int64_t>(words.size()), 3};
-  return out;
-}
-
 TEST_CASE("a restored learner reports what it had learned before its first step") {
   KeepingTrainer trainer_a, trainer_b;
   LearnerOptions centred = options(2);
