@@ -26,7 +26,8 @@ void StudentFile::keep(const SentStudent& sent) {
   // The actuator runs as root without the right to override modes, in the agent's group.
   if (const Status written = same ? Status() : write_file_atomically(path_, *sent.file, 0640); !written)
     return failed(written.error());
-  if (!same) log_.info("student.written", "the controller's student was written", {{"file", path_}, {"version", sent.version}});
+  if (!same)
+    log_.info("student.written", "the controller's student was written", {{"file", path_}, {"version", sent.version}});
   written_ = sent.file;
   removed_ = false;
   told_.clear();

@@ -178,8 +178,8 @@ int run_policy(const Invocation& invocation) {
       const std::string unwritten = action.name == "get" ? "" : unwritten_text(View(document)["unwritten"]);
       if (unwritten.empty()) return kOk;
       return complain(invocation,
-                      {Errc::exhausted, "policy " + std::string(action.name), "is in force but not saved: " + unwritten,
-                       "free space in the controller's data_dir; the controller then saves it within a second"},
+                      {Errc::exhausted, "policy " + std::string(action.name), unwritten,
+                       "free space in the controller's data_dir; the controller then retries within a second"},
                       kProblem);
     });
   }

@@ -116,8 +116,8 @@ Result<LateRequests> judge(const std::map<double, Bucket>& buckets, const Histog
   if (within.series != all->second.series)
     return fail(Errc::malformed, name, "has label sets with different bounds", "select some of them with `labels`");
   const double count = all->second.requests;
-  if (count > kMostRequests || within.requests > count)
-    return fail(Errc::malformed, name, "has too many requests in a bucket");
+  if (count > kMostRequests) return fail(Errc::malformed, name, "has too many requests in a bucket");
+  if (within.requests > count) return fail(Errc::malformed, name, "has more requests in a bucket than in le=\"+Inf\"");
   LateRequests out;
   out.count = static_cast<std::uint64_t>(count);
   out.over = static_cast<std::uint64_t>(count - within.requests);

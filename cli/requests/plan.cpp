@@ -83,8 +83,7 @@ std::optional<Verdict> obstacle(const View& pod, const PlanOptions& options) {
   if (!options.scaler.empty())
     return refused(options.scaler +
                    " scales the workload by the ratio of use to requests, so another request would change the number "
-                   "of pods (use an "
-                   "AverageValue or another metric, or remove the autoscaler).");
+                   "of pods (use an AverageValue or another metric, or remove the autoscaler).");
   if (annotations[kMirror].present()) return refused("The pod is a static pod; a file on its node sets its requests.");
   if (pod["spec"]["resources"]["requests"].present() || pod["spec"]["resources"]["limits"].present())
     return refused("The pod has pod-level resources, which Kubernetes cannot resize yet.");

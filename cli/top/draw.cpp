@@ -39,7 +39,7 @@ void drop_column(Table& table, std::size_t at) {
 
 std::string Model::about_node() const {
   const View node = View(document_)["node"];
-  if (!known_) return node_ + ": updated";
+  if (!known_) return node_ + ": waiting for the controller";
   const std::string source = node["energy_source"].text_or("");
   return node_ + ": " + state_cell(node).text + ", " + watts(node["power_w"].number(), source) + " (idle " +
          watts(node["idle_w"].number(), source) + "), " + joules(node["energy_j"].number()) +

@@ -256,7 +256,7 @@ Status Connection::Impl::shake_hands(const std::string& target, std::chrono::mil
   const std::string why = verified == X509_V_OK ? result.message() : X509_verify_cert_error_string(verified);
   return fail(Errc::denied, origin.url() + target, "TLS: " + why,
               "check that the certificate is for this host and signed by a CA in " +
-                  (origin.tls->ca_file.empty() ? "the system's files" : origin.tls->ca_file) + "?");
+                  (origin.tls->ca_file.empty() ? "the system's files" : origin.tls->ca_file));
 }
 
 tl::unexpected<Error> Connection::Impl::failure(error_code error, const std::string& target) const {

@@ -49,7 +49,7 @@ Status fill(SSL_CTX* context, const TlsFiles& files, WallTime now) {
     return fail(Errc::malformed, files.key, openssl_says(),
                 "set it to the PEM file of the key of " + files.certificate);
   if (SSL_CTX_check_private_key(context) != 1)
-    return fail(Errc::malformed, files.key, openssl_says(), "check that it is the key of " + files.certificate + "?");
+    return fail(Errc::malformed, files.key, openssl_says(), "check that it is the key of " + files.certificate);
   std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   const X509* own = SSL_CTX_get0_certificate(context);
   if (X509_cmp_time(X509_get0_notAfter(own), &seconds) < 0)

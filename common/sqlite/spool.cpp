@@ -86,8 +86,8 @@ void Spool::look_for_loss() {
         {Errc::malformed, options_.path, file ? "is empty, possibly after a power failure" : "is missing", lost});
   else if (was_open && bytes(options_.path + "-wal").value_or(0) < kLogHeaderBytes)
     news_.push_back({Errc::malformed, options_.path + "-wal",
-                     "is missing although the previous process did not stop normally: lost the last " +
-                         std::to_string(kLogBytes >> 20) + " MiB of commits at most",
+                     "is missing although the previous process did not stop normally: at most the last " +
+                         std::to_string(kLogBytes >> 20) + " MiB of commits are lost",
                      lost});
 }
 

@@ -236,7 +236,8 @@ void AgentSession::take_student(const wire::Ack& ack) {
   if (auto file = base64_decode(text))
     status_.student = std::make_shared<const std::string>(std::move(*file));
   else
-    log_.warn("student.damaged", "the controller's student is damaged", {{"node", hello_.node}, {"version", ack.student_version}});
+    log_.warn("student.damaged", "the controller's student is damaged",
+              {{"node", hello_.node}, {"version", ack.student_version}});
 }
 
 void AgentSession::on_pong(const wire::Pong& pong) {

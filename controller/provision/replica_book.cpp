@@ -145,7 +145,7 @@ std::vector<std::string> replica_words(const ReplicaBook& book, const std::strin
                            rounded(next->expected.high_rps, 1) + " in nine of ten minutes.";
   const std::string each = "A request takes " + rounded(1000 * next->core_s_per_request, 2) +
                            " ms of CPU time, so a replica can serve " + rounded(next->replica_rps, 1) + "/s with " +
-                           rounded(100 * next->aim_ratio, 0) + "% of its requests.";
+                           rounded(100 * next->aim_ratio, 0) + "% of its CPU request.";
   std::string last = "Suggested: " + std::to_string(next->replicas) +
                      " replicas; current: " + std::to_string(book.replicas_of(key, workload)) +
                      ". Wattle never changes the number of replicas.";

@@ -22,7 +22,7 @@ std::string effect_gate(const GateEvidence& evidence) {
   if (!effect.low)
     return "measured blocks: " + std::to_string(effect.treated) + " treated and " + std::to_string(effect.control) +
            " control, " + std::to_string(kLeastBlocks) + " of each are needed";
-  return *effect.low < 0 ? "the saving is not significant: its 95% interval includes zero" : "";
+  return *effect.low < 0 ? "the saving is not significant: its 95% interval reaches below zero" : "";
 }
 
 // A rollout over its budget fails, regardless of its saving.

@@ -99,7 +99,8 @@ json controller_findings(const Sources& from) {
         "to let Wattle act again: wattle policy set --mode MODE --force --why TEXT");
   if (from.rollout != nullptr && from.rollout->unwritten() > 0)
     add("control file", "failed",
-        std::to_string(from.rollout->unwritten()) + " changes of the policy are in force but not saved",
+        std::to_string(from.rollout->unwritten()) +
+            " changes of the policy are in force but not saved, and would be lost at a restart",
         "free space in data_dir; the controller then saves them within a second");
   const std::vector<std::string> conflicts = from.telemetry.conflicts();
   if (!conflicts.empty())

@@ -74,7 +74,7 @@ COMMANDS = {
     "provision replicas": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("not suggested", "fleet", (), 0, r"^suggestions for replicas are disabled \(enable them with provisioning\.replicas: suggest\)")]),
     "provision margins": Command(asks="reader", formats=("json", "yaml"), states=[
-        ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 recorded minutes\.\nno agent reports a service at level limits \(provisioning\.limits in the agent's configuration\)")]),
+        ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 recorded minutes\.\nStudent none: no student is trained yet\.\nno agent reports a service at level limits \(provisioning\.limits in the agent's configuration\)")]),
     "provision set": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[
         ("no namespace", "fleet", (), 2, r"--namespace: no namespace given \(pass --namespace NAME or the workload as NAMESPACE/KIND/NAME\)"),
         ("no cluster", "fleet", ("--namespace", "shop", "--kubeconfig", "{dir}/none"), 1, NO_FILE),
@@ -113,7 +113,7 @@ COMMANDS = {
         ("before installing, no file", "fleet", ("--pre", "--scheduler", "{dir}/none"), 2, r"/none: No such file or directory")]),
     "gaps": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, r"^no gaps: the store has every sample that agents reported\n$"),
-        ("of a node", "fleet", ("--node", "{node}"), 0, r"no gaps: every sample"),
+        ("of a node", "fleet", ("--node", "{node}"), 0, r"^no gaps: the store has every sample that agents reported\n$"),
         ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "status": Command(asks="reader", formats=ALL, states=[
         ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0 since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ, 0\.0/s"),

@@ -76,17 +76,17 @@ def walk(house):
     for mode in ("canary:50%", "canary:20%", "shadow"):
         back = house.cli("policy", "set", "--mode", mode, "--why", "less", key="operator", check=False)
         check(f"an order to go back to {mode} is in force at once, and says that it is not on disk",
-              back.returncode == 1 and "not on disk" in back.stderr and mode_of(house) == mode, f"{mode_of(house)} {back.stderr}")
+              back.returncode == 1 and "in force but not saved, and would be lost at a restart" in back.stderr and mode_of(house) == mode, f"{mode_of(house)} {back.stderr}")
     stop = house.cli("policy", "set", "--mode", "off", "--why", "stop", "-o", "json", key="operator", check=False)
     check("the order to stop exits with 1, and says that it is in force and not on disk",
-          stop.returncode == 1 and "took effect, but is not on disk" in stop.stderr, f"{stop.returncode} {stop.stderr}")
+          stop.returncode == 1 and "in force but not saved, and would be lost at a restart" in stop.stderr, f"{stop.returncode} {stop.stderr}")
     told = json.loads(stop.stdout) if stop.stdout.startswith("{") else {}
     check("its JSON says so, too", told.get("mode") == "off" and told.get("durable") is False and (told.get("unwritten") or {}).get("changes") == 4, stop.stdout[:500])
     answers = [scores(house, f"after-{i}") for i in range(20)]
     check("no later answer of the shim advises", not any(max(given or [0]) for given in answers), answers)
     check("the metric counts them", metric(house) == f"{METRIC} 4", metric(house))
     doctor = json.dumps(json.loads(fetch(f"{house.api()}/api/v1/doctor")[1]))
-    check("the doctor's document names it", "a restart would forget them" in doctor, doctor[:500])
+    check("the doctor's document names it", "would be lost at a restart" in doctor, doctor[:500])
     check("the log has it", "policy.unwritten" in house.log("controller"), house.log("controller")[-500:])
 
     revoked = house.wattle("keys", "revoke", "--allow-list", str(disk / "allow"), "cli", check=False)

@@ -382,8 +382,8 @@ def refusals(scene):
     refused("a login of before", {"auth-provider": {"name": "gcp"}}, "auth-provider", "exec plugin")
     refused("another user's name", {"token": "word", "as": "somebody"}, "impersonated by as")
     refused("no check of the server", {"token": "word"}, "insecure-skip-tls-verify", "certificate-authority", cluster={"insecure-skip-tls-verify": True})
-    refused("a token in the clear", {"token": "word"}, "in the clear", "https://", cluster={"server": "http://192.0.2.1:8080"})
-    refused("a proxy over TLS", {"token": "word"}, "over TLS is not supported", cluster={"proxy-url": "https://proxy.example"})
+    refused("a token in the clear", {"token": "word"}, "would be sent unencrypted", "https://", cluster={"server": "http://192.0.2.1:8080"})
+    refused("a proxy over TLS", {"token": "word"}, "over TLS are not supported", cluster={"proxy-url": "https://proxy.example"})
 
 
 def main():

@@ -49,7 +49,7 @@ def walk_page(house):
     check("every command of the page was run", walk.finish() == 5)
     check("the page's workload is explained, and runs", "nightly-report: " in said[1] and "The pod was placed on" in said[1], said[1])
     check("a workload whose unit no agent sees is told so, and ends when its end is reported",
-          "name it with --unit" in said[0] and "its place is free" in said[2], said[0] + said[2])
+          "set it with --unit" in said[0] and "its resources are free" in said[2], said[0] + said[2])
 
 
 def waits_and_leaves_room(house):
@@ -84,7 +84,7 @@ def waits_and_leaves_room(house):
     check("and a person is told why", "late should wait (deferred: no feasible node now); the scheduler was to retry it in 2 s." in text, text)
     over = wait_until("its time is over", lambda: (done := place(*late, "--defer", "1h")).returncode == 1 and done)
     check("then it waits no more, whatever is permitted", "cpu does not fit" in json.loads(over.stdout)["reason"], over.stdout)
-    check("an announcement promises no node where none may have room", "a node if one can take it then, else why none can" in house.cli(
+    check("an announcement promises no node where none may have room", "a node, or the reason why no node is suitable" in house.cli(
         "place", "words", "--cpu", f"{0.5 * cores[second]:.3f}", "--nodes", second, "--defer", "1m", key="operator", check=False).stdout)
     final = house.cli("place", "patient", "--uid", "patient", "--cpu", f"{0.5 * cores[second]:.3f}", "--nodes", f"{first},{second}", "--defer", "1m", "--wait", "-o", "json", key="operator", check=False)
     check("--wait asks until the answer is final", final.returncode in (0, 1) and json.loads(final.stdout)["again_s"] is None, final.stdout)

@@ -107,7 +107,7 @@ def followed(binaries):
         text = house.cli("provision", "replicas").stdout
         check("the table of replicas has them", "HorizontalPodAutoscaler shop/web" in text and "learning" in text, text)
         text = house.cli("provision", "why", "web").stdout
-        check("and why says whose they are", "nothing is suggested, as HorizontalPodAutoscaler shop/web owns" in " ".join(text.split()), text)
+        check("and why says whose they are", "no suggestion, because HorizontalPodAutoscaler shop/web sets their number" in " ".join(text.split()), text)
         wait_until("metrics count both", lambda: {"wattle_controller_replica_workloads 2", "wattle_controller_replica_withheld_workloads 1"} <=
                    set(fetch(f"{house.api()}/metrics")[1].splitlines()))
         _, page = fetch(f"{house.api()}/metrics")
@@ -126,7 +126,7 @@ def alone(binaries, level):
         else:
             replicas = house.cli("provision", "replicas").stdout
             check("where replicas are not suggested it says so, and the key", "provisioning.replicas" in replicas, replicas)
-            check("without an API server it says so, and the key", "no API server is followed" in said.stdout and "kubernetes.watch" in said.stdout, said.stdout)
+            check("without an API server it says so, and the key", "the controller follows no API server" in said.stdout and "kubernetes.watch" in said.stdout, said.stdout)
 
 
 def main():

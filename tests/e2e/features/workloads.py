@@ -166,7 +166,7 @@ def p5(world):
 @row("P6", "requests are resized in place through the API server")
 def p6(world):
     said = world.shell("wattle provision list")
-    claim("without an API server it says so, and the key", "no API server is followed" in said and "kubernetes.watch" in said, said)
+    claim("without an API server it says so, and the key", "the controller follows no API server (kubernetes.watch)" in said, said)
     with Resizing() as cluster:
         words = f"--namespace shop --kubeconfig {cluster.kubeconfig}"
         world.shell(f"wattle provision set {words} --from {cluster.page} --dry-run")

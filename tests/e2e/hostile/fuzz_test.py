@@ -225,7 +225,7 @@ def main():
         page = fetch(f"{house.api()}/metrics")[1]
         check("refusals are counted", any("refused_total{" in line and not line.endswith(" 0") for line in page.splitlines()), page[:300])
         wait_until("the agent's records are acknowledged", house.connected)
-        check("the agent beside them was not cut", "connection lost" not in house.log("agent"), house.log("agent")[-500:])
+        check("the agent beside them was not cut", "controller.lost" not in house.log("agent"), house.log("agent")[-500:])
     return 1 if failures else 0
 
 

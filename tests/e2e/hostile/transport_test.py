@@ -202,7 +202,7 @@ def main():
             check(f"the controller lives ({attack.__name__})", house.processes["controller"].poll() is None, house.log("controller")[-1000:])
         page = fetch(f"{house.api()}/metrics")[1]
         check("the agent beside them misses nothing", bool(house.connected()) and "wattle_controller_records_missing_total 0\n" in page)
-        check("nor was it cut", page.count("wattle_controller_sessions 1\n") == 1 and "connection lost" not in house.log("agent"))
+        check("nor was it cut", page.count("wattle_controller_sessions 1\n") == 1 and "controller.lost" not in house.log("agent"))
     return 1 if failures else 0
 
 

@@ -148,8 +148,8 @@ class OnRealNode(resize_test.Scenario):
         self.eventually("Deferred: told and waited for", lambda: self.state("web-1") == "deferred")
         text = self.told_by_cli("web")
         print(f"     why: {text}")
-        self.check("why has it in the kubelet's words", "No room on its node now (Deferred)" in text and "cpu" in text, text)
-        self.eventually("and the controller's", lambda: "wait for room on their nodes (Deferred)" in self.why("web"))
+        self.check("why has it in the kubelet's words", "The node has no room now (Deferred)" in text and "cpu" in text, text)
+        self.eventually("and the controller's", lambda: "waiting for room on the node (Deferred)" in self.why("web"))
         self.check("the kubelet has what it had", self.allocated("web-1")["cpu"] == "250m", self.allocated("web-1"))
         self.plane.call("DELETE", f"{PODS}/big-1", {"gracePeriodSeconds": 0})
         took = self.eventually("when room is made it is in force, without another write", lambda: self.state("web-1") == "in_force" and self.allocated("web-1")["cpu"] == "1")
@@ -160,7 +160,7 @@ class OnRealNode(resize_test.Scenario):
         self.eventually("Infeasible: what the node can never give is taken back", lambda: self.state("web-1") == "infeasible" and self.requests("web-1")["cpu"] == "1")
         text = self.told_by_cli("web")
         print(f"     why: {text}")
-        self.check("why says so, in the kubelet's words", "can never give that (Infeasible)" in text and "capacity" in text, text)
+        self.check("why says so, in the kubelet's words", "can never provide these requests (Infeasible)" in text and "capacity" in text, text)
         generation = self.pod("web-1")["metadata"]["generation"]
         let_a_moment_pass(5 * MOMENT_S)
         self.check("it is not asked for again", self.pod("web-1")["metadata"]["generation"] == generation)
@@ -185,7 +185,7 @@ class OnRealNode(resize_test.Scenario):
         self.eventually("a VerticalPodAutoscaler beside it has the say", lambda: self.state("web-1") == "refused")
         text = self.told_by_cli("web")
         print(f"     why: {text}")
-        self.check("why names it", "web-vpa has the say" in text, text)
+        self.check("why names it", "VerticalPodAutoscaler web-vpa controls the pod" in text, text)
         generation = self.pod("web-1")["metadata"]["generation"]
         self.want("web", 0.5, 64)
         let_a_moment_pass(5 * MOMENT_S)

@@ -120,7 +120,7 @@ class Scenario:
         self.eventually("up: the API server has what the rule wants", lambda: self.requests("web-1") == {"cpu": "2", "memory": "512Mi"})
         self.check("what it had is on record", self.record()[0]["web-1"]["original"]["requests"] == {"cpu": "1", "memory": "512Mi"}, self.record())
         self.eventually("its kubelet's work is told", lambda: self.state("web-1") == "in_progress")
-        self.eventually("by why, too", lambda: "1 are being resized by their kubelets" in self.why("web"))
+        self.eventually("by why, too", lambda: "1 being resized by the kubelet" in self.why("web"))
         self.kubelet.hold = False
         self.eventually("and that it is done", lambda: self.state("web-1") == "in_force")
         self.eventually("the scheduler's view has it", lambda: abs(self.held_cores() - 2) < 1e-6)
@@ -143,7 +143,7 @@ class Scenario:
         self.want("web", 2, 100)
         self.eventually("Deferred: it is told and waited for", lambda: self.state("web-1") == "deferred")
         self.check("in the kubelet's words", "enough resource: cpu, requested: 2000" in self.why("web", "--kubeconfig", self.kubeconfig), self.why("web"))
-        self.eventually("and by the controller", lambda: "wait for room on their nodes (Deferred)" in self.why("web"))
+        self.eventually("and by the controller", lambda: "waiting for room on the node (Deferred)" in self.why("web"))
         self.eventually("meanwhile the most of both is counted", lambda: abs(self.held_cores() - 5) < 1e-6)
         self.plane.call("DELETE", f"{PODS}/big-1", {"gracePeriodSeconds": 0})
         self.eventually("when there is room it is in force", lambda: self.state("web-1") == "in_force")
@@ -151,7 +151,7 @@ class Scenario:
     def infeasible(self):
         self.want("web", 64, 100)
         self.eventually("Infeasible: what the node can never give is taken back", lambda: self.state("web-1") == "infeasible" and self.requests("web-1")["cpu"] == "2")
-        self.check("why says so", "can never give that (Infeasible)" in self.why("web", "--kubeconfig", self.kubeconfig))
+        self.check("why says so", "can never provide these requests (Infeasible)" in self.why("web", "--kubeconfig", self.kubeconfig))
         generation = self.pod("web-1")["metadata"]["generation"]
         let_a_moment_pass()
         self.check("it is not asked for again", self.pod("web-1")["metadata"]["generation"] == generation)
@@ -307,7 +307,7 @@ class Scenario:
         self.check("but by hand", self.requests("web-1")["cpu"] == "2", self.requests("web-1"))
         self.advisor.level = "suggest"
         self.want("web", 2.5, 600)
-        wait_until("at level suggest it says that nothing is set", lambda: "is suggest: nothing is set" in self.house.log("setter"), PATIENCE)
+        wait_until("at level suggest it says that nothing is set", lambda: "is suggest, so requests are not set" in self.house.log("setter"), PATIENCE)
         self.check("and sets nothing", self.requests("web-1")["cpu"] == "2")
 
     def documented(self):

@@ -86,7 +86,7 @@ def judge(claims, seen, found, commands):
         claims.check(f"exit 0 after {said['ended_s']:.1f} s: {said['command'][:90]}", said["code"] == 0, said["said"][-1500:])
     done = seen["commands"]
     claims.check(f"{1 + len(commands)} commands are all", len(done) == len(commands) == 2)
-    claims.check("the last ends with the node's first sample", "has this node's first sample" in done[-1]["said"], done[-1]["said"][-500:] + seen["journal"])
+    claims.check("the last ends with the node's first sample", "has received the first sample of this node" in done[-1]["said"], done[-1]["said"][-500:] + seen["journal"])
     claims.check("the unit is enabled, runs, and never failed", {"ActiveState=active", "NRestarts=0", "UnitFileState=enabled"} <= set(seen["unit"].split()), seen["unit"])
     claims.check("`wattle nodes` shows the machine live", found is not None, seen["journal"])
 

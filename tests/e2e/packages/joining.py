@@ -75,16 +75,16 @@ def refusals(claims, host):
     for what, text, reason in (
         ("expired", expired, "has expired"),
         ("used by another key", used, "has been used"),
-        ("truncated", sealed(good)[:-10], "is not whole"),
-        ("changed on its way", sealed(good)[:40] + "A" + sealed(good)[41:], "is not whole"),
-        ("nothing like one", "hello", "does not look like one"),
-        ("shell", "'$(touch /tmp/hit); `touch /tmp/hit`'", "does not look like one"),
-        ("very long", "wattle-" + "A" * 100_000, "does not look like one"),
+        ("truncated", sealed(good)[:-10], "is incomplete or was changed"),
+        ("changed on its way", sealed(good)[:40] + "A" + sealed(good)[41:], "is incomplete or was changed"),
+        ("nothing like one", "hello", "is not a token of `wattle token`"),
+        ("shell", "'$(touch /tmp/hit); `touch /tmp/hit`'", "is not a token of `wattle token`"),
+        ("very long", "wattle-" + "A" * 100_000, "is not a token of `wattle token`"),
         ("of another version", sealed(["2", *good[1:]]), "another version"),
         ("with a host that would be two lines of YAML", sealed([good[0], "evil\nhttp:", *good[2:]]), "contains invalid fields"),
         ("with a host that is an option", sealed([good[0], "--help", *good[2:]]), "contains invalid fields"),
         ("with a port that is none", sealed([*good[:2], "70000", *good[3:]]), "contains invalid fields"),
-        ("with another fingerprint", sealed([*good[:5], "0" * 64, good[6]]), "shows another certificate"),
+        ("with another fingerprint", sealed([*good[:5], "0" * 64, good[6]]), "the server's certificate differs from the expected one"),
         ("with another controller's key", sealed([*good[:4], "x" * 40, *good[5:]]), "the controller's key differs from the key in the token"),
         ("with a secret that nobody made", sealed([*good[:6], "wattle-enrol-" + "0" * 64]), "was not created by this controller"),
         ("whose controller is away", sealed([*good[:2], closed, *good[3:]]), "check that the server is running and that the port is right"),
@@ -95,7 +95,7 @@ def refusals(claims, host):
     claims.check("no shell has seen it", not host.root.inside("/tmp/hit").exists())
     host.run("mv /etc/wattle/agent.key.mine /etc/wattle/agent.key")
     code, said = host.run(f"wattle join --node other {token()}")
-    claims.check("a key that is one node's does not become another's", code == 1 and "one key for each node" in said, said)
+    claims.check("a key that is one node's does not become another's", code == 1 and "use one key per node" in said, said)
 
 
 def up_and_down(claims, host):

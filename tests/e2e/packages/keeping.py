@@ -51,13 +51,13 @@ def refusals(claims, host, whole):
     newer = rewritten(host.root.inside(BACKUP), lambda listed: listed.update(wattle="99.0.0"))
     host.root.inside("/root/newer").write_bytes(newer)
     for what, command, reason in (
-        ("a damaged file", "wattle restore --replace /root/damaged", "take another copy"),
-        ("one that was cut off", "wattle restore --replace /root/cut", "take another copy"),
+        ("a damaged file", "wattle restore --replace /root/damaged", "use another copy"),
+        ("one that was cut off", "wattle restore --replace /root/cut", "use another copy"),
         ("one of a newer version", "wattle restore --replace /root/newer", "written by Wattle 99.0.0"),
-        ("no archive", "wattle restore --replace /etc/passwd", "no archive of `wattle backup`"),
+        ("no archive", "wattle restore --replace /etc/passwd", "is not an archive made by `wattle backup`"),
         ("places that are taken", f"wattle restore {BACKUP}", "--replace"),
         ("a backup where one is", f"wattle backup {BACKUP}", "already exists"),
-        ("a backup of a controller that is away", "wattle backup /root/away", "is the controller running"),
+        ("a backup of a controller that is away", "wattle backup /root/away", "check that the controller is running"),
     ):
         code, said = host.run(command)
         claims.check(f"{what}: {reason}", code == 1 and reason in said, said)
@@ -68,7 +68,7 @@ def keep(claims, host):
     node = socket.gethostname()
     host.run("wattle policy set --mode canary:10% --why kept --force || wattle policy set --mode off --why kept")
     code, said = host.run(f"wattle backup {BACKUP}")
-    claims.check("a controller that runs is backed up", code == 0 and "the keys of controller and operator" in said, said)
+    claims.check("a controller that runs is backed up", code == 0 and "contains the keys of the controller and the operator" in said, said)
     claims.check("nobody but root reads it", host.run(f"stat -c '%a %U' {BACKUP}")[1].strip() == "600 root")
     claims.check("nothing of it stays in the controller's folder", host.run(f"find {DATA}/backup -type f")[1] == "")
     with tarfile.open(host.root.inside(BACKUP)) as archive:
@@ -95,9 +95,9 @@ def keep(claims, host):
     host.run("systemctl stop wattle-controller")
     # A restore holds the lock that a controller takes before it opens any file
     code, said = host.run(f"flock {DATA}/lock systemctl start wattle-controller")
-    claims.check("a controller does not start into a restore", code != 0 and "wattle restore is at work" in said, said)
+    claims.check("a controller does not start into a restore", code != 0 and "is in use by a running controller or wattle restore" in said, said)
     code, said = host.run(f"flock {DATA}/lock wattle restore --replace {BACKUP}")
-    claims.check("nor does one restore start into another", code == 1 and "wattle restore is at work" in said, said)
+    claims.check("nor does one restore start into another", code == 1 and "is in use by a running controller or wattle restore" in said, said)
     refusals(claims, host, whole)
 
     host.run("apt-get purge -y wattle-controller && apt-get install -y --no-install-recommends ./wattle-controller_*.deb")

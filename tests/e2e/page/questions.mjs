@@ -38,7 +38,7 @@ await question('which node draws most and why', async (click) => {
 });
 await question('what did namespace X cost last week', async (click) => {
   await click(view('Cost'));
-  await says(/Since .* all nodes drew .*J/);
+  await says(/Since .* all nodes have used .*J/);
   await page.waitForFunction(() => [...document.querySelectorAll('main tbody tr')].some((row) => row.cells[0].textContent === 'default' && /\d+ [kMG]?J/.test(row.textContent)));
 });
 await question('why is this pod there', async (click) => {
@@ -48,11 +48,11 @@ await question('why is this pod there', async (click) => {
 });
 await question('is the network any good', async (click) => {
   await click(view('Learning'));
-  await says(/Network in use\s+The (network .* serves|plan serves)/);
+  await says(/Network in use\s+The (network \S+ is in use|plan is in use)/);
 });
 await question('what would going live change', async (click) => {
   await click(view('Saving'));
-  await says(/(Acting would draw|what acting would save is modelled after)/);
+  await says(/(Live mode would draw|The modelled saving needs)/);
 });
 await browser.close();
 process.exit(failed ? 1 : 0);

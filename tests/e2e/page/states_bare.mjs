@@ -178,7 +178,7 @@ for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390,
   }
   await open(other.page, 'saving');
   await other.page.click('#change');
-  await reads(`${name}: changes are off`, other.page, 'Changes from this page are off.', 'dialog');
+  await reads(`${name}: changes are off`, other.page, 'Changes from this page are disabled.', 'dialog');
   await clean(`${name}, changes are off`, other.page);
 }
 await finish();

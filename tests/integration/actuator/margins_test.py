@@ -103,7 +103,7 @@ def walk(house, page, port):
     claim("nobody is out", document["out"] == [] and not row["student_out"] and not row["guarded"], document)
     claim("in mode shadow the rule goes on", document["mode"] == "shadow" and row["next"] == "rule" and not row["steered"], document)
     text = house.cli("provision", "margins").stdout
-    claim("the table has it, and the verdict", NAME in text and "Mode shadow: " in text and "the rule serves" in text, text)
+    claim("the table has it, and the verdict", NAME in text and "Mode shadow: " in text and "the rule is in use" in text, text)
     _, metrics = fetch(f"{house.api()}/metrics")
     claim("so have metrics", "wattle_controller_margin_services " in metrics)
     if asked:

@@ -123,7 +123,7 @@ TEST_CASE("a captured server is accepted or not by its own meters, in a report t
   CAPTURE(said);
   CHECK(good_status == 0);
   CHECK(said.find("good: rapl platform is more than its packages") != std::string::npos);
-  CHECK(said.find("good: shares, idle and unattributed add up") != std::string::npos);
+  CHECK(said.find("good: shares, idle and unattributed energy add up") != std::string::npos);
   CHECK(said.find("not seen: two loads together use as much energy as separately: captured trees run without loads") !=
         std::string::npos);
   std::ifstream file(right.path + "/report.json");

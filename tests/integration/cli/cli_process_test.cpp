@@ -24,8 +24,8 @@ const std::string kNodes =
 const std::string kDoctor =
     R"({"controller":{"ok":true,"findings":[]},"nodes":[{"name":"worker-1","connected":false,"age_ms":null,"findings":[]}]})";
 const std::string kGaps =
-    R"({"gaps":[{"node":"worker-1","incarnation":7,"first_seq":5,"last_seq":9,"records":5,"why":"never came","noticed_wall_s":0},)"
-    R"({"node":"worker-2","incarnation":8,"first_seq":1,"last_seq":1,"records":1,"why":"never came","noticed_wall_s":0}]})";
+    R"({"gaps":[{"node":"worker-1","incarnation":7,"first_seq":5,"last_seq":9,"records":5,"why":"never received","noticed_wall_s":0},)"
+    R"({"node":"worker-2","incarnation":8,"first_seq":1,"last_seq":1,"records":1,"why":"never received","noticed_wall_s":0}]})";
 
 struct Ran {
   int exit_code = -1;

@@ -104,7 +104,7 @@ TEST_CASE(
     const json text = answer(client, "status")["network_serves"];
     return text.is_string() ? text.get<std::string>() : std::string();
   };
-  const std::string on_trial = "is heard once thirty compared decisions";
+  const std::string on_trial = "is used once thirty compared decisions";
   REQUIRE(run_until(world, agents, [&] { return serves().find(on_trial) != std::string::npos; }));
   const std::string before = serves();
   for (const Pairs& away : {Pairs{{"reward", "ee"}}, Pairs{{"reward", "power"}}, Pairs{{"policy", "amortised"}},

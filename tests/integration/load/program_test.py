@@ -96,7 +96,7 @@ def bad_input(claims, run, url, folder):
     (folder / "empty.txt").write_text("")
     for words, code, told in (
             (["http", "shop"], 2, "--rate"),
-            (["http", "shop", "--users", "1"], 2, "as in http://"),
+            (["http", "shop", "--users", "1"], 2, "shop: is not a URL: it starts with neither http:// nor https:// (for example http://"),
             (["http", "https://shop/", "--users", "1"], 2, "TLS"),
             (["http", url, "--users", "1", "--rate", "5"], 2, "one of --rate, --trace and --users"),
             (["http", url, "--rate", "0"], 2, "--rate"),
@@ -108,12 +108,12 @@ def bad_input(claims, run, url, folder):
             (["http", url, "--trace", "empty.txt"], 2, "empty.txt: contains no rates"),
             (["http", url, "--trace", "nowhere.txt"], 2, "nowhere.txt"),
             (["http", url, "--rate", "0.001", "--for", "10ms", "--arrivals", "even"], 1, "no request was due"),
-            (["http", "http://127.0.0.1:1/", "--users", "1"], 1, "http://127.0.0.1:1: takes no connection"),
+            (["http", "http://127.0.0.1:1/", "--users", "1"], 1, "http://127.0.0.1:1: does not accept a connection"),
             (["resource"], 2, "one or more of --cpu"),
-            (["resource", "--cpu", "much"], 2, "as in 0.6"),
-            (["resource", "--memory", "5"], 2, "as in 512M"),
+            (["resource", "--cpu", "much"], 2, "--cpu much: is not a number of cores from 0.01, for example 0.6"),
+            (["resource", "--memory", "5"], 2, "--memory 5: is not a size from 1M, for example 512M"),
             (["resource", "--cpu", "4000"], 1, "cores"),
-            (["resource", "--memory", "9T"], 1, "MB that are free")):
+            (["resource", "--memory", "9T"], 1, "MB of free memory")):
         done = run(*words)
         claims.check(f"{' '.join(words).replace(url, 'URL')}: exit {code}, and why", done.returncode == code and told in done.stderr, f"{done.returncode}: {done.stderr}")
     lost = run("resource", "--cpu", "0.1", env={"PATH": str(folder)})
@@ -153,7 +153,7 @@ def users(claims, program, run, url, folder):
     running.wait(PATIENCE)
     os.close(leader)
     lines = shown.decode().splitlines()
-    claims.check("a terminal gets a line each second", len(lines) >= 2 and all("p99" in line and "under way" in line for line in lines), str(lines))
+    claims.check("a terminal gets a line each second", len(lines) >= 2 and all("p99" in line and "in flight" in line for line in lines), str(lines))
 
 
 def resources(claims, program, run, folder):

@@ -46,6 +46,15 @@ def run(*words):
     return done.returncode, done.stdout, done.stderr
 
 
+def options_by_command():
+    """The options that the tables and lines of common options of PAGE have; those of `ablate consolidation` are ablate's, too."""
+    options = {}
+    for words, body in re.findall(r"^##+ wattle-sim ([a-z][^\n]*)\n(.*?)(?=^##|\Z)", PAGE.read_text(encoding="utf-8"), re.M | re.S):
+        cells = re.findall(r"^\| `(-[^`]*)`", body, re.M) + re.findall(r"`(--[a-z-]+)`", "".join(re.findall(r"^Common options:.*$", body, re.M)))
+        options.setdefault(words.split()[0], set()).update(name for cell in cells for name in re.findall(r"(?:^|, )(--[-a-z]+)", cell))
+    return options
+
+
 def fail(what, text=""):
     sys.exit(f"few_seeds: {what}\n{text}")
 
@@ -118,12 +127,12 @@ def main():
     commands = re.findall(r"^  ([a-z][a-z-]*)\s", listed, re.M)
     if "bench" not in commands:
         fail("no commands found", listed)
-    help_of = dict(re.findall(r"^## wattle-sim ([a-z-]+)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.M | re.S))
+    help_of = options_by_command()
     if set(commands) - set(help_of):
         fail(f"{PAGE} does not have {sorted(set(commands) - set(help_of))}: run scripts/docs-reference")
     there = [each for each in COMPARES if each[0] in commands]
     for command in commands:
-        counts = [option for option in COUNTS if re.search(rf"{option}\b", help_of[command])]
+        counts = [option for option in COUNTS if option in help_of[command]]
         if counts and command not in {each[0] for each in COMPARES} | ELSEWHERE:
             fail(f"{command} has {counts[0]}: say here that it states no interval, or test it")
     with tempfile.TemporaryDirectory() as name:

@@ -32,7 +32,7 @@ if(code EQUAL 0 OR at EQUAL -1)
 endif()
 
 execute_process(COMMAND "${SIM}" provision --minutes 5 --overload 2 --contestants wattle WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE code ERROR_VARIABLE wrong OUTPUT_QUIET)
-if(code EQUAL 0 OR NOT wrong MATCHES "ends before anybody could keep the target again")
+if(code EQUAL 0 OR NOT wrong MATCHES "diurnal: ends before the target can be met again after the overload")
   message(FATAL_ERROR "an overload beyond the end of the traces ended with ${code}: ${wrong}")
 endif()
 

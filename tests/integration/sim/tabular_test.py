@@ -50,7 +50,7 @@ def main():
                  "0", "--model", table, "--policies"]
         expect("tabular-q ", run(*churn, "tabular-q"))
         expect("is for policy tabular-q", run(*churn, "dqn", code=1))
-        expect("has a table of tabular-q", run("adapt", "consolidation_churn", "--initial", table, code=1))
+        expect("contains a table of tabular-q, not a network", run("adapt", "consolidation_churn", "--initial", table, code=1))
         expect("--prior", run(*train, "--prior", "none", "--steps", "600", code=1))
     print("tabular: trained, kept, resumed, judged, benched")
 

@@ -60,7 +60,7 @@ TEST_CASE("a training goes on from what it kept, and `wattle model load` takes i
   CHECK(first.manifest.step > 0);
 
   CHECK_FALSE(rig.train(600, "--resume"));
-  CHECK(rig.told().find("600 already") != std::string::npos);
+  CHECK(rig.told().find("has already learned from 600") != std::string::npos);
   CHECK_FALSE(rig.train(700, "--resume --name other"));
   CHECK(rig.told().find("other") != std::string::npos);
   REQUIRE_MESSAGE(rig.train(700, "--resume"), rig.told());

@@ -99,7 +99,7 @@ TEST_CASE("a machine whose counters are right is accepted, with the watts of eac
   CHECK(verdict_of(tally, "add up") == "good");
   CHECK(verdict_of(tally, "together") == "good");
   CHECK(verdict_of(tally, "'cpu'") == "good");
-  CHECK(verdict_of(tally, "costs little") == "good");
+  CHECK(verdict_of(tally, "uses little CPU") == "good");
   for (const std::string& text : {tally.json(), tally.text()}) {
     CHECK(text.find("secret") == std::string::npos);
     CHECK(text.find('/') == std::string::npos);
@@ -115,7 +115,9 @@ TEST_CASE("a platform that takes less than its packages is told") {
   CHECK(tally.text().find("NOT accepted") != std::string::npos);
 }
 
-TEST_CASE("an agent that costs much is told") { CHECK(verdict_of(AcceptMachine().run(0.5), "costs little") == "bad"); }
+TEST_CASE("an agent that costs much is told") {
+  CHECK(verdict_of(AcceptMachine().run(0.5), "uses little CPU") == "bad");
+}
 
 TEST_CASE("shares that do not add up are told, and so is what nobody measured") {
   AcceptTally tally({}, "A Processor", "6.1.0");

@@ -41,11 +41,11 @@ TEST_CASE("connections are asked for by workload and target, once a workload") {
   CHECK(read->provisioning.connections == std::vector<AnswerTarget>{{"a.service", 0.05}});
   CHECK(mistake("connections: [{workload: a.service}]").find("target") != std::string::npos);
   CHECK(mistake("connections: [{target: 50ms}]").find("workload") != std::string::npos);
-  CHECK(mistake("connections: [{workload: a, target: 1s}, {workload: a, target: 2s}]").find("is there twice") !=
+  CHECK(mistake("connections: [{workload: a, target: 1s}, {workload: a, target: 2s}]").find("is a duplicate") !=
         std::string::npos);
   CHECK(mistake("connections: [{workload: a, target: 1s}], latency: [{workload: a, url: 'http://127.0.0.1:1/m', "
                 "histogram: h, target: 1s}]")
-            .find("is there twice") != std::string::npos);
+            .find("is a duplicate") != std::string::npos);
   std::string many;
   for (std::size_t i = 0; i <= kMaxAnswerTargets; ++i) many += "{workload: w" + std::to_string(i) + ", target: 1s},";
   CHECK(mistake("connections: [" + many + "]").find("more than 32") != std::string::npos);

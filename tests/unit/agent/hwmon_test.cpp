@@ -78,7 +78,7 @@ TEST_CASE("hwmon: a meter that shows nothing, or -1 mW as 4.29 MW, has no readin
     reader.read(1s);
     CHECK_FALSE(reader.readings[0].energy_uj.has_value());
     REQUIRE(reader.errors.size() == 1);
-    CHECK(reader.errors[0].second.what.find("no power") != std::string::npos);
+    CHECK(reader.errors[0].second.what.find("not a valid power") != std::string::npos);
   }
   tree.put("sys/class/hwmon/hwmon0/power1_average", "262000000\n");
   reader.read(1s);

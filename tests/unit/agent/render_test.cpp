@@ -223,11 +223,12 @@ TEST_CASE("doctor reports pods that are on cgroup v1 alone, and what is lost wit
     CHECK(text.find("unified_cgroup_hierarchy") != std::string::npos);
   }
   CHECK(finding(hybrid.substr(0, hybrid.find("31 30")) + hybrid.substr(hybrid.find("34 30")), {v1 + "kubepods/" + pod})
-            .find("v1 alone") != std::string::npos);
+            .find("only on cgroup v1") != std::string::npos);
   // A kubelet in a container, as kind's; and a kubepods that a kubelet left in v2 without pods.
-  CHECK(finding(hybrid, {v1 + "docker/" + std::string(64, 'a') + "/kubelet/kubepods/" + pod}).find("v1 alone") !=
-        std::string::npos);
-  CHECK(finding(hybrid, {v1 + "kubepods/" + pod, v2 + "kubepods/burstable/cpu.stat"}).find("v1 alone") !=
+  CHECK(
+      finding(hybrid, {v1 + "docker/" + std::string(64, 'a') + "/kubelet/kubepods/" + pod}).find("only on cgroup v1") !=
+      std::string::npos);
+  CHECK(finding(hybrid, {v1 + "kubepods/" + pod, v2 + "kubepods/burstable/cpu.stat"}).find("only on cgroup v1") !=
         std::string::npos);
   CHECK(finding(hybrid, {v1 + "kubepods/burstable/cpuacct.usage"}).empty());
   CHECK(finding(hybrid, {v1 + "system.slice/x"}).empty());

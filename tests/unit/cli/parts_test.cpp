@@ -80,5 +80,5 @@ TEST_CASE("a pod is shown with its containers by name, or digits, and its rest")
   for (const char* part : {"shop/web-1", "web ", "99aa01c2d3e4", "4f1c2a9be07d", "(rest)", "80%", "15%", "5.0%", "est"})
     CHECK_MESSAGE(holds(text, part), part, " in ", text);
   document["pod"]["containers"] = Json::array();
-  CHECK(holds(render_pod(document, {}).value(), "no container of it is known yet"));
+  CHECK(holds(render_pod(document, {}).value(), "no containers known yet"));
 }

@@ -33,7 +33,7 @@ extenders:
   - urlPrefix: http://127.0.0.1:8888
     prioritizeVerb: prioritize
     weight: 6
-    set nodeCacheCapable: true
+    nodeCacheCapable: true
     enableHTTPS: false
     httpTimeout: 50ms
     ignorable: true
@@ -71,8 +71,8 @@ TEST_CASE("a scheduler's configuration as ours has nothing against it") { CHECK(
 
 TEST_CASE("each mistake of a scheduler's configuration is found, and by its own name") {
   const Mistake mistakes[] = {
-      {"set nodeCacheCapable: true", "nodeCacheCapable: false", "extender.nodeCacheCapable", State::failed},
-      {"    set nodeCacheCapable: true\n", "", "extender.nodeCacheCapable", State::failed},
+      {"nodeCacheCapable: true", "nodeCacheCapable: false", "extender.nodeCacheCapable", State::failed},
+      {"    nodeCacheCapable: true\n", "", "extender.nodeCacheCapable", State::failed},
       {"httpTimeout: 50ms", "httpTimeout: 5s", "extender.httpTimeout", State::failed},
       {"    httpTimeout: 50ms\n", "", "extender.httpTimeout", State::failed},
       {"httpTimeout: 50ms", "httpTimeout: 800ms", "extender.httpTimeout", State::warn},
@@ -410,8 +410,7 @@ TEST_CASE("doctor --pre reads what it is given, tells what failed, and says so b
   cli::test::Outside outside;
   const cli::test::Folder folder;
   REQUIRE(write_file_atomically(folder / "fine.yaml", kFine));
-  REQUIRE(
-      write_file_atomically(folder / "bad.yaml", with(kFine, "set nodeCacheCapable: true", "nodeCacheCapable: false")));
+  REQUIRE(write_file_atomically(folder / "bad.yaml", with(kFine, "nodeCacheCapable: true", "nodeCacheCapable: false")));
   REQUIRE(write_file_atomically(folder / "values.yaml", "images: {registry: r.example}\ncontroller: {mode: live}\n"));
   CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "fine.yaml"}) == kOk);
   CHECK(outside.out.str().find("none failed") != std::string::npos);

@@ -305,7 +305,7 @@ TEST_CASE("what if: both answers are sentences and stand side by side, and only 
       "What if default/web-5d9-x2x (decision 17) were placed now, without worker-1, weight of energy 5.000?\n"
       "Now:   worker-1, where it adds 4.2 W by the model.\nThen:  worker-3, where it adds 5.1 W by the "
       "model.\n"));
-  CHECK_FALSE(has(text, "Nothing would change"));
+  CHECK_FALSE(has(text, "The advice would not change"));
   CHECK(has(text, "THEN ADDS"));
   CHECK(has(text, "\nADVISED  NODE "));
   CHECK(has(text, "THEN Q"));
@@ -316,7 +316,7 @@ TEST_CASE("what if: both answers are sentences and stand side by side, and only 
   asked["otherwise"]["cpu_request_cores"] = 100.0;
   text = render_what_if(document, {}).value();
   CHECK(has(text, "100.000 cores instead of 0.250"));
-  CHECK(has(text, "Then:      no node (no candidate is feasible: cpu does not fit).\n"));
+  CHECK(has(text, "Then:  no node (no candidate is feasible: cpu does not fit).\n"));
   asked["otherwise"] = asked["as_is"];
   CHECK(has(render_what_if(document, {}).value(), "The advice would not change.\n"));
 }
@@ -328,8 +328,8 @@ TEST_CASE("explain says that a neutral decision advised nothing, and that an out
   document["decision"]["outcome"] = nullptr;
   document["decision"]["features"] = nullptr;
   CHECK(has(render_explain(document, {}).value(), "no node was advised (q); the scheduler's own plugins decided.\n"));
-  CHECK(has(render_explain(document, {}).value(), "not been seen on any node yet; the outcome is not settled yet."));
-  CHECK(has(render_explain(document, {.wide = true}).value(), "Features: not kept"));
+  CHECK(has(render_explain(document, {}).value(), "The pod has not appeared on any node yet; the outcome is pending."));
+  CHECK(has(render_explain(document, {.wide = true}).value(), "Features: not recorded"));
 }
 
 TEST_CASE("place tells the node alone on its first line, and what to type next; without advice why") {
@@ -423,7 +423,7 @@ TEST_CASE("doctor tells a finding once for all nodes that have it, wrapped, and 
   }
   const std::string text = render_doctor(document, {}).value();
   CHECK(has(text, "\na, b, c and 2 more\n  lost    rapl\n    " + std::string(30, 'x') + "\n    " +
-                      std::string(90, 'y') + "\n    mend: load it\n"));
+                      std::string(90, 'y') + "\n    fix: load it\n"));
   CHECK_FALSE(has(text, "psi"));
   CHECK(has(render_doctor(document, {.wide = true}).value(), "psi"));
 }

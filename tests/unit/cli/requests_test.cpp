@@ -124,10 +124,10 @@ TEST_CASE("what stands in the way is refused in words") {
   CHECK(why(pod_of(), beside).find("web-vpa") != std::string::npos);
   PlanOptions scaled;
   scaled.scaler = "HorizontalPodAutoscaler shop/web (CPU utilisation)";
-  CHECK(why(pod_of(), scaled).starts_with(scaled.scaler + " scales it by its use over its requests"));
+  CHECK(why(pod_of(), scaled).starts_with(scaled.scaler + " scales the workload by the ratio of use to requests"));
   Json pod = pod_of();
   pod["metadata"]["annotations"]["wattle.dev/provision"] = "limits";
-  CHECK(why(pod).find("of limits and requests a pod has one") != std::string::npos);
+  CHECK(why(pod).find("sets either limits or requests of a pod, not both") != std::string::npos);
   pod = pod_of();
   pod["status"]["qosClass"] = "BestEffort";
   CHECK(why(pod).find("BestEffort") != std::string::npos);
@@ -191,7 +191,7 @@ TEST_CASE("what somebody else wrote is the new original, is left alone for half 
   CHECK(seen.foreign);
   CHECK(seen.state == "waits");
   CHECK_FALSE(plan_restore(pod, record).set);
-  CHECK(plan_restore(pod, record).why.find("somebody else") != std::string::npos);
+  CHECK(plan_restore(pod, record).why.find("another client") != std::string::npos);
   record.original = record.was = record.set = *seen.now;
   record.foreign = true;
   record.at_s = kNow_s - 60;

@@ -28,8 +28,8 @@ Refusal refusal_with(std::string subject) {
 }  // namespace
 
 TEST_CASE("nesting is bounded, in fields that are skipped too") {
-  // [1, ack, 0, 0, 0, {}, {}, [[[...]]]]: the message is one level itself.
-  const std::string head = raw("\x98\x01\x04\x00\x00\x00\x80\x80");
+  // [1, ack, 0, 0, 0, {}, {}, 0, [], [[[...]]]]: the message is one level itself.
+  const std::string head = raw("\x9a\x01\x04\x00\x00\x00\x80\x80\x00\x90");
   CHECK(decode(head + std::string(14, '\x91') + raw("\x90")));
   check_refused(head + std::string(15, '\x91') + raw("\x90"), Errc::malformed, "message", "nested too deep");
   check_refused(std::string(100'000, '\x91') + raw("\x00"), Errc::malformed, "message", "nested too deep");
@@ -44,7 +44,7 @@ TEST_CASE("the number of elements is bounded") {
   ask.candidates.emplace_back();
   check_refused(encode(ask), Errc::malformed, "message", "too many elements");
   check_refused(raw("\x93\x01\x03\xdd\xff\xff\xff\xff"), Errc::malformed, "message", "too many elements");
-  check_refused(raw("\x93\x01\x03\xdc\x00\xff\x90"), Errc::malformed, "message", "more elements than it has bytes");
+  check_refused(raw("\x93\x01\x03\xdc\x00\xff\x90"), Errc::malformed, "message", "more elements than bytes");
 }
 
 TEST_CASE("a text is bounded, and only a reply's body may be long") {
@@ -62,7 +62,8 @@ TEST_CASE("a text is bounded, and only a reply's body may be long") {
 TEST_CASE("a message is bounded") {
   Reply reply;
   reply.body = std::string(2 << 20, 'x');
-  check_refused(encode(reply), Errc::out_of_range, "message", "too many");
+  check_refused(encode(reply), Errc::out_of_range, "message",
+                std::to_string(encode(reply).size()) + " bytes exceed the limit");
   Limits wide;
   wide.message_bytes = wide.body_bytes;
   CHECK(decode(encode(reply), wide));
@@ -75,17 +76,17 @@ TEST_CASE("a text that is not UTF-8 is refused") {
 }
 
 TEST_CASE("bytes behind the message are refused") {
-  check_refused(encode(Ack{1, 2, 3}) + '\0', Errc::malformed, "message", "behind its end");
+  check_refused(encode(Ack{1, 2, 3}) + '\0', Errc::malformed, "message", "after its end");
 }
 
 TEST_CASE("an enum that is not listed is refused") {
   Samples samples{{Record{}}};
   samples.records[0].node.energy_source = static_cast<EnergySource>(6);
-  check_refused(encode(samples), Errc::out_of_range, "samples.records[0].node.energy_source", "no known value");
+  check_refused(encode(samples), Errc::out_of_range, "samples.records[0].node.energy_source", "an unknown value");
   samples = {{Record{}}};
   samples.records[0].workloads.resize(2);
   samples.records[0].workloads[1].kind = static_cast<WorkloadKind>(4);
-  check_refused(encode(samples), Errc::out_of_range, "samples.records[0].workloads[1].kind", "no known value");
+  check_refused(encode(samples), Errc::out_of_range, "samples.records[0].workloads[1].kind", "an unknown value");
 }
 
 TEST_CASE("a value of another type is refused by its path") {
@@ -110,7 +111,7 @@ TEST_CASE("what is no message is refused") {
   check_refused(raw("\x90"), Errc::malformed, "message", "not an array");
   check_refused(raw("\x92\x00\x04"), Errc::malformed, "message.version", "positive");
   check_refused(raw("\x92\xff\x04"), Errc::malformed, "message.version", "positive");
-  check_refused(raw("\x92\x01\x00"), Errc::unsupported, "message.kind", "no known kind");
-  check_refused(raw("\x92\x01\x12"), Errc::unsupported, "message.kind", "no known kind");
-  check_refused(raw("\x92\x01\xcd\x01\x01"), Errc::unsupported, "message.kind", "no known kind");
+  check_refused(raw("\x92\x01\x00"), Errc::unsupported, "message.kind", "an unknown kind");
+  check_refused(raw("\x92\x01\x12"), Errc::unsupported, "message.kind", "an unknown kind");
+  check_refused(raw("\x92\x01\xcd\x01\x01"), Errc::unsupported, "message.kind", "an unknown kind");
 }

@@ -115,7 +115,7 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
   const Status status = read("count: 99\nnonsense: 1\nmode: fast\ntick: 0\n", out);
   REQUIRE_FALSE(status);
   const std::string& what = status.error().what;
-  CHECK(what.starts_with("4 mistakes\n"));
+  CHECK(what.starts_with("4 errors\n"));
   CHECK(what.find(":1: count") < what.find(":2: nonsense"));
   CHECK(what.find(":2: nonsense") < what.find(":3: mode"));
   CHECK(what.find(":3: mode") < what.find(":4: tick"));

@@ -27,7 +27,7 @@ TEST_CASE("a file that grants access is trusted while only root and this process
     CHECK(check_authority("f", about(mode, 65534)).error().code == Errc::denied);
   }
   for (const mode_t mode : {0664U, 0646U, 0666U, 0620U}) {
-    CHECK(check_authority("f", about(mode, ::geteuid())).error().what.find("lets group or others write") !=
+    CHECK(check_authority("f", about(mode, ::geteuid())).error().what.find("group or others can write to it") !=
           std::string::npos);
     CHECK(check_trust_anchor("f", about(mode, ::geteuid())).error().code == Errc::denied);
   }

@@ -247,13 +247,14 @@ TEST_CASE("replicas are suggested where nobody owns their number, and nowhere el
   CHECK_FALSE(rig.book.suggested(kWeb));  // nobody knows who owns them
   CHECK(rig.state() == ReplicaState::unknown);
   rig.owner.problem = "denied: the controller may not list them";
-  CHECK(rig.last_word().find("not known whether an autoscaler owns their number") != std::string::npos);
+  CHECK(rig.last_word().find("no suggestion, because the autoscalers are unknown: denied") != std::string::npos);
   CHECK(rig.last_word().find("may not list") != std::string::npos);
   CHECK(rig.book.totals().withheld == 1);
   rig.owner.by = "HorizontalPodAutoscaler shop/web";
   CHECK_FALSE(rig.book.suggested(kWeb));
   CHECK(rig.state() == ReplicaState::owned);
-  CHECK(rig.last_word().find("HorizontalPodAutoscaler shop/web owns their number") != std::string::npos);
+  CHECK(rig.last_word().find("no suggestion, because HorizontalPodAutoscaler shop/web sets their number") !=
+        std::string::npos);
   rig.owner.by = "";
   REQUIRE(rig.book.suggested(kWeb));
   CHECK(rig.book.suggested(kWeb)->replicas >= 3);  // 35/s each
@@ -298,7 +299,7 @@ TEST_CASE("usage of pods that nobody hears of is that of the others; of most of 
   deaf.web().heard = 1;
   deaf.minutes(30);
   CHECK(deaf.state() == ReplicaState::learning);
-  CHECK(deaf.last_word().find("too little is known") != std::string::npos);
+  CHECK(deaf.last_word().find("no suggestion yet (needs ten minutes with requests and CPU use)") != std::string::npos);
 }
 
 TEST_CASE("a workload without pods, or whose rate nobody tells any more, has no suggestion") {
@@ -316,7 +317,7 @@ TEST_CASE("a workload without pods, or whose rate nobody tells any more, has no 
   rig.minutes(1);
   CHECK_FALSE(rig.book.suggested(kWeb));
   CHECK(rig.state() == ReplicaState::none);
-  CHECK(rig.last_word().find("tells no rate") != std::string::npos);
+  CHECK(rig.last_word().find("no suggestion, because its request rate is unknown") != std::string::npos);
 }
 
 TEST_CASE("the document has what is suggested, and why not, and the list those whose replicas are looked at") {

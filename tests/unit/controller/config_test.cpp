@@ -233,13 +233,14 @@ TEST_CASE(
   CHECK(config->prometheus.target == std::chrono::milliseconds(50));
   CHECK(config->prometheus.interval == std::chrono::minutes(1));
   CHECK(parsed("url: 'http://127.0.0.1:9090', rate_query: r, token: /t"));
-  const std::pair<std::string, std::string> wrong[] = {{"url: 'http://p'", "rate_query"},
-                                                       {"url: 'p:9090', rate_query: r", "is no URL"},
-                                                       {"rate_query: r", "prometheus.url"},
-                                                       {"url: 'http://p', rate_query: r, latency_query: q", "target"},
-                                                       {"url: 'http://p', rate_query: r, token: /t", "in the clear"},
-                                                       {"url: 'http://p', rate_query: r, interval: 1s", "interval"},
-                                                       {"url: 'http://p', rate_query: r, query: r", "query"}};
+  const std::pair<std::string, std::string> wrong[] = {
+      {"url: 'http://p'", "rate_query"},
+      {"url: 'p:9090', rate_query: r", "is not a URL"},
+      {"rate_query: r", "prometheus.url"},
+      {"url: 'http://p', rate_query: r, latency_query: q", "target"},
+      {"url: 'http://p', rate_query: r, token: /t", "token: would be sent unencrypted"},
+      {"url: 'http://p', rate_query: r, interval: 1s", "interval"},
+      {"url: 'http://p', rate_query: r, query: r", "query"}};
   for (const auto& [keys, named] : wrong) {
     const auto refused = parsed(keys);
     REQUIRE_FALSE(refused);
@@ -259,7 +260,7 @@ TEST_CASE(
   CHECK(mute.error().message().find("provisioning.prometheus") != std::string::npos);
   const auto blind = parsed("level: off, replicas: suggest, prometheus: {url: 'http://p', rate_query: r}");
   REQUIRE_FALSE(blind);
-  CHECK(blind.error().message().find("provisioning.replicas: is suggest, and provisioning.level is off") !=
+  CHECK(blind.error().message().find("provisioning.replicas: is suggest, but provisioning.level is off") !=
         std::string::npos);
   CHECK(parsed("")->teacher_reward == models::provision::TeacherReward::waste);
   CHECK(parsed("teacher_reward: drpc")->teacher_reward == models::provision::TeacherReward::drpc);

@@ -155,7 +155,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   }
   REQUIRE(rig.decider->network_gate().network_gated());
   REQUIRE(told.size() == 1);
-  CHECK(told[0].starts_with("guard: the network is not used"));
+  CHECK(told[0].starts_with("guard: the planner replaces the network: "));
   rig.decider->ask(ask_for("after", nodes));
   const LoggedDecision* after = rig.decider->log().newest("after");
   CHECK(after->decision.advice == "cheap");
@@ -204,7 +204,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   Decider unproven(
       strict, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   CHECK(unproven.network_gated());
-  CHECK(unproven.network_gated_why().find("has not shown yet") != std::string::npos);
+  CHECK(unproven.network_gated_why().find("has not yet been shown") != std::string::npos);
   CHECK(unproven.epsilon() == 0);
   unproven.ask(ask_for("unproven", nodes));
   CHECK(unproven.log().newest("unproven")->decision.advice == "cheap");
@@ -222,7 +222,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   }
   wattle::SortedJson wrong = wattle::SortedJson::parse(kept);
   wrong["evidence"] = 1e9;
-  CHECK(restore(changed, wrong.dump()).error().message().find("no such gate can be in") != std::string::npos);
+  CHECK(restore(changed, wrong.dump()).error().message().find("contains an impossible state") != std::string::npos);
   CHECK_FALSE(changed.network_gate().network_gated());
   // Another network begins another test.
   rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});

@@ -88,7 +88,7 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   CHECK(rig.told.back().find("regret -0.016") != std::string::npos);
   CHECK(rig.decider->heard().version.sha256 == "trusted");
   CHECK_FALSE(rig.decider->heard().learned);
-  CHECK(rig.text(0).starts_with("the network shipped:weighted serves: regret -0.016"));
+  CHECK(rig.text(0).starts_with("the network shipped:weighted is in use: regret -0.016"));
   const std::vector<Contender> all = rig.decider->contenders();
   REQUIRE(all.size() == 3);
   CHECK(all[0].serves);
@@ -102,7 +102,7 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   CHECK(all[1].why.empty());
   CHECK(all[2].who == "the network learned on this cluster");
   CHECK(all[2].certificate.empty());  // it speaks for the shipped one alone
-  CHECK(all[2].why.find("takes the place of the initial network") != std::string::npos);
+  CHECK(all[2].why.find("replaces the initial network") != std::string::npos);
   CHECK(rig.decider->epsilon() == 0);  // it is not made to err
   rig.pod();
   CHECK(rig.last().model.loaded_from == "shipped:weighted");
@@ -112,7 +112,7 @@ TEST_CASE("a network with no certificate is not heard before it has shown that i
   HeardRig rig(0, "", 0);
   for (int i = 0; i < 30; ++i) rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.text(0).starts_with("the plan serves: the network has not shown yet"));
+  CHECK(rig.text(0).starts_with("the plan is in use: the network has not yet been shown"));
 }
 
 TEST_CASE("a certificate does not save a network that costs more here") {

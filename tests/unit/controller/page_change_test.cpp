@@ -142,8 +142,8 @@ TEST_CASE("a body that makes no sense changes nothing and is named") {
   };
   for (const char* odd : {"", "[]", "7", "null", "{\"mode\": \"off\"", "{\"mode\": \"\xff\"}"})
     with(odd, "the body is not");
-  with("{}", "nothing is named");
-  with(R"({"why": "to see", "force": true})", "nothing is named");
+  with("{}", "no setting given");
+  with(R"({"why": "to see", "force": true})", "no setting given");
   with(R"({"mode": "off", "policy": "planner"})", "argument policy: unknown");
   with(R"({"mode": "off", "weight.energy": "1"})", "argument weight.energy: unknown");
   with(R"({"mode": 1})", "argument mode: is not a string");

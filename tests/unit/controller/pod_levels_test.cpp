@@ -91,7 +91,7 @@ TEST_CASE(
   pod.provision = PodProvision::limits;
   pod.requests_set = true;
   rig.tell(pod);
-  CHECK(says(rig.web(), "their limits are left alone"));
+  CHECK(says(rig.web(), "with annotation wattle.dev/provision: limits but with requests set by Wattle"));
   const auto told = rig.provision({{"workload", "web"}});
   REQUIRE(told);
   CHECK((*told)["workloads"][0]["levels"]["limits"] == 1);

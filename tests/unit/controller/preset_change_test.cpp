@@ -137,7 +137,7 @@ TEST_CASE(
       CHECK(rig.slot.get()->on_prior() == !ships(to));
       const auto refused = rig.trainer->order({ModelOrder::What::load, kept_name(from)}).get();
       REQUIRE_FALSE(refused);
-      CHECK(refused.error().message().find("learned for the reward preset " + name_of(from)) != std::string::npos);
+      CHECK(refused.error().message().find("trained for the reward preset " + name_of(from)) != std::string::npos);
       rig.change(from);
       CHECK(rig.version().preset == name_of(from));
       CHECK(rig.version().loaded_from == kept_name(from));
@@ -208,7 +208,7 @@ TEST_CASE("from each preset to each: the former's network is not heard, the prio
         CHECK(after.model_step == 0);
         if (after.decided_by == "fallback" && !weighted)
           CHECK(after.reason == "highest predicted reward for " + name_of(to) + ": no network is in use yet");
-        if (after.decided_by == "neutral") CHECK(after.reason.starts_with("neutral: all 2 nodes"));
+        if (after.decided_by == "neutral") CHECK(after.reason.starts_with("neutral: all 2 feasible nodes"));
       }
       serves(to);
       const wire::Decision then = decided();

@@ -238,7 +238,7 @@ TEST_CASE_FIXTURE(AskingRig, "who answers as no Prometheus does, or too much, te
   CHECK(problem_of({502, "text/html", "<html>"}).find("HTTP 502") != std::string::npos);
   CHECK(problem_of({500, "application/json", one("1")}).find("HTTP 500") != std::string::npos);
   CHECK(problem_of({401, "text/plain", "no"}).find("prometheus.token") != std::string::npos);
-  CHECK(problem_of({200, "text/html", "<html>"}).find("no JSON") != std::string::npos);
+  CHECK(problem_of({200, "text/html", "<html>"}).find("the answer is not JSON") != std::string::npos);
   CHECK_FALSE(problem_of({200, "application/json", std::string((8U << 20U) + 1, ' ')}).empty());
   CHECK(problem_of({200, "application/json", vector_of({one_series({{"job", "a"}}, "1")})})
             .find("without label workload") != std::string::npos);

@@ -60,7 +60,7 @@ TEST_CASE("replicas on nodes without agents answer requests, too: what those tak
   REQUIRE(rig.book.suggested(kShop));
   CHECK(rig.book.suggested(kShop)->core_s_per_request == doctest::Approx(0.02));  // four of half a core, 100 requests/s
   CHECK(rig.book.suggested(kShop)->replicas >= 4);
-  CHECK(rig.last_word().find("it has 4") != std::string::npos);
+  CHECK(rig.last_word().find("; current: 4.") != std::string::npos);
   PodsRig deaf;  // less than half of them is heard of
   deaf.elsewhere("far", 3);
   deaf.minutes(40);

@@ -32,10 +32,10 @@ TEST_CASE("pods that allow it would be given less, and what that frees adds up o
   }
   rig.minute(0.5);
   CHECK(state_of(rig.web()) == "learning");
-  CHECK(says(rig.web(), "needs 60 more minutes"));
-  CHECK(says(rig.web(), "12 more hours before less is"));
+  CHECK(says(rig.web(), "Needs 60 more minutes of telemetry before any suggestion"));
+  CHECK(says(rig.web(), "12 more hours before a smaller one"));
   rig.hours(4, 0.5);
-  CHECK(says(rig.web(), "needs 8 more hours of telemetry before less is suggested"));
+  CHECK(says(rig.web(), "Needs 8 more hours of telemetry before a smaller suggestion"));
   CHECK(rig.web().suggested_cores() == 2);
   rig.hours(9, 0.5);
   CHECK(state_of(rig.web()) == "lower");
@@ -65,7 +65,7 @@ TEST_CASE("without the annotation, or with one pod that lacks it, nothing is bel
   CHECK(state_of(rig.web()) == "keep");
   CHECK(rig.web().suggested_cores() == 2);
   CHECK(rig.web().freed.cpu_cores == 0);
-  CHECK(says(rig.web(), "do not allow less (annotation wattle.dev/shrink: allowed)"));
+  CHECK(says(rig.web(), "do not allow smaller requests (annotation wattle.dev/shrink: allowed)"));
   pod.shrink_allowed = true;
   rig.tell(pod);
   rig.minute(0.5);
@@ -128,7 +128,7 @@ TEST_CASE("a rollout and a schedule go on as the same workload; pods that went a
   rig.minute(0.5);
   CHECK(rig.book->workloads().at("shop/Job/copy").pods == 0);
   CHECK(rig.book->totals().workloads == 0);
-  CHECK(says(rig.book->workloads().at("shop/Job/copy"), "no pod at present"));
+  CHECK(says(rig.book->workloads().at("shop/Job/copy"), "no pods now"));
   rig.tell(RequestRig::pod_of("b", "Job/copy-28123516"));
   rig.tell(RequestRig::pod_of("s", "Node/n1"));  // static
   rig.minute(0.5);
@@ -230,7 +230,7 @@ TEST_CASE("the document has every workload, those that differ, or one by an end 
     REQUIRE(one["workloads"].size() == 1);
     const std::string why = one["workloads"][0]["why"].dump();
     CHECK(why.find("CPU: needs") != std::string::npos);
-    CHECK(why.find("2 containers; agents tell of pods") != std::string::npos);
+    CHECK(why.find("2 containers; agents report whole pods") != std::string::npos);
     CHECK(why.find("QoS class Guaranteed") != std::string::npos);
   }
   CHECK(rig.provision({{"workload", "eb"}}).error().code == Errc::not_found);
@@ -239,7 +239,7 @@ TEST_CASE("the document has every workload, those that differ, or one by an end 
   CHECK(rig.provision({{"limit", "0"}}).error().code == Errc::malformed);
   rig.tell(RequestRig::pod_of("c", "Job/web"));
   rig.minute(0.5);
-  CHECK(rig.provision({{"workload", "web"}}).error().what == "may be shop/Deployment/web, shop/Job/web");
+  CHECK(rig.provision({{"workload", "web"}}).error().what == "is ambiguous: shop/Deployment/web, shop/Job/web");
   rig.book.reset();
   CHECK(rig.provision().error().what == "provisioning.level is off");
 }
@@ -313,8 +313,8 @@ TEST_CASE("kubelets that wait, refuse or fail are told in words, and over a name
   pod.resize_message = "too large";
   rig.tell(pod);
   rig.minute(0.5);
-  CHECK(says(rig.web(), "1 wait for room on their nodes (Deferred)"));
-  CHECK(says(rig.web(), "can never give (Infeasible)"));
+  CHECK(says(rig.web(), "1 waiting for room on the node (Deferred)"));
+  CHECK(says(rig.web(), "1 with requests that the node can never provide (Infeasible)"));
   const auto told = rig.provision({{"namespace", "shop"}});
   REQUIRE(told);
   CHECK((*told)["workloads"][0]["pod_uids"].size() == 2);
@@ -323,5 +323,5 @@ TEST_CASE("kubelets that wait, refuse or fail are told in words, and over a name
   CHECK((*rig.provision({{"namespace", "sho"}}))["workloads"].empty());
   const auto unit = rig.provision({{"workload", "nginx.service"}});
   REQUIRE_FALSE(unit);
-  CHECK(unit.error().mend.find("units of systemd have no requests") != std::string::npos);
+  CHECK(unit.error().mend.find("systemd units have no requests") != std::string::npos);
 }

@@ -207,7 +207,7 @@ TEST_CASE(
   CHECK(refusal(rig, {{"mode", "canary:50%"}}).find("0 of 100 decisions") != std::string::npos);
   CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
   for (int i = 0; i < 100; ++i) rig.rollout->decided(rig.rollout->arm(), 0);
-  CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "random"}}).find("change them first") != std::string::npos);
+  CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "random"}}).find("change these first") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "canary:50%"}}));  // its gate is open
   CHECK(refusal(rig, {{"mode", "live"}}).find("measured blocks: 0 treated") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "canary:95%"}}));  // a larger share is the same mode
@@ -448,7 +448,7 @@ TEST_CASE("what a controller leaves behind is a trace of it, what was there befo
   CHECK(told_of(traces()).empty());
   std::filesystem::create_directory(folder.path + "/checkpoints");
   CHECK(traces().empty());
-  for (const char* name : {"checkpoints/1.json", "contest", "control.db.damaged-7", "knowledge", "store.db"}) {
+  for (const char* name : {"checkpoints/1.json", "control.db-wal", "control.db.damaged-7", "knowledge", "store.db"}) {
     std::ofstream(folder.path + "/" + name) << "x";
   }
   CHECK(traces().size() == 5);

@@ -216,7 +216,7 @@ TEST_CASE("a store of schema 1 is read") {
   CHECK(file.marks() == StoreMarks{{"worker-1", {{1700000000, 7}, {1700000100, 2}}}});
   CHECK(file.nodes().value() == std::vector<NodeSums>{{"worker-1", 8, 1, 3, 500, 40, 60, 70}});
   CHECK(file.ledger().value() == std::vector<LedgerRow>{{"worker-1", "pod-a", 0, 5, 370, 40, 99}});
-  CHECK(file.gaps(10).value() == std::vector<StoreGap>{{"worker-1", 1700000000, 2, 4, "never received", 1700000010}});
+  CHECK(file.gaps(10).value() == std::vector<StoreGap>{{"worker-1", 1700000000, 2, 4, "never came", 1700000010}});
   REQUIRE(file.raw().value().size() == 1);
   CHECK(file.raw().value().front().mark == RecordMark{1700000100, 2});
   const std::vector<PodFacts> running = file.usage().running(10).value();

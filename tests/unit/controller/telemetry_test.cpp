@@ -297,7 +297,7 @@ TEST_CASE("an agent that tells more than can be new is cut") {
   std::uint64_t seq = 0;
   std::vector<wire::Message> answer;
   for (int i = 0; i < 1000 && answer.empty(); ++i) answer = rig.say("a", wire::Live{{record_at(++seq)}});
-  CHECK(only<wire::Refusal>(answer).what.find("more often") != std::string::npos);
+  CHECK(only<wire::Refusal>(answer).what.find("too often") != std::string::npos);
   CHECK(rig.telemetry.sessions() == 0);
   CHECK(seq > 200);
 }

@@ -156,8 +156,8 @@ TEST_CASE("what is asked wrongly is refused by its name, with the mend") {
     CHECK(text.find("argument " + subject) != std::string::npos);
     CHECK(text.find(mend) != std::string::npos);
   };
-  refuses({{"since", "soon"}}, "since", "as in 90m, 24h, 7d");
-  refuses({{"since", "0"}}, "since", "as in 90m, 24h, 7d");
+  refuses({{"since", "soon"}}, "since", "use a duration, for example 90m, 24h or 7d");
+  refuses({{"since", "0"}}, "since", "use a duration, for example 90m, 24h or 7d");
   refuses({{"limit", "0"}}, "limit", "1 to 1000");
   refuses({{"by", "pod"}}, "by", "use namespace, owner, node, label or container");
   refuses({{"by", "node"}, {"pod", "web"}}, "pod", "by=container");

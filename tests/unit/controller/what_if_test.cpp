@@ -137,6 +137,6 @@ TEST_CASE("of a decision of before a restart whose pod is gone nothing can be as
   rig.decider->recall(old);
   const auto told = rig.ask({{"pod", "gone"}, {"without", "n1"}});
   REQUIRE_FALSE(told);
-  CHECK(told.error().message().find("decision 1: is of before the last start and its pod is gone") !=
+  CHECK(told.error().message().find("decision 1: was made before the last restart and its pod has ended") !=
         std::string::npos);
 }

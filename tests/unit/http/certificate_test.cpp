@@ -60,7 +60,7 @@ TEST_CASE("a certificate is believed by its fingerprint, whatever its name") {
   const auto other = ask(made("localhost"), one, true);
   REQUIRE_FALSE(other);
   CHECK(other.error().code == Errc::denied);
-  CHECK(other.error().what.find("another certificate") != std::string::npos);
+  CHECK(other.error().what.find("certificate differs from the expected one") != std::string::npos);
 }
 
 TEST_CASE("a file without a certificate has no fingerprint, and is named") {
@@ -86,9 +86,9 @@ TEST_CASE("when the first certificate of a file ends is told, and whether that i
   CHECK(near(certificate_file_end(dir.file("both.pem")), 24h * 12 + 1h));
   CHECK(certificates_end("no certificate", "it").error().code == Errc::malformed);
   CHECK(certificate_file_end(dir.file("none.pem")).error().code == Errc::not_found);
-  CHECK(ends_soon(now + 24h * 12 + 1h, now) == "ends in 12 days");
-  CHECK(ends_soon(now + 24h + 1h, now) == "ends in 1 day");
-  CHECK(ends_soon(now + 1h, now) == "ends in less than a day");
-  CHECK(ends_soon(now - 24h * 3, now) == "ended 3 days ago");
+  CHECK(ends_soon(now + 24h * 12 + 1h, now) == "expires in 12 days");
+  CHECK(ends_soon(now + 24h + 1h, now) == "expires in 1 day");
+  CHECK(ends_soon(now + 1h, now) == "expires in less than a day");
+  CHECK(ends_soon(now - 24h * 3, now) == "expired 3 days ago");
   CHECK_FALSE(ends_soon(now + 24h * 31, now));
 }

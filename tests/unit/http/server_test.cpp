@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/http/client.hpp"
+#include "common/parse.hpp"
 #include "tests/patience.hpp"
 #include "tests/unit/http/raw_socket.hpp"
 #include "tests/unit/http/server_fixture.hpp"
@@ -25,6 +26,18 @@ using wattle::http::ServerOptions;
 using wattle::http::test::first_line;
 using wattle::http::test::Fixture;
 using wattle::http::test::RawSocket;
+
+namespace {
+// Head and body of the first answer; 0 without Content-Length.
+std::size_t bytes_of_first(const std::string& answers) {
+  constexpr std::string_view kEnd = "\r\n\r\n", kLength = "\r\nContent-Length: ";
+  const std::size_t end = answers.find(kEnd), length = answers.find(kLength);
+  if (end == std::string::npos || length >= end) return 0;
+  const std::size_t from = length + kLength.size();
+  const auto body = wattle::parse::u64(answers.substr(from, answers.find('\r', from) - from));
+  return body ? end + kEnd.size() + *body : 0;
+}
+}  // namespace
 
 TEST_CASE("a route gets the decoded path and query") {
   const Fixture f;
@@ -214,7 +227,7 @@ TEST_CASE("no second request hides in the first: what readers may take for anoth
     socket.send(request);
     const std::string answers = socket.read_to_end();
     CHECK(first_line(answers).ends_with(" 400 Bad Request"));
-    CHECK(answers.find("HTTP/", 1) == std::string::npos);  // the only one, and then the end
+    CHECK(bytes_of_first(answers) == answers.size());  // the only one, and then the end
   }
   // What is sound goes on: one of 1.0 needs no Host, chunks in any case of letters, a header in parts.
   const RawSocket old(f.server->port());

@@ -51,8 +51,8 @@ TEST_CASE("whose a pod is: its Deployment where its labels tell of one, and labe
 TEST_CASE("at which level a pod says it is to be; what is no level is off, and told") {
   json object = some_pod();
   CHECK(read_pod(object).provision == PodProvision::unsaid);
-  for (const PodProvision level :
-       {PodProvision::off, PodProvision::suggest, PodProvision::limits, PodProvision::requests}) {
+  for (const PodProvision level : {PodProvision::off, PodProvision::suggest, PodProvision::limits,
+                                   PodProvision::requests, PodProvision::protect}) {
     object["metadata"]["annotations"]["wattle.dev/provision"] = std::string(to_string(level));
     CHECK(read_pod(object).provision == level);
     CHECK(read_pod(object).problems.empty());
@@ -61,7 +61,7 @@ TEST_CASE("at which level a pod says it is to be; what is no level is off, and t
     object["metadata"]["annotations"]["wattle.dev/provision"] = other;
     CHECK(read_pod(object).provision == PodProvision::off);
     REQUIRE(read_pod(object).problems.size() == 1);
-    CHECK(read_pod(object).problems.front().find("taken for off") != std::string::npos);
+    CHECK(read_pod(object).problems.front().find("treated as off") != std::string::npos);
   }
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("whether a pod may be given less, what its containers are called, and 
     object["metadata"]["annotations"]["wattle.dev/shrink"] = other;
     CHECK_FALSE(read_pod(object).shrink_allowed);
     REQUIRE(read_pod(object).problems.size() == 1);
-    CHECK(read_pod(object).problems.front().find("the one value that it may have") != std::string::npos);
+    CHECK(read_pod(object).problems.front().find("not 'allowed', the only valid value") != std::string::npos);
   }
 }
 

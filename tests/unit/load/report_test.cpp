@@ -59,8 +59,8 @@ TEST_CASE("the JSON has the counts, rates by their own spans, and what was under
   CHECK(told["under_way_mean"].get<double>() == doctest::Approx(1.06 / 4));
   CHECK(told["latency_ms"]["max"] == 1000);
   const std::string text = http_text(load, some());
-  for (const char* words :
-       {"5 requests were due", "status 503: 1", "timeout: 1", "cut off by the end of the run 1", "waited to be sent"})
+  for (const char* words : {"5 requests due in 2.0 s", "status 503: 1", "timeout: 1", "cut off by the end of the run 1",
+                            "waited to be sent"})
     CHECK_MESSAGE(text.find(words) != std::string::npos, text);
   CHECK(text.find("refused") == std::string::npos);
 }
@@ -78,6 +78,6 @@ TEST_CASE("every field is on the page, and every kind of failure") {
   CHECK(told["disk"]["reached_bytes_per_s"] == 2e6);
   CHECK(told["cpu"]["wanted_cores"] == 1e6);
   const std::string text = resource_text(use);
-  CHECK(text.find("with 0.400 cores together") != std::string::npos);
-  CHECK(text.find("to storage went 0.30 MB/s") != std::string::npos);
+  CHECK(text.find("over 2.0 s, 0.400 cores in total") != std::string::npos);
+  CHECK(text.find("only 0.30 MB/s reached storage") != std::string::npos);
 }

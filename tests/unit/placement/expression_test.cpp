@@ -63,10 +63,10 @@ TEST_CASE("a term that there is not is named, and so is what there is") {
 TEST_CASE("what is no formula is refused with the reason") {
   CHECK(refused("").what == "is empty");
   CHECK(refused(std::string(2000, '1')).code == Errc::out_of_range);
-  CHECK(refused("3 + 4").what.find("names no term") != std::string::npos);
+  CHECK(refused("3 + 4").what == "contains no term, so all placements would be equal");
   CHECK(refused("energy = 3").what == "contains an assignment at 8");
   CHECK(refused("energy, latency").what == "returns several values");
-  CHECK(refused("energy + \"text\"").what.find("no formula has") != std::string::npos);
+  CHECK(refused("energy + \"text\"").what == "contains an invalid character at 10");
   CHECK(refused("energy +").code == Errc::malformed);
   CHECK(refused("(energy").code == Errc::malformed);
   CHECK(Formula::compile("energy == 1 || energy <= 0 || energy != latency").has_value());
@@ -74,8 +74,8 @@ TEST_CASE("what is no formula is refused with the reason") {
 
 TEST_CASE("a formula that is no number where its terms can be is refused, naming the term") {
   CHECK(refused("1 / energy").what == "is not a number if every term is 0");
-  CHECK(refused("sqrt(latency)").what.find("when latency is -1") != std::string::npos);
-  CHECK(refused("1 / (packing - 1)").what.find("when packing is 1") != std::string::npos);
+  CHECK(refused("sqrt(latency)").what.find("if latency is -1") != std::string::npos);
+  CHECK(refused("1 / (packing - 1)").what.find("if packing is 1") != std::string::npos);
 }
 
 TEST_CASE("a value is cut to the limit, and is 0 where it is no number") {

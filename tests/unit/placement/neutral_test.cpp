@@ -71,7 +71,8 @@ TEST_CASE("of equal nodes no policy that gives scores prefers one, under any pre
     RC_ASSERT(advice.record.advice.empty());
     RC_ASSERT(!advice.record.explored);
     RC_ASSERT(advice.record.propensity == 0);
-    RC_ASSERT(advice.record.reason.starts_with("neutral: all " + std::to_string(count - (masked ? 1 : 0)) + " nodes"));
+    RC_ASSERT(advice.record.reason.starts_with("neutral: all " + std::to_string(count - (masked ? 1 : 0)) +
+                                               " feasible nodes"));
     // It can be learned from: who was feasible is known.
     RC_ASSERT(std::count(advice.observation.valid.begin(), advice.observation.valid.end(), 1) ==
               static_cast<std::ptrdiff_t>(count - (masked ? 1 : 0)));

@@ -76,7 +76,7 @@ TEST_CASE("a file of another service, another profile or none is refused with it
     CHECK(done.error().message().find(word) != std::string::npos);
   };
   refuses(line + line, "line 2");
-  refuses(line_of({0.5, 30}, measured(1), kService), "no cell of this profile");
+  refuses(line_of({0.5, 30}, measured(1), kService), "not a cell of this profile");
   refuses(line_of(cells[0], measured(1), "other"), "another service");
   for (const char* bad : {"{}\n", "[]\n", "x\n", "{\"quota_cores\":\"a\",\"rate_rps\":1}\n", "\n"})
     refuses(line + bad, "line 2: is not a cell of a profile");

@@ -68,7 +68,7 @@ TEST_CASE("a file that another one has open is refused by name") {
   const auto second = Database::open_(dir.file("a.db"), {}, kFirst);
   REQUIRE(!second);
   CHECK(second.error().code == Errc::conflict);
-  CHECK(second.error().mend.find("stop the other one") != std::string::npos);
+  CHECK(second.error().mend.find("stop that process") != std::string::npos);
 }
 
 TEST_CASE("a file that is no database is malformed, a folder that is not there is not_found") {

@@ -301,11 +301,11 @@ TEST_CASE(
   SUBCASE("nothing is") {}
   SUBCASE("the log is") {
     std::filesystem::remove(rig.options.path + "-wal");
-    what = "is gone, though the process before was not stopped in order";
+    what = "is missing although the previous process did not stop normally";
   }
   SUBCASE("the log was cut to nothing") {
     std::filesystem::resize_file(rig.options.path + "-wal", 0);
-    what = "is gone, though the process before was not stopped in order";
+    what = "is missing although the previous process did not stop normally";
   }
   SUBCASE("the file was cut to nothing") {
     std::filesystem::resize_file(rig.options.path, 0);
@@ -314,7 +314,7 @@ TEST_CASE(
   SUBCASE("the file is") {
     std::filesystem::remove(rig.options.path);
     std::filesystem::remove(rig.options.path + "-wal");
-    what = "is gone";
+    what = "is missing";
   }
   rig.open();
   const auto news = rig.spool->news();
@@ -341,7 +341,7 @@ TEST_CASE("what is no file is moved aside, and the spool goes on with one of its
   rig.open();
   const auto news = rig.spool->news();
   REQUIRE(news.size() == 1);
-  CHECK(news.front().what.find(", no file") != std::string::npos);
+  CHECK(news.front().what.find(", not a file") != std::string::npos);
   rig.fill(1, 3);
   CHECK(rig.drain() == range(1, 3));
   for (const char* suffix : {"", "-wal", "-open"}) {

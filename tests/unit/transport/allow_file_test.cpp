@@ -89,7 +89,7 @@ TEST_CASE("a file that is away, damaged, emptied or no file leaves the old list,
   std::ofstream(path, std::ios::trunc).flush();
   refused(Errc::malformed, "is empty");
   REQUIRE(write_file_atomically(path, "who knows\n"));
-  refused(Errc::malformed, "1 mistake");
+  refused(Errc::malformed, "1 error\n");
   std::filesystem::remove(path);
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   refused(Errc::malformed, "is a FIFO");
@@ -97,9 +97,9 @@ TEST_CASE("a file that is away, damaged, emptied or no file leaves the old list,
   REQUIRE(::mkdir(path.c_str(), 0700) == 0);
   refused(Errc::malformed, "is a directory");
   REQUIRE(::chmod(path.c_str(), 0664) == 0);
-  refused(Errc::denied, "lets group or others write");
+  refused(Errc::denied, "group or others can write to it");
   REQUIRE(::chmod(path.c_str(), 0646) == 0);
-  refused(Errc::denied, "lets group or others write");
+  refused(Errc::denied, "group or others can write to it");
 }
 
 TEST_CASE("at the start an empty list is one on which nobody is, and so is a remark at any time") {

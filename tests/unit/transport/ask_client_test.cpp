@@ -120,7 +120,7 @@ TEST_CASE("an answer with the wrong number of scores is refused") {
   const auto answer = client->ask(ask_for("pod", {"a"}), kPatience);
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == Errc::malformed);
-  CHECK(answer.error().what == "gives 2 scores for 1 candidates");
+  CHECK(answer.error().what == "returned 2 scores for 1 candidates");
 }
 
 TEST_CASE("a query gives the reply's body or its error") {
@@ -186,7 +186,7 @@ TEST_CASE("a query of a person at a terminal fails at once where the connection 
   REQUIRE_FALSE(query);
   CHECK(query.error().code == Errc::unavailable);
   CHECK(query.error().what == "no answer from " + endpoint);
-  CHECK(query.error().mend.find("is the controller running") != std::string::npos);
+  CHECK(query.error().mend.find("check that the controller is running") != std::string::npos);
 }
 
 TEST_CASE("a refused client is denied, and is served once its key is allowed") {

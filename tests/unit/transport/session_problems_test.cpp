@@ -53,7 +53,7 @@ TEST_CASE("what makes no sense from a controller ends the session") {
   };
   loses_after("garbage", "the controller sent malformed");
   loses_after(wire::encode(wire::Ack{2, 999, 1}), "never sent");
-  loses_after(wire::encode(wire::Samples{}), "agents do not take");
+  loses_after(wire::encode(wire::Samples{}), "agents do not accept");
 }
 
 TEST_CASE("a message of a kind that does not exist yet is skipped") {

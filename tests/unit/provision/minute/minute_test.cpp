@@ -155,7 +155,7 @@ TEST_CASE("a student's file that is right is read, and each other names itself a
   CHECK(refused(model).find("teacher") != std::string::npos);
   model = student();
   model.metadata["layout"] = "minute-0";
-  CHECK(refused(model).find("layout minute-0, here minute-1") != std::string::npos);
+  CHECK(refused(model).find("layout minute-0, but this version needs minute-1") != std::string::npos);
   model = student();
   model.tensors["ask.bias"].values[3] += 1;
   CHECK(refused(model).find("network_sha256") != std::string::npos);
