@@ -29,12 +29,13 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
   for (const char* name : {"kubepods", "kubepods.slice"})
     for (const auto* mount : {&mounts.v2, &mounts.cpu})
       if (*mount && (*mount)->exists(name))
-        return {"kubernetes", false, false,
-                "a kubelet owns the cgroups below " + std::string(name) +
-                    ": level `limits` on its pods is unsupported (only the kubelet may manage them), and set "
-                    "only "
-                    "for pods annotated `wattle.dev/provision: limits` where the agent has `provisioning.pod_limits: "
-                    "true`; use `suggest`"};
+        return {
+            "kubernetes", false, false,
+            "a kubelet owns the cgroups below " + std::string(name) +
+                ": level `limits` on its pods is unsupported, because only the kubelet may manage them. It is set only "
+                "for "
+                "pods annotated `wattle.dev/provision: limits` if the agent has `provisioning.pod_limits: true`; use "
+                "`suggest`"};
   return {"kubernetes", true, false, "no kubelet owns cgroups here"};
 }
 

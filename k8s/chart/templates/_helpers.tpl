@@ -385,10 +385,10 @@ volumes:
 {{- fail "controller.config.provisioning.prometheus.target: is missing (set it to what 99 of 100 requests should take at most, as in 100ms)" }}
 {{- end }}
 {{- if and $prometheus.token (hasPrefix "http://" $prometheus.url) (not (regexMatch "^http://(127\\.|\\[::1\\])" $prometheus.url)) }}
-{{- fail "controller.config.provisioning.prometheus.token: would cross the network in the clear (name an https:// URL)" }}
+{{- fail "controller.config.provisioning.prometheus.token: would cross the network unencrypted (name an https:// URL)" }}
 {{- end }}
 {{- if and .http.operator_token_file (not (dig "tls" "certificate" "" .http)) (not .http.insecure) }}
-{{- fail "controller.config.http.operator_token_file: its word would cross the network in the clear (set controller.config.http.tls)" }}
+{{- fail "controller.config.http.operator_token_file: its word would cross the network unencrypted (set controller.config.http.tls)" }}
 {{- end }}
 {{- if and .http.operator_token_file (eq .http.operator_token_file .http.token_file) }}
 {{- fail "controller.config.http.operator_token_file: is the file of token_file (name a file with another word)" }}

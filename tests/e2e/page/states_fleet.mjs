@@ -181,7 +181,7 @@ await world('speak');
 const inDialog = (name) => page.locator('dialog label', { hasText: name }).locator('input, select');
 const changeTo = async (mode, limit, why, word) => {
   if (mode) await inDialog('Mode').selectOption(mode);
-  if (limit) await inDialog('Limit').fill(limit);
+  if (limit) await inDialog('Limit of waiting').fill(limit);
   await inDialog('Why').fill(why);
   await inDialog('token').fill(word);
 };
@@ -192,7 +192,7 @@ await reads('the dialogue: nothing would change yet', page, /Mode .*No changes y
 check('and nothing can be sent', await page.isDisabled('dialog button[type=submit]'));
 await page.keyboard.press('3');
 check('keys for views are not heard in it', (await page.evaluate(() => location.hash)) === '#/saving');
-await inDialog('Limit').fill('default');
+await inDialog('Limit of waiting').fill('default');
 for (const [mode, words] of [['off', /The mode changes from shadow to off\. Wattle makes no decisions\. /], ['live', /The mode changes from shadow to live\. Wattle applies all its decisions\./],
   ['canary:25%', /The mode changes from shadow to canary:25%\. Wattle applies its decisions in randomly chosen blocks of time\. /]]) {
   await inDialog('Mode').selectOption(mode);
@@ -349,7 +349,7 @@ check('two that are alike, and many reasons', said[0] === 'a was best for defaul
 check('what if: nothing changes', said[1] === 'Wattle would then advise a, as now: the pod should add 1.0 W there.', said[1]);
 check('what if: another that is alike', said[2] === 'Wattle would then advise b: the pod should add 1.0 W there; the current advice is a.', said[2]);
 check('what if: another that costs more', said[3] === 'Wattle would then advise b: the pod should add 3.0 W there, 2.0 W more than on a, the current advice.', said[3]);
-check('a pod that should wait', said[4] === 'a was best for default/p: it is expected to add 1.0 W there. It should wait, and be asked for again in 10 s.', said[4]);
+check('a pod that should wait', said[4] === 'a was best for default/p: it should add 1.0 W there. It should wait; retry in 10 s.', said[4]);
 said.forEach(note);
 
 // Amounts of every size
@@ -371,7 +371,7 @@ for (const [name, size] of [['wide', { width: 1280, height: 900 }], ['phone', { 
   await other.page.setViewportSize(size);
   await other.page.click('#change');
   await other.page.locator('dialog select').selectOption('live');
-  await reads(`${name}: the dialogue, and which mode comes first`, other.page, 'The gate to live is closed: shadow is the next mode.', 'dialog');
+  await reads(`${name}: the dialogue, and which mode comes first`, other.page, 'The gate to live is closed: shadow comes first.', 'dialog');
   await clean(`${name}, change`, other.page);
   await other.page.click('dialog button:text-is("Cancel")');
 }

@@ -61,7 +61,7 @@ BURN = "import time\nwhile True:\n  end = time.monotonic() + 0.02\n  while time.
 
 def student(whose="student"):
     """As `wattle-sim teach --student-out` writes one, of which nothing was learned."""
-    shapes = {"node.0.weight": [32, 64], "node.0.bias": [64], "node.1.weight": [64, 64], "node.1.bias": [64], "ask.weight": [24, 64], "ask.bias": [64],
+    shapes = {"node.0.weight": [36, 64], "node.0.bias": [64], "node.1.weight": [64, 64], "node.1.bias": [64], "ask.weight": [26, 64], "ask.bias": [64],
               "advantage.node.weight": [64, 64], "advantage.shared.weight": [192, 64], "advantage.bias": [64], "advantage.out.weight": [64],
               "value.weight": [192, 64], "value.bias": [64], "value.out.weight": [64], "value.out.bias": [1]}
 
@@ -157,7 +157,8 @@ def walk_page(rig, cgroup, name):
     stop = f"kill $(cat {pid}); flock {rig.folder}/state/lock true"  # it has the lock until its end
     why = "a shell does it, where PID 1 is no systemd"
     page = Walk(PAGE, run, write, files={"student:": "student.yaml", "workloads:": "actuator.yaml", "latency:": "agent.yaml", "connections:": "agent.yaml", "prometheus:": "controller.yaml"},
-                without={"wattle provision margins": "no controller runs here", "helm upgrade": "no cluster is here"},
+                without={"wattle provision margins": "no controller runs here", "helm upgrade": "no cluster is here",
+                         "systemctl set-property": "PID 1 may be no systemd"},
                 instead={"systemctl enable": (start, why), "systemctl restart": (f"{stop}; {start}", why), "systemctl disable": (stop, why)})
     try:
         said = page("Set limits of services")

@@ -431,7 +431,7 @@ TEST_CASE("doctor tells a finding once for all nodes that have it, wrapped, and 
 TEST_CASE("gaps tell how many samples of which node are missing and why; wide, which numbers") {
   CHECK(render_gaps(example("gaps"), {}).value() ==
         "NODE      NOTICED               RECORDS  WHY\n"
-        "worker-1  2024-11-21 06:20:00Z        5  never came\n");
+        "worker-1  2024-11-21 06:20:00Z        5  never received\n");
   const std::string wide = render_gaps(example("gaps"), {.wide = true}).value();
   CHECK(has(wide, "INCARNATION  FIRST  LAST\n"));
   CHECK(has(wide, "1732166400      5     9\n"));
