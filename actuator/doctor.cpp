@@ -32,9 +32,8 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
         return {
             "kubernetes", false, false,
             "a kubelet owns the cgroups below " + std::string(name) +
-                ": level `limits` on its pods is unsupported, because only the kubelet may manage them. It is set only "
-                "for "
-                "pods annotated `wattle.dev/provision: limits` if the agent has `provisioning.pod_limits: true`; use "
+                ": level `limits` on its pods is unsupported, because only the kubelet may manage them. Pods annotated "
+                "`wattle.dev/provision: limits` get it if the agent has `provisioning.pod_limits: true`; use "
                 "`suggest`"};
   return {"kubernetes", true, false, "no kubelet owns cgroups here"};
 }

@@ -139,7 +139,7 @@ def walk(binaries, house, api, web, plain):
     claim("the list has its level as state", said_of(house, "web")["state"] == "limits" and said_of(house, "plain")["state"] == "learning", house.query("provision", "list"))
     claim("why says that Kubernetes does not support it", "1 with limits instead of requests" in why(web) and "which Kubernetes does not support" in why(web), why(web))
     for program, words in (("wattle-agent", "Kubernetes supports only limits that the kubelet sets"),
-                           ("wattle-actuator", "level `limits` on its pods is unsupported (only the kubelet may manage them)")):
+                           ("wattle-actuator", "level `limits` on its pods is unsupported, because only the kubelet may manage them")):
         config = house.dir / f"{program.removeprefix('wattle-')}.yaml"
         told = house.run(house.binary(program), "doctor", "--config", str(config)).stdout
         claim(f"so does {program} doctor", "pod_limits" in told and words in told, told)
