@@ -128,7 +128,7 @@ TableLived live_with_table(std::uint64_t seed) {
 
 TEST_CASE("with the configuration's defaults a table learns live, under lb, which nodes have the fewest pods") {
   double paid = 0;
-  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
     const TableLived lived = live_with_table(seed);
     CAPTURE(seed);
     CHECK(lived.paid > 8);
