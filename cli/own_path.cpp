@@ -40,8 +40,10 @@ Status check_part(const std::string& path, const struct stat& about) {
 Status check_own_path(const std::string& path) {
   struct stat about {};
   if (::lstat(path.c_str(), &about) == 0) {
-    if (S_ISLNK(about.st_mode)) return refused(path, about, "is a symbolic link");
-    if (!S_ISDIR(about.st_mode)) return refused(path, about, "is not a folder");
+    const bool link = S_ISLNK(about.st_mode);
+    if (link || !S_ISDIR(about.st_mode))
+      return fail(Errc::denied, path, link ? "is a symbolic link" : "is not a folder",
+                  "use another folder: --folder FOLDER");
     if (about.st_uid != ::geteuid()) return refused(path, about, "belongs to " + user_of(about.st_uid));
   }
   std::list<fs::path> left;

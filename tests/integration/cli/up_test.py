@@ -55,7 +55,7 @@ def folders(root):
     refused("a folder in one that every user can write to", root / "open", root / "open" / "x", "every user")
     (root / "file").write_text("", encoding="utf-8")
     code, said = run("up", "--folder", str(root / "file"))
-    claim("a file is refused", code == 1 and "no folder" in said, said)
+    claim("a file is refused", code == 1 and "is not a folder" in said, said)
     if os.geteuid() != 0:
         print("skipped: folders of other users: not root")
         return
