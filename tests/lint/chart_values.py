@@ -101,8 +101,8 @@ TOGETHER = [
     ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090"}}}}}, "rate_query"),
     ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"rate_query": "r"}}}}}, "url"),
     ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r", "latency_query": "l"}}}}}, "target"),
-    ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r", "token": "/t"}}}}}, "clear"),
-    ("controller", {"controller": {"config": {"http": {"operator_token_file": "/t"}}}}, "clear"),
+    ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r", "token": "/t"}}}}}, "unencrypted"),
+    ("controller", {"controller": {"config": {"http": {"operator_token_file": "/t"}}}}, "unencrypted"),
     ("controller", {"controller": {"config": {"http": {"operator_token_file": "/run/wattle/metrics.token", "tls": {"certificate": "/a", "key": "/b"}}}}}, "token_file"),
 ]
 # A key of the chart and the same in `config`; what the chart renders would say one thing and do another.
