@@ -133,7 +133,7 @@ TEST_CASE("who sends faster than it is read is held back, and cut where many con
   }));
   std::uint64_t heard = 0;
   CHECK(eventually([&] {
-    while (server->receive()) ++heard;
+    for (int i = 0; i <= 16 && server->receive(); ++i) ++heard;  // more may arrive than is read
     return heard > 16;
   }));
   CHECK(eventually([&] {
