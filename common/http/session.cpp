@@ -178,8 +178,11 @@ void Session::read_body() {
   if (buffer_.size() > 0) buffer_.consume(parser_->put(buffer_.data(), error));
   if (error && error != bhttp::error::need_more) return on_read(error, false);
   if (parser_->is_done()) return on_read({}, false);
+  if (has_given_way()) return answer_no_room();
   if (!hold_room(parser_->get().body().size())) {
-    shared_.refused(Refused::too_many, "a request body was dropped because newer bodies use all memory for bodies");
+    // Otherwise another session has just dropped this body, and has counted it.
+    if (leave_peer())
+      shared_.refused(Refused::too_many, "a request body was dropped because newer bodies use all memory for bodies");
     return answer_no_room();
   }
   if (has_given_way()) return answer_no_room();
@@ -259,6 +262,9 @@ bool Session::hold_room(std::size_t bytes) {
 }
 
 void Session::answer_no_room() {
+  // A body that was dropped during hold_room() has reserved room again.
+  parser_->get().body() = std::string();
+  give_room();
   turn_ = Turn::peer;  // only this strand leaves `gone`
   send(plain(503,
              "the bodies of all requests are more than " + std::to_string(shared_.options.max_bodies_bytes) + " bytes"),
