@@ -147,7 +147,7 @@ def formats(world, path, command):
             continue
         done = world.piped(*words, "-o", form)
         claim = f"{' '.join(path)} -o {form}"
-        check(f"{claim}: exit code", state[3] is None or done.returncode == state[3], done.stderr)
+        check(f"{claim}: exit code", state[3] is None or done.returncode == state[3], f"{done.returncode}, not {state[3]}: {done.stdout}{done.stderr}")
         try:
             told = json.loads(done.stdout) if form == "json" else yaml.safe_load(done.stdout) if form == "yaml" else done.stdout
             check(f"{claim}: there is something", told, done.stdout)
