@@ -10,7 +10,7 @@
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
 #include "placement/worth/features.hpp"
-#include "sim/episode/env.hpp"
+#include "sim/env/env.hpp"
 #include "tests/places.hpp"
 
 using namespace wattle;
