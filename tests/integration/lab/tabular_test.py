@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tabular: the table of policy tabular-q is trained, kept, resumed, judged and benched by the commands of wattle-sim.
+"""tabular: the table of policy tabular-q is trained, kept, resumed, judged and benched by the commands of wattle-sim and wattle-lab.
 
 Usage    tabular_test.py BIN_DIR
 Errors   exits with 1 and the output
@@ -10,12 +10,13 @@ import subprocess
 import sys
 import tempfile
 
-SIM = str(pathlib.Path(sys.argv[1]) / "wattle-sim")
+BIN = pathlib.Path(sys.argv[1])
+LAB = ("bench", "adapt")  # the others are commands of wattle-sim
 SIMPLE = ["--scenario", "memory_only", "--placements", "100", "--reward", "lb", "--load", "memory", "--look-ahead", "1"]
 
 
 def run(*words, code=0):
-    done = subprocess.run([SIM, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([BIN / ("wattle-lab" if words[0] in LAB else "wattle-sim"), *words], capture_output=True, text=True, check=False)
     if done.returncode != code:
         sys.exit(f"tabular: {' '.join(words)} ended with {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
