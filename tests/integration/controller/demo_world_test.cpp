@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
-#include "lab/benchmarks/demo_world.hpp"
 #include "common/stats/moments.hpp"
+#include "lab/benchmarks/demo_world.hpp"
 #include "tests/integration/controller/shipped.hpp"
 
 namespace wattle::controller::test {
