@@ -84,5 +84,5 @@ if(WATTLE_TESTS)
 endif()
 
 if(WATTLE_BENCH)
-  find_package(benchmark REQUIRED)                                    # bench
+  find_package(benchmark REQUIRED)                                    # lab/benchmarks
 endif()

@@ -16,17 +16,18 @@ namespace wattle::sim {
 
 namespace {
 
-void usage(std::FILE* to, std::span<const Subcommand> commands) {
-  std::fputs("usage: wattle-sim COMMAND [OPTIONS]   (wattle-sim COMMAND --help)\n\n", to);
+void usage(std::FILE* to, const Program& program, std::span<const Subcommand> commands) {
+  const std::string name(program.name);
+  std::fprintf(to, "usage: %s COMMAND [OPTIONS]   (%s COMMAND --help)\n\n", name.c_str(), name.c_str());
   for (const Subcommand& each : commands)
     std::fprintf(to, "  %-12s %s\n", std::string(each.name).c_str(), std::string(each.help).c_str());
 }
 
 // Each command prints its own section; this function only knows its name.
-int man_page(const char* section, std::span<const Subcommand> commands) {
+int man_page(const Program& described, const char* section, std::span<const Subcommand> commands) {
   cmdline::Outline program{
-      "wattle-sim",
-      "simulates clusters and evaluates placement policies on them",
+      std::string(described.name),
+      std::string(described.about),
       "",
       {{.names = {"-h", "--help"}, .text = "Print the list of commands, or the options of a command"},
        {.names = {"--version"}, .text = "Print the version"}},
@@ -49,17 +50,17 @@ int man_page(const char* section, std::span<const Subcommand> commands) {
 
 }  // namespace
 
-int run_app(std::span<const Subcommand> commands, int argc, char** argv) {
+int run_app(const Program& program, std::span<const Subcommand> commands, int argc, char** argv) {
   const std::string_view name = argc > 1 ? argv[1] : "";
   for (const Subcommand& each : commands)
     if (each.name == name) return each.run(argc - 1, argv + 1);
   if (name == "--help" || name == "-h") {
-    usage(stdout, commands);
+    usage(stdout, program, commands);
     return 0;
   }
-  if (name == "--man-page" && argc == 3) return man_page(argv[2], commands);
+  if (name == "--man-page" && argc == 3) return man_page(program, argv[2], commands);
   if (name == "--version") {
-    std::printf("wattle-sim %s\n", std::string(kVersion).c_str());
+    std::printf("%s %s\n", std::string(program.name).c_str(), std::string(kVersion).c_str());
     return 0;
   }
   std::vector<std::string> names;
@@ -68,7 +69,7 @@ int run_app(std::span<const Subcommand> commands, int argc, char** argv) {
   const Error error = name.empty() ? Error{Errc::malformed, "a command is missing", "", fix}
                                    : Error{Errc::malformed, "unknown command \"" + std::string(name) + "\"", "",
                                            did_you_mean(name, names, fix)};
-  std::fprintf(stderr, "%s\n", error_line("wattle-sim", "", error).c_str());
+  std::fprintf(stderr, "%s\n", error_line(std::string(program.name), "", error).c_str());
   return cmdline::kMisused;
 }
 

@@ -1,5 +1,5 @@
 // app: a program of subcommands, described by a table: wattle-sim (sim/commands/all.cpp), wattle-sim-live
-// (sim/live_main.cpp).
+// (sim/live_main.cpp), wattle-lab (lab/commands/all.cpp).
 // Errors   exit codes: 0 done, 1 the environment failed (message on standard error), 2 wrong usage
 // Threads  main thread
 #pragma once
@@ -16,6 +16,11 @@ struct Subcommand {
   std::string_view variant = {};      // second word that selects another command with its own options
 };
 
-int run_app(std::span<const Subcommand> commands, int argc, char** argv);
+struct Program {
+  std::string_view name, about;  // for the manual page
+};
+inline constexpr Program kSimulator{"wattle-sim", "simulates clusters and evaluates placement policies on them"};
+
+int run_app(const Program& program, std::span<const Subcommand> commands, int argc, char** argv);
 
 }  // namespace wattle::sim

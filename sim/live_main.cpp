@@ -5,5 +5,5 @@
 int main(int argc, char** argv) {
   using namespace wattle::sim;
   constexpr std::array kCommands{commands::kSwarm, commands::kDrive, commands::kChurn};
-  return run_app(kCommands, argc, argv);
+  return run_app(kSimulator, kCommands, argc, argv);
 }

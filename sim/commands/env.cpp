@@ -1,8 +1,9 @@
 #include <CLI/CLI.hpp>
 
+#include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/env_lines.hpp"
-#include "sim/episode/env_protocol.hpp"
+#include "sim/env/env_protocol.hpp"
 
 namespace wattle::sim::commands {
 

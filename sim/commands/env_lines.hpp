@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "sim/episode/env_protocol.hpp"
+#include "sim/env/env_protocol.hpp"
 
 namespace wattle::sim::commands {
 

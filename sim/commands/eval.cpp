@@ -3,9 +3,10 @@
 
 #include "models/frozen/layout.hpp"
 #include "placement/learn/tabular.hpp"
+#include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/episode/evaluate.hpp"
+#include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
 

@@ -1,4 +1,4 @@
-#include "sim/learning/improve.hpp"
+#include "sim/improve/improve.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,10 +17,11 @@
 #include "models/frozen/pretrained.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "placement/worth/features.hpp"
+#include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
-#include "sim/learning/label_shards.hpp"
+#include "sim/improve/label_shards.hpp"
 
 namespace wattle::sim::commands {
 

@@ -9,7 +9,6 @@
 #include "common/result.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "sim/learning/imitate.hpp"
 
 namespace wattle::sim::commands {
 
@@ -22,12 +21,6 @@ Result<models::Safetensors> read_model(const std::string& file);
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
 // Reads the network of dqn or the table of tabular-q (placement/learn/tabular distinguishes them).
 Result<std::shared_ptr<const models::QNetwork>> read_learned(const std::string& file);
-// Labels of all files, in their order, and the number of fleets. Labels of other features give conflict.
-struct ReadLabels {
-  std::vector<consolidation::Label> labels;
-  std::size_t fleets = 0;
-};
-Result<ReadLabels> read_labels(const std::vector<std::string>& files);
 Status write_model(const std::string& file, const models::Safetensors& model);
 
 }  // namespace wattle::sim::commands

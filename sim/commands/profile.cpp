@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/parse.hpp"
+#include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"

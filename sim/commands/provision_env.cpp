@@ -1,10 +1,11 @@
 #include <CLI/CLI.hpp>
 
 #include "common/json/value.hpp"
+#include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/env_lines.hpp"
 #include "sim/commands/provision_arguments.hpp"
-#include "sim/episode/env_protocol.hpp"
+#include "sim/env/env_protocol.hpp"
 #include "sim/provision/limit_env.hpp"
 
 namespace wattle::sim::commands {

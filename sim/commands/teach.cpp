@@ -5,6 +5,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/torch/torch_trainer.hpp"
+#include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"

@@ -13,10 +13,10 @@
 #include "models/torch/torch_trainer.hpp"
 #include "placement/learn/tabular.hpp"
 #include "placement/worth/features.hpp"
+#include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
-#include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/learning/train.hpp"
+#include "sim/env/train.hpp"
 
 namespace wattle::sim::commands {
 
@@ -204,7 +204,6 @@ Status run(const TrainArguments& arguments) {
 }  // namespace
 
 int train(int argc, char** argv) {
-  if (argc > 1 && is_consolidation(argv[1])) return train_imitate(argc - 1, argv + 1);
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
@@ -218,7 +217,8 @@ int train(int argc, char** argv) {
                  "directory for checkpoints in the controller's format, including the replay buffer");
   app.add_option("--name", arguments.name, "name of the checkpoint")->capture_default_str();
   app.add_flag("--resume", arguments.resume, "continue the checkpoint of that name in --keep until --steps in total");
-  app.add_option("--curve", arguments.curve_file, "write the learning curve to this file, for bench --curve");
+  app.add_option("--curve", arguments.curve_file,
+                 "write the learning curve to this file, for wattle-lab bench --curve");
   add_world_options(app, arguments.world);
   add_look_ahead_option(app, arguments.world);
   app.add_option("--steps", arguments.steps, "decisions to learn from")

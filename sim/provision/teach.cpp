@@ -8,7 +8,6 @@
 #include "models/frozen/frozen_network.hpp"
 #include "provision/minute/drpc_reward.hpp"
 #include "provision/minute/minute_replay.hpp"
-#include "sim/provision/contestants.hpp"
 
 namespace wattle::sim::provision {
 

@@ -22,6 +22,9 @@
 
 namespace wattle::sim::provision {
 
+// Seeds for learning, separate from all evaluation seeds.
+inline std::uint64_t learning_seed(int hour) { return mix(0x6c6561726eULL, static_cast<std::uint64_t>(hour)); }
+
 inline constexpr std::size_t kMostServices = 8, kMostReplicas = 8;
 inline constexpr double kShareOver = 0.01;  // a minute with a larger share of requests over target has its p99 over it
 

@@ -214,6 +214,11 @@ Dataset synthetic_dataset(double demand_scale) {
   return data;
 }
 
+double server_w(const ServerModel& server, bool sleeps, std::size_t pods, double used_cores) {
+  if (pods == 0) return sleeps ? server.sleep_w : server.watts[0];
+  return server.watts_at(used_cores / server.cores);
+}
+
 Episode make_episode(const Dataset& data, const Options& options, std::uint64_t seed) {
   const bool report = options.side == Side::report;
   const auto& days = report ? data.report_days : data.train_days;

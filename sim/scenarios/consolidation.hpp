@@ -48,7 +48,7 @@ struct Dataset {
 
 enum class Side { train, report };
 // truth: an oracle's: real curves, each pod's own mean and life. production: only what the controller's own engine
-// learns during the run in a World (sim/episode/live_run). The others are for training on the kernel, where a cluster
+// learns during the run in a World (lab/bench/live_run). The others are for training on the kernel, where a cluster
 // can be cloned. imitated: curves fitted to noisy readings and pods predicted by application. pods: real curves and
 // pods predicted by application, without fits or new plans, so that labels cost about as much as with truth.
 enum class ClusterModel { truth, production, imitated, pods };
@@ -153,6 +153,9 @@ struct Episode {
 };
 
 placement::AppKey app_key(std::size_t app);
+
+// Watts of a server with that many pods and that total usage.
+double server_w(const ServerModel& server, bool sleeps, std::size_t pods, double used_cores);
 
 Result<Dataset> load_dataset(const std::string& trace_dir, double demand_scale);
 Dataset synthetic_dataset(double demand_scale);

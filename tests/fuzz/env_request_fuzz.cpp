@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "sim/episode/env_protocol.hpp"
+#include "sim/env/env_protocol.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle::sim;

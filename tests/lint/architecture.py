@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 
-# Folders that a folder may include, besides itself. The longest match wins. tests/ and bench/ may include everything.
+# Folders that a folder may include, besides itself. The longest match wins. tests/ and lab/benchmarks/ may include everything.
 MAY_INCLUDE = {
     "common/wire": {"common"},
     "common/transport": {"common"},
@@ -37,33 +37,41 @@ MAY_INCLUDE = {
     "sim/cluster": {"common"},
     "sim/world": {"common", "placement", "provision/requests"},
     "sim/policies": {"common", "models/frozen", "placement"},
-    "sim/report": {"common", "placement"},
     "sim/scenarios": {"common", "placement"},
-    "sim/reference": {"common"},
-    "sim/episode": {"common", "models/frozen", "placement"},
-    "sim/learning": {"common", "models/frozen", "placement"},
+    "sim/env": {"common", "models/frozen", "placement"},
+    "sim/improve": {"common", "models/frozen", "placement"},
+    "sim/live": {"common", "models/frozen", "models/torch", "placement"},
     "sim/provision": {"common", "models/frozen", "placement", "provision"},
-    "sim/requests": {"common", "placement", "provision/requests"},
     "sim/profile": {"common", "load"},
-    "sim": {"common", "models/frozen", "models/torch", "placement"},
+    "sim/commands": {"common", "models/frozen", "models/torch", "placement"},
+    "sim": {"common"},
+    "lab/bench": {"common", "models/frozen", "placement", "sim"},
+    "lab/contestants": {"common", "models/frozen", "placement", "provision", "sim"},
+    "lab/judges": {"common", "placement", "provision", "sim"},
+    "lab/ablations": {"common", "models/frozen", "models/torch", "placement", "sim"},
+    "lab/report": {"common", "placement", "sim"},
+    "lab/commands": {"common", "models/frozen", "models/torch", "placement", "sim"},
+    "lab": {"common", "sim"},
     "shim": {"common"},
     "cli": {"common"},
     "load": {"common"},
 }
-# Layers within sim/; files and folders that are not listed may include all of them.
-MAY_INCLUDE_IN_SIM = {
+# Layers within sim/ and within lab/; files and folders that are not listed may include all of them.
+MAY_INCLUDE_IN_PROGRAM = {
     "sim/cluster": set(),
     "sim/world": {"sim/cluster"},
     "sim/policies": {"sim/world"},
     "sim/scenarios": {"sim/cluster", "sim/world"},
-    "sim/reference": {"sim/scenarios", "sim/world"},
-    "sim/episode": {"sim/cluster", "sim/world", "sim/policies", "sim/scenarios", "sim/reference"},
-    "sim/learning": {"sim/cluster", "sim/world", "sim/policies", "sim/scenarios", "sim/reference", "sim/episode"},
-    "sim/report": {"sim/episode", "sim/scenarios"},
+    "sim/env": {"sim/cluster", "sim/world", "sim/policies", "sim/scenarios"},
+    "sim/improve": {"sim/cluster", "sim/world", "sim/scenarios", "sim/env"},
     "sim/live": {"sim/cluster", "sim/world"},
     "sim/provision": {"sim/world"},
-    "sim/requests": {"sim/scenarios", "sim/provision"},
     "sim/profile": set(),
+    "lab/bench": set(),
+    "lab/contestants": set(),
+    "lab/judges": {"lab/contestants"},
+    "lab/ablations": {"lab/bench"},
+    "lab/report": {"lab/bench"},
 }
 # Neighbours that a folder of common/ may include.
 MAY_INCLUDE_IN_COMMON = {
@@ -85,7 +93,9 @@ FORBIDDEN = {
 }
 # Rooms: other folders include only the headers that the README of the room lists as public.
 ROOMS = ("placement/cluster", "placement/worth", "placement/plan", "placement/judge", "placement/learn", "placement/decide",
-         "provision/requests", "provision/minute", "provision/student")
+         "provision/requests", "provision/minute", "provision/student",
+         "sim/cluster", "sim/world", "sim/policies", "sim/scenarios", "sim/env", "sim/improve", "sim/live", "sim/provision", "sim/profile", "sim/commands",
+         "lab/bench", "lab/contestants", "lab/judges", "lab/ablations", "lab/report", "lab/commands")
 PUBLIC = re.compile(r"^- `([\w/]+\.hpp)`", re.MULTILINE)
 
 # Header prefix of a library -> the only files or folders that may include it.
@@ -104,7 +114,7 @@ HOMES = {
     r"zlib\.h": ["sim/scenarios/gzip.cpp"],
     r"muParser": ["placement/worth/expression.cpp"],
     r"n?curses\.h|ncursesw?/|term\.h": ["cli/top/terminal.cpp"],
-    r"CLI/": ["common/cmdline", "agent/app.cpp", "bench", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands", "load/app.cpp",
+    r"CLI/": ["common/cmdline", "agent/app.cpp", "lab/commands", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands", "load/app.cpp",
              "load/http_command.cpp", "load/resource_command.cpp"],
 }
 # Tests and benchmarks may include every library but these, which cost more to compile than the rest of a file.
@@ -114,7 +124,7 @@ HOMES_IN_TESTS = {
 }
 # Received text must be parsed with limits; parse() with one argument is for tests and for the program's own text.
 PARSE_WITHOUT_LIMITS = re.compile(r"\b\w*[jJ]son::parse\((?:[^(),]|\((?:[^()]|\([^()]*\))*\))*\)")
-MAY_PARSE_WITHOUT_LIMITS = {"sim/report/suite_json.cpp"}
+MAY_PARSE_WITHOUT_LIMITS = {"lab/report/suite_json.cpp"}
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root|farm)/[a-z]")
@@ -153,7 +163,7 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
     text = (root / relative).read_text(encoding="utf-8", errors="replace")
     lines = text.splitlines()
     top = relative.parts[0]
-    free = top in ("tests", "bench", "python")
+    free = top in ("tests", "python") or relative.as_posix().startswith("lab/benchmarks/")
     mine = folder_of(relative, MAY_INCLUDE)
 
     def breach(line, what):
@@ -193,18 +203,17 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
             continue
         if theirs == mine:
             continue
-        if theirs in ROOMS:
+        if mine.split("/")[0] == theirs.split("/")[0] and mine.split("/")[0] in ("sim", "lab"):
+            allowed = mine not in MAY_INCLUDE_IN_PROGRAM or theirs in MAY_INCLUDE_IN_PROGRAM[mine]
+        else:
+            may, forbidden = MAY_INCLUDE.get(mine, set()), FORBIDDEN.get(mine.split("/")[0], set())
+            allowed = theirs not in forbidden and (theirs in may or theirs.split("/")[0] in may)
+        if not allowed:
+            breach(number, f"{mine} may not include {theirs} ({target})")
+        elif theirs in ROOMS:
             public = public_headers(root, theirs)
             if public is not None and target[len(theirs) + 1:] not in public:
                 breach(number, f"includes {target}, which is private to {theirs} (its README.md lists public headers)")
-        if mine.startswith("sim") and theirs.startswith("sim"):
-            if mine in MAY_INCLUDE_IN_SIM and theirs not in MAY_INCLUDE_IN_SIM[mine]:
-                breach(number, f"{mine} may not include {theirs} ({target})")
-            continue
-        allowed = MAY_INCLUDE.get(mine, set())
-        forbidden = FORBIDDEN.get(mine.split("/")[0], set())
-        if theirs in forbidden or (theirs not in allowed and theirs.split("/")[0] not in allowed):
-            breach(number, f"{mine} may not include {theirs} ({target})")
 
     if free:
         return
@@ -221,7 +230,7 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
 
 def check_tree(root: pathlib.Path) -> list:
     breaches = []
-    tops = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"tests", "bench"}
+    tops = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"tests"}
     for top in sorted(tops):
         for path in sorted((root / top).rglob("*")):
             if path.suffix in SOURCE_SUFFIXES and path.is_file():
@@ -245,9 +254,6 @@ def self_test() -> int:
         "sim/j.cpp": 'const char* p = "/' + 'home/someone";\n',
         "actuator/c.cpp": '#include "common/http/client.hpp"\n',
         "cli/k.cpp": '#include "app.hpp"\n',
-        "sim/cluster/l.cpp": '#include "sim/world/world.hpp"\n',
-        "sim/scenarios/m.cpp": '#include "sim/episode/env.hpp"\n',
-        "sim/reference/n.cpp": '#include "placement/cluster/fleet.hpp"\n',
         "agent/o.cpp": '#include "provision/student/student.hpp"\n',
         "controller/q.cpp": "#include <nlohmann/json.hpp>\n",
         "tests/unit/r.cpp": "#include <nlohmann/json_fwd.hpp>\n",
@@ -261,6 +267,11 @@ def self_test() -> int:
         "placement/worth/s.cpp": '#include "common/http/server.hpp"\n',
         "placement/decide/policies/t.cpp": '#include "sim/world/world.hpp"\n',
         "placement/plan/u.cpp": '#include "placement/cluster/private.hpp"\n',
+        "sim/cluster/l.cpp": '#include "sim/world/world.hpp"\n',
+        "sim/scenarios/m.cpp": '#include "sim/env/env.hpp"\n',
+        "sim/profile/n.cpp": '#include "placement/cluster/fleet.hpp"\n',
+        "sim/env/x.cpp": '#include "lab/bench/bench.hpp"\n',
+        "lab/bench/y.cpp": '#include "sim/world/private.hpp"\n',
         "provision/student/v.cpp": '#include "actuator/app.hpp"\n',
         "provision/requests/w.cpp": '#include "placement/worth/reward.hpp"\n',
     }

@@ -19,10 +19,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS, LINES, README_LINES, MAP_LINES = 120, 250, 120, 60
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
-FOLDERS = ("agent", "bench", "cli", "common", "controller", "k8s", "load", "models", "placement", "python", "scripts", "shim", "sim", "systemd", "tests")
+FOLDERS = ("agent", "cli", "common", "controller", "k8s", "lab", "load", "models", "placement", "python", "scripts", "shim", "sim", "systemd", "tests")
 SLEEP = re.compile(r"\b(a?sleep|sleeps|sleeping)\b", re.IGNORECASE)
 AWAKE = "nothing puts a node to sleep yet"
-NAMED = re.compile(r"\bdocs/(?:[a-z0-9-]+/)*[a-z0-9-]+\.md\b")
+NAMED = re.compile(r"(?<![\w/])docs/(?:[a-z0-9-]+/)*[a-z0-9-]+\.md\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 

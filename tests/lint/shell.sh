@@ -2,7 +2,7 @@
 # shell.sh: every script parses, says `set -e` or `set -u`, and is executable.
 set -euo pipefail
 status=0
-for script in scripts/* .ci/run; do
+for script in scripts/* .ci/run lab/bench/consolidation-cells; do
   [[ -f "$script" ]] || continue
   head -1 "$script" | grep -q bash || continue
   bash -n "$script" || status=1

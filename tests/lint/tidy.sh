@@ -5,6 +5,6 @@ set -euo pipefail
 build=$1
 shift
 files=("$@")
-((${#files[@]})) || mapfile -t files < <(find common agent actuator models placement controller shim cli sim load -name '*.cpp' | sort)
+((${#files[@]})) || mapfile -t files < <(find common agent actuator models placement controller shim cli sim lab load -name '*.cpp' | sort)
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet 2>/dev/null
 echo "tidy: ${#files[@]} files without a finding"

@@ -156,7 +156,7 @@ def v3(world):
 @row("V4", "as many pods a second as without Wattle, or 95% of a no-op extender")
 def v4(world):
     claim("no plugin is built", not (ROOT / "plugin").exists())
-    return elsewhere("needs a control plane's programs, minutes and a machine for itself (bench/kube_throughput.py, docs/research/programs.md)", "tests/e2e/kube/kube_test.py")
+    return elsewhere("needs a control plane's programs, minutes and a machine for itself (lab/benchmarks/kube_throughput.py, docs/research/programs.md)", "tests/e2e/kube/kube_test.py")
 
 
 @row("N1", "drivers that put nodes to sleep and wake them")
@@ -214,4 +214,4 @@ def h3(world):
 
 @row("H4", "work that outgrows a machine runs as the cluster's own jobs")
 def h4(_):
-    return partly("wattle-sim improve --shard I/N", "no job is made for it", "tests/unit/sim/learning")
+    return partly("wattle-sim improve --shard I/N", "no job is made for it", "tests/unit/lab/ablations")

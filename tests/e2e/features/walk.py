@@ -57,7 +57,7 @@ def claim(statement, truth, seen=""):
 
 
 def against_default(table, policy):
-    """(mean, low, high), percent, of a policy's energy over the default scheduler's, from the table of `wattle-sim bench consolidation_*`."""
+    """(mean, low, high), percent, of a policy's energy over the default scheduler's, from the table of `wattle-lab bench consolidation_*`."""
     line = next(one for one in table.splitlines() if one.startswith(policy + " "))
     return tuple(float(number) for number in re.search(r"(-?[\d.]+) \[(-?[\d.]+), (-?[\d.]+)\]", line).groups())
 

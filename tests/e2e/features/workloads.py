@@ -72,7 +72,7 @@ def s6(world):
     text = world.simulated_by("bench")
     mean, low, high = against_default(text, "planner")
     claim("the planner saves energy, its whole interval below zero", low <= mean <= high < 0, text)
-    return f"simulated, five seeds: planner {mean}% [{low}, {high}] against the default; with a real kube-scheduler: bench/kube_energy.py, and " + shown_by("tests/e2e/kube/scores_test.py")
+    return f"simulated, five seeds: planner {mean}% [{low}, {high}] against the default; with a real kube-scheduler: lab/benchmarks/kube_energy.py, and " + shown_by("tests/e2e/kube/scores_test.py")
 
 
 @row("S7", "node profile matrix, resumable")
@@ -80,7 +80,7 @@ def s7(world):
     world.simulated_by("sweep")
     cells = [json.loads(line) for line in (world.house.dir / "profile.jsonl").read_text().splitlines()]
     claim("throughput, response and watts of each server at each load", len(cells) >= 8 and all(any("w" in key for key in cell) for cell in cells), cells[:2])
-    world.shell("head -n 3 profile.jsonl > cut.jsonl && wattle-sim sweep --out cut.jsonl --servers 2 --levels 4 --resume")
+    world.shell("head -n 3 profile.jsonl > cut.jsonl && wattle-lab sweep --out cut.jsonl --servers 2 --levels 4 --resume")
     claim("a run that was cut ends with the same bytes", (world.house.dir / "cut.jsonl").read_bytes() == (world.house.dir / "profile.jsonl").read_bytes())
     return f"{len(cells)} lines; of a service of this machine: " + shown_by("tests/integration/sim/profile_test.py")
 
@@ -126,7 +126,7 @@ def p1(world):
 def p2(world):
     said = world.shell("wattle provision margins")
     claim("without an API server the teacher does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in said, said)
-    return elsewhere("replicas need an API server, and one action a minute takes hours to judge", "tests/unit/provision/minute/choice_test.cpp", "tests/unit/sim/provision/teach_test.cpp",
+    return elsewhere("replicas need an API server, and one action a minute takes hours to judge", "tests/unit/provision/minute/choice_test.cpp", "tests/unit/lab/contestants/teach_test.cpp",
                      "tests/unit/controller/replica_place_test.cpp", "tests/integration/actuator/pod_margins_test.py", "tests/integration/controller/margins_test.cpp")
 
 
@@ -141,7 +141,7 @@ def p3(world):
             step = env.ask(op="step", action=31)
         minute = dict(zip(hello["minute_features"], step["observation"]["minute"]))
         claim("after three minutes a rate is expected, within its range", minute["expected_low_rps"] <= minute["expected_rps"] <= minute["expected_high_rps"] and minute["expected_rps"] > 0, minute)
-    return f"{minute['rate_rps']:.0f} requests/s, {minute['expected_rps']:.0f} expected; memory: " + shown_by("tests/unit/sim/provision/teach_test.cpp")
+    return f"{minute['rate_rps']:.0f} requests/s, {minute['expected_rps']:.0f} expected; memory: " + shown_by("tests/unit/lab/contestants/teach_test.cpp")
 
 
 @row("P4", "teacher at the centre, students on the nodes, a retrain trigger")
@@ -160,7 +160,7 @@ def p5(world):
     entries = json.loads((world.house.dir / "provision.json").read_text())["entries"]
     traces = sorted({one["trace"] for one in entries})
     claim("the rule and the captain met the same requests", all({"wattle", "captain"} <= {one["contestant"] for one in entries if one["trace"] == trace} for trace in traces), entries[0])
-    return elsewhere("five minutes judge nothing: hours do (docs/research/provisioning.md)", "tests/unit/sim/provision/captain_test.cpp", "tests/integration/actuator/kills_test.py")
+    return elsewhere("five minutes judge nothing: hours do (docs/research/provisioning.md)", "tests/unit/lab/contestants/captain_test.cpp", "tests/integration/actuator/kills_test.py")
 
 
 @row("P6", "requests are resized in place through the API server")

@@ -20,17 +20,17 @@ from walk import Shell, claim  # noqa: E402
 
 NODES = 6
 SIMULATIONS = {
-    "shadow": "wattle-sim shadow consolidation_churn --seeds 5 --nodes 4",
-    "bench": "wattle-sim bench consolidation_fill --policies kube-default,round-robin,random,empty-node,most-allocated,fewest-pods,planner --nodes 4 --seeds 5 --moves 0",
-    "again": "wattle-sim bench consolidation_fill --policies kube-default,round-robin,random,empty-node,most-allocated,fewest-pods,planner --nodes 4 --seeds 5 --moves 0",
+    "shadow": "wattle-lab shadow consolidation_churn --seeds 5 --nodes 4",
+    "bench": "wattle-lab bench consolidation_fill --policies kube-default,round-robin,random,empty-node,most-allocated,fewest-pods,planner --nodes 4 --seeds 5 --moves 0",
+    "again": "wattle-lab bench consolidation_fill --policies kube-default,round-robin,random,empty-node,most-allocated,fewest-pods,planner --nodes 4 --seeds 5 --moves 0",
     "train": "wattle-sim train --scenario churn_sleep --steps 200 --out network.safetensors --keep checkpoints --name office && wattle-sim train --scenario churn_sleep "
              "--steps 300 --out network.safetensors --keep checkpoints --name office --resume",
-    "shift": "wattle-sim bench --scenarios latency_shift --seeds 5 --json shift.json",
-    "thesis": "wattle-sim bench --scenarios thesis_test1,thesis_test2 --seeds 5 --json thesis.json",
+    "shift": "wattle-lab bench --scenarios latency_shift --seeds 5 --json shift.json",
+    "thesis": "wattle-lab bench --scenarios thesis_test1,thesis_test2 --seeds 5 --json thesis.json",
     "student": "wattle-sim teach --hours 0 --labels rule --rounds 1 --memory 0 --memory-per-rate 0 --minutes 10 --seeds 5 --student-out student.safetensors",
-    "sweep": "wattle-sim sweep --out profile.jsonl --servers 2 --levels 4 && wattle-sim sweep --out profile.jsonl --servers 2 --levels 4 --resume",
-    "sleep": "wattle-sim bench consolidation_churn --sleep --policies kube-default,planner --nodes 4 --seeds 5 --moves 0",
-    "provision": "wattle-sim provision --minutes 5 --seeds 5 --contestants wattle,captain,k8s-cpu-fast --json provision.json",
+    "sweep": "wattle-lab sweep --out profile.jsonl --servers 2 --levels 4 && wattle-lab sweep --out profile.jsonl --servers 2 --levels 4 --resume",
+    "sleep": "wattle-lab bench consolidation_churn --sleep --policies kube-default,planner --nodes 4 --seeds 5 --moves 0",
+    "provision": "wattle-lab provision --minutes 5 --seeds 5 --contestants wattle,captain,k8s-cpu-fast --json provision.json",
 }
 
 

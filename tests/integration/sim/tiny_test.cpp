@@ -3,7 +3,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/torch/torch_trainer.hpp"
-#include "sim/learning/train.hpp"
+#include "sim/env/train.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

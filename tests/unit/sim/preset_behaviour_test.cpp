@@ -10,7 +10,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "sim/episode/evaluate.hpp"
+#include "sim/env/evaluate.hpp"
 #include "tests/places.hpp"
 
 using namespace wattle;

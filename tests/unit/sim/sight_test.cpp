@@ -41,7 +41,7 @@ static_assert(Known<wattle::placement::PolicyContext> && Known<wattle::placement
 
 #include <type_traits>
 
-#include "sim/episode/env.hpp"
+#include "sim/env/env.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

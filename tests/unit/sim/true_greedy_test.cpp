@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/episode/evaluate.hpp"
+#include "sim/env/evaluate.hpp"
 #include "sim/policies/true_greedy.hpp"
 #include "sim/scenarios/scenario.hpp"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "sim/episode/evaluate.hpp"
+#include "sim/env/evaluate.hpp"
 #include "sim/scenarios/apps.hpp"
 #include "sim/scenarios/services.hpp"
 #include "sim/scenarios/troubles.hpp"

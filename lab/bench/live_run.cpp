@@ -1,0 +1,261 @@
+#include "lab/bench/live_run.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "placement/worth/outcome.hpp"
+#include "sim/env/pending_pods.hpp"
+
+namespace wattle::sim::consolidation {
+
+namespace {
+
+constexpr auto kSlotsOfSample = static_cast<std::size_t>(kSample_s / kDemandSlot_s);
+
+constexpr double kReportedHour_s = 3600;
+constexpr double kTick_s = 1e-6;  // times are whole nanoseconds
+
+// The first telemetry arrives before the first pod.
+double before_first_s(const LiveRunOptions& live) { return 2 * live.telemetry_period_s; }
+
+WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
+  WorldOptions world;
+  world.seed = episode.seed;
+  world.idle_nodes_sleep = episode.options.sleep;
+  world.sleep_after_s = kSleepAfter_s;
+  world.telemetry_period_s = live.telemetry_period_s;
+  world.power_noise_ratio = episode.options.power_noise_ratio;
+  world.demand_slot_s = episode.options.crowded ? kDemandSlot_s : kSample_s;
+  const Shift& shift = episode.options.shift;
+  if (shift.pairs > 0) {
+    world.pairs = std::make_shared<const cluster::Pairs>(pairs_of(episode.options.apps, shift.pairs));
+    if (shift.pairs_from_s > 0) world.pairs_from_s = before_first_s(live) + shift.pairs_from_s;
+  }
+  for (const ServerModel& server : episode.servers) {
+    NodeSpec node;
+    node.server = server;
+    node.waiting_times = shift.odd_waiting;
+    node.crowded_ratio = episode.options.crowded_ratio;
+    world.nodes.push_back(std::move(node));
+  }
+  return world;
+}
+
+SimPod sim_pod(const Episode& episode, std::size_t p) {
+  const Pod& pod = episode.pods[p];
+  const placement::AppKey app = app_key(pod.app);
+  SimPod made;
+  made.spec.uid = "pod-" + std::to_string(p);
+  made.spec.name = made.spec.uid;
+  made.spec.app = app.owner + " " + app.image;
+  made.spec.request = pod.request;
+  made.mean_demand_cores = pod.times * episode.day->mean_cores[pod.machine];
+  made.memory_used_bytes = 0.7 * pod.request.memory_bytes;
+  made.life_s = pod.life_s;
+  made.app = pod.app;
+  made.cores_by_slot = episode.day->cores[pod.machine];
+  made.cores_times = pod.times;
+  if (episode.options.crowded) {
+    made.slots_each = kSlotsOfSample;
+    made.variability = kBurst;
+    made.seed = mix(episode.seed, p);
+  }
+  return made;
+}
+
+// Returns the next pods: those that wait, the longest first, then those that will come.
+std::vector<placement::PodSpec> next_pods(const Episode& episode, const PendingPods& pending, std::size_t to_come,
+                                          std::size_t look_ahead) {
+  std::vector<placement::PodSpec> next;
+  for (const PendingPods::Pod& each : pending.pods()) {
+    if (next.size() == look_ahead) return next;
+    next.push_back(each.pod.spec);
+  }
+  for (std::size_t p = to_come; p < episode.pods.size() && next.size() < look_ahead; ++p)
+    next.push_back(sim_pod(episode, p).spec);
+  return next;
+}
+
+// Plays a contestant for evaluation, without training.
+class Judged final : public LivePlayer {
+ public:
+  // `windows` may be null.
+  Judged(Chooser chooser, std::unique_ptr<DecisionWindows> windows)
+      : chooser_(std::move(chooser)), windows_(std::move(windows)) {
+    if (windows_) windows_->begin(chooser_.observer());
+  }
+  WorldObserver* observer() override { return windows_ ? windows_.get() : chooser_.observer(); }
+  const placement::DecisionEngine& engine() const override { return chooser_.engine().engine(); }
+  Status settled(std::vector<Settled>) override { return {}; }
+  Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
+                                            std::uint64_t) override {
+    const auto node = chooser_.choose(world, view, pod, ahead_);
+    if (node && windows_) windows_->decided(world, view, pod, *node);
+    return node;
+  }
+  void ahead(const placement::Ahead& ahead) override { ahead_ = ahead; }
+  std::optional<placement::Deferral> deferred() const override { return chooser_.deferred(); }
+  std::vector<DecisionWindow> decisions() const {
+    return windows_ ? windows_->windows() : std::vector<DecisionWindow>();
+  }
+
+ private:
+  Chooser chooser_;
+  std::unique_ptr<DecisionWindows> windows_;
+  placement::Ahead ahead_;
+};
+
+// `verdicts`: no value: the gates start fresh.
+Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
+                         std::optional<KeptVerdicts> verdicts, const LiveRunOptions& live, RequestSetter& requests) {
+  ChooserOptions options;
+  options.knowledge.idle_nodes_sleep = episode.options.sleep;
+  options.known = std::move(known);
+  options.verdicts = std::move(verdicts);
+  options.network = live.network;
+  options.scheduler = live.scheduler;
+  WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
+  std::unique_ptr<DecisionWindows> windows;
+  if (live.decision_window > 0) {
+    WATTLE_TRY(windows, DecisionWindows::make(live.decision_window, options, episode.seed));
+  }
+  Judged player(std::move(chooser), std::move(windows));
+  WATTLE_TRY(LivePlayed played, play_live(episode, player, options.reward, live,
+                                          live.set_requests != SetWhat::nothing ? &requests : nullptr));
+  played.figures.decisions = player.decisions();
+  return played;
+}
+
+}  // namespace
+
+Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
+                             const LiveRunOptions& live, RequestSetter* requests) {
+  WorldOptions options = world_of(episode, live);
+  options.settle_s = placement::times_of(reward.preset).settle_s.value_or(options.settle_s);
+  if (requests != nullptr) requests->begin(player.observer());
+  World world(std::move(options), requests != nullptr ? requests : player.observer());
+  LivePlayed played;
+  RunFigures& figures = played.figures;
+  WorldFigures begun;
+  SetRequests set_before;
+  bool measuring = false;
+  WorldFigures hour;
+  const double before_s = before_first_s(live);
+  const auto go_to = [&](double until_s) {
+    for (;;) {
+      const double hour_s = before_s + kReportedHour_s * static_cast<double>(figures.hours.size() + 1);
+      if (until_s < hour_s) return world.advance_to(until_s);
+      world.advance_to(hour_s);
+      const WorldFigures now = world.figures();
+      figures.hours.push_back({now.pod_s - hour.pod_s, now.pressure_pod_s - hour.pressure_pod_s,
+                               now.energy_j - hour.energy_j, now.work_core_s - hour.work_core_s});
+      hour = now;
+    }
+  };
+  const auto measure_from = [&](double at_s) {
+    if (measuring || at_s < episode.measure_from_s) return;
+    go_to(before_s + episode.measure_from_s);
+    begun = world.figures();
+    if (requests != nullptr) set_before = requests->figures();
+    measuring = true;
+  };
+  PendingPods pending;
+  double gated = 0, asked = 0, waited_s = 0, deferred_s = 0;
+  std::size_t to_come = 0;  // index of the next pod to come
+  std::uint64_t placed = 0;
+  const auto ask = [&](PendingPods::Pod each) -> Status {
+    WATTLE_CHECK(player.settled(world.take_settled()));
+    each.pod.spec = player.engine().expected(each.pod.spec);
+    const placement::ClusterView& view = world.view(each.pod.spec, pending.size());
+    const auto next = next_pods(episode, pending, to_come, live.look_ahead);
+    const double may_wait_s = live.defer_s - (world.now_s() - each.since_s);
+    player.ahead({next, may_wait_s > kTick_s ? may_wait_s : 0});
+    WATTLE_TRY(const auto node, player.choose(world, view, each.pod, each.id));
+    asked += 1;
+    if (player.engine().gated()) gated += 1;
+    if (!node) {
+      each.tried_s = world.now_s();
+      if (const auto wait = player.deferred()) {
+        each.again_s = world.now_s() + wait->again_s;
+        deferred_s += wait->again_s;
+        figures.deferrals += 1;
+      }
+      pending.add(std::move(each));
+      return {};
+    }
+    waited_s += world.now_s() - each.since_s;
+    auto outcome = placement::begin_outcome(view, each.pod.spec, *node, reward);
+    outcome.placement = placed++;
+    figures.placements += 1;
+    return world.place(each.pod, *node, each.id, std::move(outcome));
+  };
+  // Retries due pending pods on the way.
+  const auto advance_to = [&](double at_s) -> Status {
+    for (;;) {
+      double until_s = std::min(before_s + at_s, pending.next_s());
+      if (requests != nullptr) until_s = std::min(until_s, requests->due_s());
+      measure_from(until_s - before_s);
+      go_to(until_s);
+      if (requests != nullptr) requests->tick(world);
+      if (auto taken = pending.take(world)) {
+        WATTLE_CHECK(ask(std::move(*taken)));
+      } else if (until_s >= before_s + at_s) {
+        return {};
+      }
+    }
+  };
+  for (std::size_t p = 0; p < episode.pods.size(); ++p) {
+    WATTLE_CHECK(advance_to(episode.pods[p].arrives_s));
+    to_come = p + 1;
+    WATTLE_CHECK(ask({sim_pod(episode, p), p + 1, world.now_s(), 0, {}}));
+  }
+  WATTLE_CHECK(advance_to(episode.measure_from_s));
+  WATTLE_CHECK(advance_to(episode.end_s));
+  WATTLE_CHECK(player.settled(world.take_settled()));
+  figures.refused = static_cast<double>(pending.size());
+  figures.pending_s = (waited_s + pending.waited_s(world.now_s())) / static_cast<double>(episode.pods.size());
+  figures.deferred_s = deferred_s / static_cast<double>(episode.pods.size());
+  const WorldFigures end = world.figures();
+  figures.energy_j = end.energy_j - begun.energy_j;
+  figures.awake_nodes = (end.awake_node_s - begun.awake_node_s) / (episode.end_s - episode.measure_from_s);
+  figures.wakes = static_cast<double>(end.wakes - begun.wakes);
+  figures.wake_wait_s = end.waking_pod_s - begun.waking_pod_s;
+  figures.waiting =
+      (end.pressure_pod_s - begun.pressure_pod_s + figures.wake_wait_s) / std::max(1.0, end.pod_s - begun.pod_s);
+  figures.work_core_s = end.work_core_s - begun.work_core_s;
+  const double undisturbed_s = end.work_pod_s - begun.work_pod_s;
+  if (undisturbed_s > 0) figures.life_stretch = (end.pod_s - begun.pod_s) / undisturbed_s;
+  figures.wait_limit = player.engine().cluster_model().cpu_wait().limit();
+  if (requests != nullptr) {
+    const SetRequests& set = requests->figures();
+    figures.requests_set = set.writes - set_before.writes;
+    const double measured_s = episode.end_s - episode.measure_from_s;
+    figures.given_up_cores = (set.given_up_core_s - set_before.given_up_core_s) / measured_s;
+    figures.given_up_bytes = (set.given_up_byte_s - set_before.given_up_byte_s) / measured_s;
+  }
+  figures.network_gated = gated / std::max(1.0, asked);
+  played.known = player.engine().cluster_model().save(world.view({}));
+  played.verdicts = verdicts_of(player.engine());
+  return played;
+}
+
+Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,
+                             const LiveRunOptions& options) {
+  RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
+  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, known, {}, options, requests));
+  return played.figures;
+}
+
+Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
+                            const LiveRunOptions& options) {
+  if (before == nullptr) return run_known(episode, {}, contestant, options);
+  RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
+  WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, {}, options, requests));
+  WATTLE_TRY(const LivePlayed played,
+             judge(episode, contestant, std::move(taught.known), std::move(taught.verdicts), options, requests));
+  return played.figures;
+}
+
+}  // namespace wattle::sim::consolidation

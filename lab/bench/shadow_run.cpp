@@ -1,0 +1,140 @@
+#include "lab/bench/shadow_run.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "sim/env/statistics.hpp"
+#include "sim/world/kube_scoring.hpp"
+#include "sim/world/random.hpp"
+
+namespace wattle::sim::consolidation {
+
+namespace {
+
+placement::ClusterModelOptions about(const Episode& episode) {
+  placement::ClusterModelOptions options;
+  options.idle_nodes_sleep = episode.options.sleep;
+  return options;
+}
+
+// The contestant's advice is not followed: the default scheduler decides.
+class ShadowPlayer final : public LivePlayer {
+ public:
+  static Result<ShadowPlayer> make(const Episode& episode, const Contestant& contestant, const std::string& known,
+                                   const placement::RewardConfig& reward, const LiveRunOptions& options) {
+    placement::ClusterModel knowledge(about(episode));
+    if (!known.empty()) WATTLE_CHECK(knowledge.restore(known));
+    LiveEngineOptions live;
+    live.policy = contestant.policy;
+    live.engine.decide.reward = reward;
+    live.engine.network = options.network;
+    live.gate = contestant.gate;
+    live.acting = false;
+    live.shadow = true;
+    WATTLE_TRY(auto engine, LiveEngine::make(std::move(live), std::move(knowledge)));
+    return ShadowPlayer(std::move(engine), contestant, options.scheduler, episode.seed);
+  }
+
+  WorldObserver* observer() override { return engine_.get(); }
+  const placement::DecisionEngine& engine() const override { return engine_->engine(); }
+  Status settled(std::vector<Settled>) override { return {}; }
+  Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
+                                            std::uint64_t) override {
+    engine_->decide(view, pod.spec, contestant_->network, 0, exploration_);
+    return bind_node(world.kube_nodes(), kube_pod(pod.spec.request), {}, scheduler_, view, ties_);
+  }
+
+ private:
+  ShadowPlayer(std::unique_ptr<LiveEngine> engine, const Contestant& contestant, const SchedulerOptions& scheduler,
+               std::uint64_t seed)
+      : engine_(std::move(engine)),
+        contestant_(&contestant),
+        scheduler_(scheduler),
+        ties_(mix(seed, 0x74696573ULL)),
+        exploration_(mix(seed, 0x65787021ULL)) {}
+
+  std::unique_ptr<LiveEngine> engine_;
+  const Contestant* contestant_;
+  SchedulerOptions scheduler_;
+  Random ties_, exploration_;
+};
+
+struct PlayedShadow {
+  LivePlayed played;
+  std::optional<placement::ModelledFigure> figure;
+};
+
+Result<PlayedShadow> play_shadow(const Episode& episode, const Contestant& contestant, const std::string& known,
+                                 const LiveRunOptions& options) {
+  const placement::RewardConfig reward = ChooserOptions{}.reward;
+  WATTLE_TRY(auto player, ShadowPlayer::make(episode, contestant, known, reward, options));
+  PlayedShadow out;
+  WATTLE_TRY(out.played, play_live(episode, player, reward, options));
+  out.figure = player.engine().shadow().saving()->figure();
+  return out;
+}
+
+}  // namespace
+
+Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Contestant& contestant,
+                             const LiveRunOptions& options) {
+  WATTLE_TRY(const PlayedShadow taught, play_shadow(before, contestant, {}, options));
+  const std::string& known = taught.played.known;
+  WATTLE_TRY(const PlayedShadow modelled, play_shadow(episode, contestant, known, options));
+  if (!modelled.figure)
+    return fail(Errc::out_of_range, "the episode", "is too short for a modelled figure", "use more hours");
+  ShadowRun run;
+  run.seed = episode.seed;
+  run.modelled = *modelled.figure;
+  episode.measure_from_s = episode.end_s - run.modelled.seconds;
+  WATTLE_TRY(const PlayedShadow shadow, play_shadow(episode, contestant, known, options));
+  run.shadow = shadow.played.figures;
+  WATTLE_TRY(run.live, run_known(episode, known, contestant, options));
+  return run;
+}
+
+Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options,
+                                           const std::string& policy) {
+  WATTLE_TRY(const Contestant contestant, contestant_named(policy, options.network.get()));
+  LiveRunOptions live;
+  live.network = options.learned;
+  live.scheduler = options.scheduler;
+  std::vector<ShadowRun> runs;
+  for (std::size_t k = 0; k < options.seeds; ++k) {
+    Options drawn = options.episode;
+    drawn.nodes = options.nodes.front();
+    const std::uint64_t seed = options.first_seed + k;
+    const Episode before = episode_before(data, drawn, seed);
+    if (!drawn.cluster_seed) drawn.cluster_seed = seed;
+    WATTLE_TRY(ShadowRun run, run_shadow(make_episode(data, drawn, seed), before, contestant, live));
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::string shadow_table(const std::vector<ShadowRun>& runs) {
+  std::string text =
+      "   seed  modelled, in % of joules     live did  holds   waiting modelled  live had   shadow had  hours\n";
+  const bool enough = enough_seeds(runs.size());
+  std::size_t held = 0;
+  char line[200];
+  for (const ShadowRun& run : runs) {
+    const Interval change = enough ? run.modelled.change : stats::without_range(run.modelled.change.mean);
+    held += run.holds() ? 1 : 0;
+    std::snprintf(line, sizeof line, "%7llu  %26s  %+10.1f  %5s  %16.2f%%  %8.2f%%  %9.2f%%  %5.1f\n",
+                  static_cast<unsigned long long>(run.seed),
+                  interval_text(change, {.decimals = 1, .scale = 100, .sign = true}).c_str(), 100 * run.change(),
+                  !enough       ? "-"
+                  : run.holds() ? "yes"
+                                : "no",
+                  100 * run.modelled.advised_wait_ratio, 100 * run.live.waiting, 100 * run.shadow.waiting,
+                  run.modelled.seconds / 3600);
+    text += line;
+  }
+  if (!enough) return text + seeds_note(runs.size(), "--seeds");
+  std::snprintf(line, sizeof line, "the interval holds what live did in %zu of %zu fleets\n", held, runs.size());
+  return text + line;
+}
+
+}  // namespace wattle::sim::consolidation

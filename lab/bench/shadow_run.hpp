@@ -1,0 +1,39 @@
+// shadow_run: compares the saving that shadow mode predicts with the saving of acting.
+// Plays    a first episode of consolidation to learn from, then the next one of the same servers and applications twice
+//          with that knowledge: in shadow, where the default scheduler decides, and live. Compares the hours that the
+//          modelled figure covers
+// Truth    joules and waiting of the two runs, as the world knows them
+// Errors   those of contestants; out_of_range: the episode is too short for a figure
+// Threads  single owner; the same options give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lab/bench/bench.hpp"
+#include "lab/bench/live_run.hpp"
+#include "placement/judge/modelled_saving.hpp"
+#include "sim/policies/contestant.hpp"
+
+namespace wattle::sim::consolidation {
+
+struct ShadowRun {
+  std::uint64_t seed = 0;
+  placement::ModelledFigure modelled;
+  RunFigures shadow, live;  // over the same hours
+  double change() const { return live.energy_j / shadow.energy_j - 1; }
+  bool holds() const { return modelled.change.low <= change() && change() <= modelled.change.high; }
+};
+
+// `before` is for learning; `contestant` advises in shadow and decides live.
+Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Contestant& contestant,
+                             const LiveRunOptions& options);
+// Returns one run per seed. Of the options only the episode's, the first number of nodes, the seeds and the network are
+// used.
+Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy);
+
+// Fewer than five fleets: modelled figures without intervals.
+std::string shadow_table(const std::vector<ShadowRun>& runs);
+
+}  // namespace wattle::sim::consolidation

@@ -1,0 +1,36 @@
+#include <array>
+
+#include "lab/commands/commands.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+constexpr std::array kLabSubcommands {
+  Subcommand{"bench",
+             "evaluate rules and a network on every scenario; bench consolidation_fill or _churn: one, by its gap to "
+             "full knowledge",
+             commands::bench, "consolidation_fill"},
+      Subcommand{"shadow", "compare the saving modelled by mode shadow with the saving of live mode", commands::shadow},
+      Subcommand{"speed", "measure placements per second of processor time for each rule", commands::speed},
+      Subcommand{"sweep", "measure throughput, response time and power of each server at each load", commands::sweep},
+      Subcommand{"provision", "evaluate rules that set CPU limits on rate traces", commands::provision},
+      Subcommand{"requests", "compare the rule for CPU requests with VPA's on days of use", commands::requests},
+      Subcommand{"labels", "label choices on consolidation by paired rollouts, for `imitate`", commands::labels},
+#if WATTLE_HAS_TORCH
+      Subcommand{"imitate", "train a network from labels", commands::imitate},
+      Subcommand{
+          "ablate",
+          "measure the value of each part of learning, omitted one at a time; ablate consolidation: of imitation",
+          commands::ablate, "consolidation"},
+      Subcommand{"adapt", "measure the gain of online learning on consolidation over the initial network, per cluster",
+                 commands::adapt},
+      Subcommand{"online", "continue learning on consolidation from outcomes only", commands::online},
+#endif
+};
+
+}  // namespace
+
+std::span<const Subcommand> all_of_lab() { return kLabSubcommands; }
+
+}  // namespace wattle::sim::commands

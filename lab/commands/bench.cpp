@@ -1,0 +1,148 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "common/dir.hpp"
+#include "lab/bench/bench.hpp"
+#include "lab/commands/commands.hpp"
+#include "lab/commands/consolidation_arguments.hpp"
+#include "placement/decide/look_ahead.hpp"
+#include "sim/commands/arguments.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/env/evaluate.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct BenchArguments {
+  ConsolidationArguments scenario;
+  consolidation::BenchOptions bench;
+  std::string side = "report", output = "table", json_file, model_file;
+  std::optional<std::uint64_t> first_seed;
+};
+
+// Rejects options that would be ignored silently.
+Status check_bench(const CLI::App& app, const BenchArguments& arguments) {
+  if (arguments.scenario.options.knowledge != consolidation::ClusterModel::production)
+    for (const char* option : {"--cold", "--defer", "--look-ahead"})
+      if (app.count(option) > 0) return fail(Errc::unsupported, option, "needs worlds", "add --knowledge production");
+  if (arguments.bench.decision_window > 0 && !(arguments.scenario.options.shift.pairs > 0))
+    return fail(Errc::conflict, "--decision-window", "no pairs of applications disturb each other",
+                "set --pairs above 0");
+  return {};
+}
+
+Status run(const CLI::App& app, BenchArguments arguments) {
+  consolidation::BenchOptions& bench = arguments.bench;
+  WATTLE_CHECK(apply(arguments.scenario));
+  WATTLE_CHECK(check_bench(app, arguments));
+  bench.episode = arguments.scenario.options;
+  bench.episode.side = arguments.side == "report" ? consolidation::Side::report : consolidation::Side::train;
+  bench.first_seed = arguments.first_seed.value_or(
+      bench.episode.side == consolidation::Side::report ? kFirstHeldOutSeed : std::uint64_t{1});
+  if (bench.episode.shift.odd_waiting != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
+    return fail(Errc::unsupported, "--odd-waiting", "needs worlds", "add --knowledge production");
+  if (bench.episode.shift.pairs > 0 && bench.episode.knowledge != consolidation::ClusterModel::production)
+    return fail(Errc::unsupported, "--pairs", "needs worlds", "add --knowledge production");
+  if (bench.episode.crowded_ratio != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
+    return fail(Errc::unsupported, "--crowded-from", "needs worlds", "add --knowledge production");
+  if (!arguments.model_file.empty()) {
+    WATTLE_TRY(bench.network, read_learned(arguments.model_file));
+  }
+  WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
+  WATTLE_TRY(const consolidation::BenchResult result, consolidation::bench(data, bench));
+  const std::string text =
+      arguments.output == "json" ? consolidation::to_json(result) : consolidation::to_table(result);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!arguments.json_file.empty())
+    WATTLE_CHECK(write_file_atomically(arguments.json_file, consolidation::to_json(result)));
+  return {};
+}
+
+}  // namespace
+
+int bench(int argc, char** argv) {
+  if (argc < 2 || !is_consolidation(argv[1])) return bench_suite(argc, argv);
+  BenchArguments arguments;
+  arguments.bench.rules = {"kube-default", "most-allocated", "round-robin", "random",
+                           "greedy",       "peaks",          "amortised",   "planner"};
+  CLI::App app{
+      "Compare placement rules on the same fleets and pods; full knowledge is the annealed placement of a fill",
+      "wattle-lab bench"};
+  add_consolidation_options(app, arguments.scenario);
+  app.add_option("--seeds", arguments.bench.seeds, "number of fleets")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--first-seed", arguments.first_seed, "default: 2000000 for reporting, 1 for training");
+  app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 100'000));
+  app.add_flag("--cold", arguments.bench.cold,
+               "production: the controller starts without knowledge (default: with a day of this cluster)");
+  app.add_option("--defer", arguments.bench.defer_s, "production: longest time in seconds that a pod may be deferred")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--look-ahead", arguments.bench.look_ahead,
+                 "production: number of next pods known to a decision: waiting pods, then arriving pods")
+      ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
+      ->capture_default_str();
+  app.add_option(
+         "--crowded-from", arguments.scenario.options.crowded_ratio,
+         "production: demanded share of a node's cores above which its pods wait for each other; 1: when the demand "
+         "exceeds the cores")
+      ->check(CLI::Range(0.1, 1.0))
+      ->capture_default_str();
+  app.add_option("--odd-waiting", arguments.scenario.options.shift.odd_waiting,
+                 "production: factor by which pods wait longer for CPU than during learning, or than a policy without "
+                 "knowledge assumes")
+      ->check(CLI::Range(0.1, 20.0))
+      ->capture_default_str();
+  CLI::Option* pairs =
+      app.add_option("--pairs", arguments.scenario.options.shift.pairs,
+                     "production: one in ten pairs of applications disturb each other, so their work takes 1 + "
+                     "this times as long on the same node; policies do not know the pairs")
+          ->check(CLI::Range(0.0, 10.0))
+          ->capture_default_str();
+  app.add_option("--pairs-from", arguments.scenario.options.shift.pairs_from_s,
+                 "start of the disturbance in seconds of the episode; 0: always, including the day before")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str()
+      ->needs(pairs);
+  app.add_option("--decision-window", arguments.bench.decision_window,
+                 "report the loss per this number of decisions after the start of the disturbance, and "
+                 "the loss of pairs-oracle in the same states; 0: off")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str()
+      ->needs(pairs);
+  app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules know the number of arriving pods");
+  app.add_option("--side", arguments.side, "servers and days: for reporting, or for training and tuning")
+      ->check(CLI::IsMember({"report", "train"}))
+      ->capture_default_str();
+  app.add_option(
+         "--policies,--rules", arguments.bench.rules,
+         "policies (docs/reference/policies.md); planner+requests also sets requests, planner+cpu-requests only "
+         "those of CPU")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
+  app.add_option("--margin", arguments.bench.learned.margin,
+                 "dqn: margin in W0 by which another node must beat the planner's node")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--shortlist", arguments.bench.learned.shortlist,
+                 "dqn: number of nodes that the network ranks if there is a plan; 0: all")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
+  add_scheduler_options(app, arguments.bench.scheduler);
+  app.add_option("--residual-times", arguments.bench.residual_times, "dqn: factor of its residual; -1: a bad network")
+      ->check(CLI::Range(-100.0, 100.0));
+  app.add_flag("!--no-plan", arguments.bench.learned.plan, "dqn: features and prior without the planner");
+  app.add_option("--moves", arguments.bench.moves_per_pod,
+                 "annealing steps per pod; 0: no reference (also with --sizes openb or --crowded)")
+      ->check(CLI::Range(0, 10'000'000))
+      ->capture_default_str();
+  app.add_option("-o,--output", arguments.output, "output format: table or json")
+      ->check(CLI::IsMember({"table", "json"}));
+  app.add_option("--json", arguments.json_file, "also write JSON to this file");
+  return run_command(app, argc, argv, [&] { return run(app, std::move(arguments)); });
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,87 @@
+#include "lab/commands/consolidation_arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "lab/report/suite.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+constexpr std::string_view kFill = "consolidation_fill", kChurn = "consolidation_churn";
+}
+
+bool is_consolidation(std::string_view name) { return name == kConsolidation || name == kFill || name == kChurn; }
+
+void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments) {
+  consolidation::Options& options = arguments.options;
+  app.add_option("scenario", arguments.scenario,
+                 "pods on measured or synthetic servers that stay (_fill), or come and go (_churn)")
+      ->required()
+      ->check(CLI::IsMember({std::string(kFill), std::string(kChurn)}));
+  app.add_flag("--sleep", options.sleep, "idle nodes sleep");
+  app.add_option("--fill", arguments.fill, "requested percent of all cores when the last pod comes")
+      ->capture_default_str();
+  app.add_option("--life", options.life_s, "seconds, mean; under churn")
+      ->check(CLI::Range(60.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--churn-fill", options.churn_fill, "requested share of all cores on average, under churn")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
+  app.add_option("--sizes", arguments.sizes,
+                 "one-core: all pods request one; openb: requests and lives of a production cluster (openb_pods.csv of "
+                 "--trace), with --knowledge production")
+      ->check(CLI::IsMember({"one-core", "openb"}))
+      ->capture_default_str();
+  app.add_flag("--crowded", options.crowded,
+               "pods use twice as much in bursts, and applications ask for less or more than that; with --knowledge "
+               "production");
+  app.add_option("--knowledge", arguments.knowledge,
+                 "oracle: true curves and mean demand; production: the knowledge that a controller learns in the run; "
+                 "for training, "
+                 "imitated: curves, demand and lifetimes fitted to a random past; pods: only that demand and lifetimes")
+      ->check(CLI::IsMember({"oracle", "production", "imitated", "pods"}))
+      ->capture_default_str();
+  app.add_option("--readings", options.past_readings, "number of power samples per server for imitated")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
+  app.add_option("--past-pods", options.past_pods, "number of observed pods per application for imitated and pods")
+      ->check(CLI::Range(0, 10'000))
+      ->capture_default_str();
+  app.add_option("--trace", arguments.trace_dir,
+                 "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
+  app.add_option("--demand-scale", arguments.demand_scale, "cores of a pod per core of its machine")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+}
+
+Status apply(ConsolidationArguments& arguments) {
+  consolidation::Options& options = arguments.options;
+  options.churn = arguments.scenario == kChurn;
+  if (arguments.sizes == "openb") options.sizes = consolidation::Sizes::openb;
+  double low = 0, high = 0;
+  int used = 0;
+  if (std::sscanf(arguments.fill.c_str(), "%lf-%lf%n", &low, &high, &used) != 2 ||
+      static_cast<std::size_t>(used) != arguments.fill.size() || !(low > 0 && low <= high && high <= 100))
+    return fail(Errc::malformed, "--fill " + arguments.fill, "is not LOW-HIGH in percent, for example 60-68");
+  options.fill_low = low / 100;
+  options.fill_high = high / 100;
+  for (const consolidation::ClusterModel each : consolidation::kClusterModels)
+    if (arguments.knowledge == consolidation::to_string(each)) options.knowledge = each;
+  const bool taught = arguments.teaches && options.churn && options.knowledge == consolidation::ClusterModel::imitated;
+  if (options.knowledge != consolidation::ClusterModel::production && !taught &&
+      (options.crowded || arguments.sizes == "openb"))
+    return fail(Errc::unsupported, options.crowded ? "--crowded" : "--sizes openb",
+                "needs the controller's engine in a world", "add --knowledge production");
+  return {};
+}
+
+Result<consolidation::Dataset> load(const ConsolidationArguments& arguments) {
+  if (arguments.trace_dir.empty()) return consolidation::synthetic_dataset(arguments.demand_scale);
+  WATTLE_TRY(auto data, consolidation::load_dataset(arguments.trace_dir, arguments.demand_scale));
+  if (arguments.options.sizes == consolidation::Sizes::openb && data.report_sizes.empty())
+    return fail(Errc::not_found, arguments.trace_dir + "/openb_pods.csv", "does not exist, but --sizes openb needs it");
+  return data;
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,107 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "lab/commands/commands.hpp"
+#include "lab/commands/consolidation_arguments.hpp"
+#include "placement/worth/features.hpp"
+#include "sim/commands/arguments.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/improve/imitate.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct LabelArguments {
+  ConsolidationArguments scenario;
+  consolidation::LabelOptions labels;
+  std::string out_file, model_file;
+};
+
+Status run(LabelArguments arguments) {
+  // Rollouts clone the cluster, which a World does not support: the earlier meaning of production here was imitated.
+  if (arguments.scenario.knowledge == "production") {
+    arguments.scenario.knowledge = "imitated";
+    std::fputs("wattle-lab: labels: --knowledge production is now called imitated\n", stderr);
+  }
+  arguments.scenario.teaches = true;
+  WATTLE_CHECK(apply(arguments.scenario));
+  const consolidation::Options& asked = arguments.scenario.options;
+  const bool waits = asked.shift.odd_waiting != 1 || asked.crowded_ratio != 1;
+  if (waits && (asked.knowledge != consolidation::ClusterModel::imitated || !asked.churn))
+    return fail(Errc::unsupported, asked.shift.odd_waiting != 1 ? "--odd-waiting" : "--crowded-from",
+                "under churn needs imitated knowledge", "use consolidation_churn --knowledge imitated");
+  if (arguments.labels.futures > 1 && !asked.churn)
+    return fail(Errc::unsupported, "--futures", "needs pods that come and go", "consolidation_churn");
+  arguments.labels.episode = arguments.scenario.options;
+  arguments.labels.episode.learns_waiting = asked.churn && asked.knowledge == consolidation::ClusterModel::imitated;
+  arguments.labels.episode.warm_s = 4 * 3600;
+  arguments.labels.episode.measure_s = 14 * 3600;
+  std::shared_ptr<const models::FrozenNetwork> network;
+  if (!arguments.model_file.empty()) {
+    WATTLE_TRY(network, read_network(arguments.model_file));
+  }
+  WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
+  const auto labels = consolidation::collect_labels(data, arguments.labels, network);
+  models::Safetensors file{consolidation::to_tensors(labels), {}};
+  file.metadata["feature_schema"] = placement::feature_schema_hash();
+  file.metadata["fleets"] = std::to_string(arguments.labels.episodes);
+  WATTLE_CHECK(write_model(arguments.out_file, file));
+  std::printf("%s: %zu labels of %zu episodes; mean regret of %s %.4f W0\n", arguments.out_file.c_str(), labels.size(),
+              arguments.labels.episodes, network ? "the network" : "the planner",
+              consolidation::mean_regret(labels, network.get()));
+  return {};
+}
+
+}  // namespace
+
+int labels(int argc, char** argv) {
+  LabelArguments arguments;
+  CLI::App app{"Simulate training episodes and label some choices by paired rollouts", "wattle-lab labels"};
+  add_consolidation_options(app, arguments.scenario);
+  app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  app.add_option("--model", arguments.model_file, "network that places the pods (default: the planner)");
+  app.add_option("--episodes", arguments.labels.episodes, "number of fleets")->check(CLI::Range(1, 100'000));
+  app.add_option("--per-episode", arguments.labels.per_episode, "labelled decisions")->check(CLI::Range(1, 10'000));
+  app.add_option("--min-nodes", arguments.labels.min_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
+  app.add_option("--max-nodes", arguments.labels.max_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
+  app.add_option("--explore", arguments.labels.explore, "share of placements on another node")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--horizon", arguments.labels.horizon_lives,
+                 "number of mean lifetimes that a choice is followed, under churn")
+      ->check(CLI::Range(0.1, 10.0))
+      ->capture_default_str();
+  app.add_option("--futures", arguments.labels.futures,
+                 "number of futures for each choice, the same for all; 1: the actual one; under churn")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+  consolidation::Options& options = arguments.scenario.options;
+  app.add_option("--odd-watts", options.shift.odd_watts,
+                 "factor by which servers with a low assumed power draw more, and the others less")
+      ->check(CLI::Range(0.1, 10.0))
+      ->capture_default_str();
+  app.add_option("--odd-waiting", options.shift.odd_waiting, "imitated: factor by which pods wait longer for CPU")
+      ->check(CLI::Range(0.1, 20.0))
+      ->capture_default_str();
+  app.add_option("--crowded-from", options.crowded_ratio,
+                 "imitated: demanded share of a node's cores above which its pods wait for each other")
+      ->check(CLI::Range(0.1, 1.0))
+      ->capture_default_str();
+  app.add_option("--odd-forecast", options.shift.odd_forecast,
+                 "imitated, pods: standard deviation of the logarithm of the ratio of forecast to actual cores")
+      ->check(CLI::Range(0.0, 2.0))
+      ->capture_default_str();
+  app.add_option("--unplanned", arguments.labels.unplanned, "share of the labels stored without a plan")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--seed", arguments.labels.first_seed, "seed of the first fleet, on the training side")
+      ->check(CLI::Range(1, 900'000))
+      ->capture_default_str();
+  app.callback([&] {
+    if (arguments.labels.max_nodes < arguments.labels.min_nodes)
+      throw CLI::ValidationError("--max-nodes", "is below --min-nodes");
+  });
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
+}
+
+}  // namespace wattle::sim::commands

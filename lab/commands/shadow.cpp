@@ -1,0 +1,58 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "lab/bench/shadow_run.hpp"
+#include "lab/commands/commands.hpp"
+#include "lab/commands/consolidation_arguments.hpp"
+#include "sim/commands/arguments.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/env/evaluate.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct ShadowArguments {
+  ConsolidationArguments scenario;
+  consolidation::BenchOptions bench;
+  std::string policy = "planner", model_file;
+};
+
+Status run(ShadowArguments arguments) {
+  WATTLE_CHECK(apply(arguments.scenario));
+  consolidation::BenchOptions& bench = arguments.bench;
+  bench.episode = arguments.scenario.options;
+  if (!bench.episode.churn || bench.episode.knowledge != consolidation::ClusterModel::production)
+    return fail(Errc::out_of_range, "shadow", "needs a controller and pods that come and go",
+                "use consolidation_churn --knowledge production");
+  if (!arguments.model_file.empty()) {
+    WATTLE_TRY(bench.network, read_learned(arguments.model_file));
+  }
+  WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
+  WATTLE_TRY(const auto runs, consolidation::run_shadows(data, bench, arguments.policy));
+  std::printf("%s", consolidation::shadow_table(runs).c_str());
+  return {};
+}
+
+}  // namespace
+
+int shadow(int argc, char** argv) {
+  ShadowArguments arguments;
+  arguments.scenario.knowledge = "production";
+  arguments.bench.first_seed = kFirstHeldOutSeed;
+  arguments.bench.seeds = 6;
+  CLI::App app{"Compare the saving modelled by mode shadow with the saving of live mode", "wattle-lab shadow"};
+  add_consolidation_options(app, arguments.scenario);
+  app.add_option("--seeds", arguments.bench.seeds, "number of fleets")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--first-seed", arguments.bench.first_seed, "seed of the first fleet")->capture_default_str();
+  app.add_option("--nodes", arguments.bench.nodes.front(), "of a fleet")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  app.add_option("--policy", arguments.policy, "policy that advises, and decides in live mode")->capture_default_str();
+  app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
+}
+
+}  // namespace wattle::sim::commands

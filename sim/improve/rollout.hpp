@@ -1,0 +1,63 @@
+// rollout: computes the cost of each choice for one pod, all else being equal. These labels train the networks.
+// Method   clones cluster and policy. Each candidate is tried once, then the policy continues with the same pods,
+//          demands, lives and noise. Fill: watts at the pods' true means after every further placement, weighted by the
+//          probability, for the policy, that the fill ends there, each relative to the watts of the first candidate's
+//          future then. Churn: joules until the horizon, and the waiting at the price that it had at the decision
+// Futures  under churn a choice may be judged by the mean over several futures (sim/improve/futures), the same ones
+//          for all candidates
+// Truth    uses the future of the episode: only for training episodes, never within a policy
+// Units    regret in W0 (models::Observation, placement/worth/features): watts, under churn over the mean life
+// Errors   none
+// Threads  single owner; pure except for the clones
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "placement/decide/policies/policy.hpp"
+#include "sim/improve/told_cluster.hpp"
+
+namespace wattle::sim::consolidation {
+
+using ClonePolicy = std::function<std::unique_ptr<placement::Policy>()>;  // copies the policy in its current state
+
+// Returns the watts of each candidate above the least of them. `episode` is the cluster's own and extends as far as the
+// policy may expect pods to come (Options::fill_longest).
+std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
+                                      std::span<const std::size_t> candidates, const ClonePolicy& policy,
+                                      double horizon_s, std::size_t futures = 1);
+
+// A judged decision.
+struct Label {
+  models::Observation state;
+  std::vector<float> regret;  // [nodes], W0; NaN: not tried
+  std::size_t order = 0;      // among the judged decisions of its episode
+};
+
+struct LabelOptions {
+  Options episode;  // nodes are drawn from min_nodes to max_nodes
+  std::size_t min_nodes = 5, max_nodes = 14;
+  std::uint64_t first_seed = 1000;
+  std::size_t episodes = 10;
+  std::size_t per_episode = 25;
+  std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
+  double explore = 0.1;                // share of placements on another candidate than the policy's
+  double horizon_lives = 3;
+  std::size_t futures = 1;            // number of futures per choice, under churn
+  double unplanned = 0;               // share of judged decisions that are stored without the plan
+  placement::NetworkOptions network;  // for the playing policy
+  // Judges the shortlist of a large fleet, as the network sees it; otherwise all nodes.
+  bool listed = false;
+  std::size_t shard = 0, shards = 1;  // every shards-th judged decision, starting with the shard-th
+};
+// Plays the episode and judges some of its decisions. Ignores the options' episode, nodes and seed.
+std::vector<Label> judge_episode(const Episode& episode, const LabelOptions& options,
+                                 const std::shared_ptr<const models::QNetwork>& network);
+// Plays training episodes by `network` (by the planner if null) and judges some of its decisions.
+std::vector<Label> collect_labels(const Dataset& data, const LabelOptions& options,
+                                  const std::shared_ptr<const models::QNetwork>& network);
+
+}  // namespace wattle::sim::consolidation

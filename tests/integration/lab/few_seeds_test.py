@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""few_seeds: no command of wattle-sim or wattle-lab states an interval or a verdict from fewer than five independent seeds.
+
+Usage    few_seeds_test.py BIN_DIR
+Checks   each command that compares, with one seed and with four: it says how many are needed, and prints and writes no range and no verdict. With five
+         it has a range again. A command that has an option by which seeds are counted and is in no list here fails the test
+Errors   exits with 1 and the output
+"""
+import itertools
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# The help of each command, which docs_reference holds against the program: half a second of CPU less than to ask the program.
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PAGES = {"wattle-sim": ROOT / "docs/reference/cli/wattle-sim.md", "wattle-lab": ROOT / "lab/docs/wattle-lab.md"}
+BIN = pathlib.Path(sys.argv[1])
+RANGE = re.compile(r"\[\s*[-+]?\d+(\.\d+)?,\s*[-+]?\d+(\.\d+)?\]")
+NOTE = "at least 5 independent ones are needed"
+COUNTS = ("--seeds", "--clusters", "--machines", "--plays")
+FEW = (1, 4)
+
+# Program and command, what it is given to be quick, the option that counts seeds, where it writes JSON.
+SMALL_CHURN = ["consolidation_churn", "--nodes", "2", "--policies", "kube-default,planner"]
+COMPARES = [
+    ("wattle-sim eval", ["--scenario", "memory_only", "--placements", "20", "--policies", "random"], "--seeds", "-o json"),
+    ("wattle-lab bench", ["--scenarios", "memory_only"], "--seeds", "--json"),
+    ("wattle-lab bench", SMALL_CHURN + ["--moves", "0"], "--seeds", "--json"),
+    ("wattle-lab provision", ["--minutes", "5", "--contestants", "wattle,k8s-cpu-fast"], "--seeds", "--json"),
+    ("wattle-lab requests", [], "--machines", "--json"),
+    ("wattle-sim teach", ["--hours", "1", "--rounds", "0", "--minutes", "5"], "--seeds", "--json"),
+    ("wattle-lab adapt", ["consolidation_churn", "--nodes", "2", "--days", "1", "--judged-days", "1", "--contestants", "planner,start"],
+     "--clusters", "--json"),
+    ("wattle-lab ablate", ["--steps", "600", "--judged-on", "1"], "--seeds", None),
+    ("wattle-lab shadow", ["consolidation_churn", "--nodes", "3"], "--seeds", None),
+]
+# Its seeds are the days of a record that judge, which no option counts.
+ELSEWHERE = {"wattle-sim improve"}
+
+
+def run(command, *words):
+    """Runs `PROGRAM COMMAND` with further words."""
+    program, *rest = command.split()
+    done = subprocess.run([BIN / program, *rest, *words], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def options_by_command():
+    """The options that the tables and lines of common options of PAGES have; those of `ablate consolidation` are ablate's, too."""
+    options = {}
+    for program, page in PAGES.items():
+        for words, body in re.findall(rf"^##+ {program} ([a-z][^\n]*)\n(.*?)(?=^##|\Z)", page.read_text(encoding="utf-8"), re.M | re.S):
+            cells = re.findall(r"^\| `(-[^`]*)`", body, re.M) + re.findall(r"`(--[a-z-]+)`", "".join(re.findall(r"^Common options:.*$", body, re.M)))
+            options.setdefault(f"{program} {words.split()[0]}", set()).update(name for cell in cells for name in re.findall(r"(?:^|, )(--[-a-z]+)", cell))
+    return options
+
+
+def fail(what, text=""):
+    sys.exit(f"few_seeds: {what}\n{text}")
+
+
+def ranges_in(value, path=""):
+    """Paths of JSON at which a range has a number."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key in ("low", "high") and each is not None:
+                yield f"{path}/{key}"
+            yield from ranges_in(each, f"{path}/{key}")
+    elif isinstance(value, list):
+        for at, each in enumerate(value):
+            yield from ranges_in(each, f"{path}/{at}")
+
+
+def play(folder, command, words, option, into, seeds):
+    given = [command, *words, option, str(seeds)]
+    file = folder / "out.json"
+    if into == "--json":
+        given += ["--json", str(file)]
+    code, out, err = run(*given)
+    if code != 0:
+        fail(f"{' '.join(given)} ended with {code}", out + err)
+    told = json.loads(file.read_text()) if into == "--json" else None
+    if into == "-o json":
+        told = json.loads(run(*given, "-o", "json")[1])
+    return " ".join(given), out, told
+
+
+def recorded_days(days):
+    """A cluster's record of so many days of an hour, each with the same kinds of pods."""
+    from_s, lines = 1_700_000_000 - 1_700_000_000 % 3600, []
+    lines.append({"wattle_record": 1, "to_s": from_s + 3600 * days, "names": "plain"})
+    for node in range(3):
+        watts = [60 + 10 * node + k * (8 + 6 * node) for k in range(11)]
+        lines.append({"nodes": {"name": f"n{node}", "cores": 8, "memory_bytes": 32e9, "watts": watts, "readings": 500, "residual_sd_w": 1.0,
+                                "state": "ready", "wake_j": 0}})
+    for at in range(0, 3600 * days, 240):
+        app = at // 240 % 4
+        lines.append({"pods": {"owner": f"Deployment/app-{app}", "image": f"image:{app}", "labels": "", "cpu_cores": 1, "memory_bytes": 1e9,
+                               "node": f"n{at // 240 % 2}", "placed_s": from_s + at, "ended_s": from_s + at + 900 if at + 900 < 3600 * days else None,
+                               "used_cores": [0.1 + 0.2 * app] * 2}})
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def improve(folder, days):
+    """Improvement on the record of so many days: what it printed, and its verdict."""
+    record, verdict = folder / "record.jsonl", folder / "verdict.json"
+    record.write_text(recorded_days(days), encoding="utf-8")
+    given = ["wattle-sim improve", str(record), "--model", str(ROOT / "models/pretrained/weighted.safetensors"), "--day-hours", "1", "--per-day", "2", "--plays", "20",
+             "--epochs", "1", "--json", str(verdict), "--out", str(folder / "kept.safetensors")]
+    code, out, err = run(*given)
+    if code != 0:
+        fail(f"{' '.join(given)} ended with {code}", out + err)
+    return out, json.loads(verdict.read_text(encoding="utf-8"))
+
+
+def benches():
+    """Benches that resample seeds ask lab/benchmarks/seeds.py whether there are enough."""
+    for file in sorted((ROOT / "lab/benchmarks").glob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if "0.975 *" in text and not re.search(r"^from seeds import ", text, re.M):
+            fail(f"{file.name} states intervals and does not ask lab/benchmarks/seeds.py whether there are enough seeds")
+
+
+def main():
+    benches()
+    commands = []
+    for program in PAGES:
+        listed = run(program, "--help")[1]
+        commands += [f"{program} {name}" for name in re.findall(r"^  ([a-z][a-z-]*)\s", listed, re.M)]
+    if not {"wattle-lab bench", "wattle-sim eval"} <= set(commands):
+        fail("no commands found", str(commands))
+    help_of = options_by_command()
+    if set(commands) - set(help_of):
+        fail(f"the pages do not have {sorted(set(commands) - set(help_of))}: run scripts/docs-reference")
+    there = [each for each in COMPARES if each[0] in commands]
+    for command in commands:
+        counts = [option for option in COUNTS if option in help_of[command]]
+        if counts and command not in {each[0] for each in COMPARES} | ELSEWHERE:
+            fail(f"{command} has {counts[0]}: say here that it states no interval, or test it")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for (command, words, option, into), seeds in itertools.product(there, FEW):
+            typed, out, told = play(folder, command, words, option, into, seeds)
+            if NOTE not in out:
+                fail(f"{typed} does not say how many seeds are needed", out)
+            if RANGE.search(out) or "confidence" in out or "interval holds" in out:
+                fail(f"{typed} states an interval or a verdict", out)
+            if told is not None and list(ranges_in(told)):
+                fail(f"{typed} writes ranges: {list(ranges_in(told))[:3]}")
+            if told is not None and "better_than_rule" in told:
+                fail(f"{typed} writes a verdict")
+        for command, words, option, into in there[:5]:
+            typed, out, told = play(folder, command, words, option, into, 5)
+            if NOTE in out or not RANGE.search(out) or not list(ranges_in(told)):
+                fail(f"{typed} has no range", out)
+        code, out, err = run("wattle-lab labels", "consolidation_churn", "--episodes", "1", "--per-episode", "2", "--min-nodes", "2",
+                             "--max-nodes", "3", "--out", str(folder / "labels"))
+        if code != 0:
+            fail(f"labels ended with {code}", out + err)
+        if "wattle-sim improve" in commands:
+            out, verdict = improve(folder, 6)  # of a quarter, one judges, twenty times
+            ends = [end for key, value in verdict.items() if "_over_" in key for end in value[1:]]
+            if NOTE not in out or RANGE.search(out) or "confidence" in out or verdict["kept"] or any(end is not None for end in ends):
+                fail("improve states an interval or a verdict of plays of one day", f"{out}{verdict}")
+            out, verdict = improve(folder, 14)
+            if NOTE in out or not RANGE.search(out):
+                fail("improve has no range, and five days judge", f"{out}{verdict}")
+        if "wattle-lab imitate" in commands:
+            code, out, err = run("wattle-lab imitate", "--labels", str(folder / "labels"), "--held-out",
+                                 str(folder / "labels"), "--epochs", "1", "--restarts", "1", "--out", str(folder / "x"))
+            if code != 1 or "at least 5" not in err or RANGE.search(out):
+                fail(f"imitate on held-out labels of one fleet ended with {code}", out + err)
+    print(f"few_seeds: {len(there)} commands")
+
+
+if __name__ == "__main__":
+    main()

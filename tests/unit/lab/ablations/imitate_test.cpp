@@ -1,0 +1,342 @@
+// imitate: labels become targets, and networks are taught and promoted by them.
+#include "sim/improve/imitate.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lab/ablations/imitate_ablate.hpp"
+#include "lab/bench/bench.hpp"
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/layout.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/worth/features.hpp"
+#include "sim/world/random.hpp"
+#include "tests/unit/sim/scenarios/consolidation.hpp"
+
+namespace wattle::sim::consolidation {
+namespace {
+
+std::vector<Label> varied_labels(std::size_t count) {
+  Random random(5);
+  std::vector<Label> labels(count);
+  for (Label& label : labels) {
+    label.state.nodes = 4;
+    for (std::size_t i = 0; i < 4 * models::kNodeFeatures; ++i)
+      label.state.node.push_back(i % models::kNodeFeatures == 3 ? 0.5F : static_cast<float>(uniform(random)));
+    for (float& value : label.state.pod) value = static_cast<float>(uniform(random));
+    for (float& value : label.state.context) value = static_cast<float>(uniform(random));
+    label.state.pod[0] = 0.25F;
+    label.state.prior.assign(4, 0.0F);
+    label.state.valid.assign(4, 1);
+    label.regret.assign(4, 0.0F);
+  }
+  return labels;
+}
+
+models::Weights random_weights() {
+  models::Weights weights = models::initial_weights(2);
+  Random random(6);
+  for (const char* name : {"advantage.out.weight", "value.out.weight"})
+    for (float& value : weights.at(name).values) value = static_cast<float>(uniform(random) - 0.5);
+  return weights;
+}
+
+TEST_CASE("an input that never varied in labels is not heard afterwards, and of the labels the network says the same") {
+  const std::vector<Label> labels = varied_labels(20);
+  const models::Weights before = random_weights();
+  models::Weights after = before;
+  silence_constant_inputs(after, labels);
+  const auto loud = models::FrozenNetwork::from_weights(before, 0, "before").value();
+  const auto quiet = models::FrozenNetwork::from_weights(after, 0, "after").value();
+  std::vector<float> a(4), b(4), c(4);
+  for (const Label& label : labels) {
+    loud->residual(label.state, a);
+    quiet->residual(label.state, b);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
+    models::Observation elsewhere = label.state;
+    elsewhere.node[models::kNodeFeatures + 3] = 3;
+    elsewhere.pod[0] = -2;
+    quiet->residual(elsewhere, c);
+    CHECK(c == b);
+    elsewhere.node[models::kNodeFeatures + 4] += 3;  // one that varied is heard
+    quiet->residual(elsewhere, c);
+    CHECK(c != b);
+  }
+}
+
+TEST_CASE("what was taught where plan or life are always known says the same there, and nothing where it is missing") {
+  constexpr std::size_t kPlanKnown = 10, kLife = 14;
+  for (const auto& known_in_all : std::vector<std::pair<bool, bool>>{{true, false}, {false, true}, {true, true}}) {
+    const bool plan = known_in_all.first, life = known_in_all.second;
+    CAPTURE(plan);
+    CAPTURE(life);
+    std::vector<Label> labels = varied_labels(20);
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      labels[k].state.pod[kPlanKnown] = plan || k > 0 ? 1.0F : 0.0F;
+      labels[k].state.pod[kLife] = k == 0 ? (life ? 0.04F : 0.0F) : 0.1F * static_cast<float>(k);
+    }
+    const Taught taught = taught_by(labels);
+    CHECK(taught.plan == plan);
+    CHECK(taught.life == life);
+    models::Weights open = random_weights();
+    reserve_gate(open);
+    models::Weights closed = open;
+    silence_constant_inputs(closed, labels);
+    close_untaught(closed, taught);
+    const auto before = models::FrozenNetwork::from_weights(open, 0, "open").value();
+    const auto after = models::FrozenNetwork::from_weights(closed, 0, "closed").value();
+    std::vector<float> a(4), b(4);
+    const std::vector<float> nothing(4, 0.0F);
+    for (Label& label : labels) {
+      before->residual(label.state, a);
+      after->residual(label.state, b);
+      for (std::size_t i = 0; i < 4; ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
+      CHECK(b != nothing);
+      const models::Observation known = label.state;
+      label.state.pod[kPlanKnown] = 0;
+      for (const float other : {known.pod[kLife], 4.0F}) {  // as long as it may be
+        label.state.pod[kLife] = other;
+        after->residual(label.state, b);
+        CHECK((b == nothing) == plan);
+      }
+      label.state = known;
+      label.state.pod[kLife] = 0;
+      after->residual(label.state, b);
+      CHECK((b == nothing) == (life || (plan && label.state.pod[kPlanKnown] == 0.0F)));
+    }
+  }
+  CHECK_FALSE(taught_by({}).plan);
+}
+
+TEST_CASE("in fleets larger than any label's a network that was closed there says nothing, in others the same") {
+  constexpr std::size_t kNodes = 5;
+  const auto as_feature = [](double nodes) { return static_cast<float>(std::log2(nodes) / 12); };
+  std::vector<Label> labels = varied_labels(20);
+  for (std::size_t k = 0; k < labels.size(); ++k)
+    labels[k].state.context[kNodes] = as_feature(3 + static_cast<double>(k));  // up to 22
+  models::Weights open = random_weights();
+  models::Weights excited = open;
+  std::fill(excited.at("ask.bias").values.begin(), excited.at("ask.bias").values.end(), 100.0F);
+  const auto before_excited = excited.at("ask.weight").values;
+  CHECK_FALSE(close_beyond_taught_size(excited, labels));
+  CHECK(excited.at("ask.weight").values == before_excited);
+
+  open.at("ask.bias").values[7] = -100;  // a unit that nothing excites
+  models::Weights closed = open;
+  REQUIRE(close_beyond_taught_size(closed, labels));
+  const auto before = models::FrozenNetwork::from_weights(open, 0, "open").value();
+  const auto after = models::FrozenNetwork::from_weights(closed, 0, "closed").value();
+  std::vector<float> a(4), b(4);
+  for (Label& label : labels) {
+    for (const double nodes : {1.0, 10.0, 22.0}) {
+      label.state.context[kNodes] = as_feature(nodes);
+      before->residual(label.state, a);
+      after->residual(label.state, b);
+      CHECK(a == b);
+      CHECK(b != std::vector<float>(4, 0.0F));
+    }
+    for (const double nodes : {23.0, 100.0, 5000.0}) {
+      label.state.context[kNodes] = as_feature(nodes);
+      after->residual(label.state, b);
+      CHECK(b == std::vector<float>(4, 0.0F));
+    }
+  }
+}
+
+TEST_CASE("a variant of the ablation leaves out what it says and nothing else") {
+  const std::vector<Label> labels = varied_labels(3);
+  for (const Variant& variant : variants()) {
+    CAPTURE(variant.name);
+    const std::vector<Label> rest = without(variant, labels);
+    REQUIRE(rest.size() == labels.size());
+    const auto silent = [&](std::string_view name) {
+      return std::find(variant.silent.begin(), variant.silent.end(), name) != variant.silent.end();
+    };
+    std::size_t found = 0;
+    for (std::size_t f = 0; f < models::kNodeFeatures; ++f) {
+      const bool off = silent(placement::kNodeFeatureSpecs[f].name);
+      found += off ? 1 : 0;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::size_t at = i * models::kNodeFeatures + f;
+        CHECK(rest[1].state.node[at] == (off ? 0.0F : labels[1].state.node[at]));
+      }
+    }
+    for (std::size_t f = 0; f < models::kPodFeatures; ++f) {
+      const bool off = silent(placement::kPodFeatureSpecs[f].name);
+      found += off ? 1 : 0;
+      CHECK(rest[1].state.pod[f] == (off ? 0.0F : labels[1].state.pod[f]));
+    }
+    CHECK(found == variant.silent.size());
+  }
+}
+
+TEST_CASE("a variant that leaves out what is told leaves out how wrong it has been, too") {
+  const auto silent = [](std::string_view variant, std::string_view feature) {
+    const auto all = variants();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Variant& each) { return each.name == variant; });
+    REQUIRE(found != all.end());
+    return std::find(found->silent.begin(), found->silent.end(), feature) != found->silent.end();
+  };
+  CHECK(silent("no curves", "curve_error"));
+  CHECK(silent("no application profile", "demand_error"));
+}
+
+TEST_CASE("ablation: who teaches nothing scores as the prior, and differences are to the first variant") {
+  std::vector<Label> labels = varied_labels(60);
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    labels[k].state.prior = {0.3F, 0.2F, 0.1F, 0};
+    labels[k].regret = {k % 2 == 0 ? 0.5F : 0.0F, 0.25F, 0, 1};
+  }
+  const auto nothing = [](const Variant&, std::span<const Label>, std::size_t,
+                          std::uint64_t) -> Result<std::shared_ptr<const models::QNetwork>> {
+    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "untrained"));
+    return std::shared_ptr<const models::QNetwork>(std::move(network));
+  };
+  AblateOptions options;
+  options.seeds = 2;
+  const auto rows = ablate(labels, labels, options, nothing);
+  REQUIRE(rows);
+  REQUIRE(rows->size() == variants().size());
+  CHECK((*rows)[0].regret == doctest::Approx(0.25));
+  CHECK((*rows)[0].over_prior.mean == 0);
+  for (const AblationRow& row : *rows)
+    CHECK(row.over_whole.mean == doctest::Approx(row.regret - (*rows)[0].regret).epsilon(0.2));
+  CHECK_FALSE(ablate({}, labels, options, nothing));
+}
+
+TEST_CASE("targets fall with regret, leave out what was not tried, and an anchor draws them to its own choice") {
+  Label label;
+  label.state.nodes = 3;
+  label.state.node.assign(3 * models::kNodeFeatures, 0.0F);
+  label.state.prior = {0.0F, -1.0F, -1.0F};
+  label.state.valid = {1, 1, 1};
+  label.regret = {0.3F, 0.0F, std::nanf("")};
+  ImitateOptions options;
+  const models::PolicyExample free = example_of(label, options);
+  CHECK(free.tried == std::vector<std::uint8_t>{1, 1, 0});
+  CHECK(static_cast<double>(free.target[1] / free.target[0]) == doctest::Approx(std::exp(0.3 / 0.15)));
+  CHECK(free.target[2] == 0.0F);
+  CHECK(free.cost.empty());
+  options.regret_weight = 0.5;
+  CHECK(example_of(label, options).cost == std::vector<float>{1.0F, 0.0F, 0.0F});
+  options.anchor_share = 0.5;
+  const models::PolicyExample anchored = example_of(label, options);
+  CHECK(anchored.target[0] > 0.5F);
+  CHECK(mean_regret(std::vector<Label>{label}, nullptr) == doctest::Approx(0.3));
+}
+
+// Its one weight is the number of its steps.
+class Counting final : public models::PolicyTrainer {
+ public:
+  Result<models::PolicyStats> imitate(std::span<const models::PolicyExample* const>, double) override {
+    models::PolicyStats stats;
+    stats.step = ++steps_;
+    return stats;
+  }
+  Result<models::StepStats> step(std::span<const models::Transition* const>) override { return models::StepStats{}; }
+  std::uint64_t steps() const override { return steps_; }
+  models::Weights weights() const override { return {{"steps", {{1}, {static_cast<float>(steps_)}}}}; }
+  models::Weights checkpoint() const override { return weights(); }
+  Status restore(const models::Weights&) override { return {}; }
+
+ private:
+  std::uint64_t steps_ = 0;
+};
+
+TEST_CASE("averaged weights are the mean of each eighth step of the last half, else those of the last step") {
+  Label label;
+  label.state.nodes = 2;
+  label.state.prior = {0.0F, -1.0F};
+  label.state.valid = {1, 1};
+  label.regret = {0.3F, 0.0F};
+  const std::vector<Label> labels(70, label);
+  ImitateOptions options;
+  options.epochs = 20;
+  options.batch = 32;  // three steps a pass
+  Counting last, averaged, few;
+  CHECK(imitate(labels, options, last)->weights.at("steps").values == std::vector<float>{60});
+  options.average = true;
+  CHECK(imitate(labels, options, averaged)->weights.at("steps").values == std::vector<float>{(32 + 40 + 48 + 56) / 4});
+  options.epochs = 1;
+  CHECK(imitate(labels, options, few)->weights.at("steps").values == std::vector<float>{3});
+}
+
+// Prefers the second node, or the first.
+class Fixed final : public models::QNetwork {
+ public:
+  explicit Fixed(float second) : second_(second) {}
+  void residual(const models::Observation& observation, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), 0.0F);
+    if (observation.nodes > 1) out[1] = second_;
+  }
+  std::uint64_t step() const override { return 1; }
+
+ private:
+  float second_;
+};
+
+TEST_CASE("a network is promoted only when it is surely better than the present one on labels it has not seen") {
+  Random random(5);
+  const auto draw = [&](double gain) {
+    std::vector<Label> labels(200);
+    for (Label& label : labels) {
+      label.state.nodes = 2;
+      label.state.prior = {0.0F, -0.2F};
+      label.state.valid = {1, 1};
+      const double second = gain + normal(random);  // how much better the second node is
+      label.regret = {static_cast<float>(std::max(0.0, second)), static_cast<float>(std::max(0.0, -second))};
+    }
+    return labels;
+  };
+  const Fixed second(1), first(0);
+  const std::vector<const models::QNetwork*> candidates{&first, &second};
+  const Promotion better = promote(draw(1), nullptr, candidates);
+  REQUIRE(better.candidate);
+  CHECK(*better.candidate == 1);
+  CHECK(better.against_present.high < 0);
+  CHECK_FALSE(promote(draw(-1), nullptr, candidates).candidate);  // then the planner is right
+  CHECK_FALSE(promote(draw(0), nullptr, std::vector<const models::QNetwork*>{&second}).candidate);  // noise
+  CHECK_FALSE(promote(draw(1), &second, candidates).candidate);                                     // nothing new
+  CHECK_FALSE(promote({}, nullptr, candidates).candidate);
+}
+
+TEST_CASE("without a plan an untrained network ranks by amortised watts, and still places where pods fit") {
+  BenchOptions options;
+  options.nodes = {5};
+  options.seeds = 1;
+  options.first_seed = 5;
+  options.moves_per_pod = 0;
+  options.rules = {"amortised", "dqn"};
+  options.learned.plan = false;
+  options.network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
+  const BenchResult result = bench(data(), options).value();
+  CHECK(result.tables[0].rules[1].runs[0].refused == 0);
+  CHECK(result.tables[0].rules[1].runs[0].energy_j ==
+        doctest::Approx(result.tables[0].rules[0].runs[0].energy_j).epsilon(0.02));
+}
+
+TEST_CASE("the rule dqn is on the bench, and untrained it spends what the planner spends") {
+  BenchOptions options;
+  options.nodes = {5};
+  options.seeds = 2;
+  options.first_seed = 5;
+  options.moves_per_pod = 0;
+  options.rules = {"planner", "dqn"};
+  options.episode.sleep = true;
+  CHECK(bench(data(), options).error().code == Errc::not_found);
+  options.network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
+  for (const bool churn : {false, true}) {
+    options.episode.churn = churn;
+    options.episode.measure_s = 4 * 3600;
+    const BenchResult result = bench(data(), options).value();
+    for (std::size_t k = 0; k < 2; ++k)
+      CHECK(result.tables[0].rules[1].runs[k].energy_j == result.tables[0].rules[0].runs[k].energy_j);
+    CHECK(result.tables[0].rules[1].over_planner->mean == 0);
+  }
+}
+
+}  // namespace
+}  // namespace wattle::sim::consolidation
