@@ -210,7 +210,7 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   return {};
 }
 
-// An unusable file is logged and kept until the next write; knowledge then starts from scratch.
+// An unusable file is logged and kept until the next write; the cluster model then starts from scratch.
 placement::ClusterModel Controller::start_knowledge(const Log& log) {
   placement::ClusterModelOptions options;
   options.stale_after_s = config_.decide.mask.stale_after_s;

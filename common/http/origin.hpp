@@ -1,4 +1,4 @@
-// origin: address of a server and what a client requires of it.
+// origin: address of a server, and the client's requirements for it.
 // Source   configuration
 // Threads  values
 #pragma once

@@ -19,7 +19,7 @@ void DecisionMonitors::reward_changes() {
 }
 
 void DecisionMonitors::changed(bool of_another_ranking) {
-  drift_.end();  // whatever changed, a rollback above all, is not explored against
+  drift_.end();  // no extra exploration after a change, in particular after a rollback
   comparison_.ranking_changed(of_another_ranking);
 }
 

@@ -149,7 +149,7 @@ void Telemetry::count_in_second(Session& session, std::size_t records) const {
   session.in_second += records;
 }
 
-// For those who look now: the mark and the store know nothing of it.
+// Shown to current readers only; neither the mark nor the store includes it.
 std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, Session& session, wire::Live& live) {
   const std::string& node = from.identity.name;
   count_in_second(session, 0);

@@ -64,7 +64,7 @@ struct TelemetryFigures {
   std::uint64_t refused = 0;     // out of range
   std::uint64_t missing = 0;     // numbers that were skipped
   std::uint64_t folded = 0;      // workloads beyond a node's share, of all records
-  std::uint64_t garbage = 0;     // invalid messages, or from peers without the right
+  std::uint64_t garbage = 0;     // messages that are invalid or whose sender lacks the right
   std::uint64_t refusals = 0;
   std::uint64_t takeovers = 0;
   std::uint64_t conflicts = 0;  // times that two agents with one key were found out

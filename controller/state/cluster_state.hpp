@@ -35,7 +35,8 @@
 
 namespace wattle::controller {
 
-// Limits per node, whatever its agent reports. Kubernetes runs 110 pods on a node by default and was tested with 500.
+// Limits per node, independent of its agent's reports. Kubernetes runs 110 pods on a node by default and was tested
+// with 500.
 inline constexpr std::size_t kMaxWorkloads = 4096;
 inline constexpr std::size_t kMaxPods = 2048;
 // Limit of asked-for pods that no API server has and no node runs, and of pods expected on a node.
@@ -80,7 +81,7 @@ struct Node {
   std::uint64_t record_incarnation = 0;    // of the last record, which a spool may have delayed
   std::uint64_t samples = 0;               // intervals
   std::uint64_t interval_seq = 0;          // of the first part of the last interval
-  std::uint64_t parts_seen = 0;            // of it
+  std::uint64_t parts_seen = 0;            // parts received of that interval
   std::deque<RecordMark> ahead;            // shown ahead of their turn, still to come; ascending
   std::int64_t interval_ns = 0;
   NodeValues values;
@@ -152,7 +153,7 @@ class ClusterState {
   void fly(const std::string& uid, const std::string& node, MonoTime now, Duration hold = Duration::zero());
   // Cancels the expectation and its start, as if they had never been.
   void land(const std::string& uid);
-  // Counts a start of the pod on the node for the window of the start cap, whatever becomes of the pod.
+  // Counts a start of the pod on the node for the window of the start cap, even if the pod ends early.
   void started(const std::string& uid, const std::string& node, MonoTime now);
   // Returns true if the binding is new, false also for a node that was not greeted.
   bool bind(const std::string& uid, const std::string& node, bool by_operator, MonoTime now);
@@ -172,7 +173,7 @@ class ClusterState {
   void decided(const std::string& uid, std::uint64_t decision_id);
   // An unbound pod ended, or runs on a node without an agent.
   void forget(const std::string& uid);
-  // The API server has deleted the pod: its cgroup may still be seen for a while, which is no placement.
+  // The API server has deleted the pod: its cgroup may still be seen for a while and does not count as a placement.
   void bury(const std::string& uid, MonoTime now) { buried_[uid] = now; }
   bool buried(const std::string& uid) const { return buried_.contains(uid); }
 
@@ -181,7 +182,7 @@ class ClusterState {
   // Renames a workload of the node and sets its kind.
   void rename(const std::string& node, const std::string& from, const std::string& to, WorkloadKind kind);
   void call_unit(const std::string& uid, const std::string& unit);
-  // The newest record shown for the node, in turn or ahead of it.
+  // The newest record shown for the node, in order or ahead of older ones.
   RecordMark newest(const std::string& node) const;
 
   // Expires pods in flight; forgets asks without result, and deleted nodes that are silent.

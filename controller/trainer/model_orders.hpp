@@ -36,7 +36,7 @@ struct ModelOrder {
   What what = What::save;
   std::string name;          // of save, add, load and eval
   std::string network = {};  // of add: a safetensors file, as models/frozen/pretrained has it
-  bool of_trusted = false;   // of promoted: what serves is the network that is held to, and not what learns
+  bool of_trusted = false;   // promoted: the baseline serves, not the candidate
   ServingNow serving = {};   // of eval: what to compare with
 };
 // Name of the checkpoint of the last promotion.

@@ -39,7 +39,7 @@ namespace wattle::controller {
 struct TrainerFigures {
   std::uint64_t steps = 0;
   std::uint64_t resumed_steps = 0;  // that the checkpoint brought
-  bool resumed = false;             // from a checkpoint, whatever steps it had
+  bool resumed = false;             // from a checkpoint, even one of step 0
   std::optional<double> steps_per_s, loss, mean_q, td_error, reward_centre;
   std::size_t replay = 0;
   std::uint64_t placed = 0, settled = 0, expired = 0, unmatched = 0;
@@ -127,7 +127,7 @@ class Trainer {
   placement::Learner learner_;
   ReplayBudget budget_;
   Anchor anchor_;
-  models::Weights trusted_;  // of the network that is held to, and where it is from; empty: none is
+  models::Weights trusted_;  // the baseline and its origin; empty: none
   NetworkOrigin trusted_origin_;
   bool trusted_chosen_ = false;  // by an operator or a promotion: checkpoints keep it. False: the preset begins with it
   ServingModel& slot_;

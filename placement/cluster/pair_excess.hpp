@@ -114,7 +114,7 @@ class PairExcess {
   std::uint64_t clock_ = 0;
 };
 
-// Returns the relative extension of a pod's lifetime if it waits for this share of it.
+// Returns the relative extension of the lifetime of a pod that waits for this share of its time.
 double stretch_of(double waited);
 
 }  // namespace wattle::placement
