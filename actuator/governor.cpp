@@ -279,7 +279,7 @@ void Governor::act(Workload& workload, const Wish& allowed, MonoTime now) {
   apply(workload, now);
 }
 
-// Tries again to put back limits that could not be put back before, and checks the limits in force.
+// Retries limits that could not be restored before, and checks the limits in force.
 void Governor::put_back_strays(MonoTime now) {
   if (ledger_.held() == 0) return;
   for (const Target& target : ledger_.targets()) {

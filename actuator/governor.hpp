@@ -14,7 +14,7 @@
 //          If one workload is inside another, only the outer one counts.
 // Slow     while the keeper of a workload's limits (kernel or systemd) does not answer, its state is kept and the
 //          request is repeated every second for kSlowPatience. Then its limits are given up, as after any other
-//          trouble, and put back once the keeper answers
+//          trouble, and restored once the keeper answers
 // Errors   trouble with one workload is in its report; the loop continues
 // Threads  single owner
 #pragma once

@@ -119,7 +119,7 @@ std::optional<wire::Message> Answers::answer_ask(wire::Ask ask, const transport:
 }
 
 wire::Message Answers::answer_query(const wire::Query& query, const std::string& who) {
-  // All listeners of the feed may know where it begins.
+  // Every role that may subscribe to the feed may request its snapshot.
   if (query.what == "snapshot") return snapshot(query.request_id);
   wire::Reply reply;
   reply.request_id = query.request_id;

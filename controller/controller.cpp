@@ -143,9 +143,9 @@ Status Controller::lock_state(const Log& log) {
   return {};
 }
 
-// Changes made at run time are in force from the start. A damaged file is moved aside. If that happens, if the file is
-// gone or empty although others are from before, or if it cannot be read, an order to stop may be lost, so nothing
-// acts. On a disk that cannot be written, changes last as long as the process.
+// Changes made at run time are in force from the start. A damaged file is moved aside. An order to stop
+// may be lost if that happens, if the file is missing or empty although other files show an earlier start, or if it
+// cannot be read. Then no advice acts. On a disk that cannot be written, changes last as long as the process.
 Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const std::string path = config_.data_dir + "/control.db";
   const MonitorOptions monitors{{}, config_.learn.max_abs_residual};

@@ -1,4 +1,4 @@
-// Which network serves, and why; and what the decider knows over a restart.
+// Chooses the serving network, and saves and restores the decider's state over a restart.
 #include <algorithm>
 #include <functional>
 #include <string_view>

@@ -135,7 +135,7 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
     rest_ = wire::encode_samples(left);
     break;
   }
-  // Else the store's next commit of this node's records says so.
+  // Otherwise the acknowledgement follows the store's next commit of this node's records.
   if (history.pending > 0 || session.received == RecordMark{}) return {};
   return {ack(node, session, session.received)};
 }

@@ -32,7 +32,7 @@
 
 namespace wattle::controller {
 
-// Receiver of what the sessions bring.
+// Receives the records, placements and findings of all sessions.
 class TelemetrySink {
  public:
   virtual ~TelemetrySink() = default;

@@ -150,7 +150,7 @@ void MarginTeacher::minute(const std::string& node, double node_cores, const Lim
   decide(node + "/" + ended.name, chain, service, node_cores, follows, done);
 }
 
-// Withdrawing the student has the next one trained.
+// A withdrawal starts the training of the next student.
 void MarginTeacher::follow_release(StudentStage before) {
   if (learner_ == nullptr || release_.stage() == before) return;
   if (release_.stage() == StudentStage::withdrawn) learner_->retrain();

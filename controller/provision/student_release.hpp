@@ -46,7 +46,7 @@ class StudentRelease {
   // A trained student: a newer version goes on trial.
   void offer(std::uint64_t version);
   // Records an ended minute of a service with known latency. No value: it is not the student's turn, and the teacher's
-  // comparison goes on. Otherwise returns whether the next minute is the student's.
+  // comparison continues. Otherwise returns whether the next minute is the student's.
   std::optional<bool> next(const std::string& service, const TrialMinute& ended);
   // A service without known latency reported whether a student failed its trial on the node.
   void report(const std::string& service, bool out);

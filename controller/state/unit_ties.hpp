@@ -38,10 +38,10 @@ class UnitTies {
   static constexpr std::size_t kMostFormer = 4096;
 
   void tie(const std::string& uid, const std::string& node, const std::string& unit);
-  // The workload is that unit no more; `last` is the newest record that is its own. Gives what it was tied to.
+  // Unties the workload from its unit; `last` is its newest own record. Returns the former tie.
   std::optional<TiedUnit> untie(const std::string& uid, const RecordMark& last);
   const TiedUnit* unit_of(const std::string& uid) const;
-  // The UID that the unit goes by now; empty: its own name.
+  // The workload's UID that the unit reports under; empty: the unit's own name.
   std::string uid_of(const std::string& node, const std::string& unit) const;
   // Names the record's workloads by their UIDs. True: some are named so.
   bool name(const std::string& node, Record& record) const;

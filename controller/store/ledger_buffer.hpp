@@ -69,7 +69,7 @@ class LedgerBuffer {
   std::vector<std::int64_t> all() const;
   const WaitingLedger& of(std::int64_t node) const { return waiting_.at(node); }
   void forget(std::int64_t node);
-  // Returns the lowest raw id that still waits after those are written; `otherwise` if there is none.
+  // Returns the lowest raw id that stays pending after these rows are written; `otherwise` if none does.
   std::int64_t lowest_without(const std::vector<std::int64_t>& written, std::int64_t otherwise) const;
 
  private:

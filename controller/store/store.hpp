@@ -70,7 +70,7 @@ struct Committed {
 class Store final : public RecordStore {
  public:
   static Result<std::unique_ptr<Store>> start(StoreOptions options, const Clock& clock, const Log& log);
-  ~Store() override;  // writes what waits, once
+  ~Store() override;  // tries once to write the pending rows
 
   // Content of the file at the start; decisions are newest first.
   const StoreMarks& marks() const { return found_; }

@@ -32,7 +32,7 @@ struct InitialNetwork {
   std::string name;            // origin in `wattle model list`: "shipped:weighted"
   std::optional<Error> fault;  // of a file that should have been there
   std::string none;            // why there is none, where nothing is wrong
-  bool on_prior = true;        // of what begins where there is none; a table has no prior
+  bool on_prior = true;        // whether an untrained start uses a prior; a table has none
 
   std::optional<models::Weights> weights() const;
   NetworkOrigin origin() const {

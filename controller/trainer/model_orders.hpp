@@ -28,9 +28,9 @@ struct ModelOrder {
   enum class What {
     save,        // the network as it is now, under a name
     add,         // one from outside, under a name; nothing else changes
-    load,        // another one serves, and learning goes on from it
+    load,        // another network serves, and learning continues from it
     eval,        // compare one with the network that serves, on replayed decisions
-    promoted,    // keep what serves: a rollback brings it back
+    promoted,    // keep the serving network, so that a rollback can restore it
     bring_back,  // what was kept at the last promotion serves again
   };
   What what = What::save;
