@@ -73,7 +73,7 @@ struct OffPolicyState {
 std::string off_policy_text(const OffPolicyState& state);
 Result<OffPolicyState> parse_off_policy(std::string_view text);
 
-// `of`: the ranking whose advice it is about.
+// `of`: the ranking whose advice was modelled.
 struct SavingState {
   std::string of;
   placement::ModelledState state;

@@ -21,7 +21,7 @@ namespace wattle::controller {
 struct ServingNow {
   std::shared_ptr<const models::QNetwork> network;  // null: none serves
   std::string name;                                 // a file's or checkpoint's; empty: it was learned here
-  std::string gated;                                // why the planner's choices serve in its place; empty: they do not
+  std::string gated;                                // why the planner serves instead; empty: the network serves
 };
 
 struct ModelOrder {
@@ -56,7 +56,7 @@ struct ModelList {
   std::vector<models::ListedCheckpoint> checkpoints;
   std::string serving_network;  // SHA-256 of it; empty: none serves
   std::string serving_from;     // the checkpoint that it was loaded from; empty: learned since the start
-  std::string gated;            // why the planner's choices serve in its place; empty: they do not
+  std::string gated;            // why the planner serves instead; empty: the network serves
 };
 
 }  // namespace wattle::controller
