@@ -103,7 +103,7 @@ void Governor::hear_requests() {
     }
 }
 
-// Puts back the original limits and forgets the target; a workload that is still ordered is found again.
+// Restores the original limits and forgets the target; a workload that is still ordered is found again.
 void Governor::lose(Workload& workload) {
   if (workload.target) {
     for (const Error& error : ledger_.restore(*workload.target).failed) trouble(workload, error);

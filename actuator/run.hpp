@@ -1,6 +1,6 @@
 // run: runs the actuator: restores limits of an earlier process, ticks every 100 ms, restores all limits at its end.
 // Errors   a damaged record (after restoring its intact entries); an unusable state directory, socket or cgroup tree;
-//          at the end, limits that could not be put back
+//          at the end, limits that could not be restored
 // Threads  one, and one in the helper process that talks to systemd (unit_helper.hpp)
 #pragma once
 

@@ -189,7 +189,7 @@ Result<NetworkGateState> parse_network_gate(std::string_view text) {
     fields.take("on_trial", state.on_trial).take("trial_s", state.trial_s).take("behind_s", state.behind_s);
     fields.take("rest_s", state.rest_s);
   }
-  // Nor have they recent blocks.
+  // They have no recent blocks either.
   if (fields.has("recent_blocks") || fields.has("recent_mean") || fields.has("recent_wall_ns") ||
       fields.has("recent_of_learned")) {
     fields.take("recent_blocks", kept.recent.blocks).take("recent_mean", kept.recent.mean);

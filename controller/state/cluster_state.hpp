@@ -75,7 +75,7 @@ struct Node {
   wire::Hello hello;
   bool connected = false;
   std::shared_ptr<const kube::Node> kube;  // null: no API server reports it
-  bool deleted = false;                    // an API server had it and has deleted it
+  bool deleted = false;                    // its API server has deleted it
   std::optional<MonoTime> sampled_at;      // end of the last interval
   std::uint64_t incarnation = 0;           // of the session
   std::uint64_t record_incarnation = 0;    // of the last record, which a spool may have delayed
@@ -93,7 +93,7 @@ struct Node {
   std::set<std::string> pods;                 // bound here
   std::set<std::string> in_flight;            // advised to this node, not seen yet
   std::set<std::string> unsettled;            // bound here, their use not yet in the telemetry
-  PodSums sums;                               // of the three
+  PodSums sums;                               // sums of these three sets
   Newcomers newcomers{kMaxWorkloads};         // recent new names in its records
   Newcomers new_containers{kMaxWorkloads};    // recent new containers; its workloads list them
 };

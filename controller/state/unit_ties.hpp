@@ -50,11 +50,11 @@ class UnitTies {
  private:
   struct Tie {
     std::string uid;
-    std::optional<RecordMark> last;  // absent: it holds
+    std::optional<RecordMark> last;  // absent: the tie is current
   };
-  std::map<std::string, std::map<std::string, std::deque<Tie>>> units_;  // by node, by unit; the former first
-  std::unordered_map<std::string, TiedUnit> of_;                         // by UID, those that hold
-  std::deque<TiedUnit> former_;                                          // in the order of their ends
+  std::map<std::string, std::map<std::string, std::deque<Tie>>> units_;  // by node and unit; former ties first
+  std::unordered_map<std::string, TiedUnit> of_;                         // current ties by UID
+  std::deque<TiedUnit> former_;  // former ties, oldest first
 };
 
 }  // namespace wattle::controller

@@ -21,7 +21,7 @@ namespace wattle::controller {
 struct LedgerSums {
   std::int64_t records = 0, energy_uj = 0, estimated_uj = 0, cpu_us = 0;
   std::int64_t wait_us = 0;      // time in which a task of the workload waited for a CPU
-  std::int64_t pressure_us = 0;  // time for which that was reported
+  std::int64_t pressure_us = 0;  // time for which wait_us was reported
   void add(const LedgerSums& more);
   bool operator==(const LedgerSums&) const = default;
 };
