@@ -54,7 +54,7 @@ class UnitTies {
   };
   std::map<std::string, std::map<std::string, std::deque<Tie>>> units_;  // by node and unit; former ties first
   std::unordered_map<std::string, TiedUnit> of_;                         // current ties by UID
-  std::deque<TiedUnit> former_;  // former ties, oldest first
+  std::deque<TiedUnit> former_;                                          // former ties, oldest first
 };
 
 }  // namespace wattle::controller
