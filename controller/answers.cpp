@@ -97,7 +97,7 @@ std::optional<wire::Message> Answers::answer_kept(const wire::Query& query, cons
   const auto* reply = std::get_if<wire::Reply>(&now);
   if (parts_.store == nullptr || reply == nullptr || !reply->ok) return now;
   parts_.keeper.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
-  // The store's thread reads after it has written all pending rows.
+  // The store's thread reads when it has written what was there to write.
   store_queries_.take(incoming.route, incoming.identity.role, query.request_id,
                       parts_.store->read([body = reply->body](StoreFile&) -> Result<std::string> { return body; }));
   return std::nullopt;
@@ -119,7 +119,7 @@ std::optional<wire::Message> Answers::answer_ask(wire::Ask ask, const transport:
 }
 
 wire::Message Answers::answer_query(const wire::Query& query, const std::string& who) {
-  // Every role that may subscribe to the feed may request its snapshot.
+  // All listeners of the feed may know where it begins.
   if (query.what == "snapshot") return snapshot(query.request_id);
   wire::Reply reply;
   reply.request_id = query.request_id;

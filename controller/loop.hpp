@@ -69,7 +69,7 @@ struct LoopParts {
   Store* store = nullptr;                    // null: nothing outlives the process
   MarginLearner* margin_learner = nullptr;   // null: learning is off, or provisioning.teacher
   const PrometheusRates* traffic = nullptr;  // null: only nodes report rates and latencies
-  BackgroundWriter* saver = nullptr;         // null: the cluster model ends with the process
+  BackgroundWriter* saver = nullptr;         // null: knowledge ends with the process
   Watch* watch = nullptr;                    // null: no API server is followed
   RolloutManager& rollout;
   transport::AllowFile& allow;  // whose list is in force

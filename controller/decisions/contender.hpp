@@ -24,7 +24,7 @@ struct Contender {
   std::string who;  // "the plan", "the network NAME", "the network that is learned here", "the policy NAME"
   bool serves = false;
   std::string why;          // it serves, or does not; empty: nothing is known that speaks for or against it
-  std::string certificate;  // result of its evaluation before it was shipped; empty: none
+  std::string certificate;  // what a judgement before it was shipped says for it; empty: it has none
   std::vector<ComparedWith> compared;
 };
 

@@ -94,14 +94,14 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Serv
 void Decider::take(const RolloutSpec& spec) {
   if (!(engine_.options().reward == spec.reward)) {
     monitors_.reward_changes();
-    figures_.rewards.clear();  // a mean over two different rewards has no meaning
+    figures_.rewards.clear();  // a mean over two rewards is of neither
   }
   spec_ = spec;
   ++takes_;
   engine_.cluster_model().set_limits(spec.limits);
   const auto other = engine_.set_policy(spec.policy, spec.reward);
   assert(other);     // callers check the spec
-  repeats_.clear();  // earlier answers no longer apply
+  repeats_.clear();  // an answer of before is no answer now
   monitors_.changed(*other);
   engine_.shadow().set_shadow(spec.mode.mode == Mode::shadow, *other);
   follow_block();
@@ -238,7 +238,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   return answer;
 }
 
-// In mode shadow, advice accumulates on a copy of the cluster. Learning uses the pod's real placement.
+// Shadow's advice adds up on a copy of the cluster. The pod goes to the cluster as it is: what is learned from is that.
 std::optional<OpenDecision> Decider::go_by_copy(placement::PlacementDecision& advice,
                                                 const placement::ClusterView& view, const placement::PodSpec& spec,
                                                 const models::QNetwork* network, double epsilon,

@@ -74,8 +74,8 @@ struct DeciderFigures {
 
 class Decider {
  public:
-  static constexpr Duration kRefreshEvery = std::chrono::seconds(1);  // of the cluster model, plans and comparisons
-  // `knowledge` is the cluster model from before the restart.
+  static constexpr Duration kRefreshEvery = std::chrono::seconds(1);  // of knowledge, plans and comparisons
+  // `knowledge` was restored from before the restart.
   Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
           std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
           placement::ClusterModel knowledge = placement::ClusterModel());

@@ -1,4 +1,4 @@
-// Chooses the serving network, and saves and restores the decider's state over a restart.
+// Which network serves, and why; and what the decider knows over a restart.
 #include <algorithm>
 #include <functional>
 #include <string_view>
@@ -95,7 +95,7 @@ std::vector<Contender> Decider::contenders() const {
   if (applies) {
     Contender plan{"the plan", gated, {}, {}, {}};
     if (gated) {
-      static constexpr std::string_view kOfDecision = "the plan's choice: ";  // prefix of a decision's reason
+      static constexpr std::string_view kOfDecision = "the plan's choice: ";  // as a decision's reason begins
       std::string_view why = network_gated_why();
       if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
       // A verdict may be about the network that was asked before: it is named, as its figures are in the text.

@@ -94,7 +94,7 @@ void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
   const LoggedDecision* made = log_.find(window.decision_id());
   monitors_.judged(window.decision_id(), window.node(), reward.value,
                    made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
-  // The guard ignores exploration, which increases after a shift and must not look like harm.
+  // The guard judges what is done on purpose: after a shift more is explored, and that must not look like harm.
   const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
   if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
   learn_(SettledNews{window.decision_id(), std::move(raw)});

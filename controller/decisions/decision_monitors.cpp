@@ -19,7 +19,7 @@ void DecisionMonitors::reward_changes() {
 }
 
 void DecisionMonitors::changed(bool of_another_ranking) {
-  drift_.end();  // no extra exploration after a change, in particular after a rollback
+  drift_.end();  // whatever changed, a rollback above all, is not explored against
   comparison_.ranking_changed(of_another_ranking);
 }
 
@@ -49,7 +49,7 @@ bool DecisionMonitors::compare(const placement::Fleet& fleet, const ServingModel
 bool DecisionMonitors::compare_rankings(ClusterState& state, const ServingModel::Serving& serving,
                                         const models::QNetwork* network, std::uint64_t turn) {
   const bool verdict_changed = comparison_.run(engine_, state, serving, network, turn);
-  // Too few decisions give no estimate. A change back to too few decisions is reported, too.
+  // Too few decisions say nothing; that it is so again after a change is news, too.
   const auto estimates = comparison_.off_policy().estimates();
   if (estimates.front().told() || compared_told_) learn_(ComparedNews{estimates});
   compared_told_ = estimates.front().told();

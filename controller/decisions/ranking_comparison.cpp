@@ -77,7 +77,7 @@ void RankingComparison::look_at(placement::DecisionEngine& engine, const Serving
   if (!engine.network_gate_applies()) return;
   const ModelVersion& version = serving.trusted != nullptr ? serving.trusted_version : serving.version;
   const std::string& from = version.loaded_from;
-  // A number is the checkpoint from which a restart continued; a loaded network has a name.
+  // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
   const bool goes_on = std::exchange(gate_restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
   if (!from.empty() && from != network_ && !goes_on) {
     // The evidence about a network that is promoted while it serves stays.

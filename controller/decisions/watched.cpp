@@ -35,7 +35,7 @@ bool Decider::bound(const std::string& pod_uid, const std::string& node, bool fo
 
 void Decider::described(const placement::PodSpec& pod, bool unschedulable, const std::string& nominated) {
   const Pod* before = state_.pod(pod.uid);
-  // An agent may have reported its cgroup before any other information arrived.
+  // An agent may have seen its cgroup before anything else was known of it.
   const bool unnamed = before != nullptr && !before->node.empty() && before->spec.app.empty() && !pod.app.empty();
   if (state_.describe(pod, unschedulable))
     engine_.shadow().withdraw(pod.uid);

@@ -135,7 +135,7 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
     rest_ = wire::encode_samples(left);
     break;
   }
-  // Otherwise the acknowledgement follows the store's next commit of this node's records.
+  // Else the store's next commit of this node's records says so.
   if (history.pending > 0 || session.received == RecordMark{}) return {};
   return {ack(node, session, session.received)};
 }
@@ -149,7 +149,7 @@ void Telemetry::count_in_second(Session& session, std::size_t records) const {
   session.in_second += records;
 }
 
-// Shown to current readers only; neither the mark nor the store includes it.
+// For those who look now: the mark and the store know nothing of it.
 std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, Session& session, wire::Live& live) {
   const std::string& node = from.identity.name;
   count_in_second(session, 0);

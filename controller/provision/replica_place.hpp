@@ -23,7 +23,7 @@ struct ReplicaPlace {
   std::string withheld;               // the reason why it does not
 };
 
-// Returns why this controller's teacher cannot choose replicas for any workload; empty if it can.
+// Why the teacher has no choice of replicas on this controller, whatever the workload; empty if it has.
 std::string no_replicas(const ReplicaBook* replicas, bool api_server);
 
 // `name`: a pod's UID, or a service or VM. `requests` and `replicas` may be null.

@@ -184,12 +184,12 @@ Result<NetworkGateState> parse_network_gate(std::string_view text) {
   // "left_out" is what 0.1 wrote.
   fields.take(fields.has("network_gated") ? "network_gated" : "left_out", state.network_gated);
   fields.take("evidence", state.evidence).take("mean", state.mean).take("mean_square", state.mean_square);
-  // Rows of older versions have no trial.
+  // Rows of before have no trial.
   if (fields.has("on_trial") || fields.has("trial_s") || fields.has("behind_s") || fields.has("rest_s")) {
     fields.take("on_trial", state.on_trial).take("trial_s", state.trial_s).take("behind_s", state.behind_s);
     fields.take("rest_s", state.rest_s);
   }
-  // They have no recent blocks either.
+  // Nor have they recent blocks.
   if (fields.has("recent_blocks") || fields.has("recent_mean") || fields.has("recent_wall_ns") ||
       fields.has("recent_of_learned")) {
     fields.take("recent_blocks", kept.recent.blocks).take("recent_mean", kept.recent.mean);

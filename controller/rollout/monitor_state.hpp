@@ -52,7 +52,7 @@ Result<DriftMonitor::State> parse_drift(std::string_view text);
 struct NetworkGateState {
   std::string of, network, why;  // policy and reward that it is about; the file that the network was loaded from
   placement::SequentialTestState state;
-  // Recent blocks: their number and mean, the time of the last one, and whether they judge the candidate.
+  // Recent blocks: how many, their mean, when the last was, and whether they are of what was learned here.
   struct Recent {
     std::uint64_t blocks = 0;
     double mean = 0;
@@ -73,7 +73,7 @@ struct OffPolicyState {
 std::string off_policy_text(const OffPolicyState& state);
 Result<OffPolicyState> parse_off_policy(std::string_view text);
 
-// `of`: the ranking whose advice was modelled.
+// `of`: the ranking whose advice it is about.
 struct SavingState {
   std::string of;
   placement::ModelledState state;

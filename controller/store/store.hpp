@@ -56,7 +56,7 @@ struct StoreFigures {
   std::uint64_t file_bytes = 0, raw_records = 0;
   std::uint64_t gaps = 0, gap_records = 0;  // noticed since the start
   std::uint64_t damaged_files = 0;          // moved aside since the start
-  double commit_s = 0, last_commit_s = 0;   // of all commits, and of the last one
+  double commit_s = 0, last_commit_s = 0;   // summed, and the last one's
   std::string decisions_problem;            // why no decision is kept at present; empty: all is well
   std::uint64_t decisions = 0, decisions_bytes = 0, decisions_lost = 0;
 };
@@ -70,7 +70,7 @@ struct Committed {
 class Store final : public RecordStore {
  public:
   static Result<std::unique_ptr<Store>> start(StoreOptions options, const Clock& clock, const Log& log);
-  ~Store() override;  // tries once to write the pending rows
+  ~Store() override;  // writes what waits, once
 
   // Content of the file at the start; decisions are newest first.
   const StoreMarks& marks() const { return found_; }

@@ -148,7 +148,7 @@ Result<std::string> Trainer::keep_trusted() {
   return trusted_origin_.from + " as " + kPromotedModel;
 }
 
-// The serving network stays in use; the added one waits for an order to load it.
+// The network that serves goes on; this one waits for an order to load it.
 Result<std::string> Trainer::add_network(const ModelOrder& order) {
   const std::string preset(placement::to_string(reward_.preset));
   WATTLE_TRY(const models::Pretrained given,
@@ -184,7 +184,7 @@ Result<models::LoadedCheckpoint> Trainer::load_named(const std::string& name) co
   return loaded;
 }
 
-// On any error the previous network stays in use.
+// Whatever is wrong with it, the network of before goes on.
 Status Trainer::load_network(const std::string& name) {
   WATTLE_TRY(const models::LoadedCheckpoint loaded, load_named(name));
   WATTLE_CHECK(of_preset(loaded, name));

@@ -21,7 +21,7 @@ class ModelService {
  public:
   // `trainer` null: learning is off.
   ModelService(Trainer* trainer, RolloutManager& rollout) : trainer_(trainer), rollout_(rollout) {}
-  // `route` is where the reply goes; done() returns it later. `serving`: the network to compare with.
+  // `route` is where the reply goes; done() returns it later. `serving`: what a comparison is with.
   void take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving = {});
   struct Done {
     std::string route;

@@ -123,7 +123,7 @@ models::Weights Trainer::networks() const {
   return all;
 }
 
-// Trusts the baseline of a checkpoint's candidate, if an operator or a promotion chose it.
+// Trusts the network that the learned one of a checkpoint was held to, if an operator or a promotion chose it.
 void Trainer::trust_kept(const models::LoadedCheckpoint& kept) {
   if (!kept.manifest.trusted) return;
   const models::TrustedNetwork& trusted = *kept.manifest.trusted;

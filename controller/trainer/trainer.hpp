@@ -4,8 +4,7 @@
 //          TensorBoard in data_dir/events. Orders about networks (model_orders) take their turn with news; each reward
 //          preset has its own network (preset_change)
 // Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
-// Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, and learning
-//          continues
+// Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
 // Threads  post(), order(), models() and figures() from any; the rest runs on its own thread, or in turn() if made
 //          without one
 #pragma once
@@ -40,7 +39,7 @@ namespace wattle::controller {
 struct TrainerFigures {
   std::uint64_t steps = 0;
   std::uint64_t resumed_steps = 0;  // that the checkpoint brought
-  bool resumed = false;             // from a checkpoint, even one of step 0
+  bool resumed = false;             // from a checkpoint, whatever steps it had
   std::optional<double> steps_per_s, loss, mean_q, td_error, reward_centre;
   std::size_t replay = 0;
   std::uint64_t placed = 0, settled = 0, expired = 0, unmatched = 0;
@@ -128,7 +127,7 @@ class Trainer {
   placement::Learner learner_;
   ReplayBudget budget_;
   Anchor anchor_;
-  models::Weights trusted_;  // the baseline and its origin; empty: none
+  models::Weights trusted_;  // of the network that is held to, and where it is from; empty: none is
   NetworkOrigin trusted_origin_;
   bool trusted_chosen_ = false;  // by an operator or a promotion: checkpoints keep it. False: the preset begins with it
   ServingModel& slot_;

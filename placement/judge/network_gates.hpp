@@ -51,7 +51,7 @@ struct GateNews {
   std::string why;
 };
 
-// A pod to place, and the cluster as the policies see it.
+// A pod to place, and the cluster as the policies know it.
 struct GateQuestion {
   const ClusterView& view;
   const PodSpec& pod;
@@ -104,7 +104,7 @@ class NetworkGates {
   const RecentBlocks& recent_learned() const { return learned_gate_.recent; }
   bool recent_is_of_learned() const { return recent_of_learned_; }
 
-  // Restores the state from before a restart. Returns false and changes nothing if it is not valid.
+  // State of before a restart. False: it is not valid, and nothing changed.
   bool restore(const SequentialTestState& state, std::string why);
   bool restore_learned(const SequentialTestState& state) { return learned_gate_.test.restore(state); }
   bool restore_plan_record(const PlanRecord::State& state, ClusterModel& model);
