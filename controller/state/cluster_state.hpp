@@ -114,7 +114,7 @@ struct Pod {
   bool unschedulable = false;  // its scheduler found no node for it
   bool watched = false;        // an API server has it and decides where it is and when it ends
   std::string container_ids;   // as it names them (common/kube/pod.hpp)
-  std::string unit;            // of its node, that a confirmed workload is; empty: none is known
+  std::string unit;            // unit of a confirmed workload on its node; empty: unknown
 };
 
 // Turn of a record: in order, ahead of older ones that still wait at the agent, or after a newer one was shown.
