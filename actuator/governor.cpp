@@ -103,7 +103,7 @@ void Governor::hear_requests() {
     }
 }
 
-// Puts back the original limits and forgets the target; a workload that is still ordered is found again.
+// Restores the original limits and forgets the target; a workload that is still ordered is found again.
 void Governor::lose(Workload& workload) {
   if (workload.target) {
     for (const Error& error : ledger_.restore(*workload.target).failed) trouble(workload, error);
@@ -279,7 +279,7 @@ void Governor::act(Workload& workload, const Wish& allowed, MonoTime now) {
   apply(workload, now);
 }
 
-// Tries again to put back limits that could not be put back before, and checks the limits in force.
+// Retries limits that could not be restored before, and checks the limits in force.
 void Governor::put_back_strays(MonoTime now) {
   if (ledger_.held() == 0) return;
   for (const Target& target : ledger_.targets()) {

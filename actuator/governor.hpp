@@ -3,7 +3,7 @@
 //          memory.high; protect: sets memory.low alone
 // Rules    A limit, memory.high included, never exceeds the original one. memory.low is never below the original one,
 //          and all that is protected at most Rules::most_protected_bytes. memory.max and memory.min are not changed.
-//          Orders of an agent that was silent for 10 s expire, and the limits set by them are put back.
+//          Orders of an agent that was silent for 10 s expire, and the limits set by them are restored.
 //          At level suggest systemd is not queried. A unit's limit is lowered every 5 s at most, because each write
 //          costs systemd a file.
 //          The margin follows the requests that were answered too late, if the agent reports them; otherwise a student,
@@ -14,7 +14,7 @@
 //          If one workload is inside another, only the outer one counts.
 // Slow     while the keeper of a workload's limits (kernel or systemd) does not answer, its state is kept and the
 //          request is repeated every second for kSlowPatience. Then its limits are given up, as after any other
-//          trouble, and put back once the keeper answers
+//          trouble, and restored once the keeper answers
 // Errors   trouble with one workload is in its report; the loop continues
 // Threads  single owner
 #pragma once

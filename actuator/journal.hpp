@@ -1,4 +1,4 @@
-// journal: records the original limits before the first write, so that they can be put back whatever ends the process.
+// journal: records the original limits before the first write, so that they can be restored however the process ends.
 // Source   <state_dir>/originals: one line per change, "<16 hex digits of the rest's SHA-256> <rest>\n", append-only:
 //              boot BOOT_ID                              record and limits are valid only during this boot
 //              take SEAM ID KNOB ORIGINAL NAME           on disk before the knob is written for the first time

@@ -1,6 +1,6 @@
-// ledger: the only writer of limits. Always puts back the originals, and respects what others write.
+// ledger: the only writer of limits. Always restores the originals, and respects values that others write.
 // Rules    A knob is read before it is written: if the value is not our last one, it belongs to another writer. It
-//          stays, the other knobs of that workload are put back, and the workload is left alone for a minute; then the
+//          stays, the other knobs of that workload are restored, and the workload is left alone for a minute; then the
 //          value is the new original.
 //          Only knobs that are wanted or recorded are read, so that trouble with one does not affect the others.
 //          Quota and burst are written in the order that never makes burst exceed quota.
@@ -8,7 +8,7 @@
 //          With a damaged record, a value that is not known to be ours stays, is reported with the original, and keeps
 //          its record.
 //          restore_all() also removes systemd's drop-ins of ours, once no limit is held.
-// Errors   those of the seam and the journal; a knob that could not be put back keeps its record, and is tried again
+// Errors   those of the seam and the journal; a knob that could not be restored keeps its record, and is tried again
 // Limits   the kernel has no compare-and-swap: a write by others in the microseconds between our read and write is lost
 // Threads  single owner
 #pragma once
@@ -31,9 +31,9 @@ enum class Outcome { done, hands_off, gone };
 
 struct Restored {
   std::uint64_t put_back = 0, foreign = 0, gone = 0;
-  std::uint64_t waiting = 0;  // bursts above a quota that another writer lowered: put back once it allows them
+  std::uint64_t waiting = 0;  // bursts above a quota that another writer lowered; restored once the quota allows them
   std::vector<Error> failed;
-  std::optional<Error> damage;  // damage of the record: limits that it lacks cannot be put back
+  std::optional<Error> damage;  // damage of the record: limits that it lacks cannot be restored
   std::vector<Error> traces;    // drop-ins of ours that could not be removed
 };
 
@@ -43,7 +43,7 @@ class Ledger {
 
   // Limits given by others: our recorded originals where we wrote, otherwise the current values.
   Result<Values> originals(const Target& target, std::span<const Knob> knobs = kKnobs);
-  // Writes the wanted values that differ; puts back knobs that are not wanted or no longer wanted.
+  // Writes wanted values that differ; restores all other knobs.
   Result<Outcome> set(const Target& target, Values wanted, MonoTime now);
   // Only checks whether another writer changed a limit.
   Result<Outcome> look(const Target& target, MonoTime now) { return check(target, now, {}, nullptr); }

@@ -1,6 +1,6 @@
-// run: runs the actuator: puts back what an earlier process left, ticks every 100 ms, puts back all limits at its end.
-// Errors   a damaged record (after putting back what it contains); an unusable state directory, socket or cgroup tree;
-//          at the end, limits that could not be put back
+// run: runs the actuator: restores limits of an earlier process, ticks every 100 ms, restores all limits at its end.
+// Errors   a damaged record (after restoring its intact entries); an unusable state directory, socket or cgroup tree;
+//          at the end, limits that could not be restored
 // Threads  one, and one in the helper process that talks to systemd (unit_helper.hpp)
 #pragma once
 
@@ -17,7 +17,7 @@
 namespace wattle::actuator {
 
 Status run(const ActuatorConfig& config, const Machine& machine, const Clock& clock, const Log& log);
-// Puts back what an ended process left; conflict while one runs.
+// Restores the limits of a process that has ended; conflict while one runs.
 Result<Restored> restore(const ActuatorConfig& config, const Machine& machine);
 // Damage of the record in config.state_dir; no value if there is none or the boot id is unknown.
 std::optional<Error> record_damage(const ActuatorConfig& config, const Machine& machine);

@@ -62,7 +62,7 @@ Result<std::unique_ptr<UnitHelper>> UnitHelper::start(const Make& make, std::chr
   if (child > 0) return std::unique_ptr<UnitHelper>(new UnitHelper(std::move(mine), patience));
 
   mine = Fd();
-  // systemd signals all processes of a unit; the helper ignores this and ends after its parent, which first puts back
+  // systemd signals all processes of a unit; the helper ignores this and ends after its parent, which first restores
   // the originals.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

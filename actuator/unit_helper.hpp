@@ -4,7 +4,7 @@
 //          systemd may take seconds (daemon-reload). The loop waits at most kPatience, and sends no further request
 //          until systemd has answered.
 // Rules    The helper drops its rights like this process, except for AF_UNIX sockets. It ends when this process does,
-//          whatever ends it. Files that are open when it starts stay open in it: a lock is held until both have ended.
+//          for any reason. Files that are open when it starts stay open in it: a lock is held until both have ended.
 // Errors   those of UnitManager; timeout also while an earlier request is unanswered; unavailable without a helper
 // Threads  single owner; start it while there is only one thread
 #pragma once

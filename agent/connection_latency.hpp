@@ -30,7 +30,7 @@ struct AnswerValues {
 
 class ConnectionLatency {
  public:
-  // Loads the programs, while there is a right to; finding() says how that went.
+  // Loads the programs while the process has the right to; finding() reports the result.
   explicit ConnectionLatency(const AgentConfig& config);
   const Finding& finding() const { return finding_; }
   // Once a tick.

@@ -6,7 +6,7 @@
 //          that failed. `mend` is the fix for the operator, or empty. Names are unique: wire::Hello::features lists the
 //          ok ones
 // At start the sampler reports to the controller the sources that it opened. A cheap examiner without state has
-//          `at_start`. One that loads programs or opens sockets has not; the sampler appends the findings of such
+//          `at_start`. A source that loads programs or opens sockets does not; the sampler appends the findings of such
 //          sources itself (Sampler::open_)
 // Threads  values; examine() from any
 #pragma once

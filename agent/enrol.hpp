@@ -4,8 +4,8 @@
 // Errors   not_found and denied (token, authority), unavailable and timeout (no answer), denied and conflict (refused
 //          by the controller, with a fix). An Enroller logs each at most once a minute and retries: after 1 s, then
 //          at intervals up to half a minute without an answer, and up to five minutes after a refusal
-// Threads  enrol_once() blocks for up to some seconds; an Enroller has its own thread, and its functions have a single
-//          caller
+// Threads  enrol_once() blocks for up to several seconds; an Enroller has its own thread, and its functions have a
+//          single caller
 #pragma once
 
 #include <atomic>

@@ -36,7 +36,7 @@ class MetricsText {
   void bucket(double bound, std::uint64_t up_to, std::string_view labels);
   void histogram_end(double sum, std::uint64_t all, std::string_view labels);
 
-  // A family of one number, or of none when it is not known.
+  // A family of one value; without samples if the value is unknown.
   template <class T>
   void gauge(std::string_view name, std::string_view help, const std::optional<T>& number) {
     begin(name, "gauge", help);

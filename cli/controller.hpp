@@ -1,7 +1,7 @@
 // controller: the reading commands' way to the controller's ask socket.
 // Source   wire::Query over CURVE (common/transport/ask_client); documents of docs/reference/api.md
 // Errors   denied (key refused), unavailable (connection refused, at once; the link broke), timeout (no answer),
-//          malformed (the answer is no JSON object); what the controller refuses comes with its own code and text
+//          malformed (the answer is not a JSON object); refusals of the controller keep their code and text
 // Threads  single owner
 #pragma once
 

@@ -1,4 +1,4 @@
-// `wattle explain POD`: why a pod was placed where it was, and what became of it.
+// `wattle explain POD`: reports why a pod was placed on its node, and the outcome.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>

@@ -46,8 +46,8 @@ std::string pod_label(const View& name, const View& name_space, const View& uid)
 // instead of 0.2%; modelled, not calibrated", or the number of canary blocks that calibrated it.
 std::string modelled_text(const View& modelled);
 // Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured
-// 0.8%, default scheduler 0.5%, price 3.1 W a core". An exceeded budget is marked and shows by how much; a budget that
-// is not in force says so.
+// 0.8%, default scheduler 0.5%, price 3.1 W a core". Marks an exceeded budget and
+// shows by how much. States if a budget is not in force.
 Cell waiting_cell(const View& cpu_wait);
 Cell late_cell(const View& late);
 // Renders the document `status`: "812.5 W, of which 22.3 W est".

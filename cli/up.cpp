@@ -163,7 +163,7 @@ std::string end_of(const std::string& log_file) {
   return !text ? "" : text->size() > kShownOfLog ? text->substr(text->size() - kShownOfLog) : *text;
 }
 
-// Fails if one of the programs has exited; none exits on its own.
+// Fails if one of the programs has exited, which it should not do by itself.
 Status check_running(const UpPlan& plan, const UpRunning& running) {
   for (const auto& [name, process] : running)
     if (!runs(process))

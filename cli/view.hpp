@@ -1,4 +1,4 @@
-// view: a look into a controller's document that nothing missing, null or of another type can break.
+// view: reads a controller's document safely: values that are missing, null or of another type are absent.
 // Source   a parsed document, which must outlive the view
 // Errors   list() and object(): malformed, naming the key; all else is absent
 // Threads  any

@@ -102,7 +102,7 @@ foreach(link IN ITEMS wattle:bin/kubectl-wattle wattle.1.gz:share/man/man1/kubec
 endforeach()
 install(FILES systemd/wattle.sysusers DESTINATION lib/sysusers.d RENAME wattle.conf COMPONENT cli)
 install(FILES systemd/wattle.tmpfiles DESTINATION lib/tmpfiles.d RENAME wattle.conf COMPONENT cli)
-install(DIRECTORY docs/ DESTINATION share/doc/wattle COMPONENT cli FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+install(DIRECTORY docs/ DESTINATION share/doc/wattle COMPONENT cli FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.json" PATTERN "openapi.yaml")
 install(FILES CHANGELOG.md DESTINATION share/doc/wattle COMPONENT cli)
 install(FILES systemd/wattle.sysctl DESTINATION lib/sysctl.d RENAME 60-wattle.conf COMPONENT agent)
 install(FILES systemd/wattle-agent.service systemd/wattle-pcm.service DESTINATION /lib/systemd/system COMPONENT agent)

@@ -125,7 +125,7 @@ struct Grant {
   std::optional<double> freed_cores;    // difference to a limit that existed before
   std::optional<std::int64_t> high_bytes;
   std::uint64_t refills = 0;          // quota writes; each gives the cgroup a full quota for its current period
-  std::optional<Minute> minute = {};  // the last one, if it ended in the last few seconds
+  std::optional<Minute> minute = {};  // the last minute, if it ended within a few seconds
   std::optional<Protection> low = {};
 
   bool operator==(const Grant&) const = default;

@@ -12,7 +12,7 @@ namespace wattle {
 
 struct Mount {
   std::string point;
-  std::string root;     // directory of the file system that is mounted; "/" for all of it
+  std::string root;     // mounted directory of the file system; "/": the whole file system
   std::string type;     // "cgroup2"
   std::string options;  // super options; for "cgroup" its controllers, "rw,cpu,cpuacct"
 

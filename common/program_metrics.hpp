@@ -26,7 +26,7 @@ struct ProcessFigures {
 ProcessFigures read_process(const Dir& proc, double boot_wall_s);
 // Text exposition format 0.0.4. `program`: the prefix of its metrics, as "wattle_agent".
 std::string program_metrics(std::string_view program, const ProcessFigures& process);
-// The same of this process, by /proc.
+// Reads the usage of this process from /proc.
 std::string program_metrics(std::string_view program);
 
 }  // namespace wattle

@@ -79,7 +79,7 @@ struct EnrolConfig {
 // Handling of pods' requests.
 enum class ProvisionLevel {
   off,
-  suggest,   // suggests what they should be
+  suggest,   // suggests the numbers
   requests,  // and `wattle provision set --follow` may set them
 };
 
@@ -109,7 +109,7 @@ struct ControllerConfig {
   Duration repeat_within = std::chrono::seconds(2);
   int look_ahead = 0;                     // pods of the API server's queue that a decision keeps room for; 0: none
   std::optional<Duration> settle_window;  // unset: the preset's, or kSettleWindow
-  int decision_ring = 1000;               // decisions that are kept to be looked at
+  int decision_ring = 1000;               // decisions kept for display
   LearnConfig learn;
   std::string
       models_dir;  // of the networks that come with the programs; from where these are, not from the file; empty: unknown

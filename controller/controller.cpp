@@ -143,9 +143,9 @@ Status Controller::lock_state(const Log& log) {
   return {};
 }
 
-// Changes made at run time are in force from the start. A damaged file is moved aside. If that happens, if the file is
-// gone or empty although others are from before, or if it cannot be read, an order to stop may be lost, so nothing
-// acts. On a disk that cannot be written, changes last as long as the process.
+// Changes made at run time are in force from the start. A damaged file is moved aside. An order to stop
+// may be lost if that happens, if the file is missing or empty although other files show an earlier start, or if it
+// cannot be read. Then no advice acts. On a disk that cannot be written, changes last as long as the process.
 Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const std::string path = config_.data_dir + "/control.db";
   const MonitorOptions monitors{{}, config_.learn.max_abs_residual};
@@ -210,7 +210,7 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   return {};
 }
 
-// An unusable file is logged and kept until the next write; knowledge then starts from scratch.
+// An unusable file is logged and kept until the next write; the cluster model then starts from scratch.
 placement::ClusterModel Controller::start_knowledge(const Log& log) {
   placement::ClusterModelOptions options;
   options.stale_after_s = config_.decide.mask.stale_after_s;
@@ -218,7 +218,7 @@ placement::ClusterModel Controller::start_knowledge(const Log& log) {
   Status made = make_dirs(config_.data_dir, 0700);
   const auto dir = Dir::open_(config_.data_dir);
   if (!made || !dir) {
-    log.warn("knowledge.not_persistent", "the cluster model will be lost at a restart",
+    log.warn("cluster_model.not_persistent", "the cluster model will be lost at a restart",
              {{"error", made ? dir.error() : made.error()}});
     return knowledge;
   }
@@ -226,17 +226,17 @@ placement::ClusterModel Controller::start_knowledge(const Log& log) {
   const auto file = dir->open_file(std::string(kKnowledgeFile));
   if (!file) {
     if (file.error().code != Errc::not_found)
-      log.error("knowledge.unreadable", "the cluster model cannot be read", {{"error", file.error()}});
+      log.error("cluster_model.unreadable", "the cluster model cannot be read", {{"error", file.error()}});
     return knowledge;
   }
   const auto bytes = file->read_all(kMaxKnowledgeBytes);
   if (!bytes) {
-    log.error("knowledge.unreadable", "the cluster model cannot be read", {{"error", bytes.error()}});
+    log.error("cluster_model.unreadable", "the cluster model cannot be read", {{"error", bytes.error()}});
   } else if (const Status restored = knowledge.restore(*bytes); !restored) {
-    log.error("knowledge.unusable", "the saved cluster model is not usable and is learned from scratch",
+    log.error("cluster_model.unusable", "the saved cluster model is not usable and is learned from scratch",
               {{"error", restored.error()}});
   } else {
-    log.info("knowledge.restored", "the cluster model has been restored",
+    log.info("cluster_model.restored", "the cluster model has been restored",
              {{"applications", static_cast<std::uint64_t>(knowledge.demand().apps())}});
   }
   return knowledge;

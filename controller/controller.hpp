@@ -76,7 +76,7 @@ class Controller {
   std::thread thread_;
   std::shared_ptr<http::RefusalCounts> http_refusals_ = std::make_shared<http::RefusalCounts>();
   std::shared_ptr<http::Broadcast> live_ = std::make_shared<http::Broadcast>();
-  std::vector<std::string> routes_;  // "GET /metrics", of the next
+  std::vector<std::string> routes_;  // routes of http_, such as "GET /metrics"
   std::unique_ptr<http::Server> http_;
   std::shared_ptr<http::RefusalCounts> enrol_refusals_ = std::make_shared<http::RefusalCounts>();
   std::unique_ptr<Enrolment> enrolment_;

@@ -92,7 +92,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     decider_.take(spec);
     if (judged_anew && parts_.trainer != nullptr) parts_.trainer->post(RewardNews{spec.reward});
     feed_.changed();
-    keep_monitors();  // a row of another experiment says nothing
+    keep_monitors();  // a row of another experiment does not apply
   });
   decider_.on_event([this](const MonitorEvent& event) {
     parts_.rollout.take(event);
@@ -252,7 +252,7 @@ void Loop::restore_monitors() {
   std::vector<Error> unreadable;
   for (const MonitorState& state : states)
     if (const Status restored = decider_.restore(state); !restored) unreadable.push_back(restored.error());
-  // Last: what changes then is kept with what the others have seen.
+  // Runs last, so that its changes are saved together with the other parts' state.
   for (const Error& error : unreadable) parts_.rollout.unreadable(error);
 }
 

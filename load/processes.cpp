@@ -173,7 +173,7 @@ std::optional<int> Processes::ended(pid_t group) {
   if (waitpid(group, &status, WNOHANG) != group) return std::nullopt;
   std::erase(groups_, group);
   std::erase(alone_, group);
-  kill(-group, SIGKILL);  // kills what it may have left
+  kill(-group, SIGKILL);  // kills remaining processes of the group
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -1,4 +1,4 @@
-// processes: starts programs, each in its own process group, and ends them when this process ends, whatever ends it.
+// processes: starts programs, each in its own process group, and ends them when this process ends for any reason.
 // How      PR_SET_PDEATHSIG on each child; and a watcher in its own session that kills the groups when its pipe to us
 //          closes, because the kernel's signal reaches only children, not their children. With Where::alone, the
 //          program runs below the first process of its own PID namespace, if we may create one: when that process, our

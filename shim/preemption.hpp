@@ -4,7 +4,7 @@
 //          ExtenderPreemptionResult {"NodeNameToMetaVictims":{...}}, a subset of the request. kube-scheduler sends
 //          meta victims to an extender that is nodeCacheCapable, and victims with whole pods to others
 // Rules    victims and their NumPDBViolations are returned unchanged
-// Errors   malformed: not JSON, or both maps are missing; a pod that is not a valid ask is no error, and `ask` is unset
+// Errors   malformed: not JSON, or both maps are missing; for a pod that is not a valid ask, `ask` is unset
 // Threads  pure functions
 #pragma once
 

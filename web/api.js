@@ -1,4 +1,4 @@
-// api: the controller's documents, the stream of what happens, and who may see them.
+// api: fetches the controller's documents, its stream of events, and the session's permissions.
 
 export class Refused extends Error {
   constructor(status, text) { super(text); this.status = status; }
@@ -15,11 +15,11 @@ async function ask(path, options = {}) {
   } catch { throw new Refused(0, 'The controller does not answer.'); }
 }
 
-// A number of JavaScript has 53 bits, an id of the controller's 64: an id that would be rounded stays the text that it is.
+// JavaScript numbers have 53 bits and the controller's ids 64. An id that would be rounded stays text.
 const IDS = /"((?:\w+_)?id|epoch|incarnation|\w+_seq|step|\w+_step)":(\d{16,})/g;
 export const parsed = (text) => JSON.parse(text.replace(IDS, (whole, name, digits) => (Number.isSafeInteger(Number(digits)) ? whole : `"${name}":"${digits}"`)));
 
-// What the controller says begins with the kind of its error, which the status tells.
+// Error texts of the controller begin with the kind of error, which the status already shows.
 const KIND = /^(not found|denied|malformed|out of range|unavailable|timed out|unsupported|conflict|exhausted|input\/output error): /;
 function answer([response, text]) {
   let body = null;
@@ -39,25 +39,25 @@ export async function get(what, query = {}) {
 const headers = { 'X-Wattle': 'page', 'Content-Type': 'application/json' };
 export const passState = async () => answer(await ask('/page/pass'));
 export const givePass = async (token) => answer(await ask('/page/pass', { method: 'POST', headers, body: JSON.stringify({ token }) }));
-// No header but this one has an operator's token, and nothing keeps it. What no header can hold is no token.
+// Sends the operator's token in this header only and never stores it. Replaces characters that a header cannot hold.
 export const makeChange = async (token, what) => answer(await ask('/page/change', { method: 'POST', headers: { ...headers, Authorization: `Bearer ${token.replace(/[^!-~]/g, '?')}` }, body: JSON.stringify(what) }));
 export const dropPass = async () => answer(await ask('/page/pass', { method: 'DELETE', headers }));
 
-// One stream for the whole page, while it is looked at.
+// One event stream for the whole page, open while the page is visible.
 const listeners = new Map();
 let source = null;
 let retry = 0;
 let state = () => {};
 
 export const onState = (call) => { state = call; };
-// Gives a function that ends it.
+// Returns a function that removes the listener.
 export function listen(event, call) {
   if (!listeners.has(event)) listeners.set(event, new Set());
   listeners.get(event).add(call);
   return () => listeners.get(event).delete(call);
 }
 
-// The controller says something every 2 s. Where nothing comes a connection may be dead, and nobody has told.
+// The controller sends an event every 2 s. A silent stream may be a dead connection that reports no error.
 const SILENT = 15_000;  // ms
 let heard = 0, watch = 0, wanted = false;
 
@@ -67,7 +67,7 @@ function open() {
   heard = Date.now();
   source = new EventSource('/api/v1/live');
   source.onerror = () => {
-    // The browser comes back by itself after a break, and not after a refusal.
+    // The browser reconnects by itself after an interruption, but not after a refusal.
     if (source.readyState !== EventSource.CLOSED) return state('lost');
     close();
     retry = setTimeout(open, 5000);
@@ -90,7 +90,7 @@ function close() {
 }
 export function connect() { wanted = true; open(); }
 export function disconnect() { wanted = false; close(); }
-// A page that nobody sees costs nobody anything.
+// A hidden page causes no traffic.
 document.addEventListener('visibilitychange', () => {
   if (!wanted) return;
   if (document.hidden) { close(); state('paused'); } else open();

@@ -64,8 +64,9 @@ export function change(changed) {
       submit.disabled = !Object.keys(what()).length;
       // Same rule as in the controller: promotion moves one mode at a time, and only through an open gate.
       const { to, closed_by: whyNot } = known.promotion, further = rank(mode.value) > Math.max(rank(known.mode), rank('shadow'));
-      const closed = further && (whyNot || rank(mode.value) !== rank(to));
-      fill(gate, closed && `The gate to ${whyNot ? to : mode.value} is closed: ${whyNot || `${to} comes first`}.`);
+      const skips = further && rank(mode.value) !== rank(to), closed = further && (whyNot || skips);
+      const reason = skips ? `${to} is the next mode${whyNot ? `, and its gate is closed: ${whyNot}` : ''}` : whyNot;
+      fill(gate, closed && `The gate to ${mode.value} is closed: ${reason}.`);
       past.hidden = !closed;
       if (!closed) force.checked = false;
     };

@@ -1,4 +1,4 @@
-// decisions: what was advised as it happens, and one of them: a sentence, then all nodes side by side.
+// decisions: lists decisions as they are made, and shows one: a sentence, then all nodes side by side.
 import { get, listen } from '/page/api.js';
 import { whatIf } from '/page/whatif.js';
 import { ABSENT, clock, count, fill, h, link, moment, number, panel, percent, problem, tag, tiles, watts, wide } from '/page/dom.js';
@@ -28,7 +28,7 @@ export function decisions() {
     list = [...fresh, ...list.filter((d) => !known.has(d.id))].slice(0, KEPT);
     draw();
   });
-  // Where they went and what came of it is known later.
+  // Placements and outcomes become known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
     element: h('div', null, h('h1', null, 'Decisions'), note.element, panel('Live', told, wide(h('table', null,
@@ -37,7 +37,7 @@ export function decisions() {
   };
 }
 
-// What a person says of it.
+// Describes the decision in a sentence.
 export function sentence(d) {
   const open = d.candidates.filter((c) => c.masked === null);
   const masked = d.candidates.filter((c) => c.masked !== null);
@@ -65,7 +65,7 @@ export function sentence(d) {
   return parts.join(' ');
 }
 
-// What was seen while the pod ran; all else that came of it is a part of the reward.
+// Values observed while the pod ran. All other values of the outcome are parts of the reward.
 const SEEN = {
   marginal_w: ['added power', watts], expected_marginal_w: ['average over all nodes', watts], mean_power_w: ['power of its node', watts],
   latency_ms: ['latency to users', (v) => `${number(v, 1)} ms`], cpu_some_ratio: ['share of time waiting for CPU', (v) => percent(v, 1)],
@@ -102,7 +102,7 @@ export function decision(id) {
       h('tbody', null, TERMS.map(([key, text]) => h('tr', null, h('td', null, text), two.map(([, terms]) => h('td', { class: 'number' }, number(terms[key], 3))))))) : h('p', { class: 'dim' }, 'fewer than two nodes to compare'));
     return fill(outcome, d.outcome ? h('table', null, h('tbody', null, cameOf(d.outcome.terms).map(([text, value]) => h('tr', null, h('td', null, text), h('td', { class: 'number' }, value))))) : h('p', { class: 'dim' }, 'The outcome is available after the pod has run for a while.'));
   };
-  // Where it went and what came of it is known later.
+  // Placement and outcome become known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
     element: h('div', null, h('h1', null, 'Decision ', id), note.element, panel('Summary', null, told), facts.element, panel('What if', null, other.element),

@@ -1,4 +1,4 @@
-// dom: elements and texts. Every text becomes a text node: nothing that a cluster says is ever read as markup.
+// dom: creates elements and formats values. Every text becomes a text node, so text from a cluster is never markup.
 
 // h("a", {href, class, onclick}, children...): a child that is null or false is left out.
 export function h(tag, attributes, ...children) {
@@ -19,20 +19,20 @@ export function fill(element, ...children) {
   return element;
 }
 
-// What turns or hides text is shown as what it is.
+// Invisible and direction-changing characters, which are replaced by a visible escape.
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u00ad]/g;
 export const shown = (text) => text.replace(HIDDEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 export const ABSENT = '–';
-// Ties are rounded as the command line rounds them. Made once each: to make one takes longer than to draw a row.
+// Rounds ties like the command line. Created once, because creating a format takes longer than drawing a row.
 const FORMATS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: 'halfEven' }));
 const known = (value) => value !== null && value !== undefined && Number.isFinite(value);
 
-// Nothing is below zero that is shown as zero.
+// Removes the minus sign of a value that rounds to zero.
 export const number = (value, digits = 0) => (known(value) ? FORMATS[digits].format(value).replace(/^-(?=[0.]+$)/, '') : ABSENT);
-// An id that no number holds is a text (api.js).
+// An id beyond 53 bits is a text (api.js).
 export const count = (value) => (typeof value === 'string' ? value : number(value));
-// Units and digits are those of the command line (cli/human.cpp): a figure is the same text in both.
+// Units and digits equal those of the command line (cli/human.cpp), so that both show the same text.
 export function percent(ratio, digits) {
   if (!known(ratio)) return ABSENT;
   const value = ratio * 100;
@@ -59,7 +59,7 @@ export const moment = (wallNs) => (known(wallNs) ? new Date(wallNs / 1e6).toLoca
 export const link = (view, name, text = name) => h('a', { href: `#/${view}/${encodeURIComponent(name)}` }, text);
 export const tag = (text, kind = '') => h('span', { class: `tag ${kind}` }, text);
 
-// Tiles that are made once and told again and again. `parts`: [key, label, colour]
+// Tiles that are created once and then updated. `parts`: [key, label, colour]
 export function tiles(parts) {
   const values = {};
   const list = h('dl', { class: 'tiles' }, parts.map(([key, label, colour]) =>
@@ -71,7 +71,7 @@ export function panel(title, tools, ...children) {
   return h('section', { class: 'panel', 'aria-label': title }, h('div', { class: 'head' }, h('h2', null, title), h('span', { class: 'grow' }), tools), children);
 }
 
-// What went wrong. The same with each new try is not told again: somebody may have it read aloud.
+// Error message. An equal message after a retry is not repeated, because a screen reader would read it again.
 export function problem() {
   const element = h('div', { role: 'alert' });
   let said = '';
@@ -79,7 +79,7 @@ export function problem() {
   return { element, tell };
 }
 
-// A choice of few.
+// A group of buttons of which one is chosen.
 export function choice(label, options, chosen, pick) {
   const buttons = options.map(([value, text]) => h('button', {
     type: 'button', 'aria-pressed': String(value === chosen),
@@ -88,7 +88,7 @@ export function choice(label, options, chosen, pick) {
   return h('div', { class: 'group', role: 'group', 'aria-label': label }, buttons);
 }
 
-// A table that may be wider than the screen: it is scrolled, not the page.
+// Wrapper of a table that may be wider than the screen: scrolls the table instead of the page.
 export const wide = (...children) => h('div', { class: 'wide', tabindex: '0', role: 'group', 'aria-label': 'A table that can be scrolled' }, children);
 
 export function say(text) { fill(document.getElementById('said'), text); }

@@ -1,4 +1,4 @@
-// fleet: watts now and over time, all nodes as a map, and as a list.
+// fleet: shows watts now and over time, and all nodes as a map and as a list.
 import { get, listen } from '/page/api.js';
 import { chart, past } from '/page/chart.js';
 import { choice, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
@@ -19,7 +19,7 @@ export const estimated = (node) => (node.energy_source === 'estimated' && node.p
 const most = (psi) => { const values = ['cpu', 'memory', 'io'].map((kind) => psi[`${kind}_some_ratio`]).filter((v) => v !== null); return values.length ? Math.max(...values) : null; };
 const latency = (node) => { const probe = node.latency.find((each) => each.target === 'default') || node.latency[0]; return probe && probe.p50_ms !== null ? `${number(probe.p50_ms, 1)} ms` : ABSENT; };
 
-// As the command line says it: the share that is measured, and what the budget makes of it.
+// Same text as on the command line: the measured share and its relation to the budget.
 function budgetOf(budget) {
   const measured = percent(budget.measured, 1);
   if (!budget.in_force) return [measured, 'of pods\' time; no budget'];

@@ -1,4 +1,4 @@
-// learning: what the network learns, what serves and since when, which gates are closed; and what is saved.
+// learning: shows what the network learns, what serves and since when, closed gates, and the saving.
 import { get } from '/page/api.js';
 import { change } from '/page/change.js';
 import { chart } from '/page/chart.js';
@@ -50,10 +50,10 @@ export function learning() {
   };
 }
 
-// As modelled, or put right by what canaries measured.
+// The modelled saving, calibrated by canaries if there are any.
 const savingOf = (m) => (m.calibration ? { ratio: m.calibrated_ratio, low: m.calibrated_low, high: m.calibrated_high } : { ratio: m.saving_ratio, low: m.saving_low, high: m.saving_high });
 
-// As the command line says it; '' where nothing is modelled.
+// The same sentence as on the command line; '' without a modelled saving.
 function modelledText(m) {
   if (!m) return '';
   if (m.saving_ratio === null) return `Unknown. The modelled saving needs ${span(m.first_in_s)} more with advised pods running.`;

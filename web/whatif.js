@@ -1,11 +1,12 @@
-// whatif: a decision asked again as the cluster is now, with other weights, another size or without some nodes; both answers side by side.
+// whatif: repeats a decision on the current cluster with other weights, another size or without some nodes, and shows
+// both answers side by side.
 import { get } from '/page/api.js';
 import { ABSENT, bytes, count, fill, h, number, problem, tag, watts, wide } from '/page/dom.js';
 
 const field = (label, input) => h('label', { class: 'field' }, label, input);
 const entry = (name, value, hint) => h('input', { name, value, placeholder: hint, autocomplete: 'off', spellcheck: 'false', size: '8' });
 
-// What a person says of it. `as_is` and `otherwise` are answers of the document what-if.
+// Describes the change in a sentence. `as_is` and `otherwise` are the answers of the document what-if.
 export function whatIfSentence({ as_is: asIs, otherwise }) {
   if (!otherwise.advice) return `Wattle would then advise no node: ${otherwise.reason}.`;
   const of = (answer) => answer.candidates.find((c) => c.node === answer.advice);
@@ -30,7 +31,7 @@ function bothTable({ as_is: asIs, otherwise }) {
     h('tbody', null, names.map((name) => h('tr', { class: name === otherwise.advice ? 'chosen' : null }, h('td', null, name, name === asIs.advice ? [' ', tag('advised now')] : null, name === otherwise.advice ? [' ', tag('advised then', 'good')] : null), cells(of(asIs, name)), cells(of(otherwise, name)), h('td', null, (of(otherwise, name) || {}).masked || '')))));
 }
 
-// `without`: names that whoever shows the candidates adds and takes away, and then calls ask().
+// `without`: names that the list of candidates adds and removes before it calls ask().
 export function whatIf(id) {
   const without = new Set();
   const told = h('p', { class: 'sentence dim', role: 'status' }), both = h('div'), note = problem();

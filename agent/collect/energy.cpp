@@ -201,7 +201,7 @@ void EnergyMeter::tell_domains() {
   for (const auto kind : kKindOrder) {
     const auto source = used(kind) ? used(kind) : choices_[static_cast<std::size_t>(kind)].chosen();
     for (std::size_t i = 0; i < kSources; ++i) {
-      if (source && i != *source) continue;  // no source was complete yet: each reports what it has
+      if (source && i != *source) continue;  // no source is complete yet: uses every partial reading
       for (const auto& domain : readings_[i]) {
         if (domain.kind != kind || !domain.energy_uj) continue;
         interval_.domains.push_back({domain.label, *domain.energy_uj, domain.gap, kOrder[i]});

@@ -51,7 +51,7 @@ struct ProbeResult {
   double round_trip_ms = 0;  // when answered
 };
 
-// How a probe that began and is over now ended: an answer that came after the timeout is none.
+// Returns the result of a probe that ends now. An answer after the timeout counts as a timeout.
 ProbeResult judge(MonoTime began, MonoTime now, Duration timeout, ProbeEnd end);
 
 // Returns the first time on the grid of `due` after `now`: skips missed probes instead of making up for them.

@@ -29,7 +29,7 @@ struct PodDone {
 
 struct SetOptions {
   std::string workload;  // whole, or its end; empty: all
-  bool by_hand = true;   // also sets workloads again that `restore` put back
+  bool by_hand = true;   // also sets workloads that `restore` has restored
   bool dry_run = false;  // writes nothing
   std::int64_t now_s = 0;
 };

@@ -17,7 +17,7 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, Asked
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (!is_misuse(app, error)) return app.exit(error);
-    // A command with a parser of its own is called "wattle-sim train".
+    // A command with its own parser has a name such as "wattle-sim train".
     const std::string called = app.get_name();
     const auto blank = called.find(' ');
     const std::string command = blank == std::string::npos ? typed_command(app) : called.substr(blank + 1);

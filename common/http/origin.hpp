@@ -1,4 +1,4 @@
-// origin: address of a server and what a client requires of it.
+// origin: address of a server, and the client's requirements for it.
 // Source   configuration
 // Threads  values
 #pragma once
@@ -18,7 +18,7 @@ struct Trust {
   // name.
   std::string fingerprint = {};
   std::string server_name =
-      {};  // that the peer's certificate must have, and is asked for (SNI); empty: the origin's host
+      {};  // name that the peer's certificate must have, also sent as SNI; empty: the origin's host
 };
 
 // A proxy that opens a tunnel by CONNECT (RFC 9110) or by SOCKS 5 (RFC 1928, 1929), which resolves the origin's name.

@@ -51,7 +51,7 @@ class Tunnel {
     if (!proxy_.user.empty() || !proxy_.password.empty())
       request += "Proxy-Authorization: Basic " + base64_encode(proxy_.user + ":" + proxy_.password) + "\r\n";
     WATTLE_CHECK(write(request + "\r\n"));
-    // The origin is silent until TLS begins, so that nothing stands behind the head.
+    // The origin is silent until TLS begins, so no data follows the head.
     std::string head;
     while (head.find("\r\n\r\n") == std::string::npos) {
       if (head.size() > kMostHead) return fail(Errc::malformed, name_, "the header of its answer has no end");

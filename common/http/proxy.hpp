@@ -19,7 +19,7 @@ namespace wattle::http {
 // "http://USER:PASSWORD@HOST:PORT", "socks5://HOST:PORT"; ports 80 and 1080 where none is named.
 Result<Proxy> parse_proxy(const std::string& url);
 
-// A connection to the proxy. `read` gives at least one byte and says how many.
+// A connection to the proxy. `read` waits for at least one byte and returns the number of bytes.
 struct ProxyStream {
   std::function<boost::system::error_code(std::string_view bytes)> write;
   std::function<boost::system::error_code(void* into, std::size_t room, std::size_t& count)> read;

@@ -79,7 +79,7 @@ struct ServerOptions {
   std::uint16_t port = 0;  // 0 picks one
   std::size_t max_header_bytes = 16 << 10;
   // Total size of the bodies being received or handled, without those of at most 64 KiB. When it is full, the body that
-  // has been arriving longest gives way; if all bodies are being handled, the request gets a 503.
+  // has been arriving longest is dropped; if all bodies are being handled, the request gets a 503.
   std::size_t max_bodies_bytes = 64 << 20;
   std::size_t max_connections = 256;
   std::size_t max_per_source = 0;  // maximum per address; 0: a quarter. crowd.hpp decides which one is closed

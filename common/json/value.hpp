@@ -107,7 +107,7 @@ class BasicJson {
   // Parses received text. `subject` names it in errors.
   static Result<BasicJson> parse(std::string_view text, const JsonLimits& limits, const std::string& subject = "JSON",
                                  const JsonKeep& keep = {});
-  // Like parse, but returns a discarded value on failure, which is of no other kind.
+  // Like parse, but returns a value of kind discarded on failure.
   static BasicJson read(std::string_view text, const JsonLimits& limits, const JsonKeep& keep = {});
   // Parses our own text, for example in tests, within 64 MiB of text, 1 GiB built and a depth of 64. Throws JsonError.
   static BasicJson parse(std::string_view text);

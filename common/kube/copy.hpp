@@ -1,6 +1,6 @@
 // copy: values of the objects that a mirror follows, and their changes since the owner last took them.
 // Bounds   at most one change per object, however often it changed, because the owner may be late
-// Rules    an object equal to its last value is no change; an object missing from a list is gone
+// Rules    an object equal to its last value is ignored; an object missing from a list was deleted
 // Errors   none; objects without a key are left out
 // Threads  the mirror's thread fills it; take() and size() from any
 #pragma once

@@ -50,7 +50,7 @@ struct SpoolValues {
 class Spool final : public Outbox {
  public:
   static Result<std::unique_ptr<Spool>> open_(SpoolOptions options, const Clock& clock);
-  ~Spool() override;  // writes what waits
+  ~Spool() override;  // writes the pending records
 
   Status push(const Record& record) override;
   Result<std::vector<EncodedRecord>> peek_after(const RecordMark& mark, std::size_t count) override;

@@ -3,7 +3,8 @@
 // Errors   a Refused reason, never an exception
 // Threads  values; RefusalCounts any
 //
-// No role may do what has no row. The feed accepts only subscriptions, so its rights are checked at the handshake.
+// An action without a row is allowed to no role. The feed accepts only subscriptions, so its rights are checked at the
+// handshake.
 #pragma once
 
 #include <array>

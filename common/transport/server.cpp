@@ -177,7 +177,7 @@ Result<Publisher> Publisher::bind(Context& context, const ServerOptions& asked) 
   options.channel = Channel::feed;
   options.max_message_bytes = kFeedMessageBytesMax;
   WATTLE_TRY(zmq::socket_t handle, open_server(context.impl(), options, zmq::socket_type::xpub));
-  // Verbose: also reports a second subscriber to a topic, so that it can get what it missed.
+  // Verbose: also reports a second subscriber to a topic, so that it can get the missed messages.
   WATTLE_CHECK(set_options(handle,  //
                            Setting(zmq::sockopt::xpub_verbose, "XPUB verbose", true),
                            Setting(option::topic, "topic", std::string(kTopicBoard)),

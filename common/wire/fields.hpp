@@ -1,4 +1,4 @@
-// fields: order of each message's fields on the wire, used by encode, decode and docs/reference/wire.md.
+// fields: order of each message's fields on the wire, used by encode, decode and messages.md.
 // Add a field only at the end of its list; never remove or move one or change its meaning.
 // Threads  pure
 #pragma once

@@ -1,4 +1,4 @@
-// messages: all kinds of messages between Wattle's processes, as plain values. docs/reference/wire.md describes them.
+// messages: all kinds of messages between Wattle's processes, as plain values. messages.md describes their fields.
 // Units    in every name
 // Threads  values
 #pragma once

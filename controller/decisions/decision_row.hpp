@@ -1,5 +1,5 @@
 // decision_row: converts a decision to the row of the store, and back.
-// Format   body: a wire Decision (docs/reference/wire.md) with the kKeptCandidates best candidates and the chosen node;
+// Format   body: a wire Decision (common/wire/messages.md), kKeptCandidates best candidates and the chosen one;
 //          rest: a JSON object with the fields that the record does not have (docs/reference/files.md). Features are
 //          not stored
 // Errors   parse: malformed, for any invalid bytes

@@ -45,7 +45,7 @@ class Repeats {
   std::deque<std::pair<std::uint64_t, std::string>>
       in_order_;  // in order of keep(); for a pod that is kept again the newest entry counts
   std::uint64_t kept_ = 0;
-  std::size_t candidates_ = 0;  // in answers_
+  std::size_t candidates_ = 0;  // total number in answers_
 };
 
 }  // namespace wattle::controller

@@ -79,7 +79,7 @@ class PeerQueues {
   struct Peer {
     std::deque<Waiting> waiting;
     std::size_t bytes = 0;
-    MonoTime paid_at{};  // when it owes nothing
+    MonoTime paid_at{};  // time at which its debt is paid
     double used = -std::numeric_limits<double>::infinity();
     std::optional<std::set<Turn>::iterator> turn;  // set while a message waits
   };

@@ -32,7 +32,7 @@
 
 namespace wattle::controller {
 
-// Receiver of what the sessions bring.
+// Receives the records, placements and findings of all sessions.
 class TelemetrySink {
  public:
   virtual ~TelemetrySink() = default;
@@ -58,16 +58,16 @@ class TelemetrySink {
 };
 
 struct TelemetryFigures {
-  std::uint64_t records = 0;     // taken
-  std::uint64_t live = 0;        // shown ahead of their turn, in addition
-  std::uint64_t duplicates = 0;  // had already
+  std::uint64_t records = 0;     // accepted
+  std::uint64_t live = 0;        // also shown ahead of their turn
+  std::uint64_t duplicates = 0;  // accepted before
   std::uint64_t refused = 0;     // out of range
   std::uint64_t missing = 0;     // numbers that were skipped
   std::uint64_t folded = 0;      // workloads beyond a node's share, of all records
-  std::uint64_t garbage = 0;     // invalid messages, or from peers without the right
+  std::uint64_t garbage = 0;     // messages that are invalid or whose sender lacks the right
   std::uint64_t refusals = 0;
   std::uint64_t takeovers = 0;
-  std::uint64_t conflicts = 0;  // times that two agents with one key were found out
+  std::uint64_t conflicts = 0;  // detections of two agents with one key
   std::uint64_t throttled = 0;  // times that an agent was given less credit for sending too much
 };
 

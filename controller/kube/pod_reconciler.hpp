@@ -25,15 +25,15 @@ class PodReconciler {
  public:
   PodReconciler(ClusterState& state, Decider& decider, Shims& shims, const Clock& clock)
       : state_(state), decider_(decider), shims_(shims), clock_(clock) {}
-  // A pod of this namespace went by the UID before the controller started (kube::StaticPods::recall).
+  // Reports that a pod of this namespace had the UID before the controller started (kube::StaticPods::recall).
   void recall(const std::string& uid, const std::string& pod_namespace) { static_pods_.recall(uid, pod_namespace); }
-  // Takes pods by the API server's UIDs. True: something of a node changed.
+  // Applies changes of nodes and pods; pods have the API server's UIDs. Returns true if a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
-  // Hears of each pod that is bound to a node of ours, again when it changes.
+  // Called for each pod that is bound to a known node, and again when it changes.
   void on_bound(std::function<void(const kube::Pod&)> told) { told_ = std::move(told); }
-  // Hears of each pod that is on no node yet, or on one that no agent speaks for, again when it changes.
+  // Called for each pod without a node or on a node without an agent, and again when it changes.
   void on_elsewhere(std::function<void(const kube::Pod&)> told) { elsewhere_ = std::move(told); }
-  // Hears of each pod that ended, was deleted or goes by another UID now, by UID.
+  // Called with the UID of each pod that ended, was deleted or has another UID now.
   void on_gone(std::function<void(const std::string&)> told) { gone_ = std::move(told); }
   // The node's agent said Hello.
   void greeted(const std::string& node);

@@ -67,7 +67,7 @@ struct MarginLearnerFigures {
   std::uint64_t failures = 0;  // steps, networks and checkpoints
   std::optional<double> loss;
   std::string problem;                                    // the last one, for people
-  std::size_t lessons = 0;                                // of the next student: kept
+  std::size_t lessons = 0;                                // lessons kept for the next student
   std::uint64_t student_steps = 0;                        // and its gradient steps
   std::optional<models::provision::Agreement> agreement;  // and its last judgement
 };

@@ -48,7 +48,7 @@ struct SteeredService {
   double wanted_margin = 0;                 // margin that the teacher chooses
   std::optional<double> wanted_memory;      // the same for memory; no value if it is not limited now
   std::size_t action = 0, rule_action = 0;  // provision/minute/choice.hpp
-  std::size_t applied = 0;                  // the best action that a node can apply: `action`, unless it is of replicas
+  std::size_t applied = 0;                  // the node's best action: `action`, unless that changes replicas
   ReplicaPlace replicas;
   double gain = 0;     // Q of the teacher's action minus that of the rule's, at least 0
   bool known = false;  // latency is known; otherwise the rule serves and nothing is learned

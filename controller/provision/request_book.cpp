@@ -44,7 +44,7 @@ void add(placement::Resources& sum, const placement::Resources& more) {
   sum.memory_bytes += more.memory_bytes;
 }
 
-// `pods`: 1, or -1 for what it said before.
+// `pods`: 1, or -1 to remove the pod's previous values.
 void count_resize(ResizeCounts& counts, kube::PodResize resize, bool set, int pods) {
   const auto count = [pods](std::size_t& sum, bool counts_there) {
     if (counts_there) sum += static_cast<std::size_t>(pods);

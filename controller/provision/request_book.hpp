@@ -52,7 +52,7 @@ struct Freed {
 struct ResizeCounts {
   std::size_t set = 0;  // pods whose requests `wattle provision set` owns
   std::size_t in_progress = 0, failing = 0, deferred = 0, infeasible = 0;  // by any requester
-  std::string message;                                                     // for one of the last three
+  std::string message;                                                     // reason of the last failure
   placement::Resources given_up;  // by pods whose requests were set; below 0: added
 };
 

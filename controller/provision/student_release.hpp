@@ -1,7 +1,7 @@
 // student_release: decides whether nodes get the student: on trial, in use, withdrawn.
 // Trial    services whose latency is known take turns between the teacher's comparison and the student's. In its turn
-//          (one pair of blocks of margin_trial.hpp) the student has one block and whatever serves without it the other.
-//          It may cost kAllowance more than that, because nodes without latency have only throttling instead
+//          (one pair of blocks of margin_trial.hpp) the student has one block, and what serves without it has the
+//          other. It may cost kAllowance more than that, because nodes without latency have only throttling instead
 // In use   once the test shows that; its turns are rarer then
 // Withdrawn  the test shows that it costs more; or minutes over target roll it back; or nodes report that it let more
 //          than a fifth of their services be throttled too often. Only a newer version ends this
@@ -46,7 +46,7 @@ class StudentRelease {
   // A trained student: a newer version goes on trial.
   void offer(std::uint64_t version);
   // Records an ended minute of a service with known latency. No value: it is not the student's turn, and the teacher's
-  // comparison goes on. Otherwise returns whether the next minute is the student's.
+  // comparison continues. Otherwise returns whether the next minute is the student's.
   std::optional<bool> next(const std::string& service, const TrialMinute& ended);
   // A service without known latency reported whether a student failed its trial on the node.
   void report(const std::string& service, bool out);

@@ -54,7 +54,7 @@ class BlockMeter {
  private:
   BlockResult open_;
   bool begun_ = false;
-  std::optional<placement::ComparedEnergy> compared_;  // as it was last
+  std::optional<placement::ComparedEnergy> compared_;  // previous value
 };
 
 struct EffectEstimate {

@@ -5,7 +5,7 @@
 namespace wattle::controller {
 namespace {
 
-// Text of the configuration's spec, without what an experiment adds.
+// Text of the configuration's spec, without the fields of an experiment.
 std::string fingerprint(RolloutSpec spec) {
   spec.schedule.seed = 0;
   spec.schedule.began = {};
@@ -151,7 +151,7 @@ Status RolloutManager::note(const std::string& who, const std::string& what, con
   return changes_.record(change);
 }
 
-// Whatever changes, another experiment begins: blocks of before say nothing about it, but of the model.
+// Every change begins another experiment. Earlier blocks do not count for it; they only calibrate the model.
 Status RolloutManager::change(RolloutSpec to, const std::string& who, const std::string& what, const std::string& why,
                               bool anyway) {
   const std::int64_t now_ns = to_ns(clock_->wall());
@@ -228,7 +228,7 @@ void RolloutManager::judged(const ArmNow& arm, double reward) {
 }
 
 void RolloutManager::watch(const ClusterNow& now, const BudgetsNow& budgets) {
-  static_cast<void>(changes_.write_late());  // what stays unwritten is in the document
+  static_cast<void>(changes_.write_late());  // the document lists unwritten changes
   if (const auto found = experiment_.measured(arm(), budgets, clock_->mono())) take(*found, true);
   const auto over = experiment_.watch(spec_, now, clock_->mono(), clock_->wall());
   if (!over || changes_.file() == nullptr) return;

@@ -41,7 +41,7 @@ Status read_number(const std::string& name, const std::string& text, double low,
   return {};
 }
 
-// "0.02", "2%"; "default": as the default scheduler had it.
+// "0.02", "2%"; "default": the default scheduler's share.
 Status read_share(const std::string& name, const std::string& text, std::optional<double>& out) {
   out.reset();
   if (text == "default") return {};
@@ -195,7 +195,7 @@ std::string plain(double value) {
   return std::string(text, end);
 }
 
-// Budgets are shares: "2%", or "default" for what the default scheduler had.
+// Budgets are shares: "2%", or "default" for the default scheduler's share.
 std::string share_text(std::optional<double> share) {
   return share ? plain(std::round(*share * 1e6) / 1e4) + "%" : "default";
 }

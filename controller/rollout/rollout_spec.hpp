@@ -51,7 +51,7 @@ struct ArmNow {
 ArmNow arm_at(const RolloutSpec& spec, WallTime now);
 
 SortedJson reward_json(const placement::RewardConfig& reward);
-// Policy and reward: what gates, comparisons and calibration are about.
+// Policy and reward, to which gates, comparisons and the calibration apply.
 std::string ranking_of(const RolloutSpec& spec);
 // Identifies a reward; values judged by one reward are not comparable with those of another.
 std::string reward_id(const placement::RewardConfig& reward);

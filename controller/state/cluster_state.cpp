@@ -9,7 +9,8 @@ namespace {
 using std::chrono::minutes;
 constexpr Duration kForgetAskAfter = minutes(10);
 
-// Applications of different namespaces differ, whatever their owners are called. Empty if the pod has no application.
+// Applications of different namespaces differ, even if their owners have the same name. Empty if the pod has no
+// application.
 std::string app_in_namespace(const placement::PodSpec& pod) {
   return pod.app.empty() ? std::string() : pod.pod_namespace + '\n' + pod.app;
 }

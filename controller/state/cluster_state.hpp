@@ -35,7 +35,8 @@
 
 namespace wattle::controller {
 
-// Limits per node, whatever its agent reports. Kubernetes runs 110 pods on a node by default and was tested with 500.
+// Limits per node, independent of its agent's reports. Kubernetes runs 110 pods on a node by default and was tested
+// with 500.
 inline constexpr std::size_t kMaxWorkloads = 4096;
 inline constexpr std::size_t kMaxPods = 2048;
 // Limit of asked-for pods that no API server has and no node runs, and of pods expected on a node.
@@ -74,13 +75,13 @@ struct Node {
   wire::Hello hello;
   bool connected = false;
   std::shared_ptr<const kube::Node> kube;  // null: no API server reports it
-  bool deleted = false;                    // an API server had it and has deleted it
+  bool deleted = false;                    // its API server has deleted it
   std::optional<MonoTime> sampled_at;      // end of the last interval
   std::uint64_t incarnation = 0;           // of the session
   std::uint64_t record_incarnation = 0;    // of the last record, which a spool may have delayed
   std::uint64_t samples = 0;               // intervals
   std::uint64_t interval_seq = 0;          // of the first part of the last interval
-  std::uint64_t parts_seen = 0;            // of it
+  std::uint64_t parts_seen = 0;            // parts received of that interval
   std::deque<RecordMark> ahead;            // shown ahead of their turn, still to come; ascending
   std::int64_t interval_ns = 0;
   NodeValues values;
@@ -92,7 +93,7 @@ struct Node {
   std::set<std::string> pods;                 // bound here
   std::set<std::string> in_flight;            // advised to this node, not seen yet
   std::set<std::string> unsettled;            // bound here, their use not yet in the telemetry
-  PodSums sums;                               // of the three
+  PodSums sums;                               // sums of these three sets
   Newcomers newcomers{kMaxWorkloads};         // recent new names in its records
   Newcomers new_containers{kMaxWorkloads};    // recent new containers; its workloads list them
 };
@@ -113,7 +114,7 @@ struct Pod {
   bool unschedulable = false;  // its scheduler found no node for it
   bool watched = false;        // an API server has it and decides where it is and when it ends
   std::string container_ids;   // as it names them (common/kube/pod.hpp)
-  std::string unit;            // of its node, that a confirmed workload is; empty: none is known
+  std::string unit;            // unit of a confirmed workload on its node; empty: unknown
 };
 
 // Turn of a record: in order, ahead of older ones that still wait at the agent, or after a newer one was shown.
@@ -152,7 +153,7 @@ class ClusterState {
   void fly(const std::string& uid, const std::string& node, MonoTime now, Duration hold = Duration::zero());
   // Cancels the expectation and its start, as if they had never been.
   void land(const std::string& uid);
-  // Counts a start of the pod on the node for the window of the start cap, whatever becomes of the pod.
+  // Counts a start of the pod on the node for the window of the start cap, even if the pod ends early.
   void started(const std::string& uid, const std::string& node, MonoTime now);
   // Returns true if the binding is new, false also for a node that was not greeted.
   bool bind(const std::string& uid, const std::string& node, bool by_operator, MonoTime now);
@@ -172,7 +173,7 @@ class ClusterState {
   void decided(const std::string& uid, std::uint64_t decision_id);
   // An unbound pod ended, or runs on a node without an agent.
   void forget(const std::string& uid);
-  // The API server has deleted the pod: its cgroup may still be seen for a while, which is no placement.
+  // The API server has deleted the pod: its cgroup may still be seen for a while and does not count as a placement.
   void bury(const std::string& uid, MonoTime now) { buried_[uid] = now; }
   bool buried(const std::string& uid) const { return buried_.contains(uid); }
 
@@ -181,7 +182,7 @@ class ClusterState {
   // Renames a workload of the node and sets its kind.
   void rename(const std::string& node, const std::string& from, const std::string& to, WorkloadKind kind);
   void call_unit(const std::string& uid, const std::string& unit);
-  // The newest record shown for the node, in turn or ahead of it.
+  // The newest record shown for the node, in order or ahead of older ones.
   RecordMark newest(const std::string& node) const;
 
   // Expires pods in flight; forgets asks without result, and deleted nodes that are silent.

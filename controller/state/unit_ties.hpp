@@ -38,10 +38,10 @@ class UnitTies {
   static constexpr std::size_t kMostFormer = 4096;
 
   void tie(const std::string& uid, const std::string& node, const std::string& unit);
-  // The workload is that unit no more; `last` is the newest record that is its own. Gives what it was tied to.
+  // Unties the workload from its unit; `last` is its newest own record. Returns the former tie.
   std::optional<TiedUnit> untie(const std::string& uid, const RecordMark& last);
   const TiedUnit* unit_of(const std::string& uid) const;
-  // The UID that the unit goes by now; empty: its own name.
+  // The workload's UID that the unit reports under; empty: the unit's own name.
   std::string uid_of(const std::string& node, const std::string& unit) const;
   // Names the record's workloads by their UIDs. True: some are named so.
   bool name(const std::string& node, Record& record) const;
@@ -50,11 +50,11 @@ class UnitTies {
  private:
   struct Tie {
     std::string uid;
-    std::optional<RecordMark> last;  // absent: it holds
+    std::optional<RecordMark> last;  // absent: the tie is current
   };
-  std::map<std::string, std::map<std::string, std::deque<Tie>>> units_;  // by node, by unit; the former first
-  std::unordered_map<std::string, TiedUnit> of_;                         // by UID, those that hold
-  std::deque<TiedUnit> former_;                                          // in the order of their ends
+  std::map<std::string, std::map<std::string, std::deque<Tie>>> units_;  // by node and unit; former ties first
+  std::unordered_map<std::string, TiedUnit> of_;                         // current ties by UID
+  std::deque<TiedUnit> former_;                                          // former ties, oldest first
 };
 
 }  // namespace wattle::controller

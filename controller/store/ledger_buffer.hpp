@@ -21,7 +21,7 @@ namespace wattle::controller {
 struct LedgerSums {
   std::int64_t records = 0, energy_uj = 0, estimated_uj = 0, cpu_us = 0;
   std::int64_t wait_us = 0;      // time in which a task of the workload waited for a CPU
-  std::int64_t pressure_us = 0;  // time for which that was reported
+  std::int64_t pressure_us = 0;  // time for which wait_us was reported
   void add(const LedgerSums& more);
   bool operator==(const LedgerSums&) const = default;
 };
@@ -69,7 +69,7 @@ class LedgerBuffer {
   std::vector<std::int64_t> all() const;
   const WaitingLedger& of(std::int64_t node) const { return waiting_.at(node); }
   void forget(std::int64_t node);
-  // Returns the lowest raw id that still waits after those are written; `otherwise` if there is none.
+  // Returns the lowest raw id that stays pending after these rows are written; `otherwise` if none does.
   std::int64_t lowest_without(const std::vector<std::int64_t>& written, std::int64_t otherwise) const;
 
  private:

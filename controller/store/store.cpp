@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kRecentGaps = 200;
 constexpr std::int64_t kClockStep_s =
-    5;  // what the wall clock may differ from the monotonic one before it counts as set
+    5;  // largest difference between wall clock and monotonic clock that does not count as a change of the wall clock
 // Approximate memory of an item beside its bytes and their decoded form.
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;

@@ -6,7 +6,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::size_t kRowOverhead = 128;  // of what waits, roughly
+constexpr std::size_t kRowOverhead = 128;  // approximate memory of a pending row
 constexpr std::size_t kPodsAtOnce = 4096;  // in one transaction, so that none becomes long
 
 std::size_t cost(const DecisionRow& row) { return row.body.size() + row.rest.size() + kRowOverhead; }

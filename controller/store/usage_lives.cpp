@@ -1,4 +1,4 @@
-// UsageTable: pods from when they came to when they went, and nodes by the hour, for days that are to be played again.
+// UsageTable: start and end of pods, and hourly sums of nodes, for the replay of recorded days.
 #include <algorithm>
 
 #include "controller/store/usage_table.hpp"

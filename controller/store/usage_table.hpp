@@ -49,10 +49,10 @@ struct PodFacts {
   std::int64_t cpu_millicores = 0, memory_bytes = 0;  // that it requests; set with `app`
   std::int64_t ended_s = 0;                           // 0: it runs, or unknown
   std::string name;                                   // empty: unknown, as is the next
-  std::string container_ids;                          // which of its containers has which name (common/kube/pod.hpp)
+  std::string container_ids;                          // ids and names of its containers (common/kube/pod.hpp)
   std::string replica_of;                             // "shop/ReplicaSet/web-5d9"; empty: unknown, or a pod of its own
   bool confirmed = false;                             // by an operator; set with the next two
-  std::string unit;                                   // of its node, that it is; empty: none is known
+  std::string unit;                                   // its unit on the node; empty: unknown
   std::int64_t limit_s = 0;                           // when its time limit ends it; 0: never
   // Merges `later` into this; `later` wins where they differ.
   void merge(PodFacts later);

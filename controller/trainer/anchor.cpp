@@ -9,7 +9,7 @@
 namespace wattle::controller {
 
 namespace {
-constexpr double kTemperature = 0.15;  // temperature of the networks' training (docs/reference/networks.md)
+constexpr double kTemperature = 0.15;  // temperature of the networks' training (models/networks.md)
 }
 
 Status Anchor::trust(const models::Weights& weights) {

@@ -30,9 +30,9 @@ struct NetworkOrigin {
 struct InitialNetwork {
   std::optional<models::Pretrained> network;
   std::string name;            // origin in `wattle model list`: "shipped:weighted"
-  std::optional<Error> fault;  // of a file that should have been there
-  std::string none;            // why there is none, where nothing is wrong
-  bool on_prior = true;        // of what begins where there is none; a table has no prior
+  std::optional<Error> fault;  // problem of an expected file
+  std::string none;            // why there is no network, if that is not a problem
+  bool on_prior = true;        // whether an untrained start uses a prior; a table has none
 
   std::optional<models::Weights> weights() const;
   NetworkOrigin origin() const {

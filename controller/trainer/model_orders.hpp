@@ -21,22 +21,22 @@ namespace wattle::controller {
 struct ServingNow {
   std::shared_ptr<const models::QNetwork> network;  // null: none serves
   std::string name;                                 // a file's or checkpoint's; empty: it was learned here
-  std::string gated;                                // why the planner's choices serve in its place; empty: they do not
+  std::string gated;                                // why the planner serves instead; empty: the network serves
 };
 
 struct ModelOrder {
   enum class What {
     save,        // the network as it is now, under a name
     add,         // one from outside, under a name; nothing else changes
-    load,        // another one serves, and learning goes on from it
+    load,        // another network serves, and learning continues from it
     eval,        // compare one with the network that serves, on replayed decisions
-    promoted,    // keep what serves: a rollback brings it back
+    promoted,    // keep the serving network, so that a rollback can restore it
     bring_back,  // what was kept at the last promotion serves again
   };
   What what = What::save;
   std::string name;          // of save, add, load and eval
   std::string network = {};  // of add: a safetensors file, as models/frozen/pretrained has it
-  bool of_trusted = false;   // of promoted: what serves is the network that is held to, and not what learns
+  bool of_trusted = false;   // promoted: the baseline serves, not the candidate
   ServingNow serving = {};   // of eval: what to compare with
 };
 // Name of the checkpoint of the last promotion.
@@ -56,7 +56,7 @@ struct ModelList {
   std::vector<models::ListedCheckpoint> checkpoints;
   std::string serving_network;  // SHA-256 of it; empty: none serves
   std::string serving_from;     // the checkpoint that it was loaded from; empty: learned since the start
-  std::string gated;            // why the planner's choices serve in its place; empty: they do not
+  std::string gated;            // why the planner serves instead; empty: the network serves
 };
 
 }  // namespace wattle::controller

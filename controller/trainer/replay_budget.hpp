@@ -11,7 +11,7 @@ namespace wattle::controller {
 
 class ReplayBudget {
  public:
-  static constexpr std::uint64_t kRatio = 32;  // a much higher ratio overfits to chance
+  static constexpr std::uint64_t kRatio = 32;  // a much higher ratio overfits to noise
 
   // `settled`: number of outcomes so far; a lower count than before is a restarted count.
   void heard(std::uint64_t settled) {

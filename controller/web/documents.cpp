@@ -233,7 +233,7 @@ Finding parse_finding(const std::string& text) {
         parse::trim(std::string_view(finding.detail).substr(std::min(finding.detail.size(), opening.size() + 1)));
     break;
   }
-  // The mend stands in the last pair of parentheses, which may hold others.
+  // The fix is in the last pair of parentheses, which may contain others.
   if (finding.state == "ok" || finding.state == "absent" || !finding.detail.ends_with(")")) return finding;
   std::size_t open = finding.detail.size(), depth = 0;
   do {

@@ -22,7 +22,7 @@ std::span<const std::string_view> document_names();
 std::string index_text(const std::vector<std::string>& routes);
 Result<std::string> document(const Sources& from, const std::string& what, const Arguments& arguments);
 
-// A finding, parsed from "name: ok|lost|failed: detail (mend)". Text in another form becomes the detail.
+// A finding, parsed from "name: ok|lost|failed: detail (fix)". Text in another form becomes the detail.
 struct Finding {
   std::string name, state, detail, mend;
 };

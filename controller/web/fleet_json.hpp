@@ -1,5 +1,5 @@
 // fleet_json: builds the page's documents about the whole fleet: sums, the map of nodes, and time series.
-// Source   docs/reference/api.md describes each document
+// Source   docs/reference/api.md and web/README.md describe each document
 // Errors   malformed (argument), not_found (no such node or pod)
 // Threads  the owner of the sources
 #pragma once

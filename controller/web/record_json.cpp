@@ -28,7 +28,7 @@ json used_json(const PodLife& life, std::int64_t end_s, std::int64_t slot_s) {
     const std::int64_t lived_s = std::min(end_s, slot + slot_s) - std::max(life.pod.placed_s, slot);
     std::int64_t cpu_us = 0;
     const bool known = hour != life.hours.end() && hour->first == slot;
-    // The hour that goes on may be in two places.
+    // The current hour may have two rows.
     for (; hour != life.hours.end() && hour->first == slot; ++hour) cpu_us += hour->second;
     cores.push_back(known && lived_s > 0 ? json(static_cast<double>(cpu_us) * 1e-6 / static_cast<double>(lived_s))
                                          : json(nullptr));
@@ -111,7 +111,7 @@ Result<RecordQuery> parse_record(const std::map<std::string, std::string>& argum
 Result<std::string> record_text(StoreFile& file, const RecordQuery& query) {
   if (!file.usage().kept())
     return fail(Errc::not_found, "record", "usage is not recorded", "set store.usage.max_bytes above 0");
-  WATTLE_CHECK(file.write_ledger());  // what waits to be written, too
+  WATTLE_CHECK(file.write_ledger());  // includes pending rows
   WATTLE_TRY(const json document, query.pods ? pods_json(file, query) : hours_json(file, query));
   return document.dump();
 }

@@ -1,7 +1,7 @@
 // online: runs the controller's learner on clusters under churn, day after day: placement/learn/learner on a World's
 // reports, with the live outcome window, without the truth.
 // Reward   the energy term alone (docs/reference/rewards.md), from the watts that agents reported in the outcome window
-// Decides  the controller's engine, policy dqn; it keeps its knowledge of the cluster from one day to the next
+// Decides  the controller's engine, policy dqn; it keeps its cluster model from one day to the next
 // Anchor   after every anchor_every-th step, another step draws the policy on the same states to the anchor's
 // Errors   forwards the trainer's; out_of_range: not churn, or not production knowledge
 // Threads  single owner; the same options give the same weights

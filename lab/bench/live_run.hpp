@@ -57,7 +57,7 @@ struct LivePlayed {
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
                              const LiveRunOptions& options, RequestSetter* requests = nullptr);
 
-// Plays a contestant that starts with the knowledge of an earlier run; may be empty.
+// Plays a contestant that starts with the cluster model of an earlier run; may be empty.
 Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,
                              const LiveRunOptions& options);
 // Plays a contestant. `before`: the episode to learn from first; null: cold.

@@ -29,8 +29,8 @@ struct ShadowRun {
 // `before` is for learning; `contestant` advises in shadow and decides live.
 Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Contestant& contestant,
                              const LiveRunOptions& options);
-// Returns one run per seed. Of the options only the episode's, the first number of nodes, the seeds and the network are
-// used.
+// Returns one run per seed. Uses only these options: the episode's, the first number of nodes, the seeds and the
+// network.
 Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy);
 
 // Fewer than five fleets: modelled figures without intervals.

@@ -60,7 +60,7 @@ struct Played {
   std::vector<EpisodeFigures> episodes;
   std::vector<EpisodeTrace> traces;
 };
-// `known`: per seed, the controller's initial knowledge.
+// `known`: the controller's initial cluster model per seed.
 Result<Played> play(Env& env, const Contestant& contestant, const std::vector<std::uint64_t>& seeds,
                     const std::vector<std::string>& known) {
   Played played;

@@ -21,7 +21,7 @@
 
 namespace wattle::models {
 
-// The network that a learned one is held to, which the checkpoint holds beside it (models/frozen/prefixed).
+// The baseline that the candidate is anchored to; the checkpoint stores both (models/frozen/prefixed).
 struct TrustedNetwork {
   std::string name;  // the checkpoint that it was loaded from, or promoted as
   bool on_prior = true;

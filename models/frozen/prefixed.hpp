@@ -13,7 +13,7 @@ namespace wattle::models {
 
 inline constexpr std::string_view kNetworkPrefix = "trainer/";
 inline constexpr std::string_view kLearnerPrefix = "learner/";
-// The network that the learned one is held to, where an operator or a promotion chose it (Manifest::trusted).
+// The baseline of the candidate, if an operator or a promotion chose it (Manifest::trusted).
 inline constexpr std::string_view kTrustedPrefix = "trusted/";
 // Prefix of the network's tensors that serve.
 inline constexpr std::string_view kOnlinePrefix = "trainer/online.";

@@ -18,7 +18,7 @@ struct Transition {
   Observation state;
   std::uint32_t action = 0;  // index of a valid node in state
   float reward = 0;          // product of exp(-dt/tau); 0: end of episode, next is ignored
-  float discount = 0;        // product of exp(-dt/tau); 0 = end of episode, next is not looked at
+  float discount = 0;        // product of exp(-dt/tau); 0 = end of episode, the next state is not used
   Observation next;          // nodes == 0 only if discount == 0
   float unit = 1;            // above 0, equal for a whole batch: the unit of its errors
 };

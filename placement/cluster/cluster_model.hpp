@@ -1,4 +1,4 @@
-// cluster_model: learns from observations what policies may know of the cluster: demand and lifetimes per application,
+// cluster_model: learns the cluster from observations: demand and lifetimes per application,
 // curves per node, and the cores that will be requested. Builds the Fleet and the PodEstimate that policies and the
 // network's plan use.
 // Source   placed pods, their usage and their ends; the ClusterView (curves, requests, telemetry)

@@ -70,7 +70,7 @@ class PairExcess {
    private:
     double nobody_ = 1, share_ = 0;
   };
-  // All data on one application, so that callers with many nodes look up few of the applications there.
+  // All data on one application, so that callers with many nodes need few lookups.
   struct Around {
     double own = 0;  // waiting that occurs beside any neighbour
     std::vector<Suspect> slowed_by;
@@ -114,7 +114,7 @@ class PairExcess {
   std::uint64_t clock_ = 0;
 };
 
-// Returns the relative extension of a pod's lifetime if it waits for this share of it.
+// Returns the relative extension of the lifetime of a pod that waits for this share of its time.
 double stretch_of(double waited);
 
 }  // namespace wattle::placement

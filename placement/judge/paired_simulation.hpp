@@ -1,5 +1,5 @@
 // paired_simulation: compares two rules (placement/judge/paired_choices) on two persistent copies of the cluster. Each
-// copy is filled by one rule and receives the same pods and ends of pods. The comparison is of the copies' modelled
+// copy is filled by one rule and receives the same pods and ends of pods. Compares the copies' modelled
 // energy, so that it includes harm from how a cluster was filled.
 // Start    as the cluster is. From then on a compared pod goes where each rule puts it, any other pod goes on both
 //          copies where it really went, and a pod that ends leaves both

@@ -111,7 +111,7 @@ void Learner::set_reward(const RewardConfig& reward) {
   if (other) begin_means();
 }
 
-// A mean over two rewards is of neither. Outcomes that are kept are judged again; steps are not taken again.
+// A mean over two different rewards has no meaning. Stored outcomes get the new reward; earlier steps are not repeated.
 void Learner::begin_means() {
   figures_.loss = figures_.mean_q = figures_.mean_reward = 0;
   figures_.td_error.reset();

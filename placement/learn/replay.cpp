@@ -30,7 +30,7 @@ Replay::Replay(const LearnerOptions& options) : options_(options), random_(optio
 }
 
 models::Observation Replay::shrink(models::Observation observation, std::uint32_t& action) {
-  // The pod runs there, so the node was feasible, whatever the mask.
+  // The pod runs there, so the node was feasible even if it was masked.
   observation.valid[action] = 1;
   if (beyond_shortlist(observation, options_.shortlist)) {
     const std::vector<std::size_t> listed = shortlist(observation, options_.shortlist, action);

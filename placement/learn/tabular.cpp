@@ -160,7 +160,7 @@ class TabularTrainer final : public models::QTrainer {
   }
 
   std::vector<float> table_ = std::vector<float>(kTableCells, 0.0F);
-  std::size_t visited_ = 0;  // cells, and the sum of what they are worth
+  std::size_t visited_ = 0;  // number of visited cells, and the sum of their values
   double sum_ = 0;
   std::vector<float> visits_ = std::vector<float>(kTableCells, 0.0F);
   std::uint64_t steps_ = 0;

@@ -257,7 +257,7 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
   return out;
 }
 
-// Returns the view of a node that is not open: the less likely its next place will be filled, the lower its preference.
+// Returns the view of a closed node. Its preference falls with the probability that its next place is filled.
 PlanView::Node Planner::view_node(const Fleet& fleet, std::size_t i) const {
   PlanView::Node node;
   node.expected = progress_.expected[i];

@@ -1,4 +1,4 @@
-// feature_specs: the features in order, with unit and source. docs/reference/features.md is the version for readers.
+// feature_specs: the features in order, with unit and source. placement/worth/features.md is the version for readers.
 #include "placement/worth/features.hpp"
 
 namespace wattle::placement {

@@ -1,5 +1,5 @@
-// features: converts a cluster view and a pod to the network's inputs. docs/reference/features.md lists each with unit,
-// range and source.
+// features: converts a cluster view and a pod to the network's inputs. features.md lists them with
+// unit, range and source.
 // Shapes   models::Observation
 // Threads  pure functions
 #pragma once

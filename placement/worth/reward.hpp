@@ -119,7 +119,7 @@ struct Reward {
 Reward evaluate(const RewardConfig& config, const RawOutcome& outcome);
 // The energy term: above 0, fewer watts than an average node.
 double energy_term(const RewardConfig& config, double saved_w, double life_s);
-// The load that ee, lb (by configuration) and lc count.
+// The load that the presets ee and lb (configurable) and lc use.
 const LoadRange& load_of(const RewardConfig& config, const ClusterBefore& before);
 
 // 1 up to the soft limit, falling to 0 at the hard one, -1 beyond. docs/reference/rewards.md defines a missing limit.

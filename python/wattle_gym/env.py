@@ -4,7 +4,7 @@ import numpy as np
 
 from .protocol import Episode, Refused
 
-# Bound of all features, which are ratios, logarithms, flags and relative values (docs/reference/features.md).
+# Bound of all features, which are ratios, logarithms, flags and relative values (placement/worth/features.md).
 FEATURE_LIMIT = 20.0
 PRIOR_LIMIT = 1e6
 MOST_INVALID = 100  # number of consecutive masked actions that truncates the episode

@@ -66,12 +66,12 @@ std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>
 // contestant.
 // A clairvoyant with a budget plays the episode once per price of waiting. The result is the run of least energy among
 // those within the limit, or the run of least waiting if there is none.
-// `trace` is filled if given. `known`: the controller's initial knowledge (learned_in_shadow); may be empty.
+// `trace` is filled if given. `known`: the controller's initial cluster model (learned_in_shadow); may be empty.
 Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed,
                                    EpisodeTrace* trace = nullptr, const std::string& known = {});
 
-// Returns per seed the knowledge of a controller in shadow mode after one episode with other pods of that cluster and
-// its applications under the default scheduler: curves, demand, lives and waiting.
+// Returns, per seed, the cluster model (curves, demand, lives, waiting) of a controller in shadow mode after one
+// episode under the default scheduler, with other pods of the same applications.
 Result<std::vector<std::string>> learned_in_shadow(const EnvOptions& options, const std::vector<std::uint64_t>& seeds);
 
 struct ContestantFigures {

@@ -55,8 +55,8 @@ struct PlayedDays {
   std::vector<std::vector<double>> node_energy_j;
 };
 PlayedDays play_days(std::span<const Episode> days, const Network& network, const placement::NetworkOptions& options);
-// Returns the ratio of the energies minus 1. Of plays in the order of days_to_play() all plays of one recorded day are
-// one value, because they are not independent.
+// Returns the ratio of the energies minus 1. Plays are in the order of days_to_play(). All plays of one recorded day
+// count as one value, because they are not independent.
 Interval energy_over(const PlayedDays& played, const PlayedDays& base, std::size_t recorded_days);
 
 // Trains on the labels from the start's weights, with the start as anchor, and keeps the best of the start and the

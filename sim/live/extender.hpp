@@ -48,7 +48,7 @@ class Extender {
   std::vector<std::int64_t> prioritize(const placement::PodSpec& pod, const std::vector<std::string>& node_names);
   const AnswerCounts& counts() const { return counts_; }
   const std::string& last_problem() const { return last_problem_; }
-  // Quantile over all answers, valid or malformed; 0 without any.
+  // Quantile over all answers, valid or malformed; 0 if there are none.
   double answer_ms(double quantile) const;
 
  private:

@@ -49,7 +49,7 @@ struct ChooserOptions {
   placement::RewardConfig reward;
   placement::MaskOptions mask;
   placement::ClusterModelOptions knowledge;
-  std::string known;  // DecisionEngine's knowledge of an earlier run (ClusterModel::save); empty: none
+  std::string known;  // cluster model of an earlier run (ClusterModel::save); empty: none
   placement::NetworkOptions network;
   SchedulerOptions scheduler;
   placement::BudgetLimits limits;

@@ -23,12 +23,12 @@ namespace wattle::sim {
 struct LiveEngineOptions {
   std::string policy = "dqn";
   placement::EngineOptions engine;
-  bool gate = false;    // false: a network serves whatever it costs
+  bool gate = false;    // false: a network serves regardless of its cost
   bool acting = true;   // its choices are executed, so that waiting is attributed to it
   bool shadow = false;  // its advice is reserved, and modelled beside the actual cluster
 };
 
-// State that a controller keeps over a restart beside its knowledge (controller/decisions/decision_monitors).
+// State that a controller keeps over a restart beside the cluster model (controller/decisions/decision_monitors).
 struct KeptVerdicts {
   placement::PlanRecord::State plan;
   placement::SequentialTestState network;

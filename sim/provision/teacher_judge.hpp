@@ -43,7 +43,7 @@ struct GateLife {
   std::uint64_t blocks = 0, changes = 0;
   double heard_ratio = 0;         // of the blocks in which the teacher served
   std::optional<double> heard_h;  // hours until the teacher first served
-  double mean_difference = 0;     // of cost, teacher's over the rule's minus 1, within blocks
+  double mean_difference = 0;     // teacher's cost relative to the rule's minus 1, within blocks
 };
 
 struct TeacherEntry {

@@ -83,7 +83,7 @@ struct Options {
   ClusterModel knowledge = ClusterModel::truth;
   Side side = Side::report;
   bool fill_told = false;                    // the rule knows the number of pods to come
-  bool fill_longest = false;                 // pods come up to fill_high, whatever the rule knows
+  bool fill_longest = false;                 // pods come up to fill_high, even if the rule expects fewer
   double fill_low = 0.60, fill_high = 0.68;  // final requested share of cores, uniform; known as that range
   double churn_fill = 0.64;                  // mean in the steady state
   double life_s = 7200;                      // churn: mean over applications

@@ -247,8 +247,8 @@ class World : private cluster::Observer {
   void woke(std::size_t node) override { open_windows(node); }
   void changed(std::size_t node) override;
   void open_windows(std::size_t node);  // its pods run from now
-  MonoTime outcome_at() const;          // for a pod that runs from now: after the first reported interval of it
-  // Updates the users' demand on its pods, and their service; false: there are no users.
+  MonoTime outcome_at() const;          // for a pod that starts now: after its first reported interval
+  // Updates the users' demand on the pods and the resulting service. Returns false if there are no users.
   bool serve(std::size_t node);
   void serve_closed(std::size_t node);
   void serve_open(std::size_t node);

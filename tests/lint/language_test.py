@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """language_test: comments, messages and docs use plain English (STYLE.md); the number of breaches only falls.
 
-Looks at   comments and strings of the product's C++, comments of its headers, the Markdown of docs/, and the pages at the top of
-           the tree and of each folder
+Looks at   comments and strings of the product's C++ and of the page's scripts, the Markdown of docs/, and the pages at the
+           top of the tree and of each folder
 Rules      openings   comment blocks of headers that open with a function word, in percent
            words      private words for which the field has a term (the table WORDS)
            columns    comment lines that are longer than 120 characters
@@ -20,7 +20,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRODUCT = ("actuator/", "agent/", "cli/", "common/", "controller/", "load/", "models/", "placement/", "shim/", "sim/")
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
-LIMITS = {"openings": 0, "words": 29, "columns": 0, "sentences": 0, "starts": 0}
+LIMITS = {"openings": 0, "words": 27, "columns": 0, "sentences": 0, "starts": 0}
 SLACK = 0.1  # below a limit by more than this share, the limit must be lowered
 OPENINGS = set("of it they whether what who whoever likewise as nothing nobody null: absent: empty where its in by with to from so those one none".split())
 WORDS = {
@@ -93,7 +93,7 @@ def docs_breaches(text):
 def all_breaches():
     for name in subprocess.check_output(["git", "-C", str(ROOT), "ls-files"], text=True).split("\n"):
         path = ROOT / name
-        if name.startswith(PRODUCT) and name.endswith((".cpp", ".hpp")) and path.is_file():
+        if (name.startswith(PRODUCT) and name.endswith((".cpp", ".hpp")) or re.fullmatch(r"web/\w+\.js", name)) and path.is_file():
             found = cpp_breaches(name, path.read_text(encoding="utf-8"))
         elif (name in TOP or re.fullmatch(r"[a-z0-9]+/README\.md|docs/.*\.md", name)) and path.is_file():
             found = docs_breaches(path.read_text(encoding="utf-8"))

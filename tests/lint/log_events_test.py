@@ -28,9 +28,12 @@ Every program logs one JSON object per line to standard error, or text on a term
 - `message` is a sentence for people. It may change between versions.
 
 <!-- Made by tests/lint/log_events_test.py --write: change the programs and run it. -->
+"""
+TABLE = """
+## {}
 
-| program | event | level | message |
-|---|---|---|---|
+| event | level | message |
+|---|---|---|
 """
 
 
@@ -68,7 +71,10 @@ def main():
         if not re.match(r"[a-z]", message) and not message.startswith(("Prometheus", "API")) or message.endswith(".") or "%" in message:
             breaches.append(f"{where}: {message!r} is not a sentence in lower case without values")
         rows.add((PROGRAMS[name.split("/")[0]], event, level, message))
-    page = HEAD + "".join(f"| {program} | `{event}` | {level} | {message} |\n" for program, event, level, message in sorted(rows))
+    page = HEAD
+    for program in sorted({row[0] for row in rows}, key=lambda name: (name == "several", name)):
+        page += TABLE.format("Several programs" if program == "several" else program)
+        page += "".join(f"| `{event}` | {level} | {message} |\n" for name, event, level, message in sorted(rows) if name == program)
     if "--write" in sys.argv:
         PAGE.write_text(page, encoding="utf-8")
     elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page:

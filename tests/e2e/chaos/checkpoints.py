@@ -1,7 +1,7 @@
 """checkpoints: starts a controller whose networks on disk are half written, torn, bit-flipped, missing or old.
 
 Law      the controller starts with the newest intact checkpoint, names each newer damaged one, and continues to learn
-Source   <data_dir>/checkpoints (docs/reference/networks.md); the test judges from the files which checkpoints are
+Source   <data_dir>/checkpoints (models/networks.md); the test judges from the files which checkpoints are
          intact
 """
 import hashlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/how-to/apply-load.md against a service of this test, with shorter durations.
+"""Runs the commands of docs/reference/load.md against a service of this test, with shorter durations.
 
 Usage: load_test.py FOLDER-OF-BINARIES
 """
@@ -20,7 +20,7 @@ from demo_run import Claims  # noqa: E402
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 from patience import LATE_S  # noqa: E402
 
-PAGE = "docs/how-to/apply-load.md"
+PAGE = "docs/reference/load.md"
 SHORT = "the page's seconds are a reader's"
 
 

@@ -52,7 +52,7 @@ HERE_SECTIONS = {
 # Sections that other tests run; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).
 ELSEWHERE = {
     "simulate_test.py": (("docs/how-to/extend.md", "3. Try it"), ("docs/how-to/train-a-network.md", "Train and judge a network")),
-    "load_test.py": (("docs/how-to/apply-load.md", "Apply load"),),
+    "load_test.py": (("docs/reference/load.md", "Apply load"),),
     "../packages/joining.py": (
         ("docs/how-to/install-debian.md", "The controller's machine"), ("docs/how-to/install-debian.md", "Each worker"), ("docs/how-to/install-debian.md", "A shim beside kube-scheduler"),
         ("docs/how-to/join-nodes.md", "On the controller's machine"), ("docs/how-to/join-nodes.md", "On the new node"), ("docs/how-to/join-nodes.md", "See it"),

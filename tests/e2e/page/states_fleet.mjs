@@ -198,7 +198,7 @@ for (const [mode, words] of [['off', /The mode changes from shadow to off\. Watt
   await inDialog('Mode').selectOption(mode);
   await reads(`in words: ${mode}`, page, words, 'dialog');
 }
-await reads('the gate is closed, and why', page, /The gate to canary:10% is closed: .*\. Skip the gate\. The reason is recorded\./, 'dialog');
+await reads('the gate is closed, and why', page, /The gate to canary:25% is closed: .*\. Skip the gate\. The reason is recorded\./, 'dialog');
 await changeTo('canary:10%', '', 'to see it', 'a-word-for-this-test-alone');
 await page.keyboard.press('Enter');
 await reads('the token of who looks does not do', page, 'wrong token (use the token of http.operator_token_file)', 'dialog [role=alert]');
@@ -371,7 +371,7 @@ for (const [name, size] of [['wide', { width: 1280, height: 900 }], ['phone', { 
   await other.page.setViewportSize(size);
   await other.page.click('#change');
   await other.page.locator('dialog select').selectOption('live');
-  await reads(`${name}: the dialogue, and which mode comes first`, other.page, 'The gate to live is closed: shadow comes first.', 'dialog');
+  await reads(`${name}: the dialogue, and which mode is next`, other.page, 'The gate to live is closed: shadow is the next mode.', 'dialog');
   await clean(`${name}, change`, other.page);
   await other.page.click('dialog button:text-is("Cancel")');
 }

@@ -1,5 +1,4 @@
-// Renderers over the documents as docs/reference/api.md shows them, and with parts that are null, missing or of another
-// type.
+// Renders the documents of docs/reference/examples, and the same with parts that are null, missing or of another type.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -15,19 +14,12 @@ using namespace wattle;
 using namespace wattle::cli;
 
 namespace {
-// The first JSON block of that section of docs/reference/api.md.
-Json example(const std::string& section) {
-  std::ifstream in(tests::source_dir() + "/docs/reference/api.md");
+Json example(const std::string& document) {
+  std::ifstream in(tests::source_dir() + "/docs/reference/examples/" + document + ".json");
   std::stringstream all;
   all << in.rdbuf();
-  const std::string page = all.str();
-  const auto heading = page.find("\n## " + section + "\n");
-  if (heading == std::string::npos) {
-    FAIL("docs/reference/api.md has no section " << section);
-    return {};
-  }
-  const auto begin = page.find("```json\n", heading) + 8;
-  return Json::parse(page.substr(begin, page.find("```", begin) - begin));
+  if (!in) FAIL("docs/reference/examples has no " << document << ".json");
+  return Json::parse(all.str());
 }
 
 Json node_example() {

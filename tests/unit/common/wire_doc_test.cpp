@@ -1,4 +1,4 @@
-// docs/reference/wire.md and the codec list the same fields in the same order.
+// common/wire/messages.md and the codec list the same fields in the same order.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -35,11 +35,11 @@ Names names_of() {
 
 // Heading "### name" -> the first cells of its table.
 std::map<std::string, Names> documented() {
-  const auto dir = Dir::open_(tests::source_dir() + "/docs/reference");
+  const auto dir = Dir::open_(tests::source_dir() + "/common/wire");
   REQUIRE(dir);
   std::map<std::string, Names> sections;
   Names* into = nullptr;
-  const std::string text = dir->read_file("wire.md").value();
+  const std::string text = dir->read_file("messages.md").value();
   parse::for_each_line(text, [&](std::string_view line) {
     if (line.starts_with("## ")) into = nullptr;
     if (line.starts_with("### ")) into = &sections[std::string(line.substr(4))];

@@ -113,8 +113,8 @@ TEST_CASE("another reward's prior and weights are found again from the features"
     CHECK(seen.prior[row] == doctest::Approx(direct.prior[row]).epsilon(1e-3));
 }
 
-TEST_CASE("docs/reference/features.md lists exactly the features, in order, and the schema hash is 16 digits") {
-  std::ifstream file(tests::source_dir() + "/docs/reference/features.md");
+TEST_CASE("placement/worth/features.md lists exactly the features, in order, and the schema hash is 16 digits") {
+  std::ifstream file(tests::source_dir() + "/placement/worth/features.md");
   REQUIRE(file.good());
   std::vector<std::string> listed, expected;
   for (std::string line; std::getline(file, line);) {
