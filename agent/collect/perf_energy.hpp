@@ -29,7 +29,7 @@ std::optional<std::uint64_t> parse_perf_event(std::string_view text);
 std::vector<unsigned> parse_cpu_list(std::string_view text);
 // "2.3283064365386962890625e-10" joules per count; no value unless above 0 and at most 1.
 std::optional<double> parse_perf_scale(std::string_view text);
-// Converts a count to whole microjoules. Differences of these lose nothing over time.
+// Converts a count to whole microjoules. The differences of such values add up without rounding errors.
 std::uint64_t perf_energy_uj(std::uint64_t count, double scale_j);
 // Returns what an event of the power PMU counts: "energy-pkg" the package, "energy-ram" its DRAM.
 EnergyKind perf_event_kind(std::string_view name);

@@ -227,7 +227,7 @@ Status Connection::Impl::shake_hands(const std::string& target, std::chrono::mil
   const std::string& expected_name = origin.tls->server_name.empty() ? origin.host : origin.tls->server_name;
   error_code numeric;
   net::ip::make_address(expected_name, numeric);
-  // A server of several names shows the certificate of the one that is sent; addresses have no place there.
+  // A server with several names presents the certificate of the name in SNI, which must not be an address.
   if (std::string name = expected_name; numeric)
     SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
   const auto other = std::make_shared<bool>(false);  // a failed handshake leaves no certificate to inspect

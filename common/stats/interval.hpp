@@ -12,7 +12,7 @@
 namespace wattle::stats {
 
 inline constexpr std::size_t kLeastSeeds = 5;
-// The one place that decides it.
+// Fewer seeds give no interval. All reports use this rule.
 constexpr bool enough_seeds(std::size_t seeds) { return seeds >= kLeastSeeds; }
 
 struct Interval {

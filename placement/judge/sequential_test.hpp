@@ -66,9 +66,11 @@ class SequentialTest {
   // Returns false, without a change, if no test can have this state.
   bool restore(const SequentialTestState& state);
 
-  double evidence() const { return capital_.level(); }  // log; of being behind, or of being ahead again while gated
-  double limit() const { return capital_.limit(); }     // level at which the verdict changes
-  double mean() const { return mean_; }                 // recent; positive: behind
+  double evidence() const {
+    return capital_.level();
+  }                                                  // log evidence of being behind; while gated, of being ahead again
+  double limit() const { return capital_.limit(); }  // level at which the verdict changes
+  double mean() const { return mean_; }              // recent; positive: behind
   std::uint64_t blocks() const { return blocks_; }
   std::uint64_t changes() const { return changes_; }
   const SequentialTestOptions& options() const { return options_; }

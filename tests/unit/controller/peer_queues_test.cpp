@@ -199,7 +199,7 @@ TEST_CASE("docs/reference/fairness.md has the bounds that the code has") {
   has("| telemetry that waits " + waits(kTelemetryLimits));
   PeerLimits within = kAskLimits;
   within.tolerance = kOwesLittle;
-  has("| time within other things, for asks " + time(within));
+  has("| time for asks between other tasks " + time(within));
   has("| time for telemetry " + time(kTelemetryLimits));
   has("| time for queries " + time(kQueryLimits));
   has("| all | " + number(std::lround(kQueriesShare * 100)) + "% of the loop each |");
@@ -209,8 +209,8 @@ TEST_CASE("docs/reference/fairness.md has the bounds that the code has") {
   has("| " + number(kAskQueue) + " on the ask socket, " + number(kTelemetryQueue) + " on telemetry |");
   has("| workloads | a node | " + number(kMaxWorkloads) + " |");
   has("| " + number(kMaxWorkloads) + " at once, " + number(std::lround(Newcomers::kNewPerS)) + " a second |");
-  has("| pods that agents tell of | a node | " + number(kMaxPods) + " |");
-  has("| pods asked for that are nowhere | all | " + number(kMaxAsked) + " |");
+  has("| pods that agents report | a node | " + number(kMaxPods) + " |");
+  has("| requested pods without a node | all | " + number(kMaxAsked) + " |");
 }
 
 TEST_CASE("what goes in comes out, whatever comes and goes") {
