@@ -6,7 +6,10 @@
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/wire/codec.hpp"
+#include "controller/config.hpp"
 #include "controller/limits.hpp"
+#include "controller/role_figures.hpp"
+#include "controller/state/shims.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/store_documents.hpp"
 #include "controller/web/what_if.hpp"
@@ -19,9 +22,12 @@ namespace {
 constexpr double kLongestLimit_s = 366 * 86'400;
 }  // namespace
 
-Answers::Answers(AnswersParts parts)
-    : parts_(std::move(parts)),
-      models_(parts_.trainer, parts_.rollout),
+Answers::Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, ConfirmedWorkloads& confirmed)
+    : parts_(parts),
+      feed_(feed),
+      keeper_(keeper),
+      confirmed_(confirmed),
+      models_(parts_.learning, parts_.rollout),
       backups_(parts_.config.data_dir, parts_.store, parts_.rollout) {}
 
 std::vector<Answers::Late> Answers::late() {
@@ -78,7 +84,7 @@ std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming
     return std::nullopt;
   }
   if (is_of_store(query->what, query->arguments)) {
-    parts_.keeper.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
+    keeper_.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
     auto asked = ask_store(parts_.store, query->what, query->arguments, parts_.clock.wall());
     if (!asked) return wire::Reply{query->request_id, false, {}, asked.error().message()};
     store_queries_.take(incoming.route, who.role, query->request_id, std::move(*asked));
@@ -95,11 +101,11 @@ std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming
 std::optional<wire::Message> Answers::answer_kept(const wire::Query& query, const transport::Incoming& incoming) {
   wire::Message now = answer_query(query, incoming.identity.user_id());
   const auto* reply = std::get_if<wire::Reply>(&now);
-  if (parts_.store == nullptr || reply == nullptr || !reply->ok) return now;
-  parts_.keeper.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
+  if (!parts_.store.on() || reply == nullptr || !reply->ok) return now;
+  keeper_.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
   // The store's thread reads when it has written what was there to write.
   store_queries_.take(incoming.route, incoming.identity.role, query.request_id,
-                      parts_.store->read([body = reply->body](StoreFile&) -> Result<std::string> { return body; }));
+                      parts_.store.read([body = reply->body](StoreFile&) -> Result<std::string> { return body; }));
   return std::nullopt;
 }
 
@@ -137,21 +143,21 @@ wire::Snapshot Answers::snapshot(std::uint64_t request_id) {
   const MonoTime now = parts_.clock.mono();
   wire::Snapshot snapshot;
   snapshot.request_id = request_id;
-  snapshot.epoch = parts_.feed.epoch();
-  snapshot.seq = parts_.feed.state_seq();
+  snapshot.epoch = feed_.epoch();
+  snapshot.seq = feed_.state_seq();
   for (const auto& [name, node] : parts_.state.nodes()) {
     snapshot.states.push_back(state_of(name, node, *parts_.state.node_view(name), now));
     if (snapshot.states.size() % kBreatheEvery == 0) parts_.breathe();
   }
   snapshot.board = board_of(parts_.decider, parts_.networks);
-  snapshot.board.epoch = parts_.feed.epoch();
-  snapshot.board.seq = parts_.feed.boards();
+  snapshot.board.epoch = feed_.epoch();
+  snapshot.board.seq = feed_.boards();
   return snapshot;
 }
 
 Result<std::string> Answers::document(const std::string& what, const Arguments& arguments) {
-  if (what == "what-if") return what_if_text(parts_.sources(), parts_.decider, arguments);
-  return controller::document(parts_.sources(), what, arguments);
+  if (what == "what-if") return what_if_text(parts_, arguments);
+  return controller::document(parts_, what, arguments);
 }
 
 Result<std::string> Answers::beat(const Arguments& facts, const std::string& who) {
@@ -178,7 +184,7 @@ Result<std::string> Answers::confirm(const Arguments& arguments) {
                   "use seconds, up to a year");
     limit = from_seconds(*limit_s);
   }
-  WATTLE_TRY(const Confirmation told, parts_.confirmed.confirm(given("pod"), given("node"), unit, limit));
+  WATTLE_TRY(const Confirmation told, confirmed_.confirm(given("pod"), given("node"), unit, limit));
   SortedJson body{{"confirmed", true}, {"uid", told.uid}, {"node", told.node}, {"ended", told.ended}};
   body["unit"] = text_or_null(told.unit);
   body["limit_s"] = told.limit_s > 0 ? SortedJson(told.limit_s) : SortedJson(nullptr);
@@ -191,7 +197,7 @@ Result<std::string> Answers::done(const Arguments& arguments) {
     return fail(Errc::malformed, "done", "needs a pod", "wattle done POD");
   if (failed != arguments.end() && failed->second != "yes")
     return fail(Errc::malformed, "argument failed", "invalid value '" + failed->second + "'", "use yes, or omit it");
-  WATTLE_TRY(const Ending told, parts_.confirmed.done(pod->second, failed != arguments.end()));
+  WATTLE_TRY(const Ending told, confirmed_.done(pod->second, failed != arguments.end()));
   SortedJson body{{"done", true}, {"uid", told.uid}, {"ended", told.ended}};
   body["node"] = text_or_null(told.node);
   return body.dump();

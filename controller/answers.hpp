@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,44 +14,20 @@
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/decisions/confirmed_workloads.hpp"
-#include "controller/decisions/decider.hpp"
 #include "controller/decisions/decision_keeper.hpp"
+#include "controller/parts.hpp"
 #include "controller/publish/feed.hpp"
-#include "controller/role_figures.hpp"
 #include "controller/rollout/rollout_manager.hpp"
-#include "controller/state/cluster_state.hpp"
-#include "controller/state/shims.hpp"
 #include "controller/store/backup_service.hpp"
 #include "controller/store/store_queries.hpp"
 #include "controller/trainer/model_service.hpp"
 #include "controller/web/documents.hpp"
-#include "controller/web/sources.hpp"
 
 namespace wattle::controller {
 
-struct AnswersParts {
-  const ControllerConfig& config;
-  transport::Context& context;
-  const ServingModel& networks;
-  Trainer* trainer;
-  Store* store;  // null: nothing outlives the process
-  RolloutManager& rollout;
-  const Clock& clock;
-  const Log& log;
-  const ClusterState& state;
-  Decider& decider;
-  Shims& shims;
-  const Feed& feed;
-  DecisionKeeper& keeper;
-  ConfirmedWorkloads& confirmed;
-  RoleFigures& roles;
-  std::function<Sources()> sources;
-  std::function<void()> breathe;  // called between the parts of long work
-};
-
 class Answers {
  public:
-  explicit Answers(AnswersParts parts);
+  Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, ConfirmedWorkloads& confirmed);
   // No value if the answer comes later, or if no peer waits for it.
   std::optional<wire::Message> answer(const transport::Incoming& incoming, Duration waited);
   // Makes a refusal and counts it.
@@ -87,7 +62,10 @@ class Answers {
   Result<std::string> confirm(const Arguments& arguments);
   Result<std::string> done(const Arguments& arguments);
 
-  AnswersParts parts_;
+  const Parts& parts_;
+  const Feed& feed_;
+  DecisionKeeper& keeper_;
+  ConfirmedWorkloads& confirmed_;
   ModelService models_;
   StoreQueries store_queries_;
   BackupService backups_;

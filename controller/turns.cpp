@@ -29,10 +29,14 @@ MonoTime after(MonoTime begun, Duration used) {
 
 }  // namespace
 
-Turns::Turns(TurnsParts parts)
+Turns::Turns(const Parts& parts, transport::Server& telemetry_socket, transport::Server& ask_socket, Answers& answers,
+             TaskQueue& tasks)
     : parts_(parts),
-      unsent_(
-          [this](const std::string& route, std::string_view bytes) { return parts_.ask_socket.send(route, bytes); }),
+      telemetry_socket_(telemetry_socket),
+      ask_socket_(ask_socket),
+      answers_(answers),
+      tasks_(tasks),
+      unsent_([this](const std::string& route, std::string_view bytes) { return ask_socket_.send(route, bytes); }),
       asks_(kAskLimits),
       queries_(kQueryLimits),
       records_(kTelemetryLimits) {}
@@ -61,7 +65,7 @@ Duration Turns::charge(PeerQueues& queue, const transport::Identity& peer, MonoT
 void Turns::read_asks() {
   const MonoTime until = parts_.clock.mono() + kBreathLasts;
   for (int i = 0; i < kReadAtOnce && (i == 0 || parts_.clock.mono() < until); ++i) {
-    auto incoming = parts_.ask_socket.receive();
+    auto incoming = ask_socket_.receive();
     if (!incoming) return;
     ++parts_.roles.of(incoming->identity.role).messages;
     const auto head = wire::peek(incoming->bytes);
@@ -73,8 +77,8 @@ void Turns::read_asks() {
 void Turns::say_busy(const Incoming& incoming, const std::optional<wire::Head>& head) {
   constexpr const char* kWhat = "exceeds the limit of waiting requests of a peer";
   wire::Message refusal =
-      parts_.answers.refuse(incoming.identity, Refused::busy,
-                            {Errc::unavailable, incoming.identity.user_id(), kWhat, "send requests more slowly"});
+      answers_.refuse(incoming.identity, Refused::busy,
+                      {Errc::unavailable, incoming.identity.user_id(), kWhat, "send requests more slowly"});
   // Uses the number of the request if there is one, because a client would take a Refusal for the answer to its next
   // request.
   if (head && head->kind == wire::Kind::query)
@@ -93,7 +97,7 @@ bool Turns::serve_ask(Duration tolerance) {
   const auto waiting = asks_.next(begun, tolerance);
   if (!waiting) return false;
   const Incoming& incoming = waiting->message;
-  if (const auto message = parts_.answers.answer(incoming, begun - waiting->since))
+  if (const auto message = answers_.answer(incoming, begun - waiting->since))
     reply(incoming.route, incoming.identity.role, *message);
   charge(asks_, incoming.identity, begun, breathed_);
   return true;
@@ -115,13 +119,13 @@ void Turns::breathe() {
   if (begun - breathed_at_ < kBreath) return;
   read_asks();
   serve_asks(kBreathLasts, kOwesLittle);
-  documents_wait_ = parts_.tasks.run(false);
+  documents_wait_ = tasks_.run(false);
   breathed_ += parts_.clock.mono() - begun;
 }
 
 void Turns::read_telemetry() {
   for (int i = 0; i < kReadAtOnce; ++i) {
-    auto incoming = parts_.telemetry_socket.receive();
+    auto incoming = telemetry_socket_.receive();
     if (!incoming) return;
     RoleFigures::Role& role = parts_.roles.of(incoming->identity.role);
     ++role.messages;
@@ -130,7 +134,7 @@ void Turns::read_telemetry() {
     } else if (!records_.push(std::move(*incoming), parts_.clock.mono())) {
       // The agent keeps unacknowledged records and sends them again.
       for (const wire::Message& refusal : parts_.telemetry.refuse_busy(*incoming))
-        parts_.telemetry_socket.send(incoming->route, wire::encode(refusal));
+        telemetry_socket_.send(incoming->route, wire::encode(refusal));
       role.dropped += records_.drop(incoming->identity, incoming->route);
     }
     breathe();
@@ -147,7 +151,7 @@ void Turns::telemetry() {
     const Duration breathed = breathed_;
     message_until_ = begun + kSlice;
     for (const wire::Message& message : parts_.telemetry.receive(incoming))
-      parts_.telemetry_socket.send(incoming.route, wire::encode(message));
+      telemetry_socket_.send(incoming.route, wire::encode(message));
     const transport::Identity peer = incoming.identity;
     if (auto rest = parts_.telemetry.take_rest()) {
       incoming.bytes = std::move(*rest);
@@ -169,7 +173,7 @@ void Turns::query() {
   RoleFigures::Role& role = parts_.roles.of(incoming.identity.role);
   Sent there = unsent_.waits(incoming.route) ? Sent::full : Sent::yes;
   if (there == Sent::yes && waited > kAskWhetherThere)
-    there = parts_.ask_socket.send(incoming.route, wire::encode(wire::Pong{}));
+    there = ask_socket_.send(incoming.route, wire::encode(wire::Pong{}));
   if (there == Sent::gone) {
     role.dropped += 1 + queries_.drop(incoming.identity, incoming.route);
     return;
@@ -180,8 +184,7 @@ void Turns::query() {
     return;
   }
   const Duration breathed = breathed_;
-  if (const auto message = parts_.answers.answer(incoming, waited))
-    reply(incoming.route, incoming.identity.role, *message);
+  if (const auto message = answers_.answer(incoming, waited)) reply(incoming.route, incoming.identity.role, *message);
   const Duration used = charge(queries_, incoming.identity, begun, breathed);
   next_query_at_ = after(begun, used);
 }
@@ -190,7 +193,8 @@ void Turns::http() {
   const MonoTime begun = parts_.clock.mono();
   const Duration breathed = breathed_;
   const bool document = begun >= next_document_at_;
-  documents_wait_ = parts_.tasks.run(document);
+  parts_.roles.waiting = {asks_.bytes(), queries_.bytes(), records_.bytes()};
+  documents_wait_ = tasks_.run(document);
   if (document) next_document_at_ = after(begun, parts_.clock.mono() - begun - (breathed_ - breathed));
 }
 

@@ -22,19 +22,11 @@
 
 namespace wattle::controller {
 
-struct TurnsParts {
-  const Clock& clock;
-  transport::Server& telemetry_socket;
-  transport::Server& ask_socket;
-  Telemetry& telemetry;
-  Answers& answers;
-  TaskQueue& tasks;  // calls of HTTP
-  RoleFigures& roles;
-};
-
 class Turns {
  public:
-  explicit Turns(TurnsParts parts);
+  // `tasks`: calls of HTTP.
+  Turns(const Parts& parts, transport::Server& telemetry_socket, transport::Server& ask_socket, Answers& answers,
+        TaskQueue& tasks);
   // A turn of the loop calls these in this order.
   void asks();
   void telemetry();
@@ -51,8 +43,6 @@ class Turns {
   bool telemetry_waits() const { return records_.ready(parts_.clock.mono()); }
   void expire(MonoTime now);
 
-  WaitingBytes waiting_bytes() const { return {asks_.bytes(), queries_.bytes(), records_.bytes()}; }
-
  private:
   void read_asks();
   void read_telemetry();
@@ -62,7 +52,10 @@ class Turns {
   void say_busy(const transport::Incoming& incoming, const std::optional<wire::Head>& head);
   Duration charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed);
 
-  TurnsParts parts_;
+  const Parts& parts_;
+  transport::Server &telemetry_socket_, &ask_socket_;
+  Answers& answers_;
+  TaskQueue& tasks_;
   Unsent unsent_;
   PeerQueues asks_, queries_, records_;
   Duration breathed_{};                            // total time of asks served within other work

@@ -265,7 +265,6 @@ std::string ConfirmedWorkloads::claimed(const Node& node, const WorkloadValues& 
 }
 
 void ConfirmedWorkloads::keep(const std::string& uid, const Workload& workload) const {
-  if (store_ == nullptr) return;
   PodFacts facts;
   facts.uid = uid;
   facts.confirmed = true;
@@ -274,7 +273,7 @@ void ConfirmedWorkloads::keep(const std::string& uid, const Workload& workload) 
   else if (workload.named)
     facts.unit = workload.names.front();
   facts.limit_s = workload.limit_s;
-  store_->note(std::move(facts));
+  store_.note(std::move(facts));
 }
 
 void ConfirmedWorkloads::recall(const PodFacts& pod) {

@@ -15,8 +15,7 @@ constexpr std::size_t kBreatheEachRows = 32;
 }  // namespace
 
 void DecisionKeeper::recall(Decider& decider) const {
-  if (store_ == nullptr) return;
-  const auto& found = store_->decisions_found();
+  const auto& found = store_.decisions_found();
   for (auto row = found.rbegin(); row != found.rend(); ++row) {
     auto entry = parse_decision(*row);
     if (entry)
@@ -28,7 +27,7 @@ void DecisionKeeper::recall(Decider& decider) const {
 
 void DecisionKeeper::take(const DecisionLog& log, const std::set<std::uint64_t>& changed, MonoTime now,
                           const std::function<void()>& breathe) {
-  if (store_ == nullptr) return;
+  if (!store_.on()) return;
   waiting_.insert(changed.begin(), changed.end());
   // A short log soon drops its oldest entries.
   const std::size_t many = std::min(kFlushAt, log.capacity() / 2);
@@ -36,11 +35,10 @@ void DecisionKeeper::take(const DecisionLog& log, const std::set<std::uint64_t>&
 }
 
 void DecisionKeeper::flush(const DecisionLog& log, MonoTime now, const std::function<void()>& breathe) {
-  if (store_ == nullptr) return;
   flushed_ = now;
   std::size_t done = 0;
   for (const std::uint64_t id : std::exchange(waiting_, {})) {
-    if (const LoggedDecision* entry = log.find(id)) store_->keep(decision_row(*entry));
+    if (const LoggedDecision* entry = log.find(id)) store_.keep(decision_row(*entry));
     if (++done % kBreatheEachRows == 0) breathe();
   }
 }

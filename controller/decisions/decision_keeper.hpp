@@ -17,8 +17,7 @@ namespace wattle::controller {
 
 class DecisionKeeper {
  public:
-  // `store` null: decisions are not stored.
-  DecisionKeeper(Store* store, const Log& log) : store_(store), log_(log) {}
+  DecisionKeeper(Store& store, const Log& log) : store_(store), log_(log) {}
   // Loads the decisions from before a restart, oldest first.
   void recall(Decider& decider) const;
   // Calls `breathe` periodically while it builds rows.
@@ -28,7 +27,7 @@ class DecisionKeeper {
   void flush(const DecisionLog& log, MonoTime now, const std::function<void()>& breathe);
 
  private:
-  Store* store_;
+  Store& store_;
   const Log& log_;
   std::set<std::uint64_t> waiting_;
   MonoTime flushed_{};

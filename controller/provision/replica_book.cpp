@@ -40,7 +40,7 @@ ReplicaOwner ReplicaOwner::asked(const Autoscalers* autoscalers, const std::stri
 
 void ReplicaBook::elsewhere(const kube::Pod& pod) {
   left(pod.uid);
-  if (pod.uid.empty() || pod.leaving || elsewhere_.size() >= kMostRequestPods) return;
+  if (!on_ || pod.uid.empty() || pod.leaving || elsewhere_.size() >= kMostRequestPods) return;
   const Elsewhere& seen = elsewhere_[pod.uid] = {workload_of(pod), !pod.node_name.empty(), pod.shrink_allowed};
   Counts& counts = counts_[seen.workload];
   ++(seen.runs ? counts.running : counts.waiting);
@@ -75,6 +75,7 @@ bool ReplicaBook::may_shrink(const std::string& key, const RequestWorkload& work
 }
 
 void ReplicaBook::tick(const std::map<std::string, RequestWorkload>& workloads, const std::function<void()>& breathe) {
+  if (!on_) return;
   const MonoTime now = clock_.mono();
   if (looked_ && now - *looked_ < kReplicaMinute) return;
   looked_ = now;

@@ -52,8 +52,10 @@ class ReplicaBook {
  public:
   using OwnerOf = std::function<ReplicaOwner(const std::string& workload)>;
 
-  ReplicaBook(const Clock& clock, const TrafficSource& traffic, OwnerOf owner_of)
-      : clock_(clock), traffic_(traffic), owner_of_(std::move(owner_of)) {}
+  // `on` false: replicas are not suggested; follows no pod.
+  ReplicaBook(const Clock& clock, const TrafficSource& traffic, OwnerOf owner_of, bool on = true)
+      : clock_(clock), traffic_(traffic), owner_of_(std::move(owner_of)), on_(on) {}
+  bool on() const { return on_; }
 
   // elsewhere(): the pod has no node yet, or a node without an agent. left(): the pod has ended, or now has a node with
   // an agent.
@@ -86,6 +88,7 @@ class ReplicaBook {
   const Clock& clock_;
   const TrafficSource& traffic_;
   OwnerOf owner_of_;
+  const bool on_;
   std::unordered_map<std::string, Elsewhere> elsewhere_;  // by UID
   std::map<std::string, Counts> counts_;                  // counts of those pods, by workload
   std::map<std::string, placement::ReplicaRule> rules_;

@@ -119,7 +119,7 @@ const std::string* RequestBook::workload_with(const std::string& uid) const {
 
 RequestBook::RequestBook(const Clock& clock, std::span<const RequestRow> found,
                          std::function<void(std::vector<RequestRow>)> keep, placement::RequestOptions options)
-    : clock_(clock), keep_(std::move(keep)), options_(options) {
+    : clock_(clock), on_(true), keep_(std::move(keep)), options_(options) {
   for (const RequestRow& row : found) restore(row);
 }
 
@@ -160,7 +160,7 @@ bool RequestBook::make_room() {
 
 void RequestBook::described(const kube::Pod& pod) {
   // A static pod comes from its node's own file, so its request cannot be changed.
-  if (pod.uid.empty() || pod.owner.starts_with("Node/") || pod.leaving) return;
+  if (!on_ || pod.uid.empty() || pod.owner.starts_with("Node/") || pod.leaving) return;
   const std::string key = workload_of(pod);
   auto found = workloads_.find(key);
   const bool known = pods_.contains(pod.uid);

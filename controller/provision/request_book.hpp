@@ -103,6 +103,9 @@ class RequestBook {
   // `keep` receives the rows to store; if it is empty, rows are not stored.
   RequestBook(const Clock& clock, std::span<const RequestRow> found, std::function<void(std::vector<RequestRow>)> keep,
               placement::RequestOptions options = {});
+  // Evaluation is off: follows no pod.
+  explicit RequestBook(const Clock& clock) : clock_(clock) {}
+  bool on() const { return on_; }
 
   // The API server describes a bound pod. Call again when the pod changes.
   void described(const kube::Pod& pod);
@@ -143,6 +146,7 @@ class RequestBook {
   double now_s() const;
 
   const Clock& clock_;
+  bool on_ = false;
   std::function<void(std::vector<RequestRow>)> keep_;
   placement::RequestOptions options_;
   std::map<std::string, RequestWorkload> workloads_;

@@ -60,6 +60,10 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
   return store;
 }
 
+std::unique_ptr<Store> Store::none(const Clock& clock, const Log& log) {
+  return std::unique_ptr<Store>(new Store({}, clock, log, Fd()));
+}
+
 Store::~Store() {
   {
     const std::lock_guard lock(mutex_);

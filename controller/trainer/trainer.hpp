@@ -23,11 +23,10 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "controller/config.hpp"
-#include "controller/decisions/news.hpp"
 #include "controller/trainer/anchor.hpp"
 #include "controller/trainer/curves.hpp"
 #include "controller/trainer/initial_network.hpp"
-#include "controller/trainer/model_orders.hpp"
+#include "controller/trainer/learning.hpp"
 #include "controller/trainer/replay_budget.hpp"
 #include "controller/trainer/serving_model.hpp"
 #include "models/frozen/checkpoint.hpp"
@@ -36,24 +35,11 @@
 
 namespace wattle::controller {
 
-struct TrainerFigures {
-  std::uint64_t steps = 0;
-  std::uint64_t resumed_steps = 0;  // that the checkpoint brought
-  bool resumed = false;             // from a checkpoint, whatever steps it had
-  std::optional<double> steps_per_s, loss, mean_q, td_error, reward_centre;
-  std::size_t replay = 0;
-  std::uint64_t placed = 0, settled = 0, expired = 0, unmatched = 0;
-  std::uint64_t networks = 0, networks_refused = 0;  // frozen, and kept from serving
-  std::uint64_t failed_steps = 0;
-  std::uint64_t checkpoints = 0, failed_checkpoints = 0;
-  std::string problem;  // the last one, for people
-};
-
 // A network that serving may use: finite, and within the bound on every one of the observations.
 Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
                                              const std::deque<models::Observation>& recent, bool on_prior = true);
 
-class Trainer {
+class Trainer final : public Learning {
  public:
   // `origin`: origin of the weights of `network`, until a checkpoint or a step replaces them. `begin`: makes the
   // initial network of another preset that has none here; without it, the network as given.
@@ -67,17 +53,16 @@ class Trainer {
                                                const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                ServingModel& slot, const Clock& clock, const Log& log,
                                                const NetworkOrigin& origin = {}, BeginNetwork begin = {});
-  ~Trainer();  // ends the thread, which writes a last checkpoint
+  ~Trainer() override;  // ends the thread, which writes a last checkpoint
   // Does the due work: news, orders, at most one step of learning, and writing. Only the trainer's own thread calls it,
   // if there is one.
   void turn();
-  void post(LearningNews news);
-  // The trainer's own thread replies; unavailable if it ends first.
-  std::future<Result<std::string>> order(ModelOrder order);
-  ModelList models() const;
-  TrainerFigures figures() const;
-  // Greatest decision id that the checkpoint knows; new ids begin behind it.
-  std::uint64_t last_decision_id() const { return last_decision_at_start_; }
+  bool on() const override { return true; }
+  void post(LearningNews news) override;
+  std::future<Result<std::string>> order(ModelOrder order) override;
+  ModelList models() const override;
+  TrainerFigures figures() const override;
+  std::uint64_t last_decision_id() const override { return last_decision_at_start_; }
 
  private:
   Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "common/json/value.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/series.hpp"
@@ -67,7 +69,7 @@ json decided_by_json(const DecisionLog& log) {
   return counts;
 }
 
-std::string fleet_text(const Sources& from) {
+std::string fleet_text(const Parts& from) {
   const FleetSums sums = fleet_sums(from);
   const DeciderFigures& decided = from.decider.figures();
   return dumped({{"fleet",
@@ -92,7 +94,7 @@ std::string fleet_text(const Sources& from) {
                    {"budgets", budgets_json(from.decider.knowledge())}}}});
 }
 
-std::string heat_text(const Sources& from, bool names) {
+std::string heat_text(const Parts& from, bool names) {
   std::string cells;
   json list = json::array();
   std::size_t done = 0;
@@ -113,18 +115,17 @@ std::string heat_text(const Sources& from, bool names) {
   return dumped({{"heat", std::move(object)}});
 }
 
-Result<std::string> history_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
+Result<std::string> history_text(const Parts& from, const std::map<std::string, std::string>& arguments) {
   const auto node = arguments.find("node"), pod = arguments.find("pod"), span = arguments.find("span");
-  if (from.series == nullptr) return fail(Errc::not_found, "history", "is not recorded");
   if (node != arguments.end() && pod != arguments.end())
     return fail(Errc::malformed, "arguments node and pod", "are both given", "pass one of them");
   if (span != arguments.end() && span->second != "1h" && span->second != "24h")
     return fail(Errc::malformed, "argument span", "invalid value '" + span->second + "'", "use 1h or 24h");
   if (span != arguments.end() && (node != arguments.end() || pod != arguments.end()))
     return fail(Errc::malformed, "argument span", "is only for the fleet", "omit it");
-  Series::Past past = from.series->fleet(span != arguments.end() && span->second == "24h");
-  if (node != arguments.end()) past = from.series->node(node->second);
-  if (pod != arguments.end()) past = from.series->pod(pod->second);
+  Series::Past past = from.series.fleet(span != arguments.end() && span->second == "24h");
+  if (node != arguments.end()) past = from.series.node(node->second);
+  if (pod != arguments.end()) past = from.series.pod(pod->second);
   if (past.ring == nullptr)
     return fail(Errc::not_found, node != arguments.end() ? "node " + node->second : "pod " + pod->second,
                 "has no recorded history", "wait 20 s; list nodes and pods with `wattle nodes` and `wattle pods`");

@@ -11,6 +11,7 @@
 #include "common/json/value.hpp"
 #include "common/nearest.hpp"
 #include "common/parse.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/series.hpp"
 
@@ -111,7 +112,7 @@ std::string dumped_item(const SortedJson& object) { return object.dump(); }
 
 // Serialises item by item, because thousands at once would delay asks.
 template <class Item, class Json>
-std::string listed(const Sources& from, const char* name, const First<Item>& first, std::size_t total, Json json_of) {
+std::string listed(const Parts& from, const char* name, const First<Item>& first, std::size_t total, Json json_of) {
   std::string text = std::string("{\"") + name + "\":[";
   std::size_t done = 0;
   for (const Item& item : first.shown()) {
@@ -176,7 +177,7 @@ Key pod_key(const std::string& sort, const PodRow& row, const Pod* pod, MonoTime
 
 }  // namespace
 
-Result<const Node*> named_node(const Sources& from, const std::string& name) {
+Result<const Node*> named_node(const Parts& from, const std::string& name) {
   if (const Node* node = from.state.node(name)) return node;
   std::vector<std::string> names;
   for (const auto& [known, node] : from.state.nodes()) {
@@ -187,7 +188,7 @@ Result<const Node*> named_node(const Sources& from, const std::string& name) {
               did_you_mean(name, names, "list nodes with `wattle nodes`"));
 }
 
-Result<std::string> nodes_text(const Sources& from, const Given& arguments) {
+Result<std::string> nodes_text(const Parts& from, const Given& arguments) {
   WATTLE_TRY(const Window window, window_of(arguments, kNodeSorts));
   const auto given = arguments.find("state");
   const std::string state = given == arguments.end() ? "all" : given->second;
@@ -206,7 +207,7 @@ Result<std::string> nodes_text(const Sources& from, const Given& arguments) {
   return listed(from, "nodes", first, done, [&](const Row& row) { return node_json(from, *row.first, *row.second); });
 }
 
-Result<std::string> pods_text(const Sources& from, const Given& arguments) {
+Result<std::string> pods_text(const Parts& from, const Given& arguments) {
   WATTLE_TRY(const Window window, window_of(arguments, kPodSorts));
   const auto only = arguments.find("node");
   if (only != arguments.end()) WATTLE_CHECK(named_node(from, only->second));
@@ -237,7 +238,7 @@ bool is_called(const Pod& pod, const std::string& name) {
 
 }  // namespace
 
-Result<std::string> pod_text(const Sources& from, const Given& arguments) {
+Result<std::string> pod_text(const Parts& from, const Given& arguments) {
   const auto given = arguments.find("pod");
   if (given == arguments.end())
     return fail(Errc::malformed, "argument pod", "is missing", "pass the UID, the name or NAMESPACE/NAME");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/json/value.hpp"
+#include "controller/decisions/decider.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/fleet_json.hpp"
 
@@ -15,7 +16,7 @@ constexpr std::size_t kNewDecisions = 50;
 
 }  // namespace
 
-void Live::turn(const Sources& from, MonoTime now) {
+void Live::turn(const Parts& from, MonoTime now) {
   if (to_.listeners() == 0) return;
   const bool newcomer = to_.joined() != joined_;
   if (!newcomer && now - told_at_ < kTellEvery) return;

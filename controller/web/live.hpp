@@ -1,20 +1,20 @@
 // live: broadcasts updates to the page, built once for all listeners, and only if there are listeners.
 // Gives    `fleet` and `decisions` (new ones) every 2 s, `heat` every 4 s; all of them at once for a new listener
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
 #include <cstdint>
 
 #include "common/clock.hpp"
 #include "common/http/broadcast.hpp"
-#include "controller/web/sources.hpp"
+#include "controller/parts.hpp"
 
 namespace wattle::controller {
 
 class Live {
  public:
   explicit Live(http::Broadcast& to) : to_(to) {}
-  void turn(const Sources& from, MonoTime now);
+  void turn(const Parts& from, MonoTime now);
 
  private:
   http::Broadcast& to_;

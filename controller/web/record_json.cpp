@@ -4,6 +4,7 @@
 
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "controller/web/decision_history.hpp"
 
 namespace wattle::controller {
@@ -116,15 +117,15 @@ Result<std::string> record_text(StoreFile& file, const RecordQuery& query) {
   return document.dump();
 }
 
-Result<std::future<Result<std::string>>> ask_record(Store* store, const std::map<std::string, std::string>& arguments,
+Result<std::future<Result<std::string>>> ask_record(Store& store, const std::map<std::string, std::string>& arguments,
                                                     WallTime now) {
   WATTLE_TRY(const RecordQuery query, parse_record(arguments, now));
-  if (store == nullptr)
+  if (!store.on())
     return fail(Errc::not_found, "record", "no store is configured", "set store.path to a file on a local disk");
-  return store->read([query](StoreFile& file) { return record_text(file, query); });
+  return store.read([query](StoreFile& file) { return record_text(file, query); });
 }
 
-Result<std::string> record_nodes_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
+Result<std::string> record_nodes_text(const Parts& from, const std::map<std::string, std::string>& arguments) {
   for (const auto& [name, value] : arguments)
     if (name != "of") return fail(Errc::malformed, "argument " + name, "unknown argument");
   json rows = json::array();

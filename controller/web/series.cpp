@@ -4,7 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "controller/web/sources.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/parts.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "placement/worth/features.hpp"
 
 namespace wattle::controller {
@@ -42,7 +45,7 @@ void Ring::push(std::span<const float> row) {
 
 float Ring::at(std::size_t row, std::size_t column) const { return values_[(next_ + row) % size() * width_ + column]; }
 
-NodeGlance glance(const Sources& from, const std::string& name, const Node& node) {
+NodeGlance glance(const Parts& from, const std::string& name, const Node& node) {
   NodeGlance out;
   const placement::NodeView& view = *from.state.node_view(name);
   out.silent = !node.connected || !node.sampled_at ||
@@ -61,7 +64,7 @@ NodeGlance glance(const Sources& from, const std::string& name, const Node& node
   return out;
 }
 
-FleetSums fleet_sums(const Sources& from) {
+FleetSums fleet_sums(const Parts& from) {
   FleetSums sums;
   for (const auto& [name, node] : from.state.nodes()) {
     const NodeGlance now = glance(from, name, node);
@@ -82,7 +85,7 @@ FleetSums fleet_sums(const Sources& from) {
   return sums;
 }
 
-void Series::sample(const Sources& from) {
+void Series::sample(const Parts& from) {
   const MonoTime now = from.clock.mono();
   if (hour_at_ && now - *hour_at_ < kFleetStep) return;
   hour_at_ = now;
@@ -114,7 +117,7 @@ void Series::sample(const Sources& from) {
   sample_parts(from);
 }
 
-void Series::sample_parts(const Sources& from) {
+void Series::sample_parts(const Parts& from) {
   std::size_t done = 0;
   for (const auto& [name, node] : from.state.nodes()) {
     const NodeGlance now = glance(from, name, node);

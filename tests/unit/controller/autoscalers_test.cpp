@@ -328,11 +328,7 @@ TEST_CASE("the document has what is suggested, and why not, and the list those w
   ReplicaOwner owner{std::nullopt, "denied"};
   ReplicaBook book(rig.clock, rates, [&](const std::string&) { return owner; });
   const auto told = [&](const Arguments& arguments) {
-    Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77,
-                    {},         0};
-    sources.requests = &*rig.book;
-    sources.replicas = &book;
-    const auto body = document(sources, "provision", arguments);
+    const auto body = document(rig.parts(*rig.book, book, rig.provisioning.margins()), "provision", arguments);
     REQUIRE(body);
     return Object::parse(*body);
   };

@@ -127,7 +127,7 @@ class ConfirmedRig {
     std::optional<ConfirmedWorkloads> confirmed;
 
     Life(std::unique_ptr<Store> from, const Clock& clock, const Log& log)
-        : store(std::move(from)), keeper(store.get(), log), owners(store.get(), clock) {}
+        : store(std::move(from)), keeper(*store, log), owners(*store, clock) {}
   };
 
   void begin() {
@@ -140,7 +140,7 @@ class ConfirmedRig {
     life.config.decide.epsilon = 0;
     life.decider.emplace(
         life.config, life.state, life.networks, clock, [](const LearningNews&) {}, 1 + life.store->last_decision_id());
-    life.confirmed.emplace(life.state, *life.decider, life.store.get(), clock, log_);
+    life.confirmed.emplace(life.state, *life.decider, *life.store, clock, log_);
     life.decider->on_placed(
         [&life](const placement::PodSpec& pod, const std::string& node) { life.owners.placed(pod, node); });
     life.decider->on_left([&life](const placement::PodSpec& pod) {

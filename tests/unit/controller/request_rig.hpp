@@ -72,9 +72,7 @@ struct RequestRig : LiveRig {
   }
   const RequestWorkload& web() const { return book->workloads().at("shop/Deployment/web"); }
   Result<wattle::SortedJson> provision(const Arguments& arguments = {}) {
-    Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
-    sources.requests = book ? &*book : nullptr;
-    auto body = document(sources, "provision", arguments);
+    auto body = document(parts(*book, provisioning.replicas(), provisioning.margins()), "provision", arguments);
     if (!body) return forward_error(body);
     return wattle::SortedJson::parse(*body);
   }
