@@ -1,5 +1,6 @@
 #include "controller/answers.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "common/cgroup_path.hpp"
@@ -52,110 +53,119 @@ wire::Message Answers::refuse(const transport::Identity& who, transport::Refused
   return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.mend)};
 }
 
-std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming, Duration waited) {
+Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& incoming, Duration waited) {
   using transport::Refused;
   const transport::Identity& who = incoming.identity;
+  const auto one = [](wire::Message message) { return ready(Messages{std::move(message)}); };
   auto message = wire::decode(incoming.bytes);
   if (!message)
-    return refuse(
+    return one(refuse(
         who, Refused::malformed,
-        {Errc::malformed, message.error().subject, message.error().what, "upgrade the client, or find its sender"});
+        {Errc::malformed, message.error().subject, message.error().what, "upgrade the client, or find its sender"}));
   const wire::Kind kind = kind_of(*message);
   const auto* query = std::get_if<wire::Query>(&*message);
   const std::string_view what = query != nullptr ? std::string_view(query->what) : std::string_view();
   if (const auto why = refused(Channel::ask, kind, what, who.role)) {
     if (*why == Refused::kind)
-      return refuse(
+      return one(refuse(
           who, *why,
-          {Errc::denied, std::string(to_string(kind)), "is not accepted on the ask endpoint", "send Ask or Query"});
+          {Errc::denied, std::string(to_string(kind)), "is not accepted on the ask endpoint", "send Ask or Query"}));
     const Error error{
         Errc::denied, who.user_id(),
         "permission denied: " + (query != nullptr ? "query " + query->what : std::string("request placements")),
         "needs role " + transport::roles_text(Channel::ask, kind, what)};
     wire::Message refusal = refuse(who, *why, error);
-    if (query == nullptr) return refusal;
-    return wire::Reply{query->request_id, false, {}, error.message()};
+    if (query == nullptr) return one(std::move(refusal));
+    return one(wire::Reply{query->request_id, false, {}, error.message()});
   }
-  if (auto* ask = std::get_if<wire::Ask>(&*message)) return answer_ask(std::move(*ask), who, waited);
+  if (auto* ask = std::get_if<wire::Ask>(&*message)) return ready(answer_ask(std::move(*ask), who, waited));
   if (query->what.starts_with("model-")) {
     Decider::Heard heard = parts_.decider.heard();
     models_.take(*query, who.user_id(), incoming.route,
                  {std::move(heard.network), std::move(heard.version.loaded_from), parts_.decider.network_gated_why()});
-    return std::nullopt;
+    return ready(Messages());
   }
-  if (is_of_store(query->what, query->arguments)) {
-    keeper_.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
-    auto asked = ask_store(parts_.store, query->what, query->arguments, parts_.clock.wall());
-    if (!asked) return wire::Reply{query->request_id, false, {}, asked.error().message()};
-    store_queries_.take(incoming.route, who.role, query->request_id, std::move(*asked));
-    return std::nullopt;
-  }
+  if (is_of_store(query->what, query->arguments)) return answer_from_store(*query, incoming);
   if (query->what == "confirm" || query->what == "done") return answer_kept(*query, incoming);
   if (query->what == "backup") {
     auto now = backups_.take(*query, who.user_id(), incoming.route);
-    return now ? std::optional<wire::Message>(std::move(*now)) : std::nullopt;
+    return now ? one(std::move(*now)) : ready(Messages());
   }
   return answer_query(*query, who.user_id());
 }
 
-std::optional<wire::Message> Answers::answer_kept(const wire::Query& query, const transport::Incoming& incoming) {
-  wire::Message now = answer_query(query, incoming.identity.user_id());
-  const auto* reply = std::get_if<wire::Reply>(&now);
-  if (!parts_.store.on() || reply == nullptr || !reply->ok) return now;
-  keeper_.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
-  // The store's thread reads when it has written what was there to write.
-  store_queries_.take(incoming.route, incoming.identity.role, query.request_id,
-                      parts_.store.read([body = reply->body](StoreFile&) -> Result<std::string> { return body; }));
-  return std::nullopt;
+Draft<Answers::Messages> Answers::answer_from_store(const wire::Query& query, const transport::Incoming& incoming) {
+  return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()),
+              [this, query, route = incoming.route, role = incoming.identity.role] {
+                auto asked = ask_store(parts_.store, query.what, query.arguments, parts_.clock.wall());
+                if (!asked) return ready(Messages{wire::Reply{query.request_id, false, {}, asked.error().message()}});
+                store_queries_.take(route, role, query.request_id, std::move(*asked));
+                return ready(Messages());
+              });
 }
 
-std::optional<wire::Message> Answers::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
+Draft<Answers::Messages> Answers::answer_kept(const wire::Query& query, const transport::Incoming& incoming) {
+  Messages now = finished(answer_query(query, incoming.identity.user_id()));
+  const auto* reply = std::get_if<wire::Reply>(&now.front());
+  if (!parts_.store.on() || reply == nullptr || !reply->ok) return ready(std::move(now));
+  // The store's thread reads when it has written what was there to write.
+  return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()),
+              [this, id = query.request_id, body = reply->body, route = incoming.route, role = incoming.identity.role] {
+                store_queries_.take(route, role, id,
+                                    parts_.store.read([body](StoreFile&) -> Result<std::string> { return body; }));
+                return ready(Messages());
+              });
+}
+
+Answers::Messages Answers::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
   if (ask.deadline_ms > 0 && seconds(waited) * 1e3 > ask.deadline_ms) {  // the asker no longer waits
     ++parts_.roles.of(who.role).dropped;
-    return std::nullopt;
+    return {};
   }
   parts_.shims.asked(ask.pod_uid, parts_.clock.mono());
-  if (ask.candidates.size() <= kMaxCandidates) return parts_.decider.ask(std::move(ask));
+  if (ask.candidates.size() <= kMaxCandidates) return {parts_.decider.ask(std::move(ask))};
   wire::Suggestion neutral;
   neutral.request_id = ask.request_id;
   neutral.reason = "more than " + std::to_string(kMaxCandidates) + " candidates";
   neutral.scores.assign(ask.candidates.size(), 0);
   parts_.context.refusals().add(Channel::ask, transport::Refused::malformed, who.role);
-  return neutral;
+  return {std::move(neutral)};
 }
 
-wire::Message Answers::answer_query(const wire::Query& query, const std::string& who) {
+Draft<Answers::Messages> Answers::answer_query(const wire::Query& query, const std::string& who) {
   // All listeners of the feed may know where it begins.
   if (query.what == "snapshot") return snapshot(query.request_id);
-  wire::Reply reply;
-  reply.request_id = query.request_id;
-  auto body = query.what == "confirm"             ? confirm(query.arguments)
-              : query.what == "done"              ? done(query.arguments)
-              : query.what == "shim"              ? beat(query.arguments, who)
-              : query.what.starts_with("policy-") ? change(query.what, query.arguments, who)
-                                                  : document(query.what, query.arguments);
-  reply.ok = body.has_value();
-  (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();
-  return reply;
+  Document body = query.what == "confirm"             ? ready(confirm(query.arguments))
+                  : query.what == "done"              ? ready(done(query.arguments))
+                  : query.what == "shim"              ? ready(beat(query.arguments, who))
+                  : query.what.starts_with("policy-") ? ready(change(query.what, query.arguments, who))
+                                                      : document(query.what, query.arguments);
+  return mapped(std::move(body), [id = query.request_id](Result<std::string> made) {
+    wire::Reply reply;
+    reply.request_id = id;
+    reply.ok = made.has_value();
+    (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*made) : made.error().message();
+    return Messages{std::move(reply)};
+  });
 }
 
-wire::Snapshot Answers::snapshot(std::uint64_t request_id) {
-  const MonoTime now = parts_.clock.mono();
-  wire::Snapshot snapshot;
-  snapshot.request_id = request_id;
-  snapshot.epoch = feed_.epoch();
-  snapshot.seq = feed_.state_seq();
-  for (const auto& [name, node] : parts_.state.nodes()) {
-    snapshot.states.push_back(state_of(name, node, *parts_.state.node_view(name), now));
-    if (snapshot.states.size() % kBreatheEvery == 0) parts_.breathe();
-  }
-  snapshot.board = board_of(parts_.decider, parts_.networks);
-  snapshot.board.epoch = feed_.epoch();
-  snapshot.board.seq = feed_.boards();
-  return snapshot;
+Draft<Answers::Messages> Answers::snapshot(std::uint64_t request_id) {
+  const auto snapshot = std::make_shared<wire::Snapshot>();
+  snapshot->request_id = request_id;
+  snapshot->epoch = feed_.epoch();
+  snapshot->seq = feed_.state_seq();
+  Steps states = each_of(parts_.state.nodes(), [this, snapshot, now = parts_.clock.mono()](const auto& item) {
+    snapshot->states.push_back(state_of(item.first, item.second, *parts_.state.node_view(item.first), now));
+  });
+  return then(std::move(states), [this, snapshot] {
+    snapshot->board = board_of(parts_.decider, parts_.networks);
+    snapshot->board.epoch = feed_.epoch();
+    snapshot->board.seq = feed_.boards();
+    return ready(Messages{std::move(*snapshot)});
+  });
 }
 
-Result<std::string> Answers::document(const std::string& what, const Arguments& arguments) {
+Document Answers::document(const std::string& what, const Arguments& arguments) {
   if (what == "what-if") return what_if_text(parts_, arguments);
   return controller::document(parts_, what, arguments);
 }

@@ -28,12 +28,12 @@ namespace wattle::controller {
 class Answers {
  public:
   Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, ConfirmedWorkloads& confirmed);
-  // No value if the answer comes later, or if no peer waits for it.
-  std::optional<wire::Message> answer(const transport::Incoming& incoming, Duration waited);
+  // Makes the messages to send at once: one, or none if the answer comes later or no peer waits for it.
+  Draft<std::vector<wire::Message>> answer(const transport::Incoming& incoming, Duration waited);
   // Makes a refusal and counts it.
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
   // Answers a read request (docs/reference/api.md).
-  Result<std::string> document(const std::string& what, const Arguments& arguments);
+  Document document(const std::string& what, const Arguments& arguments);
   // Changes the spec in force for any client: policy-set and the other orders of RolloutManager::handle.
   Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
     return parts_.rollout.handle(what, arguments, who);
@@ -53,11 +53,13 @@ class Answers {
   }
 
  private:
-  std::optional<wire::Message> answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);
-  wire::Message answer_query(const wire::Query& query, const std::string& who);
-  // Returns the answer to a query whose result must be on disk first.
-  std::optional<wire::Message> answer_kept(const wire::Query& query, const transport::Incoming& incoming);
-  wire::Snapshot snapshot(std::uint64_t request_id);
+  using Messages = std::vector<wire::Message>;
+  Messages answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);
+  Draft<Messages> answer_query(const wire::Query& query, const std::string& who);
+  // Answers a query whose result must be on disk first.
+  Draft<Messages> answer_kept(const wire::Query& query, const transport::Incoming& incoming);
+  Draft<Messages> answer_from_store(const wire::Query& query, const transport::Incoming& incoming);
+  Draft<Messages> snapshot(std::uint64_t request_id);
   Result<std::string> beat(const Arguments& facts, const std::string& who);
   Result<std::string> confirm(const Arguments& arguments);
   Result<std::string> done(const Arguments& arguments);

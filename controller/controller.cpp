@@ -273,9 +273,9 @@ Status Controller::let_page_change(PageParts& page) {
                 "write another token to it");
   WATTLE_TRY(page.operators, http::Token::load(file));
   page.change = [this](const Arguments& arguments, const std::string& who) {
-    const auto work = [this, arguments, who]() -> Result<std::string> {
-      WATTLE_CHECK(loop_->change("policy-set", arguments, who));
-      return loop_->document("policy", {});
+    const auto work = [this, arguments, who]() -> Document {
+      auto changed = loop_->change("policy-set", arguments, who);
+      return changed ? loop_->document("policy", {}) : ready(std::move(changed));
     };
     return tasks_->call(work, kChangePatience);
   };
@@ -293,17 +293,17 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
             "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
   };
   routes["GET /readyz"] = [this](const http::Request&) -> http::Response {
-    auto ready = std::make_shared<bool>(false);
-    const auto look = [this, ready]() -> Result<std::string> {
+    auto is_ready = std::make_shared<bool>(false);
+    const auto look = [this, is_ready]() -> Document {
       Readiness found = readiness(loop_->parts());
-      *ready = found.ready;
-      return std::move(found.text);
+      *is_ready = found.ready;
+      return ready(Result<std::string>(std::move(found.text)));
     };
     const auto text = tasks_->call(look, kHttpPatience, TaskQueue::Kind::probe);
-    return text ? http::Response{*ready ? 200 : 503, "text/plain", *text} : failed(text.error());
+    return text ? http::Response{*is_ready ? 200 : 503, "text/plain", *text} : failed(text.error());
   };
   routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {
-    const auto text = ask_loop([this]() -> Result<std::string> { return metrics_text(loop_->parts()); });
+    const auto text = ask_loop([this] { return metrics_text(loop_->parts()); });
     if (!text) return failed(text.error());
     return {200, "text/plain; version=0.0.4; charset=utf-8", *text + program_metrics("wattle_controller")};
   };

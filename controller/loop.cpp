@@ -65,7 +65,6 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
     : provisioning_(provisioning),
       tasks_(tasks),
       saver_(saver),
-      breathe_([this] { turns_.breathe(); }),
       parts_{parts,
              state_,
              decider_,
@@ -78,7 +77,6 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
              provisioning.replicas(),
              provisioning.margins(),
              provisioning.traffic(),
-             breathe_,
              static_cast<std::uint64_t>(to_ns(parts.clock.wall())),
              parts.clock.mono()},
       telemetry_socket_(std::move(telemetry)),
@@ -173,7 +171,7 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     more = feed_.board(decider_, parts_.networks, now);
   }
   save_knowledge();
-  keeper_.flush(decider_.log(), parts_.clock.mono(), [] {});
+  finish(keeper_.flush(decider_.log(), parts_.clock.mono()));
   tasks_.close();
 }
 
@@ -224,7 +222,7 @@ void Loop::recall_running() {
 void Loop::tell_decisions() {
   const std::set<std::uint64_t> changed = decider_.take_changed();
   feed_.decisions(decider_.log(), changed);
-  keeper_.take(decider_.log(), changed, parts_.clock.mono(), breathe_);
+  turns_.finish(keeper_.take(decider_.log(), changed, parts_.clock.mono()));
 }
 
 // Ends the connections of revoked keys, so that their messages are no longer accepted; this gives agents the reason.
@@ -283,24 +281,35 @@ void Loop::on_live(const std::string& node, const Record& record) {
   show(node, record, state_.apply(node, record, parts_.clock.mono(), true));
 }
 
-void Loop::show(const std::string& node, const Record& record, const RecordNews& news) {
-  turns_.breathe();
-  if (news.again) return;
-  const auto each = [&](const std::vector<std::string>& uids, auto tell) {
-    for (std::size_t i = 0; i < uids.size(); ++i) {
-      tell(uids[i]);
-      if (i % kBreatheEvery == kBreatheEvery - 1) turns_.breathe();
-    }
+void Loop::show(const std::string& node, const Record& record, RecordNews news) {
+  if (!news.again) shown_.emplace(Shown{node, record, std::move(news)});
+}
+
+bool Loop::step() {
+  if (!shown_) return false;
+  Shown& now = *shown_;
+  const auto some = [](const std::vector<std::string>& uids, std::size_t& at, const auto& each) {
+    for (std::size_t i = 0; i < kItemsPerStep && at < uids.size(); ++i) each(uids[at++]);
+    return true;
   };
-  each(news.appeared, [&](const std::string& uid) { decider_.placed(uid, node, false); });
-  decider_.record(node, record, news);
-  const Node* told = state_.node(node);
-  if (news.turn != Turn::late && told != nullptr && told->parts_seen == record.parts) provisioning_.record(*told);
-  turns_.breathe();
-  if (news.turn == Turn::late) return;
-  for (const LimitMinute& minute : record.limit_minutes) provisioning_.minute(node, told, minute);
-  each(news.gone, [&](const std::string& uid) { decider_.gone(uid, node); });
-  feed_.state(node, state_, parts_.clock.mono());
+  if (now.appeared < now.news.appeared.size())
+    return some(now.news.appeared, now.appeared,
+                [&](const std::string& uid) { decider_.placed(uid, now.node, false); });
+  const bool late = now.news.turn == Turn::late;
+  if (!std::exchange(now.recorded, true)) {
+    decider_.record(now.node, now.record, now.news);
+    const Node* known = state_.node(now.node);
+    if (!late && known != nullptr && known->parts_seen == now.record.parts) provisioning_.record(*known);
+    return true;
+  }
+  if (!late && !std::exchange(now.minutes, true))
+    for (const LimitMinute& minute : now.record.limit_minutes)
+      provisioning_.minute(now.node, state_.node(now.node), minute);
+  if (!late && now.gone < now.news.gone.size())
+    return some(now.news.gone, now.gone, [&](const std::string& uid) { decider_.gone(uid, now.node); });
+  if (!late) feed_.state(now.node, state_, parts_.clock.mono());
+  shown_.reset();
+  return false;
 }
 
 void Loop::on_placement(const wire::Placement& placement) {
@@ -333,9 +342,9 @@ void Loop::tick() {
     confirmed_.tick();
     watch_energy();
   }
-  provisioning_.tick(state_, breathe_);
-  series_.sample(parts_);
-  live_.turn(parts_, ticked_);
+  turns_.finish(provisioning_.tick(state_));
+  turns_.finish(series_.sample(parts_));
+  turns_.finish(live_.turn(parts_, ticked_));
   cut(allow_.look(ticked_));
 }
 

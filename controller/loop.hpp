@@ -60,9 +60,7 @@ class Loop final : private TelemetrySink {
   // For work of the task queue, on the loop's thread.
   const Parts& parts() const { return parts_; }
   // Answers a read request (docs/reference/api.md).
-  Result<std::string> document(const std::string& what, const Arguments& arguments) {
-    return answers_.document(what, arguments);
-  }
+  Document document(const std::string& what, const Arguments& arguments) { return answers_.document(what, arguments); }
   // Changes the spec in force, as Answers::change.
   Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
     return answers_.change(what, arguments, who);
@@ -77,9 +75,11 @@ class Loop final : private TelemetrySink {
   bool name(const std::string& node, Record& record) override { return confirmed_.name(node, record); }
   std::size_t fold(const std::string& node, Record& record) override;
   bool enough() override { return turns_.enough(); }
+  bool pause() override { return turns_.asks_due(); }
+  bool step() override;
   void on_record(const std::string& node, const Record& record) override;
   void on_live(const std::string& node, const Record& record) override;
-  void show(const std::string& node, const Record& record, const RecordNews& news);
+  void show(const std::string& node, const Record& record, RecordNews news);
   void on_placement(const wire::Placement& placement) override;
   void on_lost(const std::string& node) override;
   std::map<std::string, std::string> pod_levels(const std::string& node) override {
@@ -111,7 +111,6 @@ class Loop final : private TelemetrySink {
   Provisioning& provisioning_;
   TaskQueue& tasks_;
   BackgroundWriter& saver_;
-  const std::function<void()> breathe_;
   const Parts parts_;  // refers to members below
   transport::Server telemetry_socket_, ask_socket_;
   RoleFigures roles_;
@@ -132,6 +131,15 @@ class Loop final : private TelemetrySink {
   Turns turns_;
   MonoTime ticked_{}, expired_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
+  // A record that is being shown to the other parts.
+  struct Shown {
+    const std::string& node;
+    const Record& record;
+    RecordNews news;
+    std::size_t appeared = 0, gone = 0;  // pods of `news` that were shown
+    bool recorded = false, minutes = false;
+  };
+  std::optional<Shown> shown_;
   std::optional<MonoTime> store_full_since_;
 };
 

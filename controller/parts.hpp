@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "common/clock.hpp"
@@ -74,15 +73,8 @@ struct Parts : ControllerParts {
   const ReplicaBook& replicas;
   const MarginTeacher& margins;
   const PrometheusRates& traffic;
-  const std::function<void()>& breathe;
   std::uint64_t epoch;
   MonoTime started;
-
-  // Call periodically while building a long document, so that the loop answers asks meanwhile.
-  void let_asks_in(std::size_t done) const {
-    constexpr std::size_t kEvery = 32;
-    if (done % kEvery == 0) breathe();
-  }
 };
 
 }  // namespace wattle::controller

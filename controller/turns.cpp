@@ -20,7 +20,7 @@ constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
 // Retry interval for an answer that finds no room.
 constexpr Duration kUnreadPause = milliseconds(20);
 constexpr Duration kQueryAtMost = std::chrono::seconds(10);  // its client gives up after this time
-constexpr Duration kBreathLasts = milliseconds(1);
+constexpr Duration kAsksLast = milliseconds(1);
 
 // Returns when work that has a share of the time may run again, after it ran from `begun`.
 MonoTime after(MonoTime begun, Duration used) {
@@ -54,16 +54,16 @@ void Turns::reply(const std::string& route, transport::Role role, const wire::Me
   if (!unsent_.send(route, wire::encode(message))) ++parts_.roles.of(role).unread;
 }
 
-Duration Turns::charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed) {
+Duration Turns::charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration asks_before) {
   const MonoTime now = parts_.clock.mono();
-  const Duration used = std::max(Duration{0}, now - begun - (breathed_ - breathed));
+  const Duration used = std::max(Duration{0}, now - begun - (asks_between_ - asks_before));
   queue.charge(peer, used, now);
   parts_.roles.of(peer.role).used += used;
   return used;
 }
 
 void Turns::read_asks() {
-  const MonoTime until = parts_.clock.mono() + kBreathLasts;
+  const MonoTime until = parts_.clock.mono() + kAsksLast;
   for (int i = 0; i < kReadAtOnce && (i == 0 || parts_.clock.mono() < until); ++i) {
     auto incoming = ask_socket_.receive();
     if (!incoming) return;
@@ -97,9 +97,9 @@ bool Turns::serve_ask(Duration tolerance) {
   const auto waiting = asks_.next(begun, tolerance);
   if (!waiting) return false;
   const Incoming& incoming = waiting->message;
-  if (const auto message = answers_.answer(incoming, begun - waiting->since))
-    reply(incoming.route, incoming.identity.role, *message);
-  charge(asks_, incoming.identity, begun, breathed_);
+  for (const wire::Message& message : finished(answers_.answer(incoming, begun - waiting->since)))
+    reply(incoming.route, incoming.identity.role, message);
+  charge(asks_, incoming.identity, begun, asks_between_);
   return true;
 }
 
@@ -107,20 +107,25 @@ bool Turns::serve_ask(Duration tolerance) {
 void Turns::serve_asks(Duration slice, Duration tolerance) {
   MonoTime now = parts_.clock.mono(), read = now;
   for (const MonoTime until = now + slice; serve_ask(tolerance) && (now = parts_.clock.mono()) < until;) {
-    if (now - read < kBreath) continue;
+    if (now - read < kAsksEvery) continue;
     read_asks();
     read = now;
   }
-  breathed_at_ = parts_.clock.mono();
+  asks_served_ = parts_.clock.mono();
 }
 
-void Turns::breathe() {
+void Turns::between_steps() {
   const MonoTime begun = parts_.clock.mono();
-  if (begun - breathed_at_ < kBreath) return;
+  if (!asks_due()) return;
   read_asks();
-  serve_asks(kBreathLasts, kOwesLittle);
-  documents_wait_ = tasks_.run(false);
-  breathed_ += parts_.clock.mono() - begun;
+  serve_asks(kAsksLast, kOwesLittle);
+  tasks_.run_probes();
+  documents_wait_ = tasks_.waits();
+  asks_between_ += parts_.clock.mono() - begun;
+}
+
+void Turns::finish(const Steps& steps) {
+  while (steps()) between_steps();
 }
 
 void Turns::read_telemetry() {
@@ -137,7 +142,7 @@ void Turns::read_telemetry() {
         telemetry_socket_.send(incoming->route, wire::encode(refusal));
       role.dropped += records_.drop(incoming->identity, incoming->route);
     }
-    breathe();
+    between_steps();
   }
 }
 
@@ -148,17 +153,23 @@ void Turns::telemetry() {
     auto waiting = records_.next(begun);
     if (!waiting) return;
     Incoming& incoming = waiting->message;
-    const Duration breathed = breathed_;
+    const Duration asks_before = asks_between_;
     message_until_ = begun + kSlice;
-    for (const wire::Message& message : parts_.telemetry.receive(incoming))
-      telemetry_socket_.send(incoming.route, wire::encode(message));
+    const auto send = [&](const std::vector<wire::Message>& messages) {
+      for (const wire::Message& message : messages) telemetry_socket_.send(incoming.route, wire::encode(message));
+    };
+    send(parts_.telemetry.receive(incoming));
+    while (parts_.telemetry.reads()) {
+      between_steps();
+      send(parts_.telemetry.read_on());
+    }
     const transport::Identity peer = incoming.identity;
     if (auto rest = parts_.telemetry.take_rest()) {
       incoming.bytes = std::move(*rest);
       records_.put_back(std::move(*waiting));
     }
-    charge(records_, peer, begun, breathed);
-    breathe();
+    charge(records_, peer, begun, asks_before);
+    between_steps();
   }
 }
 
@@ -183,19 +194,27 @@ void Turns::query() {
     queries_.put_back(std::move(*waiting));
     return;
   }
-  const Duration breathed = breathed_;
-  if (const auto message = answers_.answer(incoming, waited)) reply(incoming.route, incoming.identity.role, *message);
-  const Duration used = charge(queries_, incoming.identity, begun, breathed);
+  const Duration asks_before = asks_between_;
+  std::vector<wire::Message> messages;
+  finish([&messages, answer = answers_.answer(incoming, waited)] {
+    auto complete = answer();
+    if (complete) messages = *std::move(complete);
+    return !complete;
+  });
+  for (const wire::Message& message : messages) reply(incoming.route, incoming.identity.role, message);
+  const Duration used = charge(queries_, incoming.identity, begun, asks_before);
   next_query_at_ = after(begun, used);
 }
 
 void Turns::http() {
   const MonoTime begun = parts_.clock.mono();
-  const Duration breathed = breathed_;
+  const Duration asks_before = asks_between_;
   const bool document = begun >= next_document_at_;
   parts_.roles.waiting = {asks_.bytes(), queries_.bytes(), records_.bytes()};
-  documents_wait_ = tasks_.run(document);
-  if (document) next_document_at_ = after(begun, parts_.clock.mono() - begun - (breathed_ - breathed));
+  tasks_.run_probes();
+  if (document) finish(tasks_.begin());
+  documents_wait_ = tasks_.waits();
+  if (document) next_document_at_ = after(begun, parts_.clock.mono() - begun - (asks_between_ - asks_before));
 }
 
 std::chrono::milliseconds Turns::patience(bool store_waits) const {

@@ -53,9 +53,8 @@ void Provisioning::minute(const std::string& node, const Node* known, const Limi
                   traffic_of(traffic_, node, minute.name, place), place);
 }
 
-void Provisioning::tick(const ClusterState& state, const std::function<void()>& breathe) {
-  requests_.tick(state, breathe);
-  replicas_.tick(requests_.workloads(), breathe);
+Steps Provisioning::tick(const ClusterState& state) {
+  return then(requests_.tick(state), [this] { return replicas_.tick(requests_.workloads()); });
 }
 
 }  // namespace wattle::controller

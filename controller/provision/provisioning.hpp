@@ -4,7 +4,6 @@
 // Threads  single owner
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "controller/provision/margin_teacher.hpp"
@@ -35,8 +34,8 @@ class Provisioning {
   void record(const Node& node) { requests_.record(node); }
   // Adds a minute of a service on the node; `known` is the node's state, null if there is none.
   void minute(const std::string& node, const Node* known, const LimitMinute& minute);
-  // Closes a minute each minute. Calls `breathe` periodically, so that asks are answered.
-  void tick(const ClusterState& state, const std::function<void()>& breathe);
+  // Closes a minute each minute.
+  Steps tick(const ClusterState& state);
 
   const RequestBook& requests() const { return requests_; }
   const ReplicaBook& replicas() const { return replicas_; }

@@ -61,8 +61,8 @@ class ReplicaBook {
   // an agent.
   void elsewhere(const kube::Pod& pod);
   void left(const std::string& uid);
-  // Updates all workloads once a minute. Calls `breathe` periodically.
-  void tick(const std::map<std::string, RequestWorkload>& workloads, const std::function<void()>& breathe);
+  // Updates all workloads once a minute.
+  Steps tick(const std::map<std::string, RequestWorkload>& workloads);
 
   // Returns the rule with the workload's rate and usage; null if no rate was ever reported.
   const placement::ReplicaRule* rule_of(const std::string& workload) const;
@@ -84,6 +84,7 @@ class ReplicaBook {
     std::size_t running = 0, waiting = 0, may_shrink = 0;
   };
   Counts elsewhere_of(const std::string& key) const;
+  void look(const std::string& key, const RequestWorkload& workload, double now_s);
 
   const Clock& clock_;
   const TrafficSource& traffic_;

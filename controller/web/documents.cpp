@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
 
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
@@ -52,7 +53,7 @@ std::optional<Calibration> calibration_of(const Parts& from) {
   return from.decider.saving() != nullptr ? from.rollout.calibration() : std::nullopt;
 }
 
-Result<std::string> status(const Parts& from) {
+std::string status(const Parts& from, const FleetSums& sums) {
   const MonoTime now = from.clock.mono();
   const DeciderFigures& decided = from.decider.figures();
   const TrainerFigures learned = from.learning.figures();
@@ -61,7 +62,6 @@ Result<std::string> status(const Parts& from) {
     connected += node.connected ? 1 : 0;
     workloads += node.workloads.size();
   }
-  const FleetSums sums = fleet_sums(from);
   std::optional<double> power_w;
   for (const auto& part : {sums.measured_w, sums.estimated_w})
     if (part) power_w = power_w.value_or(0.0) + *part;
@@ -121,19 +121,20 @@ Result<std::string> one_node(const Parts& from, const Arguments& arguments) {
   return dump({{"node", node_details_json(from, name->second, *node)}});
 }
 
-Result<std::string> decisions(const Parts& from, const Arguments& arguments) {
-  WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 20));
+// The newest decisions. Asks that are served between the steps make more entries, and push out old ones.
+Document decisions(const Parts& from, const Arguments& arguments) {
+  auto limit = parse_limit(arguments, 20);
+  if (!limit) return ready(Result<std::string>(forward_error(limit)));
   const auto& entries = from.decider.log().entries();
-  std::vector<std::uint64_t> ids;  // asks that are let in make more entries, and push out old ones
-  for (auto entry = entries.rbegin(); entry != entries.rend() && ids.size() < limit; ++entry)
-    ids.push_back(entry->decision.id);
-  std::string text = R"({"decisions":[)";
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (const LoggedDecision* entry = from.decider.log().find(ids[i]))
-      text.append(text.back() == '[' ? "" : ",").append(dump(decision_json(*entry)));
-    from.let_asks_in(i);
-  }
-  return text + "]}";
+  const auto ids = std::make_shared<std::vector<std::uint64_t>>();
+  for (auto entry = entries.rbegin(); entry != entries.rend() && ids->size() < *limit; ++entry)
+    ids->push_back(entry->decision.id);
+  const auto text = std::make_shared<std::string>(R"({"decisions":[)");
+  Steps steps = each_of(*ids, [&from, ids, text](std::uint64_t id) {
+    if (const LoggedDecision* entry = from.decider.log().find(id))
+      text->append(text->back() == '[' ? "" : ",").append(dump(decision_json(*entry)));
+  });
+  return then(std::move(steps), [text] { return ready(Result<std::string>(*text + "]}")); });
 }
 
 Result<std::string> explain(const Decider& decider, const Arguments& arguments) {
@@ -188,23 +189,26 @@ Result<std::string> models(const Learning& learning, const Decider& decider) {
                      {decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});
 }
 
-Result<std::string> doctor(const Parts& from) {
-  json list = json::array();
-  for (const auto& [name, node] : from.state.nodes()) {
+Document doctor(const Parts& from) {
+  const auto list = std::make_shared<json>(json::array());
+  Steps steps = each_of(from.state.nodes(), [&from, list](const auto& item) {
+    const auto& [name, node] = item;
     json age_ms = nullptr;
     if (node.sampled_at) age_ms = seconds(from.clock.mono() - *node.sampled_at) * 1e3;
     const auto ahead_s = from.telemetry.clocks().ahead_s(name);
-    list.push_back({{"name", name},
-                    {"connected", node.connected},
-                    {"age_ms", age_ms},
-                    {"clock_ahead_s", or_null(ahead_s)},
-                    {"findings", findings_json(node)}});
-    from.let_asks_in(list.size());
-  }
-  json findings = controller_findings(from);
-  const bool ok = std::none_of(findings.begin(), findings.end(),
-                               [](const json& finding) { return finding.at("state") == "failed"; });
-  return dump({{"controller", {{"ok", ok}, {"findings", std::move(findings)}}}, {"nodes", std::move(list)}});
+    list->push_back({{"name", name},
+                     {"connected", node.connected},
+                     {"age_ms", age_ms},
+                     {"clock_ahead_s", or_null(ahead_s)},
+                     {"findings", findings_json(node)}});
+  });
+  return then(std::move(steps), [&from, list] {
+    json findings = controller_findings(from);
+    const bool ok = std::none_of(findings.begin(), findings.end(),
+                                 [](const json& finding) { return finding.at("state") == "failed"; });
+    return ready(Result<std::string>(
+        dump({{"controller", {{"ok", ok}, {"findings", std::move(findings)}}}, {"nodes", std::move(*list)}})));
+  });
 }
 
 // Which network or prior ranks nodes for the reward preset in force.
@@ -226,6 +230,30 @@ std::string policy_text(const Parts& from) {
   policy["ranked_by"] = ranked_by(from.decider);
   policy.update(budgets_json(from.decider.knowledge()));
   return dump(policy);
+}
+
+// The documents that are made in one step.
+Result<std::string> short_document(const Parts& from, const std::string& what, const Arguments& arguments) {
+  if (what == "node") return one_node(from, arguments);
+  if (what == "pod") return pod_text(from, arguments);
+  if (what == "history") return history_text(from.series, arguments);
+  if (what == "explain") return explain(from.decider, arguments);
+  if (what == "gaps") return gaps(from.store);
+  if (what == "margins") return margins_text(from, arguments);
+  if (what == "provision") return provision_text(from, arguments);
+  if (what == "latency") return latency(from, arguments);
+  if (what == "models") return models(from.learning, from.decider);
+  if (what == "policy") return policy_text(from);
+  std::string all;
+  for (const std::string_view name : kDocuments) all.append(all.empty() ? "use one of " : ", ").append(name);
+  return fail(Errc::not_found, what, "unknown document", all);
+}
+
+// A document that needs sums over all nodes.
+template <class Make>
+Document with_sums(const Parts& from, Make make) {
+  const auto sums = std::make_shared<FleetSums>();
+  return then(sum_fleet(from, sums), [sums, make] { return ready(make(*sums)); });
 }
 
 }  // namespace
@@ -264,28 +292,18 @@ std::string index_text(const std::vector<std::string>& routes) {
   return dump({{"version", kVersion}, {"documents", std::move(names)}, {"routes", routes}});
 }
 
-Result<std::string> document(const Parts& from, const std::string& what, const Arguments& arguments) {
-  if (what == "status") return status(from);
+Document document(const Parts& from, const std::string& what, const Arguments& arguments) {
+  if (what == "status")
+    return with_sums(from, [&from](const FleetSums& sums) -> Result<std::string> { return status(from, sums); });
   if (what == "nodes") return nodes_text(from, arguments);
-  if (what == "node") return one_node(from, arguments);
   if (what == "pods") return pods_text(from, arguments);
-  if (what == "pod") return pod_text(from, arguments);
-  if (what == "fleet") return fleet_text(from);
+  if (what == "fleet")
+    return with_sums(from, [&from](const FleetSums& sums) -> Result<std::string> { return fleet_text(from, sums); });
   if (what == "heat") return heat_text(from, true);
-  if (what == "history") return history_text(from, arguments);
   if (what == "decisions") return decisions(from, arguments);
-  if (what == "explain") return explain(from.decider, arguments);
   if (what == "doctor") return doctor(from);
-  if (what == "gaps") return gaps(from.store);
-  if (what == "record") return record_nodes_text(from, arguments);
-  if (what == "margins") return margins_text(from, arguments);
-  if (what == "provision") return provision_text(from, arguments);
-  if (what == "latency") return latency(from, arguments);
-  if (what == "models") return models(from.learning, from.decider);
-  if (what == "policy") return policy_text(from);
-  std::string all;
-  for (const std::string_view name : kDocuments) all.append(all.empty() ? "use one of " : ", ").append(name);
-  return fail(Errc::not_found, what, "unknown document", all);
+  if (what == "record") return record_nodes_text(from.state, arguments);
+  return ready(short_document(from, what, arguments));
 }
 
 }  // namespace wattle::controller

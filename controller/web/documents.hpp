@@ -11,6 +11,7 @@
 
 #include "common/result.hpp"
 #include "controller/parts.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
@@ -20,7 +21,7 @@ using Arguments = std::map<std::string, std::string>;
 std::span<const std::string_view> document_names();
 // Lists documents and routes for GET /api/v1/.
 std::string index_text(const std::vector<std::string>& routes);
-Result<std::string> document(const Parts& from, const std::string& what, const Arguments& arguments);
+Document document(const Parts& from, const std::string& what, const Arguments& arguments);
 
 // A finding, parsed from "name: ok|lost|failed: detail (fix)". Text in another form becomes the detail.
 struct Finding {

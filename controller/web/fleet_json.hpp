@@ -11,14 +11,16 @@
 #include "common/result.hpp"
 #include "controller/decisions/decision_log.hpp"
 #include "controller/parts.hpp"
+#include "controller/steps.hpp"
+#include "controller/web/series.hpp"
 
 namespace wattle::controller {
 
 // Counts the newest hundred decisions by their `decided_by`.
 SortedJson decided_by_json(const DecisionLog& log);
-std::string fleet_text(const Parts& from);
+std::string fleet_text(const Parts& from, const FleetSums& sums);
 // `names`: include the nodes' names, which seldom change.
-std::string heat_text(const Parts& from, bool names);
-Result<std::string> history_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Document heat_text(const Parts& from, bool names);
+Result<std::string> history_text(const Series& series, const std::map<std::string, std::string>& arguments);
 
 }  // namespace wattle::controller

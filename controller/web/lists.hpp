@@ -10,12 +10,13 @@
 #include "common/result.hpp"
 #include "controller/parts.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
 Result<const Node*> named_node(const Parts& from, const std::string& name);
-Result<std::string> nodes_text(const Parts& from, const std::map<std::string, std::string>& arguments);
-Result<std::string> pods_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Document nodes_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Document pods_text(const Parts& from, const std::map<std::string, std::string>& arguments);
 // Describes one pod with its containers; `pod`: its UID, its name or NAMESPACE/NAME.
 Result<std::string> pod_text(const Parts& from, const std::map<std::string, std::string>& arguments);
 

@@ -7,16 +7,20 @@
 
 #include "common/clock.hpp"
 #include "common/http/broadcast.hpp"
+#include "controller/decisions/decision_log.hpp"
 #include "controller/parts.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
 class Live {
  public:
   explicit Live(http::Broadcast& to) : to_(to) {}
-  void turn(const Parts& from, MonoTime now);
+  Steps turn(const Parts& from, MonoTime now);
 
  private:
+  void publish_decisions(const DecisionLog& log);
+
   http::Broadcast& to_;
   std::uint64_t joined_ = 0;
   std::uint64_t decision_ = 0;  // id of the newest broadcast decision

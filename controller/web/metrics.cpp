@@ -1,6 +1,7 @@
 #include "controller/web/metrics.hpp"
 
 #include <array>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -39,15 +40,18 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
+// Adds a family with a sample for each node whose value is known.
 template <class Value>
-void per_node(Families& families, const Parts& from, const char* name, const char* help, MetricType type, Value value) {
-  MetricFamily& family = families.family(name, help, type);
-  for (const auto& [node_name, node] : from.state.nodes()) {
-    const std::optional<double> found = value(node_name, node);
-    if (!found) continue;
-    Families::add(family, {{"node", node_name}}, *found);
-    from.let_asks_in(family.metric.size());
-  }
+Steps per_node(Families& families, const Parts& from, const char* name, const char* help, MetricType type,
+               Value value) {
+  const auto begin = [&families, &from, name, help, type, value] {
+    MetricFamily& family = families.family(name, help, type);
+    return each_of(from.state.nodes(), [&family, value](const auto& item) {
+      const std::optional<double> found = value(item.first, item.second);
+      if (found) Families::add(family, {{"node", item.first}}, *found);
+    });
+  };
+  return then(no_steps(), begin);
 }
 
 // Adds counts by the role of the key in use.
@@ -320,68 +324,82 @@ void add_learning(Families& families, const Learning& learning) {
 constexpr std::array kSources{EnergySource::none, EnergySource::rapl,  EnergySource::perf,
                               EnergySource::pcm,  EnergySource::hwmon, EnergySource::estimated};
 
-void add_nodes(Families& families, const Parts& from) {
+Steps energy_sources(Families& families, const Parts& from) {
+  const auto begin = [&families, &from] {
+    MetricFamily& family = families.family("wattle_controller_node_energy_source",
+                                           "1 for the energy source of the node, else 0.", MetricType::Gauge);
+    return each_of(from.state.nodes(), [&family](const auto& item) {
+      for (const EnergySource source : kSources)
+        Families::add(family, {{"node", item.first}, {"source", std::string(to_string(source))}},
+                      source == item.second.values.energy_source ? 1.0 : 0.0);
+    });
+  };
+  return then(no_steps(), begin);
+}
+
+Steps add_nodes(Families& families, const Parts& from) {
   using Found = std::optional<double>;
-  per_node(families, from, "wattle_controller_node_up", "1 if the node's agent is connected.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return node.connected ? 1.0 : 0.0; });
-  per_node(families, from, "wattle_controller_node_telemetry_age_seconds", "Time since the last sample.",
-           MetricType::Gauge, [&](const std::string&, const Node& node) -> Found {
-             if (!node.sampled_at) return std::nullopt;
-             return seconds(from.clock.mono() - *node.sampled_at);
-           });
-  per_node(families, from, "wattle_controller_node_catching_up",
-           "1 if older records wait with the node's agent and only live values are current.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return node.ahead.empty() ? 0.0 : 1.0; });
-  per_node(families, from, "wattle_controller_node_power_watts", "Mean over the last interval.", MetricType::Gauge,
-           [&](const std::string& name, const Node& node) { return glance(from, name, node).power_w; });
-  MetricFamily& sources = families.family("wattle_controller_node_energy_source",
-                                          "1 for the energy source of the node, else 0.", MetricType::Gauge);
-  for (const auto& [name, node] : from.state.nodes())
-    for (const EnergySource source : kSources)
-      Families::add(sources, {{"node", name}, {"source", std::string(to_string(source))}},
-                    source == node.values.energy_source ? 1.0 : 0.0);
-  per_node(families, from, "wattle_controller_node_energy_joules_total",
-           "Energy since the controller first saw the node.", MetricType::Counter,
-           [](const std::string&, const Node& node) -> Found { return node.energy_j; });
-  per_node(families, from, "wattle_controller_node_cpu_used_cores", "Mean over the last interval.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return node.values.cpu_used_cores; });
-  per_node(families, from, "wattle_controller_node_pods", "Pods on the node.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.pods.size()); });
-  per_node(families, from, "wattle_controller_node_in_flight_pods",
-           "Pods advised to the node that have not appeared yet.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); });
-  per_node(families, from, "wattle_controller_node_starts",
-           "Pods on their way to the node or bound within the window of its start limit.", MetricType::Gauge,
-           [&](const std::string&, const Node& node) -> Found {
-             return static_cast<double>(from.state.view_of(node).starts);
-           });
-  per_node(families, from, "wattle_controller_node_start_cap", "Limit of pod starts of the node.", MetricType::Gauge,
-           [&](const std::string&, const Node& node) -> Found {
-             const double cores = from.state.view_of(node).allocatable.cpu_cores;
-             return static_cast<double>(from.decider.options().mask.start_cap.of(cores));
-           });
+  const auto gauge = [&](const char* name, const char* help, auto value) {
+    return per_node(families, from, name, help, MetricType::Gauge, value);
+  };
+  return in_order(
+      {gauge("wattle_controller_node_up", "1 if the node's agent is connected.",
+             [](const std::string&, const Node& node) -> Found { return node.connected ? 1.0 : 0.0; }),
+       gauge("wattle_controller_node_telemetry_age_seconds", "Time since the last sample.",
+             [&from](const std::string&, const Node& node) -> Found {
+               if (!node.sampled_at) return std::nullopt;
+               return seconds(from.clock.mono() - *node.sampled_at);
+             }),
+       gauge("wattle_controller_node_catching_up",
+             "1 if older records wait with the node's agent and only live values are current.",
+             [](const std::string&, const Node& node) -> Found { return node.ahead.empty() ? 0.0 : 1.0; }),
+       gauge("wattle_controller_node_power_watts", "Mean over the last interval.",
+             [&from](const std::string& name, const Node& node) { return glance(from, name, node).power_w; }),
+       energy_sources(families, from),
+       per_node(families, from, "wattle_controller_node_energy_joules_total",
+                "Energy since the controller first saw the node.", MetricType::Counter,
+                [](const std::string&, const Node& node) -> Found { return node.energy_j; }),
+       gauge("wattle_controller_node_cpu_used_cores", "Mean over the last interval.",
+             [](const std::string&, const Node& node) -> Found { return node.values.cpu_used_cores; }),
+       gauge("wattle_controller_node_pods", "Pods on the node.",
+             [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.pods.size()); }),
+       gauge("wattle_controller_node_in_flight_pods", "Pods advised to the node that have not appeared yet.",
+             [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); }),
+       gauge("wattle_controller_node_starts",
+             "Pods on their way to the node or bound within the window of its start limit.",
+             [&from](const std::string&, const Node& node) -> Found {
+               return static_cast<double>(from.state.view_of(node).starts);
+             }),
+       gauge("wattle_controller_node_start_cap", "Limit of pod starts of the node.",
+             [&from](const std::string&, const Node& node) -> Found {
+               const double cores = from.state.view_of(node).allocatable.cpu_cores;
+               return static_cast<double>(from.decider.options().mask.start_cap.of(cores));
+             })});
 }
 
 }  // namespace
 
-std::string metrics_text(const Parts& from) {
-  Families families;
-  add_states(families, from.decider);
-  add_telemetry(families, from);
-  add_roles(families, from.roles);
-  add_store(families, from.store);
-  add_decisions(families, from);
-  add_watch(families, from.watch);
-  add_modes(families, from);
-  add_gates(families, from.decider);
-  add_provision(families, from.requests, from.replicas);
-  add_margins(families, from);
-  add_shims(families, from.shims, from.watch.on(), from.clock.mono());
-  add_page(families, from.live);
-  add_certificates(families, from);
-  add_learning(families, from.learning);
-  add_nodes(families, from);
-  return families.text();
+Document metrics_text(const Parts& from) {
+  const auto families = std::make_shared<Families>();
+  const auto begin = [&from, families] {
+    add_states(*families, from.decider);
+    add_telemetry(*families, from);
+    add_roles(*families, from.roles);
+    add_store(*families, from.store);
+    add_decisions(*families, from);
+    add_watch(*families, from.watch);
+    add_modes(*families, from);
+    add_gates(*families, from.decider);
+    add_provision(*families, from.requests, from.replicas);
+    add_margins(*families, from);
+    add_shims(*families, from.shims, from.watch.on(), from.clock.mono());
+    add_page(*families, from.live);
+    add_certificates(*families, from);
+    add_learning(*families, from.learning);
+    return false;
+  };
+  return then(in_order({begin, add_nodes(*families, from)}),
+              [families] { return ready(Result<std::string>(families->text())); });
 }
 
 }  // namespace wattle::controller

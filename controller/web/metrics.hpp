@@ -3,12 +3,11 @@
 // Threads  the owner of the parts
 #pragma once
 
-#include <string>
-
 #include "controller/parts.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
-std::string metrics_text(const Parts& from);
+Document metrics_text(const Parts& from);
 
 }  // namespace wattle::controller

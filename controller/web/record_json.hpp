@@ -15,7 +15,8 @@
 
 #include "common/clock.hpp"
 #include "common/result.hpp"
-#include "controller/parts.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/steps.hpp"
 #include "controller/store/store.hpp"
 
 namespace wattle::controller {
@@ -35,6 +36,6 @@ Result<RecordQuery> parse_record(const std::map<std::string, std::string>& argum
 Result<std::string> record_text(StoreFile& file, const RecordQuery& query);
 Result<std::future<Result<std::string>>> ask_record(Store& store, const std::map<std::string, std::string>& arguments,
                                                     WallTime now);
-Result<std::string> record_nodes_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Document record_nodes_text(const ClusterState& state, const std::map<std::string, std::string>& arguments);
 
 }  // namespace wattle::controller

@@ -12,11 +12,12 @@
 
 #include "common/result.hpp"
 #include "controller/parts.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
 // Arguments: pod; optionally cpu and memory (Kubernetes quantities), without (comma-separated names) and the reward
 // arguments of policy-set; limit.
-Result<std::string> what_if_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Document what_if_text(const Parts& from, const std::map<std::string, std::string>& arguments);
 
 }  // namespace wattle::controller

@@ -61,7 +61,7 @@ class ConfirmedRig {
     for (const auto& [node, units] : units_) tell(node);
     life_->decider->expire();
     life_->confirmed->tick();
-    life_->keeper.take(life_->decider->log(), life_->decider->take_changed(), clock.mono(), [] {});
+    finish(life_->keeper.take(life_->decider->log(), life_->decider->take_changed(), clock.mono()));
   }
   void ticks(int count) {
     for (int i = 0; i < count; ++i) tick();
@@ -190,7 +190,7 @@ class ConfirmedRig {
 
   // Until what is noted is in the file.
   void flush() {
-    life_->keeper.flush(life_->decider->log(), clock.mono(), [] {});
+    finish(life_->keeper.flush(life_->decider->log(), clock.mono()));
     (void)life_->store->read([](StoreFile&) -> Result<std::string> { return std::string(); }).get();
   }
 

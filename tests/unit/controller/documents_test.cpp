@@ -194,7 +194,7 @@ TEST_CASE("status, the fleet and metrics count who decided as the decisions say"
   CHECK(status["decided_by"] == wanted);
   CHECK(status["neutral"] == counted["neutral"]);
   CHECK((*rig.get("fleet"))["fleet"]["decided_by"] == wanted);
-  const std::string text = metrics_text(rig.parts());
+  const std::string text = *finished(metrics_text(rig.parts()));
   for (const std::string_view by : placement::kDeciders) {
     const std::string series = "wattle_controller_decisions_total{decided_by=\"" + std::string(by) + "\"} ";
     if (by == "scheduler")
@@ -237,18 +237,18 @@ TEST_CASE("a budget that is not in force has no limit, in every document and in 
     CHECK(budgets(what)["cpu_wait"]["in_force"] == true);
     CHECK(budgets(what)["cpu_wait"]["limit"] == 0.01);
   }
-  CHECK(metrics_text(rig.parts()).find("wattle_controller_late_limit_ratio") == std::string::npos);
+  CHECK(finished(metrics_text(rig.parts()))->find("wattle_controller_late_limit_ratio") == std::string::npos);
   RolloutSpec spec = rig.decider->spec();
   spec.limits.late = 0.02;
   rig.decider->take(spec);
   CHECK(budgets("status")["late"]["in_force"] == true);
   CHECK(budgets("fleet")["late"]["limit"] == 0.02);
-  CHECK(metrics_text(rig.parts()).find("\nwattle_controller_late_limit_ratio 0.02\n") != std::string::npos);
+  CHECK(finished(metrics_text(rig.parts()))->find("\nwattle_controller_late_limit_ratio 0.02\n") != std::string::npos);
 }
 
 TEST_CASE("metrics are Prometheus text with one sample per node") {
   LiveRig rig;
-  const std::string text = metrics_text(rig.parts());
+  const std::string text = *finished(metrics_text(rig.parts()));
   CHECK(text.find("# TYPE wattle_controller_node_power_watts gauge") != std::string::npos);
   CHECK(text.find("wattle_controller_node_power_watts{node=\"n2\"} 102") != std::string::npos);
   const std::string source = "wattle_controller_node_energy_source{node=\"n2\",source=";

@@ -43,7 +43,7 @@ struct PageRig : PartsRig {
       const RecordNews told = state.apply(name, record, clock.mono());
       for (const std::string& uid : told.appeared) decider->placed(uid, name, false);
     }
-    series.sample(parts());
+    finish(series.sample(parts()));
   }
   std::string names(const std::string& what, const Arguments& arguments, const char* key = "name") {
     const auto found = get(what, arguments);
@@ -192,7 +192,7 @@ TEST_CASE("curves have a point each 5 s of the fleet, each minute of its day, ea
   CHECK(pod["values"]["cpu_cores"].back().get<double>() == doctest::Approx(0.2));
   for (int i = 0; i < 4000; ++i) {
     rig.clock.advance(5s);
-    rig.series.sample(rig.parts());
+    finish(rig.series.sample(rig.parts()));
   }
   CHECK((*rig.get("history"))["history"]["values"]["measured_w"].size() == 720);
 }
@@ -204,7 +204,7 @@ TEST_CASE("nothing is made while nobody listens; who comes is told all at once, 
     ear->heard.clear();
     for (int i = 0; i < count; ++i) {
       rig.clock.advance(each);
-      rig.live.turn(rig.parts(), rig.clock.mono());
+      finish(rig.live.turn(rig.parts(), rig.clock.mono()));
     }
     return std::count(ear->heard.begin(), ear->heard.end(), "heat") * 100 +
            std::count(ear->heard.begin(), ear->heard.end(), "fleet");

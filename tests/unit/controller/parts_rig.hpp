@@ -45,7 +45,6 @@ struct PartsRig : DeciderRig {
   std::unique_ptr<PrometheusRates> traffic = PrometheusRates::make({}, clock, log).value();
   Provisioning provisioning{config, *store, *traffic, watch, nullptr, clock, log};
   RolloutManager rollout = RolloutManager::open_(configured_spec(config), "", {}, clock, log).value();
-  std::function<void()> breathe = [] {};
   std::string mode_reason;
 
   explicit PartsRig(ModeSetting mode) : DeciderRig(mode) {}
@@ -64,12 +63,11 @@ struct PartsRig : DeciderRig {
             replicas,
             margins,
             *traffic,
-            breathe,
             77,
             {}};
   }
   Result<wattle::SortedJson> get(const std::string& what, const Arguments& arguments = {}) {
-    auto body = document(parts(), what, arguments);
+    auto body = finished(document(parts(), what, arguments));
     if (!body) return forward_error(body);
     return wattle::SortedJson::parse(*body);
   }

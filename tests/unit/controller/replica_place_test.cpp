@@ -43,7 +43,7 @@ struct NineRig : RequestRig {
   void pass(int minutes, double cores) {
     for (int i = 0; i < minutes; ++i) {
       RequestRig::minute(cores);
-      replicas.tick(book->workloads(), [] {});
+      finish(replicas.tick(book->workloads()));
       ++number;
       for (const kube::Pod& pod : pods) node_tells(pod.uid, cores);
       node_tells("reports.service", 0.1);
@@ -65,7 +65,7 @@ struct NineRig : RequestRig {
   const SteeredService& service(const std::string& name) const { return teacher.services().at({"n1", name}); }
   wattle::SortedJson told(const std::string& what, const Arguments& arguments = {}) {
     config.teacher = TeacherMode::shadow;
-    auto body = document(parts(*book, suggested(), teacher), what, arguments);
+    auto body = finished(document(parts(*book, suggested(), teacher), what, arguments));
     REQUIRE(body);
     return wattle::SortedJson::parse(*body);
   }
@@ -156,7 +156,7 @@ TEST_CASE(
   CHECK(rig.teacher.replicas().at(kShopWeb).suggested() == 1);
   // Once there is one, that is what is needed.
   rig.tell_gone("b");
-  rig.book->tick(rig.state, [] {});
+  finish(rig.book->tick(rig.state));
   rig.pass(3, 0.1);
   CHECK(rig.service("a").replicas.now == 1);
   CHECK(action_word(rig.service("a").action) != "replicas_down");

@@ -250,8 +250,9 @@ TEST_CASE("metrics have the sums") {
   pod.shrink_allowed = true;
   rig.tell(pod);
   rig.hours(14, 0.5);
-  CHECK(metrics_text(rig.parts()).find("wattle_controller_provision") == std::string::npos);
-  const std::string text = metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins()));
+  CHECK(finished(metrics_text(rig.parts()))->find("wattle_controller_provision") == std::string::npos);
+  const std::string text =
+      *finished(metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins())));
   CHECK(text.find("wattle_controller_provision_workloads 1\n") != std::string::npos);
   CHECK(text.find("wattle_controller_provision_requested_cores 2\n") != std::string::npos);
   CHECK(text.find("wattle_controller_provision_freed_cores 1.4") != std::string::npos);

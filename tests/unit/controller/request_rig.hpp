@@ -65,14 +65,15 @@ struct RequestRig : LiveRig {
     }
     state.apply("n1", record, clock.mono());
     book->record(*state.node("n1"));
-    book->tick(state, [] {});
+    finish(book->tick(state));
   }
   void hours(double hours, double cores) {
     for (int i = 0; i < static_cast<int>(hours * 60); ++i) minute(cores);
   }
   const RequestWorkload& web() const { return book->workloads().at("shop/Deployment/web"); }
   Result<wattle::SortedJson> provision(const Arguments& arguments = {}) {
-    auto body = document(parts(*book, provisioning.replicas(), provisioning.margins()), "provision", arguments);
+    auto body =
+        finished(document(parts(*book, provisioning.replicas(), provisioning.margins()), "provision", arguments));
     if (!body) return forward_error(body);
     return wattle::SortedJson::parse(*body);
   }

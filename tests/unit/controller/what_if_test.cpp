@@ -17,7 +17,7 @@ using Given = std::map<std::string, std::string>;
 
 struct WhatIfRig : LiveRig {
   Result<json> ask(const Given& given) {
-    WATTLE_TRY(const std::string text, what_if_text(parts(), given));
+    WATTLE_TRY(const std::string text, finished(what_if_text(parts(), given)));
     return json::parse(text)["what_if"];
   }
 };
