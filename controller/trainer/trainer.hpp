@@ -1,8 +1,8 @@
 // trainer: the one thread that learns. It owns the learner and the trainable network.
 // Flow     post() news -> replay -> gradient steps within a budget -> every so many steps a frozen, checked network
 //          into the slot -> checkpoints: network, optimiser and replay together, resumed at start; curves for
-//          TensorBoard in data_dir/events. Orders about networks (model_orders) take their turn with news; each reward
-//          preset has its own network (preset_change)
+//          TensorBoard in data_dir/events. Orders about networks (model_orders) take their turn with news; network_store
+//          has the networks
 // Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
 // Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
 // Threads  post(), order(), models() and figures() from any; the rest runs on its own thread, or in turn() if made
@@ -23,21 +23,16 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "controller/config.hpp"
-#include "controller/trainer/anchor.hpp"
 #include "controller/trainer/curves.hpp"
 #include "controller/trainer/initial_network.hpp"
 #include "controller/trainer/learning.hpp"
+#include "controller/trainer/network_store.hpp"
 #include "controller/trainer/replay_budget.hpp"
 #include "controller/trainer/serving_model.hpp"
-#include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
 #include "placement/learn/learner.hpp"
 
 namespace wattle::controller {
-
-// A network that serving may use: finite, and within the bound on every one of the observations.
-Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
-                                             const std::deque<models::Observation>& recent, bool on_prior = true);
 
 class Trainer final : public Learning {
  public:
@@ -67,7 +62,7 @@ class Trainer final : public Learning {
  private:
   Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
           std::unique_ptr<models::QTrainer> network, ServingModel& slot, const std::string& data_dir,
-          const Clock& clock, const Log& log);
+          const Clock& clock, const Log& log, const NetworkOrigin& origin, BeginNetwork begin);
   void resume();
   void start_periods();
   void run();
@@ -75,60 +70,36 @@ class Trainer final : public Learning {
   void take(LearningNews news);
   void step();
   void serve();
-  void trust(const models::Weights& weights, const NetworkOrigin& origin, bool chosen);
-  void trust_kept(const models::LoadedCheckpoint& kept);
   void save();
   void tell();
-  void obey(PendingOrder pending);
-  Result<std::string> do_order(const ModelOrder& order);
-  Status load_network(const std::string& name);
-  // preset_change.cpp
   void judge_by(const placement::RewardConfig& reward);
-  void keep_for(const std::string& preset, const models::Weights& networks, const models::Manifest& manifest);
-  Status begin_anew();
   void begin_preset();
-  void trust_promoted();
-  Result<std::string> add_network(const ModelOrder& order);
-  Result<std::string> keep_trusted();
-  Status of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const;
-  bool fits_preset(const models::Manifest& manifest) const;
-  bool on_prior(const models::Manifest& manifest) const;
-  bool shut() const;
-  placement::RewardConfig learned_by() const;
-  Result<models::LoadedCheckpoint> load_named(const std::string& name) const;
-  Result<std::string> evaluate_network(const std::string& name, const ServingNow& now) const;
-  models::Manifest manifest() const;
-  models::Weights networks() const;
+  // Notes that another network learns now.
+  void replaced();
+  void failed(const Status& done);
+  Result<std::string> do_order(const ModelOrder& order);
+  Result<std::string> load(const std::string& name);
+  NetworkStore::Figures kept_figures() const;
   void list_models();
   void draw_curves();
 
   LearnConfig config_;
-  placement::RewardConfig reward_;
-  NetworkOrigin origin_;
-  BeginNetwork begin_;
-  models::CheckpointDir checkpoints_;
   std::unique_ptr<models::QTrainer> network_;
-  models::Weights untrained_;  // network_ as it was given
+  NetworkStore networks_;
   placement::Learner learner_;
   ReplayBudget budget_;
-  Anchor anchor_;
-  models::Weights trusted_;  // of the network that is held to, and where it is from; empty: none is
-  NetworkOrigin trusted_origin_;
-  bool trusted_chosen_ = false;  // by an operator or a promotion: checkpoints keep it. False: the preset begins with it
   ServingModel& slot_;
   const Clock& clock_;
   const Log& log_;
   std::deque<models::Observation> recent_;
   std::uint64_t last_decision_ = 0, last_decision_at_start_ = 0;
   std::uint64_t frozen_at_ = 0;
-  std::uint64_t from_step_ = 0;  // of the network that was loaded last
   bool unsaved_ = false;
   MonoTime next_step_{}, next_save_{}, next_rate_{}, next_curves_{};
   std::uint64_t steps_at_rate_ = 0;
   TrainerFigures own_;  // the thread's; figures_ is its copy for others
   Curves curves_;
   decltype(ComparedNews::estimates) compared_{};
-  std::string serving_network_, serving_from_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
