@@ -123,7 +123,7 @@ Answers::Messages Answers::answer_ask(wire::Ask ask, const transport::Identity& 
     return {};
   }
   parts_.shims.asked(ask.pod_uid, parts_.clock.mono());
-  if (ask.candidates.size() <= kMaxCandidates) return {parts_.decider.ask(std::move(ask))};
+  if (ask.candidates.size() <= kMaxCandidates) return {parts_.decider.asks().ask(std::move(ask))};
   wire::Suggestion neutral;
   neutral.request_id = ask.request_id;
   neutral.reason = "more than " + std::to_string(kMaxCandidates) + " candidates";

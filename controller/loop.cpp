@@ -114,8 +114,9 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
     parts_.rollout.take(event);
     keep_monitors();
   });
-  decider_.on_placed([this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
-  decider_.on_left([this](const placement::PodSpec& pod) {
+  decider_.placements().on_placed(
+      [this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
+  decider_.placements().on_left([this](const placement::PodSpec& pod) {
     owners_.left(pod);
     confirmed_.left(pod);
   });
@@ -196,7 +197,7 @@ void Loop::save_knowledge() {
   keep_monitors();
 }
 
-void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitors()); }
+void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitor_states()); }
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
@@ -263,7 +264,7 @@ void Loop::send_acks() {
 
 void Loop::on_hello(const wire::Hello& hello) {
   state_.greet(hello);
-  decider_.greeted(hello);
+  decider_.placements().greeted(hello);
   join_.greeted(hello.node);
   confirmed_.greeted(hello.node);
   feed_.changed();
@@ -294,10 +295,10 @@ bool Loop::step() {
   };
   if (now.appeared < now.news.appeared.size())
     return some(now.news.appeared, now.appeared,
-                [&](const std::string& uid) { decider_.placed(uid, now.node, false); });
+                [&](const std::string& uid) { decider_.placements().placed(uid, now.node, false); });
   const bool late = now.news.turn == Turn::late;
   if (!std::exchange(now.recorded, true)) {
-    decider_.record(now.node, now.record, now.news);
+    decider_.outcomes().record(now.node, now.record, now.news);
     const Node* known = state_.node(now.node);
     if (!late && known != nullptr && known->parts_seen == now.record.parts) provisioning_.record(*known);
     return true;
@@ -306,7 +307,7 @@ bool Loop::step() {
     for (const LimitMinute& minute : now.record.limit_minutes)
       provisioning_.minute(now.node, state_.node(now.node), minute);
   if (!late && now.gone < now.news.gone.size())
-    return some(now.news.gone, now.gone, [&](const std::string& uid) { decider_.gone(uid, now.node); });
+    return some(now.news.gone, now.gone, [&](const std::string& uid) { decider_.placements().gone(uid, now.node); });
   if (!late) feed_.state(now.node, state_, parts_.clock.mono());
   shown_.reset();
   return false;
@@ -314,9 +315,9 @@ bool Loop::step() {
 
 void Loop::on_placement(const wire::Placement& placement) {
   if (placement.gone) {
-    decider_.gone(placement.pod_uid, placement.node);
+    decider_.placements().gone(placement.pod_uid, placement.node);
   } else {
-    decider_.placed(placement.pod_uid, placement.node, false);
+    decider_.placements().placed(placement.pod_uid, placement.node, false);
   }
 }
 

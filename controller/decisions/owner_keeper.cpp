@@ -1,5 +1,7 @@
 #include "controller/decisions/owner_keeper.hpp"
 
+#include "controller/state/sane_request.hpp"
+
 #include <cmath>
 #include <utility>
 

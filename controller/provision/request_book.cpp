@@ -1,5 +1,7 @@
 #include "controller/provision/request_book.hpp"
 
+#include "controller/state/sane_request.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -11,6 +11,7 @@
 #include "common/parse.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/state/sane_request.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_history.hpp"
 #include "controller/web/decision_json.hpp"
@@ -152,8 +153,8 @@ Document what_if_text(const Parts& from, const Given& arguments) {
   if (!variant) return ready(Result<std::string>(forward_error(variant)));
   const auto made = std::make_shared<Variant>(std::move(*variant));
   const auto answer = [&from, made](const char* name, const Question& question) {
-    made->told[name] =
-        answer_json(from.decider.what_if(question.pod, question.candidates, question.reward), question, made->limit);
+    made->told[name] = answer_json(from.decider.asks().what_if(question.pod, question.candidates, question.reward),
+                                   question, made->limit);
     return false;
   };
   return then([made, answer] { return answer("as_is", made->as_is); },

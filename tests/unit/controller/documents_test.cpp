@@ -18,7 +18,7 @@ using json = wattle::SortedJson;
 
 TEST_CASE("a pod is told with what each of its containers draws, and the rest; all of it is the pod's") {
   LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 3; ++i) rig.tick({"p1"});
   rig.state.name_containers("p1", "0123456789ab=web,ba9876543210=side");
   Record record = record_at(++rig.seq);
@@ -80,7 +80,7 @@ TEST_CASE("an agent's finding is taken apart, whatever parentheses it holds") {
 
 TEST_CASE("documents have the shapes of docs/reference/api.md") {
   LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2", "ghost"}));
   for (int i = 0; i < 6; ++i) rig.tick({"p1"});
 
   const auto status = rig.get("status");
@@ -158,12 +158,12 @@ TEST_CASE("a decision names the network that took part in it, also when another 
     REQUIRE(told);
     return (*told)["decision"]["model"];
   };
-  rig.decider->ask(ask_for("before", {"n1"}));
+  rig.decider->asks().ask(ask_for("before", {"n1"}));
   CHECK(model_of("before").is_null());
   rig.networks.set(std::make_shared<Still>(), {"abc", "promoted"});
-  rig.decider->ask(ask_for("first", {"n1"}));
+  rig.decider->asks().ask(ask_for("first", {"n1"}));
   rig.networks.set(std::make_shared<Still>(), {"def", ""});
-  rig.decider->ask(ask_for("second", {"n1"}));
+  rig.decider->asks().ask(ask_for("second", {"n1"}));
   CHECK(model_of("first") == json{{"network_sha256", "abc"}, {"step", 9}, {"loaded_from", "promoted"}});
   CHECK(model_of("second") == json{{"network_sha256", "def"}, {"step", 9}, {"loaded_from", nullptr}});
   const auto listed = rig.get("decisions");
@@ -173,17 +173,17 @@ TEST_CASE("a decision names the network that took part in it, also when another 
   RolloutSpec other = rig.decider->spec();
   other.policy = "planner";
   rig.decider->take(other);
-  rig.decider->ask(ask_for("ruled", {"n1"}));
+  rig.decider->asks().ask(ask_for("ruled", {"n1"}));
   CHECK(model_of("ruled").is_null());
 }
 
 TEST_CASE("status, the fleet and metrics count who decided as the decisions say") {
   LiveRig rig;
   for (int i = 0; i < 7; ++i) {
-    rig.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
+    rig.decider->asks().ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
     rig.tick({});
   }
-  rig.decider->ask(ask_for("none", {"ghost"}));
+  rig.decider->asks().ask(ask_for("none", {"ghost"}));
   std::map<std::string, int> counted;
   const json decisions = *rig.get("decisions", {{"limit", "100"}});
   for (const json& each : decisions["decisions"]) ++counted[each["decided_by"].get<std::string>()];
@@ -207,7 +207,7 @@ TEST_CASE("status, the fleet and metrics count who decided as the decisions say"
 TEST_CASE("a restart reports the mean reward of outcomes that were judged by the reward in force") {
   LiveRig before;
   for (int i = 0; i < 4; ++i) {
-    before.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
+    before.decider->asks().ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
     for (int second = 0; second < 6; ++second) before.tick({"p" + std::to_string(i)});
   }
   const auto mean = before.decider->figures().mean_reward();

@@ -41,7 +41,7 @@ struct PageRig : PartsRig {
           record.workloads.push_back(pod_values(uid, 100'000U * static_cast<unsigned>(*uid - '`')));
       const std::string name = "n" + std::to_string(i);
       const RecordNews told = state.apply(name, record, clock.mono());
-      for (const std::string& uid : told.appeared) decider->placed(uid, name, false);
+      for (const std::string& uid : told.appeared) decider->placements().placed(uid, name, false);
     }
     finish(series.sample(parts()));
   }
@@ -211,12 +211,12 @@ TEST_CASE("nothing is made while nobody listens; who comes is told all at once, 
   };
   CHECK(turns(50, 100ms) == 0);
   rig.all();
-  rig.decider->ask(ask_for("before", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("before", {"n1", "n2"}));
   REQUIRE(rig.broadcast.join(ear, {"127.0.0.1", true}));
   CHECK(turns(1, 100ms) == 101);
   CHECK(std::count(ear->heard.begin(), ear->heard.end(), "decisions") == 0);
   rig.all();
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   CHECK(turns(80, 100ms) == 204);
   REQUIRE(std::count(ear->heard.begin(), ear->heard.end(), "decisions") == 1);
   const auto told = std::find_if(ear->texts.begin(), ear->texts.end(),

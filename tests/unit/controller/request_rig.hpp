@@ -41,14 +41,14 @@ struct RequestRig : LiveRig {
   void tell(const kube::Pod& pod) {
     placement::PodSpec spec;
     spec.uid = pod.uid;
-    decider->described(spec);
+    decider->placements().described(spec);
     book->described(pod);
-    decider->bound(pod.uid, "n1", false);
+    decider->placements().bound(pod.uid, "n1", false);
     std::erase_if(pods, [&](const kube::Pod& each) { return each.uid == pod.uid; });
     pods.push_back(pod);
   }
   void tell_gone(const std::string& uid) {
-    decider->deleted(uid);
+    decider->placements().deleted(uid);
     std::erase_if(pods, [&](const kube::Pod& each) { return each.uid == uid; });
   }
   // Each pod uses so much; `change` may change what it tells.
