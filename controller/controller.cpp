@@ -8,6 +8,7 @@
 #include "common/json/value.hpp"
 #include "common/program_metrics.hpp"
 #include "controller/descriptors.hpp"
+#include "controller/enrol/token_file.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"

@@ -1,5 +1,5 @@
-// parts: the parts of a controller that answers and documents are made from. The controller builds the first group once,
-// the loop adds its own. A part that is switched off is present and reports nothing; its on() returns false.
+// parts: the parts of a controller that answers and documents are made from. The controller builds the first group,
+// and the loop adds its own. A part that is switched off is present and reports nothing; its on() returns false.
 // Threads  the loop's
 #pragma once
 

@@ -1,8 +1,8 @@
 // steps: work of the loop's thread in short parts, between which Turns serves asks.
 // Steps    does a part of the work; returns true while more is left
 // Draft    does a part of the work; returns its result once it is complete. Do not call it again then
-// Rules    what a step refers to must outlive the work. Only asks and probes run between two steps: they make and expect
-//          pods, but remove none, and change no node, workload or session
+// Rules    the subject of a step must outlive the work. Only asks and probes run between two steps: they make and
+//          expect pods, but remove none, and change no node, workload or session
 // Threads  the loop's
 #pragma once
 

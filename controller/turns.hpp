@@ -1,5 +1,6 @@
 // turns: decides whose message is served next and for how long; docs/reference/fairness.md.
-// Order    asks first, between any two steps of other work (steps.hpp); then telemetry for a slice of time, one query, and calls of HTTP.
+// Order    asks first, between any two steps of other work (steps.hpp); then telemetry for a slice of time, one query,
+//          and calls of HTTP.
 //          The peer with the least recent usage is next, within bounds for each peer
 // Errors   a message that finds no room is refused, counted and logged
 // Threads  single owner

@@ -1,4 +1,5 @@
-// asks: answers asks: the node for a pod, and pod classes in advance for shims that cannot reach the controller in time.
+// asks: answers requests for the node of a pod, and scores pod classes in advance for shims that cannot reach the
+// controller in time.
 // Rules    the same pod with the same candidates gets the same answer within `repeat_within`. In mode live an advised
 //          node reserves the pod until the pod is seen or the expectation expires
 // Wait     if the ask permits it and advice is acted upon, a decision may be to wait (placement/decide/deferral).

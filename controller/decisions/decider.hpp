@@ -16,7 +16,7 @@ namespace wattle::controller {
 
 class Decider final : public DecisionCore {
  public:
-  // As DecisionCore.
+  // The arguments are those of DecisionCore.
   Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
           std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
           placement::ClusterModel knowledge = placement::ClusterModel());

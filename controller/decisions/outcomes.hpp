@@ -1,6 +1,6 @@
 // outcomes: joins placements to their outcomes: records of a pod's node fill a window (settle) until it is an outcome.
-// Rules    outcomes come from telemetry after the settle window, and become rewards, news for the trainer and entries of
-//          the log. A window without telemetry is lost
+// Rules    outcomes come from telemetry after the settle window. They become rewards, news for the trainer and entries
+//          of the log. A window without telemetry is lost
 // Threads  single owner
 #pragma once
 

@@ -1,4 +1,4 @@
-// learning: the trainer as other threads see it. This base class is learning that is off: it takes news and ignores them.
+// learning: the trainer as other threads see it. This base class is learning that is off: it ignores what it gets.
 // Threads  any
 #pragma once
 

@@ -85,7 +85,7 @@ class NetworkStore {
   Result<std::string> keep_trusted(const Figures& figures);
   bool on_prior(const models::Manifest& manifest) const;
 
-  // What serves and what is kept, as of the last look at the directory.
+  // The network in use and the kept ones, as of the last look at the directory.
   ModelList models() const { return {listed_, serving_network_, serving_from_, {}}; }
   void look();
 

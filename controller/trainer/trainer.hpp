@@ -1,8 +1,8 @@
 // trainer: the one thread that learns. It owns the learner and the trainable network.
 // Flow     post() news -> replay -> gradient steps within a budget -> every so many steps a frozen, checked network
 //          into the slot -> checkpoints: network, optimiser and replay together, resumed at start; curves for
-//          TensorBoard in data_dir/events. Orders about networks (model_orders) take their turn with news; network_store
-//          has the networks
+//          TensorBoard in data_dir/events. Orders about networks (model_orders) take their turn with news. The networks
+//          themselves are in network_store
 // Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
 // Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
 // Threads  post(), order(), models() and figures() from any; the rest runs on its own thread, or in turn() if made

@@ -9,6 +9,7 @@
 #include "common/enrol_tokens.hpp"
 #include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
+#include "controller/enrol/token_file.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle;
