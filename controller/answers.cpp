@@ -1,12 +1,16 @@
 #include "controller/answers.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "common/cgroup_path.hpp"
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/wire/codec.hpp"
+#include "controller/config.hpp"
 #include "controller/limits.hpp"
+#include "controller/role_figures.hpp"
+#include "controller/state/shims.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/store_documents.hpp"
 #include "controller/web/what_if.hpp"
@@ -19,9 +23,12 @@ namespace {
 constexpr double kLongestLimit_s = 366 * 86'400;
 }  // namespace
 
-Answers::Answers(AnswersParts parts)
-    : parts_(std::move(parts)),
-      models_(parts_.trainer, parts_.rollout),
+Answers::Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, ConfirmedWorkloads& confirmed)
+    : parts_(parts),
+      feed_(feed),
+      keeper_(keeper),
+      confirmed_(confirmed),
+      models_(parts_.learning, parts_.rollout),
       backups_(parts_.config.data_dir, parts_.store, parts_.rollout) {}
 
 std::vector<Answers::Late> Answers::late() {
@@ -46,112 +53,121 @@ wire::Message Answers::refuse(const transport::Identity& who, transport::Refused
   return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.mend)};
 }
 
-std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming, Duration waited) {
+Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& incoming, Duration waited) {
   using transport::Refused;
   const transport::Identity& who = incoming.identity;
+  const auto one = [](wire::Message message) { return ready(Messages{std::move(message)}); };
   auto message = wire::decode(incoming.bytes);
   if (!message)
-    return refuse(
+    return one(refuse(
         who, Refused::malformed,
-        {Errc::malformed, message.error().subject, message.error().what, "upgrade the client, or find its sender"});
+        {Errc::malformed, message.error().subject, message.error().what, "upgrade the client, or find its sender"}));
   const wire::Kind kind = kind_of(*message);
   const auto* query = std::get_if<wire::Query>(&*message);
   const std::string_view what = query != nullptr ? std::string_view(query->what) : std::string_view();
   if (const auto why = refused(Channel::ask, kind, what, who.role)) {
     if (*why == Refused::kind)
-      return refuse(
+      return one(refuse(
           who, *why,
-          {Errc::denied, std::string(to_string(kind)), "is not accepted on the ask endpoint", "send Ask or Query"});
+          {Errc::denied, std::string(to_string(kind)), "is not accepted on the ask endpoint", "send Ask or Query"}));
     const Error error{
         Errc::denied, who.user_id(),
         "permission denied: " + (query != nullptr ? "query " + query->what : std::string("request placements")),
         "needs role " + transport::roles_text(Channel::ask, kind, what)};
     wire::Message refusal = refuse(who, *why, error);
-    if (query == nullptr) return refusal;
-    return wire::Reply{query->request_id, false, {}, error.message()};
+    if (query == nullptr) return one(std::move(refusal));
+    return one(wire::Reply{query->request_id, false, {}, error.message()});
   }
-  if (auto* ask = std::get_if<wire::Ask>(&*message)) return answer_ask(std::move(*ask), who, waited);
+  if (auto* ask = std::get_if<wire::Ask>(&*message)) return ready(answer_ask(std::move(*ask), who, waited));
   if (query->what.starts_with("model-")) {
     Decider::Heard heard = parts_.decider.heard();
     models_.take(*query, who.user_id(), incoming.route,
                  {std::move(heard.network), std::move(heard.version.loaded_from), parts_.decider.network_gated_why()});
-    return std::nullopt;
+    return ready(Messages());
   }
-  if (is_of_store(query->what, query->arguments)) {
-    parts_.keeper.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
-    auto asked = ask_store(parts_.store, query->what, query->arguments, parts_.clock.wall());
-    if (!asked) return wire::Reply{query->request_id, false, {}, asked.error().message()};
-    store_queries_.take(incoming.route, who.role, query->request_id, std::move(*asked));
-    return std::nullopt;
-  }
+  if (is_of_store(query->what, query->arguments)) return answer_from_store(*query, incoming);
   if (query->what == "confirm" || query->what == "done") return answer_kept(*query, incoming);
   if (query->what == "backup") {
     auto now = backups_.take(*query, who.user_id(), incoming.route);
-    return now ? std::optional<wire::Message>(std::move(*now)) : std::nullopt;
+    return now ? one(std::move(*now)) : ready(Messages());
   }
   return answer_query(*query, who.user_id());
 }
 
-std::optional<wire::Message> Answers::answer_kept(const wire::Query& query, const transport::Incoming& incoming) {
-  wire::Message now = answer_query(query, incoming.identity.user_id());
-  const auto* reply = std::get_if<wire::Reply>(&now);
-  if (parts_.store == nullptr || reply == nullptr || !reply->ok) return now;
-  parts_.keeper.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
-  // The store's thread reads when it has written what was there to write.
-  store_queries_.take(incoming.route, incoming.identity.role, query.request_id,
-                      parts_.store->read([body = reply->body](StoreFile&) -> Result<std::string> { return body; }));
-  return std::nullopt;
+Draft<Answers::Messages> Answers::answer_from_store(const wire::Query& query, const transport::Incoming& incoming) {
+  return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()),
+              [this, query, route = incoming.route, role = incoming.identity.role] {
+                auto asked = ask_store(parts_.store, query.what, query.arguments, parts_.clock.wall());
+                if (!asked) return ready(Messages{wire::Reply{query.request_id, false, {}, asked.error().message()}});
+                store_queries_.take(route, role, query.request_id, std::move(*asked));
+                return ready(Messages());
+              });
 }
 
-std::optional<wire::Message> Answers::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
+Draft<Answers::Messages> Answers::answer_kept(const wire::Query& query, const transport::Incoming& incoming) {
+  Messages now = finished(answer_query(query, incoming.identity.user_id()));
+  const auto* reply = std::get_if<wire::Reply>(&now.front());
+  if (!parts_.store.on() || reply == nullptr || !reply->ok) return ready(std::move(now));
+  // The store's thread reads when it has written what was there to write.
+  return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()),
+              [this, id = query.request_id, body = reply->body, route = incoming.route, role = incoming.identity.role] {
+                store_queries_.take(route, role, id,
+                                    parts_.store.read([body](StoreFile&) -> Result<std::string> { return body; }));
+                return ready(Messages());
+              });
+}
+
+Answers::Messages Answers::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
   if (ask.deadline_ms > 0 && seconds(waited) * 1e3 > ask.deadline_ms) {  // the asker no longer waits
     ++parts_.roles.of(who.role).dropped;
-    return std::nullopt;
+    return {};
   }
   parts_.shims.asked(ask.pod_uid, parts_.clock.mono());
-  if (ask.candidates.size() <= kMaxCandidates) return parts_.decider.ask(std::move(ask));
+  if (ask.candidates.size() <= kMaxCandidates) return {parts_.decider.asks().ask(std::move(ask))};
   wire::Suggestion neutral;
   neutral.request_id = ask.request_id;
   neutral.reason = "more than " + std::to_string(kMaxCandidates) + " candidates";
   neutral.scores.assign(ask.candidates.size(), 0);
   parts_.context.refusals().add(Channel::ask, transport::Refused::malformed, who.role);
-  return neutral;
+  return {std::move(neutral)};
 }
 
-wire::Message Answers::answer_query(const wire::Query& query, const std::string& who) {
+Draft<Answers::Messages> Answers::answer_query(const wire::Query& query, const std::string& who) {
   // All listeners of the feed may know where it begins.
   if (query.what == "snapshot") return snapshot(query.request_id);
-  wire::Reply reply;
-  reply.request_id = query.request_id;
-  auto body = query.what == "confirm"             ? confirm(query.arguments)
-              : query.what == "done"              ? done(query.arguments)
-              : query.what == "shim"              ? beat(query.arguments, who)
-              : query.what.starts_with("policy-") ? change(query.what, query.arguments, who)
-                                                  : document(query.what, query.arguments);
-  reply.ok = body.has_value();
-  (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();
-  return reply;
+  Document body = query.what == "confirm"             ? ready(confirm(query.arguments))
+                  : query.what == "done"              ? ready(done(query.arguments))
+                  : query.what == "shim"              ? ready(beat(query.arguments, who))
+                  : query.what.starts_with("policy-") ? ready(change(query.what, query.arguments, who))
+                                                      : document(query.what, query.arguments);
+  return mapped(std::move(body), [id = query.request_id](Result<std::string> made) {
+    wire::Reply reply;
+    reply.request_id = id;
+    reply.ok = made.has_value();
+    (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*made) : made.error().message();
+    return Messages{std::move(reply)};
+  });
 }
 
-wire::Snapshot Answers::snapshot(std::uint64_t request_id) {
-  const MonoTime now = parts_.clock.mono();
-  wire::Snapshot snapshot;
-  snapshot.request_id = request_id;
-  snapshot.epoch = parts_.feed.epoch();
-  snapshot.seq = parts_.feed.state_seq();
-  for (const auto& [name, node] : parts_.state.nodes()) {
-    snapshot.states.push_back(state_of(name, node, *parts_.state.node_view(name), now));
-    if (snapshot.states.size() % kBreatheEvery == 0) parts_.breathe();
-  }
-  snapshot.board = board_of(parts_.decider, parts_.networks);
-  snapshot.board.epoch = parts_.feed.epoch();
-  snapshot.board.seq = parts_.feed.boards();
-  return snapshot;
+Draft<Answers::Messages> Answers::snapshot(std::uint64_t request_id) {
+  const auto snapshot = std::make_shared<wire::Snapshot>();
+  snapshot->request_id = request_id;
+  snapshot->epoch = feed_.epoch();
+  snapshot->seq = feed_.state_seq();
+  Steps states = each_of(parts_.state.nodes(), [this, snapshot, now = parts_.clock.mono()](const auto& item) {
+    snapshot->states.push_back(state_of(item.first, item.second, *parts_.state.node_view(item.first), now));
+  });
+  return then(std::move(states), [this, snapshot] {
+    snapshot->board = board_of(parts_.decider, parts_.networks);
+    snapshot->board.epoch = feed_.epoch();
+    snapshot->board.seq = feed_.boards();
+    return ready(Messages{std::move(*snapshot)});
+  });
 }
 
-Result<std::string> Answers::document(const std::string& what, const Arguments& arguments) {
-  if (what == "what-if") return what_if_text(parts_.sources(), parts_.decider, arguments);
-  return controller::document(parts_.sources(), what, arguments);
+Document Answers::document(const std::string& what, const Arguments& arguments) {
+  if (what == "what-if") return what_if_text(parts_, arguments);
+  return controller::document(parts_, what, arguments);
 }
 
 Result<std::string> Answers::beat(const Arguments& facts, const std::string& who) {
@@ -178,7 +194,7 @@ Result<std::string> Answers::confirm(const Arguments& arguments) {
                   "use seconds, up to a year");
     limit = from_seconds(*limit_s);
   }
-  WATTLE_TRY(const Confirmation told, parts_.confirmed.confirm(given("pod"), given("node"), unit, limit));
+  WATTLE_TRY(const Confirmation told, confirmed_.confirm(given("pod"), given("node"), unit, limit));
   SortedJson body{{"confirmed", true}, {"uid", told.uid}, {"node", told.node}, {"ended", told.ended}};
   body["unit"] = text_or_null(told.unit);
   body["limit_s"] = told.limit_s > 0 ? SortedJson(told.limit_s) : SortedJson(nullptr);
@@ -191,7 +207,7 @@ Result<std::string> Answers::done(const Arguments& arguments) {
     return fail(Errc::malformed, "done", "needs a pod", "wattle done POD");
   if (failed != arguments.end() && failed->second != "yes")
     return fail(Errc::malformed, "argument failed", "invalid value '" + failed->second + "'", "use yes, or omit it");
-  WATTLE_TRY(const Ending told, parts_.confirmed.done(pod->second, failed != arguments.end()));
+  WATTLE_TRY(const Ending told, confirmed_.done(pod->second, failed != arguments.end()));
   SortedJson body{{"done", true}, {"uid", told.uid}, {"ended", told.ended}};
   body["node"] = text_or_null(told.node);
   return body.dump();

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,50 +14,26 @@
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/decisions/confirmed_workloads.hpp"
-#include "controller/decisions/decider.hpp"
 #include "controller/decisions/decision_keeper.hpp"
+#include "controller/parts.hpp"
 #include "controller/publish/feed.hpp"
-#include "controller/role_figures.hpp"
 #include "controller/rollout/rollout_manager.hpp"
-#include "controller/state/cluster_state.hpp"
-#include "controller/state/shims.hpp"
 #include "controller/store/backup_service.hpp"
 #include "controller/store/store_queries.hpp"
 #include "controller/trainer/model_service.hpp"
 #include "controller/web/documents.hpp"
-#include "controller/web/sources.hpp"
 
 namespace wattle::controller {
 
-struct AnswersParts {
-  const ControllerConfig& config;
-  transport::Context& context;
-  const ServingModel& networks;
-  Trainer* trainer;
-  Store* store;  // null: nothing outlives the process
-  RolloutManager& rollout;
-  const Clock& clock;
-  const Log& log;
-  const ClusterState& state;
-  Decider& decider;
-  Shims& shims;
-  const Feed& feed;
-  DecisionKeeper& keeper;
-  ConfirmedWorkloads& confirmed;
-  RoleFigures& roles;
-  std::function<Sources()> sources;
-  std::function<void()> breathe;  // called between the parts of long work
-};
-
 class Answers {
  public:
-  explicit Answers(AnswersParts parts);
-  // No value if the answer comes later, or if no peer waits for it.
-  std::optional<wire::Message> answer(const transport::Incoming& incoming, Duration waited);
+  Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, ConfirmedWorkloads& confirmed);
+  // Makes the messages to send at once: one, or none if the answer comes later or no peer waits for it.
+  Draft<std::vector<wire::Message>> answer(const transport::Incoming& incoming, Duration waited);
   // Makes a refusal and counts it.
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
   // Answers a read request (docs/reference/api.md).
-  Result<std::string> document(const std::string& what, const Arguments& arguments);
+  Document document(const std::string& what, const Arguments& arguments);
   // Changes the spec in force for any client: policy-set and the other orders of RolloutManager::handle.
   Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
     return parts_.rollout.handle(what, arguments, who);
@@ -78,16 +53,21 @@ class Answers {
   }
 
  private:
-  std::optional<wire::Message> answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);
-  wire::Message answer_query(const wire::Query& query, const std::string& who);
-  // Returns the answer to a query whose result must be on disk first.
-  std::optional<wire::Message> answer_kept(const wire::Query& query, const transport::Incoming& incoming);
-  wire::Snapshot snapshot(std::uint64_t request_id);
+  using Messages = std::vector<wire::Message>;
+  Messages answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);
+  Draft<Messages> answer_query(const wire::Query& query, const std::string& who);
+  // Answers a query whose result must be on disk first.
+  Draft<Messages> answer_kept(const wire::Query& query, const transport::Incoming& incoming);
+  Draft<Messages> answer_from_store(const wire::Query& query, const transport::Incoming& incoming);
+  Draft<Messages> snapshot(std::uint64_t request_id);
   Result<std::string> beat(const Arguments& facts, const std::string& who);
   Result<std::string> confirm(const Arguments& arguments);
   Result<std::string> done(const Arguments& arguments);
 
-  AnswersParts parts_;
+  const Parts& parts_;
+  const Feed& feed_;
+  DecisionKeeper& keeper_;
+  ConfirmedWorkloads& confirmed_;
   ModelService models_;
   StoreQueries store_queries_;
   BackupService backups_;

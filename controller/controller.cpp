@@ -8,6 +8,7 @@
 #include "common/json/value.hpp"
 #include "common/program_metrics.hpp"
 #include "controller/descriptors.hpp"
+#include "controller/enrol/token_file.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
@@ -68,18 +69,18 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   warn_of_few_descriptors(allow, config_.descriptor_limit, log);
   context_.serve(std::move(allow), log);
   WATTLE_TRY(tasks_, TaskQueue::open_(kTasks));
-  std::string mode_reason;
   WATTLE_CHECK(lock_state(log));
   WATTLE_CHECK(start_rollout(clock, log));
-  WATTLE_CHECK(start_learning(clock, log, mode_reason));
+  WATTLE_CHECK(start_learning(clock, log));
   WATTLE_CHECK(start_margins(clock, log));
   WATTLE_CHECK(start_store(clock, log));
   placement::ClusterModel knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(clock, log));
-  WATTLE_TRY(loop_, Loop::bind({config_, context_, *tasks_, networks_, trainer_.get(), store_.get(),
-                                margin_learner_.get(), traffic_.get(), saver_.get(), watch_.get(), *rollout_, allow_,
-                                *live_, std::move(knowledge), mode_reason, clock, log},
-                               key));
+  provisioning_ =
+      std::make_unique<Provisioning>(config_, *store_, *traffic_, watch_, margin_learner_.get(), clock, log);
+  WATTLE_TRY(loop_, Loop::bind({config_, clock, log, context_, allow_, networks_, *learning_, *store_, *rollout_,
+                                watch_, *live_, *http_refusals_, enrol_counts_, *enrol_refusals_, mode_reason_},
+                               *provisioning_, *tasks_, *saver_, std::move(knowledge), key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
   WATTLE_CHECK(start_http(clock, log));
@@ -92,7 +93,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   return {};
 }
 
-Status Controller::start_learning(const Clock& clock, const Log& log, std::string& reason) {
+Status Controller::start_learning(const Clock& clock, const Log& log) {
   if (config_.learn.enabled) {  // whichever policy decides: it may be another tomorrow
     const BeginNetwork begin = [this](const placement::RewardConfig& reward) {
       LearnConfig learn = config_.learn;
@@ -101,19 +102,19 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
     };
     auto network = begin(config_.decide.reward);
     if (network) {
-      WATTLE_TRY(trainer_,
+      WATTLE_TRY(auto trainer,
                  Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(network->trainer),
                                 networks_, clock, log, network->first.origin(), begin));
-      tell_initial_network(network->first, trainer_->models().serving_from, trainer_->figures().resumed, *rollout_,
-                           log);
+      tell_initial_network(network->first, trainer->models().serving_from, trainer->figures().resumed, *rollout_, log);
+      learning_ = std::move(trainer);
       return {};
     }
     if (network.error().code != Errc::unsupported) return forward_error(network);
     log.warn("learning.disabled", "learning is disabled", {{"error", network.error()}});
-    reason = "learning is off: " + network.error().what;
+    mode_reason_ = "learning is off: " + network.error().what;
     return {};
   }
-  reason = "learn.enabled is false";
+  mode_reason_ = "learn.enabled is false";
   return {};
 }
 
@@ -189,6 +190,7 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   if (config.path.empty()) {
     log.warn("store.disabled", "no store is configured, so acknowledgements and energy sums will be lost at a restart",
              {{"fix", "set store.path to a file on a local disk"}});
+    store_ = Store::none(clock, log);
     return {};
   }
   if (std::error_code ignored; !ran_before_.empty() && !std::filesystem::exists(config.path, ignored))
@@ -217,12 +219,12 @@ placement::ClusterModel Controller::start_knowledge(const Log& log) {
   placement::ClusterModel knowledge(options);
   Status made = make_dirs(config_.data_dir, 0700);
   const auto dir = Dir::open_(config_.data_dir);
+  saver_ = std::make_unique<BackgroundWriter>(log, made && dir);
   if (!made || !dir) {
     log.warn("cluster_model.not_persistent", "the cluster model will be lost at a restart",
              {{"error", made ? dir.error() : made.error()}});
     return knowledge;
   }
-  saver_ = std::make_unique<BackgroundWriter>(log);
   const auto file = dir->open_file(std::string(kKnowledgeFile));
   if (!file) {
     if (file.error().code != Errc::not_found)
@@ -247,16 +249,15 @@ Status Controller::start_watch(const Clock& clock, const Log& log) {
   if (!api_) return {};
   log.info("api_server.followed", "the controller follows nodes and pods of the API server",
            {{"server", api_->origin.url()}});
-  watch_ = std::make_unique<Watch>(
-      *api_, [this] { tasks_->wake(); }, static_cast<std::uint64_t>(config_.seed), log);
-  if (config_.suggest_replicas) watch_->follow_autoscalers(*api_, clock, log);
+  watch_.follow(*api_, static_cast<std::uint64_t>(config_.seed), log);
+  if (config_.suggest_replicas) watch_.follow_autoscalers(*api_, clock, log);
   return {};
 }
 
 // The store's thread makes it, and this worker waits; the loop has no part in it.
 http::Response Controller::of_store(const std::string& what, const std::map<std::string, std::string>& arguments,
                                     WallTime now) {
-  auto asked = ask_store(store_.get(), what, arguments, now);
+  auto asked = ask_store(*store_, what, arguments, now);
   if (!asked) return failed(asked.error());
   if (asked->wait_for(kHttpPatience) != std::future_status::ready)
     return failed({Errc::timeout, what, "the store did not answer in time", "see wattle doctor"});
@@ -273,9 +274,9 @@ Status Controller::let_page_change(PageParts& page) {
                 "write another token to it");
   WATTLE_TRY(page.operators, http::Token::load(file));
   page.change = [this](const Arguments& arguments, const std::string& who) {
-    const auto work = [this, arguments, who]() -> Result<std::string> {
-      WATTLE_CHECK(loop_->change("policy-set", arguments, who));
-      return loop_->document("policy", {});
+    const auto work = [this, arguments, who]() -> Document {
+      auto changed = loop_->change("policy-set", arguments, who);
+      return changed ? loop_->document("policy", {}) : ready(std::move(changed));
     };
     return tasks_->call(work, kChangePatience);
   };
@@ -293,23 +294,17 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
             "the main loop has been stuck for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
   };
   routes["GET /readyz"] = [this](const http::Request&) -> http::Response {
-    auto ready = std::make_shared<bool>(false);
-    const auto look = [this, ready]() -> Result<std::string> {
-      Readiness found = readiness(loop_->sources());
-      *ready = found.ready;
-      return std::move(found.text);
+    auto is_ready = std::make_shared<bool>(false);
+    const auto look = [this, is_ready]() -> Document {
+      Readiness found = readiness(loop_->parts());
+      *is_ready = found.ready;
+      return ready(Result<std::string>(std::move(found.text)));
     };
     const auto text = tasks_->call(look, kHttpPatience, TaskQueue::Kind::probe);
-    return text ? http::Response{*ready ? 200 : 503, "text/plain", *text} : failed(text.error());
+    return text ? http::Response{*is_ready ? 200 : 503, "text/plain", *text} : failed(text.error());
   };
   routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {
-    const auto text = ask_loop([this]() -> Result<std::string> {
-      Sources sources = loop_->sources();
-      sources.http_refusals = http_refusals_.get();
-      sources.enrol = enrolment_ ? &enrolment_->counts() : nullptr;
-      sources.enrol_refusals = enrol_refusals_.get();
-      return metrics_text(sources);
-    });
+    const auto text = ask_loop([this] { return metrics_text(loop_->parts()); });
     if (!text) return failed(text.error());
     return {200, "text/plain; version=0.0.4; charset=utf-8", *text + program_metrics("wattle_controller")};
   };
@@ -354,7 +349,7 @@ Status Controller::start_enrolment(const std::string& public_key, const Clock& c
       config.tokens.empty() ? nullptr : std::make_unique<TokenFile>(config.tokens, clock),
       config.kubernetes ? std::make_unique<TokenReview>(*api_, config.review) : nullptr);
   enrolment_ = std::make_unique<Enrolment>(EnrolOptions{config_.allow_file, config_.key_file, public_key},
-                                           std::move(reviewer), clock, log);
+                                           std::move(reviewer), enrol_counts_, clock, log);
   http::ServerOptions options;
   options.address = config.address;
   options.port = config.port;
@@ -384,12 +379,13 @@ Controller::~Controller() {
   }
   http_.reset();
   loop_.reset();
-  watch_.reset();
+  provisioning_.reset();
+  watch_.stop();
   rollout_.reset();
   saver_.reset();
   store_.reset();
   margin_learner_.reset();
-  trainer_.reset();
+  learning_.reset();
 }
 
 }  // namespace wattle::controller

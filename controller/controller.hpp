@@ -22,6 +22,10 @@
 #include "controller/enrol/enrolment.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/loop.hpp"
+#include "controller/provision/prometheus.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "controller/store/background_writer.hpp"
+#include "controller/store/store.hpp"
 #include "controller/task_queue.hpp"
 #include "controller/trainer/trainer.hpp"
 
@@ -41,7 +45,7 @@ class Controller {
  private:
   Controller(const ControllerConfig& config, MonoTime now) : config_(config), allow_(config.allow_file), pulse_(now) {}
   Status start_parts(const Clock& clock, const Log& log, ServiceNotify* notify);
-  Status start_learning(const Clock& clock, const Log& log, std::string& reason);
+  Status start_learning(const Clock& clock, const Log& log);
   Status start_margins(const Clock& clock, const Log& log);
   Status start_store(const Clock& clock, const Log& log);
   placement::ClusterModel start_knowledge(const Log& log);
@@ -62,14 +66,16 @@ class Controller {
   transport::Context context_;
   ServingModel networks_;
   std::unique_ptr<TaskQueue> tasks_;
-  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<Learning> learning_ = std::make_unique<Learning>();
+  std::string mode_reason_;
   std::unique_ptr<MarginLearner> margin_learner_;
   std::unique_ptr<PrometheusRates> traffic_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<BackgroundWriter> saver_;
   std::optional<RolloutManager> rollout_;
   std::optional<kube::ApiServer> api_;
-  std::unique_ptr<Watch> watch_;
+  Watch watch_{[this] { tasks_->wake(); }};
+  std::unique_ptr<Provisioning> provisioning_;
   std::unique_ptr<Loop> loop_;
   std::atomic<bool> stop_{false};
   Pulse pulse_;  // the loop's
@@ -79,6 +85,7 @@ class Controller {
   std::vector<std::string> routes_;  // routes of http_, such as "GET /metrics"
   std::unique_ptr<http::Server> http_;
   std::shared_ptr<http::RefusalCounts> enrol_refusals_ = std::make_shared<http::RefusalCounts>();
+  EnrolCounts enrol_counts_;
   std::unique_ptr<Enrolment> enrolment_;
   std::unique_ptr<http::Server> enrol_server_;
 };

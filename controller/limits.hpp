@@ -11,8 +11,8 @@ inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Asks are served in the order of their peers' recent usage. The tolerance is so long that debt delays no ask.
 inline constexpr PeerLimits kAskLimits{256, 8 * kMiB, 64 * kMiB, 0.25, std::chrono::hours(1)};
-// Limit for asks that are served inside longer work: only peers that owe less than this. Otherwise a peer that asks
-// without pause would prolong that work many times.
+// Limit for asks that are served between the steps of other work: only peers that owe less than this. Otherwise a peer
+// that asks without pause would prolong that work many times.
 inline constexpr Duration kOwesLittle = std::chrono::seconds(1);
 // A query of 100 ms costs 2 s. A peer can send ten of them at once without a delay.
 inline constexpr PeerLimits kQueryLimits{32, kMiB, 16 * kMiB, 0.05, std::chrono::seconds(20)};
@@ -22,9 +22,8 @@ inline constexpr PeerLimits kTelemetryLimits{1024, 32 * kMiB, 256 * kMiB, 0.02, 
 inline constexpr double kQueriesShare = 0.25;
 // Time per turn for each of asks, telemetry and HTTP. A turn always does at least one item of each.
 inline constexpr Duration kSlice = std::chrono::milliseconds(10);
-// Longer work serves asks at this interval.
-inline constexpr Duration kBreath = std::chrono::microseconds(500);
-inline constexpr std::size_t kBreatheEvery = 32;  // pods, nodes
+// Work in steps serves asks at this interval.
+inline constexpr Duration kAsksEvery = std::chrono::microseconds(500);
 // The largest clusters have fewer nodes.
 inline constexpr std::size_t kMaxCandidates = 8192;
 

@@ -1,6 +1,4 @@
 #include "controller/loop.hpp"
-#include "controller/descriptors.hpp"
-#include "controller/limits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +6,15 @@
 #include <utility>
 
 #include "common/wire/codec.hpp"
+#include "controller/config.hpp"
+#include "controller/descriptors.hpp"
+#include "controller/kube/watch.hpp"
+#include "controller/limits.hpp"
 #include "controller/rollout/monitor_state.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "controller/store/background_writer.hpp"
+#include "controller/store/store.hpp"
+#include "controller/trainer/learning.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -23,20 +29,15 @@ constexpr Duration kBehindAtMost = std::chrono::seconds(30);
 constexpr Duration kWaitForStore = std::chrono::seconds(2);
 
 // A restart gives no number again.
-std::uint64_t first_decision(const LoopParts& parts) {
-  const std::uint64_t learned = parts.trainer != nullptr ? parts.trainer->last_decision_id() : 0;
-  return 1 + std::max(learned, parts.store != nullptr ? parts.store->last_decision_id() : 0);
-}
-
-std::function<void(LearningNews)> learning(Trainer* trainer) {
-  return [trainer](LearningNews news) {
-    if (trainer != nullptr) trainer->post(std::move(news));
-  };
+std::uint64_t first_decision(const ControllerParts& parts) {
+  return 1 + std::max(parts.learning.last_decision_id(), parts.store.last_decision_id());
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Loop>> Loop::bind(LoopParts parts, const transport::KeyPair& key) {
+Result<std::unique_ptr<Loop>> Loop::bind(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks,
+                                         BackgroundWriter& saver, placement::ClusterModel knowledge,
+                                         const transport::KeyPair& key) {
   transport::ServerOptions options;
   options.key = key;
   options.descriptors_below = descriptors_for_agents(parts.config.descriptor_limit);
@@ -54,35 +55,50 @@ Result<std::unique_ptr<Loop>> Loop::bind(LoopParts parts, const transport::KeyPa
   options.answers_queue = transport::ServerOptions{}.answers_queue;
   options.endpoint = parts.config.feed_endpoint;
   WATTLE_TRY(transport::Publisher feed, transport::Publisher::bind(parts.context, options));
-  return std::unique_ptr<Loop>(new Loop(std::move(parts), std::move(telemetry), std::move(ask), std::move(feed)));
+  return std::unique_ptr<Loop>(new Loop(parts, provisioning, tasks, saver, std::move(knowledge), std::move(telemetry),
+                                        std::move(ask), std::move(feed)));
 }
 
-Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed)
-    : parts_(std::move(parts)),
+Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks, BackgroundWriter& saver,
+           placement::ClusterModel knowledge, transport::Server telemetry, transport::Server ask,
+           transport::Publisher feed)
+    : provisioning_(provisioning),
+      tasks_(tasks),
+      saver_(saver),
+      parts_{parts,
+             state_,
+             decider_,
+             telemetry_,
+             shims_,
+             roles_,
+             allow_,
+             series_,
+             provisioning.requests(),
+             provisioning.replicas(),
+             provisioning.margins(),
+             provisioning.traffic(),
+             static_cast<std::uint64_t>(to_ns(parts.clock.wall())),
+             parts.clock.mono()},
       telemetry_socket_(std::move(telemetry)),
       ask_socket_(std::move(ask)),
-      breathe_([this] { turns_.breathe(); }),
       state_(parts_.config.in_flight_expiry, parts_.config.decide.mask.start_cap.window),
-      telemetry_(parts_.clock, parts_.log, *this, &parts_.context.refusals(), parts_.store,
-                 parts_.store != nullptr ? parts_.store->marks() : StoreMarks{}),
-      decider_(parts_.config, state_, parts_.networks, parts_.clock, learning(parts_.trainer), first_decision(parts_),
-               std::move(parts_.knowledge)),
+      telemetry_(parts_.clock, parts_.log, *this, &parts_.context.refusals(),
+                 parts_.store.on() ? &parts_.store : nullptr, parts_.store.marks()),
+      decider_(
+          parts_.config, state_, parts_.networks, parts_.clock,
+          [this](LearningNews news) { parts_.learning.post(std::move(news)); }, first_decision(parts_),
+          std::move(knowledge)),
       shims_(parts_.config.schedulers),
       join_(state_, decider_, shims_, parts_.clock),
       keeper_(parts_.store, parts_.log),
       owners_(parts_.store, parts_.clock),
       confirmed_(state_, decider_, parts_.store, parts_.clock, parts_.log),
-      margins_(parts_.config.teacher, static_cast<std::uint64_t>(parts_.config.seed), parts_.margin_learner,
-               parts_.clock, parts_.config.teacher_reward),
       allow_(parts_.allow, parts_.context, parts_.log, parts_.config.descriptor_limit),
-      feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
+      feed_(std::move(feed), parts_.epoch),
       live_(parts_.live),
-      answers_({parts_.config, parts_.context, parts_.networks, parts_.trainer, parts_.store, parts_.rollout,
-                parts_.clock, parts_.log, state_, decider_, shims_, feed_, keeper_, confirmed_, roles_,
-                [this] { return sources(); }, breathe_}),
-      turns_({parts_.clock, telemetry_socket_, ask_socket_, telemetry_, answers_, parts_.tasks, roles_}),
-      started_(parts_.clock.mono()),
-      saved_(started_) {
+      answers_(parts_, feed_, keeper_, confirmed_),
+      turns_(parts_, telemetry_socket_, ask_socket_, answers_, tasks_),
+      saved_(parts_.started) {
   decider_.plan_with(plans_);
   decider_.take(parts_.rollout.spec());
   decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.rollout.decided(arm, residual); },
@@ -90,7 +106,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
   parts_.rollout.on_change([this](const RolloutSpec& spec) {
     const bool judged_anew = !(spec.reward == decider_.spec().reward);
     decider_.take(spec);
-    if (judged_anew && parts_.trainer != nullptr) parts_.trainer->post(RewardNews{spec.reward});
+    if (judged_anew) parts_.learning.post(RewardNews{spec.reward});
     feed_.changed();
     keep_monitors();  // a row of another experiment does not apply
   });
@@ -98,27 +114,19 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     parts_.rollout.take(event);
     keep_monitors();
   });
-  decider_.on_placed([this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
-  decider_.on_left([this](const placement::PodSpec& pod) {
+  decider_.placements().on_placed(
+      [this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
+  decider_.placements().on_left([this](const placement::PodSpec& pod) {
     owners_.left(pod);
     confirmed_.left(pod);
   });
-  follow_requests();
-  if (parts_.store != nullptr)
-    for (const auto& [uid, pod_namespace] : parts_.store->pod_namespaces_found()) join_.recall(uid, pod_namespace);
+  for (const auto& [uid, pod_namespace] : parts_.store.pod_namespaces_found()) join_.recall(uid, pod_namespace);
   join_.on_bound([this](const kube::Pod& pod) {
     owners_.described(pod);
-    levels_.described(pod);
-    if (requests_) requests_->described(pod);
-    if (replicas_) replicas_->left(pod.uid);
+    provisioning_.described(pod);
   });
-  join_.on_elsewhere([this](const kube::Pod& pod) {
-    if (replicas_) replicas_->elsewhere(pod);
-  });
-  join_.on_gone([this](const std::string& uid) {
-    levels_.left(uid);
-    if (replicas_) replicas_->left(uid);
-  });
+  join_.on_elsewhere([this](const kube::Pod& pod) { provisioning_.elsewhere(pod); });
+  join_.on_gone([this](const std::string& uid) { provisioning_.gone(uid); });
   restore_monitors();
   keeper_.recall(decider_);
   recall_running();
@@ -139,43 +147,10 @@ Endpoints Loop::endpoints() const {
   return {telemetry_socket_.endpoint(), feed_.socket().endpoint(), ask_socket_.endpoint(), 0, 0};
 }
 
-Sources Loop::sources() const {
-  return {parts_.config,
-          state_,
-          decider_,
-          telemetry_,
-          parts_.networks,
-          parts_.clock,
-          parts_.trainer,
-          parts_.mode_reason,
-          feed_.epoch(),
-          started_,
-          parts_.context.refused_handshakes(),
-          &parts_.context.refusals(),
-          nullptr,
-          allow_.revoked(),
-          nullptr,
-          nullptr,
-          parts_.store,
-          &parts_.rollout,
-          parts_.watch,
-          &parts_.allow,
-          &shims_,
-          &roles_,
-          &breathe_,
-          &series_,
-          &parts_.live,
-          requests_ ? &*requests_ : nullptr,
-          &margins_,
-          parts_.traffic,
-          replicas_ ? &*replicas_ : nullptr,
-          turns_.waiting_bytes()};
-}
-
 void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned) {
   const std::array<const transport::Socket*, 3> sockets = {&ask_socket_, &feed_.socket(), &telemetry_socket_};
-  std::vector<int> fds = {parts_.tasks.fd()};
-  if (parts_.store != nullptr) fds.push_back(parts_.store->fd());
+  std::vector<int> fds = {tasks_.fd()};
+  if (parts_.store.on()) fds.push_back(parts_.store.fd());
   bool more = false;
   while (!stop) {
     const bool wait = store_is_behind();
@@ -197,8 +172,8 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     more = feed_.board(decider_, parts_.networks, now);
   }
   save_knowledge();
-  keeper_.flush(decider_.log(), parts_.clock.mono(), [] {});
-  parts_.tasks.close();
+  finish(keeper_.flush(decider_.log(), parts_.clock.mono()));
+  tasks_.close();
 }
 
 void Loop::watch_energy() {
@@ -218,29 +193,11 @@ void Loop::watch_energy() {
 
 void Loop::save_knowledge() {
   saved_ = parts_.clock.mono();
-  if (parts_.saver != nullptr)
-    parts_.saver->post(parts_.config.data_dir + "/" + std::string(kKnowledgeFile), decider_.save_knowledge());
+  saver_.post(parts_.config.data_dir + "/" + std::string(kKnowledgeFile), decider_.save_knowledge());
   keep_monitors();
 }
 
-void Loop::follow_requests() {
-  if (parts_.config.provision == ProvisionLevel::off) return;
-  Store* const store = parts_.store;
-  const auto keep = [store](std::vector<RequestRow> rows) {
-    if (store != nullptr) store->keep(std::move(rows));
-  };
-  requests_.emplace(parts_.clock, store != nullptr ? store->requests_found() : std::vector<RequestRow>{}, keep);
-  if (parts_.config.suggest_replicas && parts_.traffic != nullptr)
-    replicas_.emplace(parts_.clock, *parts_.traffic, [watch = parts_.watch](const std::string& workload) {
-      return ReplicaOwner::asked(watch != nullptr ? watch->autoscalers() : nullptr, workload);
-    });
-  if (requests_->unreadable() > 0)
-    parts_.log.warn("requests.rows_unreadable",
-                    "the stored needs of some workloads cannot be read and are learned from scratch",
-                    {{"rows", requests_->unreadable()}});
-}
-
-void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitors()); }
+void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitor_states()); }
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
@@ -257,8 +214,7 @@ void Loop::restore_monitors() {
 }
 
 void Loop::recall_running() {
-  if (parts_.store == nullptr) return;
-  for (const PodFacts& pod : parts_.store->running_found()) {
+  for (const PodFacts& pod : parts_.store.running_found()) {
     decider_.recall(pod);
     confirmed_.recall(pod);
   }
@@ -267,7 +223,7 @@ void Loop::recall_running() {
 void Loop::tell_decisions() {
   const std::set<std::uint64_t> changed = decider_.take_changed();
   feed_.decisions(decider_.log(), changed);
-  keeper_.take(decider_.log(), changed, parts_.clock.mono(), breathe_);
+  turns_.finish(keeper_.take(decider_.log(), changed, parts_.clock.mono()));
 }
 
 // Ends the connections of revoked keys, so that their messages are no longer accepted; this gives agents the reason.
@@ -283,7 +239,7 @@ void Loop::cut(const std::vector<transport::Revoked>& revoked) {
 }
 
 bool Loop::store_is_behind() {
-  if (parts_.store == nullptr || !parts_.store->half_full()) {
+  if (!parts_.store.half_full()) {
     store_full_since_.reset();
     return false;
   }
@@ -293,24 +249,22 @@ bool Loop::store_is_behind() {
 }
 
 void Loop::receive_watch() {
-  if (parts_.watch == nullptr) return;
   // Nodes last: a pod that is bound to a node was bound after the node came.
-  auto pods = parts_.watch->take_pods();
-  auto nodes = parts_.watch->take_nodes();
+  auto pods = parts_.watch.take_pods();
+  auto nodes = parts_.watch.take_nodes();
   if (join_.take(std::move(nodes), std::move(pods))) feed_.changed();
 }
 
 // Acknowledges the store's commits since the last call.
 void Loop::send_acks() {
-  if (parts_.store == nullptr) return;
-  for (const Committed& news : parts_.store->committed())
+  for (const Committed& news : parts_.store.committed())
     if (const auto answer = telemetry_.committed(news.node, news.last, news.records))
       telemetry_socket_.send(answer->route, wire::encode(answer->message));
 }
 
 void Loop::on_hello(const wire::Hello& hello) {
   state_.greet(hello);
-  decider_.greeted(hello);
+  decider_.placements().greeted(hello);
   join_.greeted(hello.node);
   confirmed_.greeted(hello.node);
   feed_.changed();
@@ -328,39 +282,42 @@ void Loop::on_live(const std::string& node, const Record& record) {
   show(node, record, state_.apply(node, record, parts_.clock.mono(), true));
 }
 
-void Loop::show(const std::string& node, const Record& record, const RecordNews& news) {
-  turns_.breathe();
-  if (news.again) return;
-  const auto each = [&](const std::vector<std::string>& uids, auto tell) {
-    for (std::size_t i = 0; i < uids.size(); ++i) {
-      tell(uids[i]);
-      if (i % kBreatheEvery == kBreatheEvery - 1) turns_.breathe();
-    }
+void Loop::show(const std::string& node, const Record& record, RecordNews news) {
+  if (!news.again) shown_.emplace(Shown{node, record, std::move(news)});
+}
+
+bool Loop::step() {
+  if (!shown_) return false;
+  Shown& now = *shown_;
+  const auto some = [](const std::vector<std::string>& uids, std::size_t& at, const auto& each) {
+    for (std::size_t i = 0; i < kItemsPerStep && at < uids.size(); ++i) each(uids[at++]);
+    return true;
   };
-  each(news.appeared, [&](const std::string& uid) { decider_.placed(uid, node, false); });
-  decider_.record(node, record, news);
-  const Node* told = state_.node(node);
-  if (requests_ && news.turn != Turn::late && told != nullptr && told->parts_seen == record.parts)
-    requests_->record(*told);
-  turns_.breathe();
-  if (news.turn == Turn::late) return;
-  for (const LimitMinute& minute : record.limit_minutes) {
-    const bool here = told != nullptr && told->workloads.contains(minute.name);  // a node speaks for its own pods
-    const ReplicaPlace place = place_of(minute.name, here && requests_ ? &*requests_ : nullptr,
-                                        replicas_ ? &*replicas_ : nullptr, parts_.watch != nullptr);
-    margins_.minute(node, told != nullptr ? told->hello.cpu_cores : 0, minute,
-                    parts_.traffic != nullptr ? traffic_of(*parts_.traffic, node, minute.name, place) : Traffic(),
-                    place);
+  if (now.appeared < now.news.appeared.size())
+    return some(now.news.appeared, now.appeared,
+                [&](const std::string& uid) { decider_.placements().placed(uid, now.node, false); });
+  const bool late = now.news.turn == Turn::late;
+  if (!std::exchange(now.recorded, true)) {
+    decider_.outcomes().record(now.node, now.record, now.news);
+    const Node* known = state_.node(now.node);
+    if (!late && known != nullptr && known->parts_seen == now.record.parts) provisioning_.record(*known);
+    return true;
   }
-  each(news.gone, [&](const std::string& uid) { decider_.gone(uid, node); });
-  feed_.state(node, state_, parts_.clock.mono());
+  if (!late && !std::exchange(now.minutes, true))
+    for (const LimitMinute& minute : now.record.limit_minutes)
+      provisioning_.minute(now.node, state_.node(now.node), minute);
+  if (!late && now.gone < now.news.gone.size())
+    return some(now.news.gone, now.gone, [&](const std::string& uid) { decider_.placements().gone(uid, now.node); });
+  if (!late) feed_.state(now.node, state_, parts_.clock.mono());
+  shown_.reset();
+  return false;
 }
 
 void Loop::on_placement(const wire::Placement& placement) {
   if (placement.gone) {
-    decider_.gone(placement.pod_uid, placement.node);
+    decider_.placements().gone(placement.pod_uid, placement.node);
   } else {
-    decider_.placed(placement.pod_uid, placement.node, false);
+    decider_.placements().placed(placement.pod_uid, placement.node, false);
   }
 }
 
@@ -386,10 +343,9 @@ void Loop::tick() {
     confirmed_.tick();
     watch_energy();
   }
-  if (requests_) requests_->tick(state_, breathe_);
-  if (replicas_) replicas_->tick(requests_->workloads(), breathe_);
-  series_.sample(sources());
-  live_.turn(sources(), ticked_);
+  turns_.finish(provisioning_.tick(state_));
+  turns_.finish(series_.sample(parts_));
+  turns_.finish(live_.turn(parts_, ticked_));
   cut(allow_.look(ticked_));
 }
 

@@ -18,8 +18,6 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/transport/sockets.hpp"
-#include "controller/answers.hpp"
-#include "controller/config.hpp"
 #include "controller/decisions/confirmed_workloads.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/decisions/decision_keeper.hpp"
@@ -28,27 +26,17 @@
 #include "controller/ingest/allow_watch.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/pod_reconciler.hpp"
-#include "controller/kube/watch.hpp"
-#include "controller/provision/margin_teacher.hpp"
-#include "controller/provision/pod_levels.hpp"
-#include "controller/provision/prometheus.hpp"
-#include "controller/provision/replica_book.hpp"
-#include "controller/provision/request_book.hpp"
+#include "controller/provision/provisioning.hpp"
 #include "controller/publish/feed.hpp"
-#include "controller/role_figures.hpp"
-#include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
-#include "controller/store/background_writer.hpp"
-#include "controller/store/store.hpp"
-#include "controller/task_queue.hpp"
-#include "controller/trainer/trainer.hpp"
 #include "controller/turns.hpp"
 #include "controller/web/live.hpp"
 #include "controller/web/series.hpp"
-#include "controller/web/sources.hpp"
 
 namespace wattle::controller {
+
+class BackgroundWriter;
 
 // File name in data_dir.
 inline constexpr std::string_view kKnowledgeFile = "knowledge";
@@ -60,38 +48,19 @@ struct Endpoints {
   std::uint16_t enrol_port = 0;  // 0: enrolment is off
 };
 
-struct LoopParts {
-  const ControllerConfig& config;
-  transport::Context& context;
-  TaskQueue& tasks;
-  const ServingModel& networks;
-  Trainer* trainer = nullptr;                // null: learning is off
-  Store* store = nullptr;                    // null: nothing outlives the process
-  MarginLearner* margin_learner = nullptr;   // null: learning is off, or provisioning.teacher
-  const PrometheusRates* traffic = nullptr;  // null: only nodes report rates and latencies
-  BackgroundWriter* saver = nullptr;         // null: knowledge ends with the process
-  Watch* watch = nullptr;                    // null: no API server is followed
-  RolloutManager& rollout;
-  transport::AllowFile& allow;  // whose list is in force
-  http::Broadcast& live;        // viewers of the page
-  placement::ClusterModel knowledge;
-  std::string mode_reason;
-  const Clock& clock;
-  const Log& log;
-};
-
 class Loop final : private TelemetrySink {
  public:
-  static Result<std::unique_ptr<Loop>> bind(LoopParts parts, const transport::KeyPair& key);
+  // The arguments outlive the loop. `saver` writes the cluster model.
+  static Result<std::unique_ptr<Loop>> bind(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks,
+                                            BackgroundWriter& saver, placement::ClusterModel knowledge,
+                                            const transport::KeyPair& key);
   // `turned` is called at each turn, which is every 50 ms or so while it does not hang.
   void run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned);
   Endpoints endpoints() const;  // without http
-  // Sources for work of the task queue, on the loop's thread.
-  Sources sources() const;
+  // For work of the task queue, on the loop's thread.
+  const Parts& parts() const { return parts_; }
   // Answers a read request (docs/reference/api.md).
-  Result<std::string> document(const std::string& what, const Arguments& arguments) {
-    return answers_.document(what, arguments);
-  }
+  Document document(const std::string& what, const Arguments& arguments) { return answers_.document(what, arguments); }
   // Changes the spec in force, as Answers::change.
   Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
     return answers_.change(what, arguments, who);
@@ -99,19 +68,29 @@ class Loop final : private TelemetrySink {
   ~Loop() override;
 
  private:
-  Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
+  Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks, BackgroundWriter& saver,
+       placement::ClusterModel knowledge, transport::Server telemetry, transport::Server ask,
+       transport::Publisher feed);
   void on_hello(const wire::Hello& hello) override;
   bool name(const std::string& node, Record& record) override { return confirmed_.name(node, record); }
   std::size_t fold(const std::string& node, Record& record) override;
   bool enough() override { return turns_.enough(); }
+  bool pause() override { return turns_.asks_due(); }
+  bool step() override;
   void on_record(const std::string& node, const Record& record) override;
   void on_live(const std::string& node, const Record& record) override;
-  void show(const std::string& node, const Record& record, const RecordNews& news);
+  void show(const std::string& node, const Record& record, RecordNews news);
   void on_placement(const wire::Placement& placement) override;
   void on_lost(const std::string& node) override;
-  std::map<std::string, std::string> pod_levels(const std::string& node) override { return levels_.of(node); }
-  std::map<std::string, wire::MarginStep> margins(const std::string& node) override { return margins_.margins(node); }
-  std::shared_ptr<const Student> student(const std::string& node) override { return margins_.student(node); }
+  std::map<std::string, std::string> pod_levels(const std::string& node) override {
+    return provisioning_.levels().of(node);
+  }
+  std::map<std::string, wire::MarginStep> margins(const std::string& node) override {
+    return provisioning_.margins().margins(node);
+  }
+  std::shared_ptr<const Student> student(const std::string& node) override {
+    return provisioning_.margins().student(node);
+  }
 
   // True if the store is behind. Unread telemetry holds back its senders by TCP; records that are read and cannot be
   // stored end their sessions.
@@ -120,7 +99,6 @@ class Loop final : private TelemetrySink {
   void send_acks();
   void tick();
   void save_knowledge();
-  void follow_requests();
   // Saves and restores the state of gates and monitors in the control file.
   void keep_monitors();
   void restore_monitors();
@@ -130,10 +108,12 @@ class Loop final : private TelemetrySink {
   void watch_energy();
   void cut(const std::vector<transport::Revoked>& revoked);
 
-  LoopParts parts_;
+  Provisioning& provisioning_;
+  TaskQueue& tasks_;
+  BackgroundWriter& saver_;
+  const Parts parts_;  // refers to members below
   transport::Server telemetry_socket_, ask_socket_;
   RoleFigures roles_;
-  const std::function<void()> breathe_;
   ClusterState state_;
   Telemetry telemetry_;
   PlanThread plans_;
@@ -143,19 +123,23 @@ class Loop final : private TelemetrySink {
   DecisionKeeper keeper_;
   OwnerKeeper owners_;
   ConfirmedWorkloads confirmed_;
-  PodLevels levels_;
-  MarginTeacher margins_;
-  std::optional<RequestBook> requests_;  // empty: provisioning.level is off
-  std::optional<ReplicaBook> replicas_;  // empty: likewise, or provisioning.replicas is
   AllowWatch allow_;
   Feed feed_;
   Series series_;
   Live live_;
   Answers answers_;
   Turns turns_;
-  const MonoTime started_;
   MonoTime ticked_{}, expired_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
+  // A record that is being shown to the other parts.
+  struct Shown {
+    const std::string& node;
+    const Record& record;
+    RecordNews news;
+    std::size_t appeared = 0, gone = 0;  // pods of `news` that were shown
+    bool recorded = false, minutes = false;
+  };
+  std::optional<Shown> shown_;
   std::optional<MonoTime> store_full_since_;
 };
 

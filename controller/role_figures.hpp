@@ -7,6 +7,7 @@
 
 #include "common/clock.hpp"
 #include "common/transport/rights.hpp"
+#include "controller/ingest/peer_queues.hpp"
 
 namespace wattle::controller {
 
@@ -20,6 +21,7 @@ struct RoleFigures {
   Role& of(transport::Role role) { return roles[static_cast<std::size_t>(role)]; }
   const Role& of(transport::Role role) const { return roles[static_cast<std::size_t>(role)]; }
   std::array<Role, transport::kRoles.size()> roles{};
+  WaitingBytes waiting{};  // when the loop last served HTTP
 };
 
 }  // namespace wattle::controller

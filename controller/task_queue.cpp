@@ -50,12 +50,24 @@ std::shared_ptr<TaskQueue::Call> TaskQueue::take(Kind kind) {
   return call;
 }
 
-bool TaskQueue::run(bool document) {
+void TaskQueue::run_probes() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = ::read(fd_.get(), &count, sizeof count);
-  while (const auto call = take(Kind::probe)) call->answer.set_value(call->work());
-  if (document)
-    if (const auto call = take(Kind::document)) call->answer.set_value(call->work());
+  while (const auto call = take(Kind::probe)) call->answer.set_value(finished(call->work()));
+}
+
+Steps TaskQueue::begin() {
+  const auto call = take(Kind::document);
+  if (!call) return no_steps();
+  return [call, document = Document()]() mutable {
+    if (!document) document = call->work();
+    auto made = document();
+    if (made) call->answer.set_value(*std::move(made));
+    return !made;
+  };
+}
+
+bool TaskQueue::waits() {
   const std::lock_guard lock(mutex_);
   return !calls_.empty();
 }

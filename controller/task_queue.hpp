@@ -1,7 +1,7 @@
 // task_queue: runs work of other threads on the thread that owns the state, and returns the result to them.
 // Bounds   at most `capacity` waiting calls
 // Errors   unavailable (the owner stops or the queue is full), timeout (not started, and dropped; or still running)
-// Threads  call() from any but the owner; run() and close() from the owner
+// Threads  call() from any but the owner; all others from the owner
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,25 @@
 
 #include "common/dir.hpp"
 #include "common/result.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
 class TaskQueue {
  public:
-  using Work = std::function<Result<std::string>()>;
+  using Work = std::function<Document()>;
   static Result<std::unique_ptr<TaskQueue>> open_(std::size_t capacity);
   enum class Kind { probe, document };
   Result<std::string> call(Work work, std::chrono::milliseconds timeout, Kind kind = Kind::document);
   // Readable when work is queued, or after wake().
   int fd() const { return fd_.get(); }
   void wake();
-  // Runs all probes, and at most one document if `document` is set. Returns true if documents are left.
-  bool run(bool document);
+  // Runs all probes, which are short.
+  void run_probes();
+  // Takes the document that has waited longest, and returns the work to make it.
+  Steps begin();
+  // Returns true if documents wait.
+  bool waits();
   // Answers all waiting and later calls with unavailable.
   void close();
 

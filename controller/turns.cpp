@@ -20,7 +20,7 @@ constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
 // Retry interval for an answer that finds no room.
 constexpr Duration kUnreadPause = milliseconds(20);
 constexpr Duration kQueryAtMost = std::chrono::seconds(10);  // its client gives up after this time
-constexpr Duration kBreathLasts = milliseconds(1);
+constexpr Duration kAsksLast = milliseconds(1);
 
 // Returns when work that has a share of the time may run again, after it ran from `begun`.
 MonoTime after(MonoTime begun, Duration used) {
@@ -29,10 +29,14 @@ MonoTime after(MonoTime begun, Duration used) {
 
 }  // namespace
 
-Turns::Turns(TurnsParts parts)
+Turns::Turns(const Parts& parts, transport::Server& telemetry_socket, transport::Server& ask_socket, Answers& answers,
+             TaskQueue& tasks)
     : parts_(parts),
-      unsent_(
-          [this](const std::string& route, std::string_view bytes) { return parts_.ask_socket.send(route, bytes); }),
+      telemetry_socket_(telemetry_socket),
+      ask_socket_(ask_socket),
+      answers_(answers),
+      tasks_(tasks),
+      unsent_([this](const std::string& route, std::string_view bytes) { return ask_socket_.send(route, bytes); }),
       asks_(kAskLimits),
       queries_(kQueryLimits),
       records_(kTelemetryLimits) {}
@@ -50,18 +54,18 @@ void Turns::reply(const std::string& route, transport::Role role, const wire::Me
   if (!unsent_.send(route, wire::encode(message))) ++parts_.roles.of(role).unread;
 }
 
-Duration Turns::charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed) {
+Duration Turns::charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration asks_before) {
   const MonoTime now = parts_.clock.mono();
-  const Duration used = std::max(Duration{0}, now - begun - (breathed_ - breathed));
+  const Duration used = std::max(Duration{0}, now - begun - (asks_between_ - asks_before));
   queue.charge(peer, used, now);
   parts_.roles.of(peer.role).used += used;
   return used;
 }
 
 void Turns::read_asks() {
-  const MonoTime until = parts_.clock.mono() + kBreathLasts;
+  const MonoTime until = parts_.clock.mono() + kAsksLast;
   for (int i = 0; i < kReadAtOnce && (i == 0 || parts_.clock.mono() < until); ++i) {
-    auto incoming = parts_.ask_socket.receive();
+    auto incoming = ask_socket_.receive();
     if (!incoming) return;
     ++parts_.roles.of(incoming->identity.role).messages;
     const auto head = wire::peek(incoming->bytes);
@@ -73,8 +77,8 @@ void Turns::read_asks() {
 void Turns::say_busy(const Incoming& incoming, const std::optional<wire::Head>& head) {
   constexpr const char* kWhat = "exceeds the limit of waiting requests of a peer";
   wire::Message refusal =
-      parts_.answers.refuse(incoming.identity, Refused::busy,
-                            {Errc::unavailable, incoming.identity.user_id(), kWhat, "send requests more slowly"});
+      answers_.refuse(incoming.identity, Refused::busy,
+                      {Errc::unavailable, incoming.identity.user_id(), kWhat, "send requests more slowly"});
   // Uses the number of the request if there is one, because a client would take a Refusal for the answer to its next
   // request.
   if (head && head->kind == wire::Kind::query)
@@ -93,9 +97,9 @@ bool Turns::serve_ask(Duration tolerance) {
   const auto waiting = asks_.next(begun, tolerance);
   if (!waiting) return false;
   const Incoming& incoming = waiting->message;
-  if (const auto message = parts_.answers.answer(incoming, begun - waiting->since))
-    reply(incoming.route, incoming.identity.role, *message);
-  charge(asks_, incoming.identity, begun, breathed_);
+  for (const wire::Message& message : finished(answers_.answer(incoming, begun - waiting->since)))
+    reply(incoming.route, incoming.identity.role, message);
+  charge(asks_, incoming.identity, begun, asks_between_);
   return true;
 }
 
@@ -103,25 +107,30 @@ bool Turns::serve_ask(Duration tolerance) {
 void Turns::serve_asks(Duration slice, Duration tolerance) {
   MonoTime now = parts_.clock.mono(), read = now;
   for (const MonoTime until = now + slice; serve_ask(tolerance) && (now = parts_.clock.mono()) < until;) {
-    if (now - read < kBreath) continue;
+    if (now - read < kAsksEvery) continue;
     read_asks();
     read = now;
   }
-  breathed_at_ = parts_.clock.mono();
+  asks_served_ = parts_.clock.mono();
 }
 
-void Turns::breathe() {
+void Turns::between_steps() {
   const MonoTime begun = parts_.clock.mono();
-  if (begun - breathed_at_ < kBreath) return;
+  if (!asks_due()) return;
   read_asks();
-  serve_asks(kBreathLasts, kOwesLittle);
-  documents_wait_ = parts_.tasks.run(false);
-  breathed_ += parts_.clock.mono() - begun;
+  serve_asks(kAsksLast, kOwesLittle);
+  tasks_.run_probes();
+  documents_wait_ = tasks_.waits();
+  asks_between_ += parts_.clock.mono() - begun;
+}
+
+void Turns::finish(const Steps& steps) {
+  while (steps()) between_steps();
 }
 
 void Turns::read_telemetry() {
   for (int i = 0; i < kReadAtOnce; ++i) {
-    auto incoming = parts_.telemetry_socket.receive();
+    auto incoming = telemetry_socket_.receive();
     if (!incoming) return;
     RoleFigures::Role& role = parts_.roles.of(incoming->identity.role);
     ++role.messages;
@@ -130,10 +139,10 @@ void Turns::read_telemetry() {
     } else if (!records_.push(std::move(*incoming), parts_.clock.mono())) {
       // The agent keeps unacknowledged records and sends them again.
       for (const wire::Message& refusal : parts_.telemetry.refuse_busy(*incoming))
-        parts_.telemetry_socket.send(incoming->route, wire::encode(refusal));
+        telemetry_socket_.send(incoming->route, wire::encode(refusal));
       role.dropped += records_.drop(incoming->identity, incoming->route);
     }
-    breathe();
+    between_steps();
   }
 }
 
@@ -144,17 +153,23 @@ void Turns::telemetry() {
     auto waiting = records_.next(begun);
     if (!waiting) return;
     Incoming& incoming = waiting->message;
-    const Duration breathed = breathed_;
+    const Duration asks_before = asks_between_;
     message_until_ = begun + kSlice;
-    for (const wire::Message& message : parts_.telemetry.receive(incoming))
-      parts_.telemetry_socket.send(incoming.route, wire::encode(message));
+    const auto send = [&](const std::vector<wire::Message>& messages) {
+      for (const wire::Message& message : messages) telemetry_socket_.send(incoming.route, wire::encode(message));
+    };
+    send(parts_.telemetry.receive(incoming));
+    while (parts_.telemetry.reads()) {
+      between_steps();
+      send(parts_.telemetry.read_on());
+    }
     const transport::Identity peer = incoming.identity;
     if (auto rest = parts_.telemetry.take_rest()) {
       incoming.bytes = std::move(*rest);
       records_.put_back(std::move(*waiting));
     }
-    charge(records_, peer, begun, breathed);
-    breathe();
+    charge(records_, peer, begun, asks_before);
+    between_steps();
   }
 }
 
@@ -169,7 +184,7 @@ void Turns::query() {
   RoleFigures::Role& role = parts_.roles.of(incoming.identity.role);
   Sent there = unsent_.waits(incoming.route) ? Sent::full : Sent::yes;
   if (there == Sent::yes && waited > kAskWhetherThere)
-    there = parts_.ask_socket.send(incoming.route, wire::encode(wire::Pong{}));
+    there = ask_socket_.send(incoming.route, wire::encode(wire::Pong{}));
   if (there == Sent::gone) {
     role.dropped += 1 + queries_.drop(incoming.identity, incoming.route);
     return;
@@ -179,19 +194,27 @@ void Turns::query() {
     queries_.put_back(std::move(*waiting));
     return;
   }
-  const Duration breathed = breathed_;
-  if (const auto message = parts_.answers.answer(incoming, waited))
-    reply(incoming.route, incoming.identity.role, *message);
-  const Duration used = charge(queries_, incoming.identity, begun, breathed);
+  const Duration asks_before = asks_between_;
+  std::vector<wire::Message> messages;
+  finish([&messages, answer = answers_.answer(incoming, waited)] {
+    auto complete = answer();
+    if (complete) messages = *std::move(complete);
+    return !complete;
+  });
+  for (const wire::Message& message : messages) reply(incoming.route, incoming.identity.role, message);
+  const Duration used = charge(queries_, incoming.identity, begun, asks_before);
   next_query_at_ = after(begun, used);
 }
 
 void Turns::http() {
   const MonoTime begun = parts_.clock.mono();
-  const Duration breathed = breathed_;
+  const Duration asks_before = asks_between_;
   const bool document = begun >= next_document_at_;
-  documents_wait_ = parts_.tasks.run(document);
-  if (document) next_document_at_ = after(begun, parts_.clock.mono() - begun - (breathed_ - breathed));
+  parts_.roles.waiting = {asks_.bytes(), queries_.bytes(), records_.bytes()};
+  tasks_.run_probes();
+  if (document) finish(tasks_.begin());
+  documents_wait_ = tasks_.waits();
+  if (document) next_document_at_ = after(begun, parts_.clock.mono() - begun - (asks_between_ - asks_before));
 }
 
 std::chrono::milliseconds Turns::patience(bool store_waits) const {

@@ -1,5 +1,6 @@
 // turns: decides whose message is served next and for how long; docs/reference/fairness.md.
-// Order    asks first, between any two other items; then telemetry for a slice of time, one query, and calls of HTTP.
+// Order    asks first, between any two steps of other work (steps.hpp); then telemetry for a slice of time, one query,
+//          and calls of HTTP.
 //          The peer with the least recent usage is next, within bounds for each peer
 // Errors   a message that finds no room is refused, counted and logged
 // Threads  single owner
@@ -17,31 +18,27 @@
 #include "controller/ingest/peer_queues.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/ingest/unsent.hpp"
+#include "controller/limits.hpp"
 #include "controller/role_figures.hpp"
+#include "controller/steps.hpp"
 #include "controller/task_queue.hpp"
 
 namespace wattle::controller {
 
-struct TurnsParts {
-  const Clock& clock;
-  transport::Server& telemetry_socket;
-  transport::Server& ask_socket;
-  Telemetry& telemetry;
-  Answers& answers;
-  TaskQueue& tasks;  // calls of HTTP
-  RoleFigures& roles;
-};
-
 class Turns {
  public:
-  explicit Turns(TurnsParts parts);
+  // `tasks`: calls of HTTP.
+  Turns(const Parts& parts, transport::Server& telemetry_socket, transport::Server& ask_socket, Answers& answers,
+        TaskQueue& tasks);
   // A turn of the loop calls these in this order.
   void asks();
   void telemetry();
   void query();
   void http();
-  // Serves asks that have arrived. Long work calls it between its parts.
-  void breathe();
+  // Does all of the work, and serves asks between its steps.
+  void finish(const Steps& steps);
+  // Returns true if the work at hand must leave its next step until asks have been served.
+  bool asks_due() const { return parts_.clock.mono() - asks_served_ >= kAsksEvery; }
   // Returns true if the rest of a message of records must wait.
   bool enough() const { return parts_.clock.mono() >= message_until_; }
   void reply(const std::string& route, transport::Role role, const wire::Message& message);
@@ -51,23 +48,26 @@ class Turns {
   bool telemetry_waits() const { return records_.ready(parts_.clock.mono()); }
   void expire(MonoTime now);
 
-  WaitingBytes waiting_bytes() const { return {asks_.bytes(), queries_.bytes(), records_.bytes()}; }
-
  private:
   void read_asks();
   void read_telemetry();
+  // Serves asks that have arrived, if that is due.
+  void between_steps();
   bool serve_ask(Duration tolerance);
   void serve_asks(Duration slice, Duration tolerance);
   // Answers an ask or a query for which there is no room.
   void say_busy(const transport::Incoming& incoming, const std::optional<wire::Head>& head);
-  Duration charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed);
+  Duration charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration asks_before);
 
-  TurnsParts parts_;
+  const Parts& parts_;
+  transport::Server &telemetry_socket_, &ask_socket_;
+  Answers& answers_;
+  TaskQueue& tasks_;
   Unsent unsent_;
   PeerQueues asks_, queries_, records_;
-  Duration breathed_{};                            // total time of asks served within other work
+  Duration asks_between_{};                        // total time of asks served between steps of other work
   MonoTime message_until_{};                       // end of the time for the current message of records
-  MonoTime breathed_at_{};                         // last check for asks
+  MonoTime asks_served_{};                         // last check for asks
   MonoTime next_query_at_{}, next_document_at_{};  // queries together have a share of the time, and so does HTTP
   bool documents_wait_ = false;
 };

@@ -78,7 +78,7 @@ Result<Confirmation> ConfirmedWorkloads::confirm(const std::string& pod, const s
     return fail(Errc::conflict, "pod " + pod, "is a pod of Kubernetes: the API server reports where it runs",
                 "confirm only workloads that were placed with `wattle place`");
   if (ties_.unit_of(uid) == nullptr && is_pod_of(*state_.node(node), uid)) {
-    decider_.placed(uid, node, true);
+    decider_.placements().placed(uid, node, true);
     return Confirmation{uid, node, uid, false, 0};
   }
   std::vector<std::string> names = unit_names(unit);
@@ -110,7 +110,7 @@ Result<Confirmation> ConfirmedWorkloads::confirm(const std::string& pod, const s
     workload.limit_s = now_s() + std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(*limit).count());
   else if (tied == nullptr && !workload.named)
     workload.limit_s = now_s() + std::chrono::duration_cast<std::chrono::seconds>(kLongestUntied).count();
-  decider_.placed(uid, node, true);
+  decider_.placements().placed(uid, node, true);
   if (tied == nullptr) waiting_[node].insert(uid);
   const std::string name = tied != nullptr ? tied->unit : std::string();
   state_.call_unit(uid, name);
@@ -143,13 +143,13 @@ Result<Ending> ConfirmedWorkloads::done(const std::string& pod, bool failed) {
                 "delete it there");
   const std::string node = known->node;
   if (node.empty()) {
-    decider_.elsewhere(uid);
+    decider_.placements().elsewhere(uid);
     return Ending{uid, {}, false};
   }
   if (!workloads_.contains(uid))
     return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends with its cgroup on " + node,
                 "stop it on the node");
-  if (failed) decider_.failed(uid, to_string(kube::PodFailure::crash));
+  if (failed) decider_.placements().failed(uid, to_string(kube::PodFailure::crash));
   end(uid, failed ? "reported as failed" : "reported as done");
   return Ending{uid, node, false};
 }
@@ -177,7 +177,7 @@ void ConfirmedWorkloads::end(const std::string& uid, const char* why) {
              {"node", found->second.node},
              {"why", why}});
   ending_ = true;
-  decider_.gone(uid, std::string(found->second.node));
+  decider_.placements().gone(uid, std::string(found->second.node));
   ending_ = false;
 }
 
@@ -220,7 +220,7 @@ void ConfirmedWorkloads::adopt(const Node& node, const Record& record) {
     workload.kind = values.kind;
     if (!workload.limited) workload.limit_s = 0;
     tie(uid, workload, values.name);
-    decider_.placed(uid, name, false);
+    decider_.placements().placed(uid, name, false);
     state_.call_unit(uid, values.name);
     keep(uid, workload);
   }
@@ -265,7 +265,6 @@ std::string ConfirmedWorkloads::claimed(const Node& node, const WorkloadValues& 
 }
 
 void ConfirmedWorkloads::keep(const std::string& uid, const Workload& workload) const {
-  if (store_ == nullptr) return;
   PodFacts facts;
   facts.uid = uid;
   facts.confirmed = true;
@@ -274,7 +273,7 @@ void ConfirmedWorkloads::keep(const std::string& uid, const Workload& workload) 
   else if (workload.named)
     facts.unit = workload.names.front();
   facts.limit_s = workload.limit_s;
-  store_->note(std::move(facts));
+  store_.note(std::move(facts));
 }
 
 void ConfirmedWorkloads::recall(const PodFacts& pod) {
@@ -287,10 +286,10 @@ void ConfirmedWorkloads::greeted(const std::string& node) {
   const std::vector<PodFacts> pods = std::move(found->second);
   recalled_.erase(found);
   for (const PodFacts& pod : pods) {
-    if (!decider_.resumed(pod.uid, node)) continue;
+    if (!decider_.placements().resumed(pod.uid, node)) continue;
     if (!pod.unit.empty() &&
         !ties_.uid_of(node, pod.unit).empty()) {  // the later one has it; the end of this one was not kept
-      decider_.gone(pod.uid, node);
+      decider_.placements().gone(pod.uid, node);
       continue;
     }
     Workload& workload = workloads_[pod.uid];

@@ -49,8 +49,7 @@ class ConfirmedWorkloads {
   static constexpr Duration kLongestUntied = std::chrono::hours(24);
   static constexpr Duration kComesBack = std::chrono::minutes(10);
 
-  // `store` null: a restart forgets what runs.
-  ConfirmedWorkloads(ClusterState& state, Decider& decider, Store* store, const Clock& clock, const Log& log)
+  ConfirmedWorkloads(ClusterState& state, Decider& decider, Store& store, const Clock& clock, const Log& log)
       : state_(state), decider_(decider), store_(store), clock_(clock), log_(log) {}
 
   // `pod`: a UID, a name or NAMESPACE/NAME. `unit` empty: the one of its name.
@@ -103,7 +102,7 @@ class ConfirmedWorkloads {
 
   ClusterState& state_;
   Decider& decider_;
-  Store* store_;
+  Store& store_;
   const Clock& clock_;
   const Log& log_;
   UnitTies ties_;

@@ -1,6 +1,7 @@
 #include "controller/decisions/decision_keeper.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "controller/decisions/decision_row.hpp"
@@ -10,13 +11,11 @@ namespace {
 
 constexpr Duration kFlushEvery = std::chrono::seconds(1);
 constexpr std::size_t kFlushAt = 256;
-constexpr std::size_t kBreatheEachRows = 32;
 
 }  // namespace
 
 void DecisionKeeper::recall(Decider& decider) const {
-  if (store_ == nullptr) return;
-  const auto& found = store_->decisions_found();
+  const auto& found = store_.decisions_found();
   for (auto row = found.rbegin(); row != found.rend(); ++row) {
     auto entry = parse_decision(*row);
     if (entry)
@@ -26,23 +25,21 @@ void DecisionKeeper::recall(Decider& decider) const {
   }
 }
 
-void DecisionKeeper::take(const DecisionLog& log, const std::set<std::uint64_t>& changed, MonoTime now,
-                          const std::function<void()>& breathe) {
-  if (store_ == nullptr) return;
+Steps DecisionKeeper::take(const DecisionLog& log, const std::set<std::uint64_t>& changed, MonoTime now) {
+  if (!store_.on()) return no_steps();
   waiting_.insert(changed.begin(), changed.end());
   // A short log soon drops its oldest entries.
   const std::size_t many = std::min(kFlushAt, log.capacity() / 2);
-  if (waiting_.size() >= many || now - flushed_ >= kFlushEvery) flush(log, now, breathe);
+  if (waiting_.size() >= many || now - flushed_ >= kFlushEvery) return flush(log, now);
+  return no_steps();
 }
 
-void DecisionKeeper::flush(const DecisionLog& log, MonoTime now, const std::function<void()>& breathe) {
-  if (store_ == nullptr) return;
+Steps DecisionKeeper::flush(const DecisionLog& log, MonoTime now) {
   flushed_ = now;
-  std::size_t done = 0;
-  for (const std::uint64_t id : std::exchange(waiting_, {})) {
-    if (const LoggedDecision* entry = log.find(id)) store_->keep(decision_row(*entry));
-    if (++done % kBreatheEachRows == 0) breathe();
-  }
+  const auto ids = std::make_shared<const std::set<std::uint64_t>>(std::exchange(waiting_, {}));
+  return each_of(*ids, [this, &log, ids](std::uint64_t id) {
+    if (const LoggedDecision* entry = log.find(id)) store_.keep(decision_row(*entry));
+  });
 }
 
 }  // namespace wattle::controller

@@ -5,30 +5,28 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <set>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "controller/decisions/decider.hpp"
+#include "controller/steps.hpp"
 #include "controller/store/store.hpp"
 
 namespace wattle::controller {
 
 class DecisionKeeper {
  public:
-  // `store` null: decisions are not stored.
-  DecisionKeeper(Store* store, const Log& log) : store_(store), log_(log) {}
+  DecisionKeeper(Store& store, const Log& log) : store_(store), log_(log) {}
   // Loads the decisions from before a restart, oldest first.
   void recall(Decider& decider) const;
-  // Calls `breathe` periodically while it builds rows.
-  void take(const DecisionLog& log, const std::set<std::uint64_t>& changed, MonoTime now,
-            const std::function<void()>& breathe);
+  // Notes the changed decisions; the work writes those that are due.
+  Steps take(const DecisionLog& log, const std::set<std::uint64_t>& changed, MonoTime now);
   // Writes all pending decisions now.
-  void flush(const DecisionLog& log, MonoTime now, const std::function<void()>& breathe);
+  Steps flush(const DecisionLog& log, MonoTime now);
 
  private:
-  Store* store_;
+  Store& store_;
   const Log& log_;
   std::set<std::uint64_t> waiting_;
   MonoTime flushed_{};

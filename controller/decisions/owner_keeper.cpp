@@ -1,5 +1,7 @@
 #include "controller/decisions/owner_keeper.hpp"
 
+#include "controller/state/sane_request.hpp"
+
 #include <cmath>
 #include <utility>
 
@@ -32,22 +34,19 @@ PodFacts facts_of(const placement::PodSpec& pod) {
 }  // namespace
 
 void OwnerKeeper::placed(const placement::PodSpec& pod, const std::string& node) {
-  if (store_ == nullptr) return;
   PodFacts facts = facts_of(pod);
   facts.node = node;
   facts.placed_s = to_ns(clock_.wall()) / 1'000'000'000;
-  store_->note(std::move(facts));
+  store_.note(std::move(facts));
 }
 
 void OwnerKeeper::left(const placement::PodSpec& pod) {
-  if (store_ == nullptr) return;
   PodFacts facts = facts_of(pod);
   facts.ended_s = to_ns(clock_.wall()) / 1'000'000'000;
-  store_->note(std::move(facts));
+  store_.note(std::move(facts));
 }
 
 void OwnerKeeper::described(const kube::Pod& pod) {
-  if (store_ == nullptr) return;
   PodFacts facts;
   facts.uid = pod.uid;
   facts.name = pod.name;
@@ -58,7 +57,7 @@ void OwnerKeeper::described(const kube::Pod& pod) {
   facts.replica_of = pod.replica_of;
   facts.described = true;
   if (!pod.daemonset) add_ask(pod.app, sane_request(pod.cpu_request_cores, pod.memory_request_bytes), facts);
-  store_->note(std::move(facts));
+  store_.note(std::move(facts));
 }
 
 }  // namespace wattle::controller

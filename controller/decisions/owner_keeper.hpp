@@ -21,8 +21,7 @@ std::string_view owner_of_app(std::string_view app);
 
 class OwnerKeeper {
  public:
-  // `store` null: ownership is not stored.
-  OwnerKeeper(Store* store, const Clock& clock) : store_(store), clock_(clock) {}
+  OwnerKeeper(Store& store, const Clock& clock) : store_(store), clock_(clock) {}
   // The pod has been placed now.
   void placed(const placement::PodSpec& pod, const std::string& node);
   // The pod has ended or was removed.
@@ -31,7 +30,7 @@ class OwnerKeeper {
   void described(const kube::Pod& pod);
 
  private:
-  Store* store_;
+  Store& store_;
   const Clock& clock_;
 };
 

@@ -1,5 +1,7 @@
 #include "controller/decisions/recalled_pods.hpp"
 
+#include "controller/state/sane_request.hpp"
+
 #include <utility>
 
 #include "controller/decisions/decider.hpp"

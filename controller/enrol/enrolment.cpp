@@ -54,8 +54,14 @@ Reviewed<std::string> enrolled_list(const std::string& text, const std::string& 
                               {key, agent, admission.node});
 }
 
-Enrolment::Enrolment(EnrolOptions options, std::unique_ptr<Reviewer> reviewer, const Clock& clock, const Log& log)
-    : options_(std::move(options)), reviewer_(std::move(reviewer)), clock_(clock), log_(log), turns_(options_.burst) {}
+Enrolment::Enrolment(EnrolOptions options, std::unique_ptr<Reviewer> reviewer, EnrolCounts& counts, const Clock& clock,
+                     const Log& log)
+    : options_(std::move(options)),
+      reviewer_(std::move(reviewer)),
+      clock_(clock),
+      log_(log),
+      counts_(counts),
+      turns_(options_.burst) {}
 
 bool Enrolment::take_turn() {
   const std::lock_guard lock(mutex_);

@@ -53,9 +53,10 @@ struct EnrolOptions {
 
 class Enrolment {
  public:
-  Enrolment(EnrolOptions options, std::unique_ptr<Reviewer> reviewer, const Clock& clock, const Log& log);
+  // `counts` outlives this object.
+  Enrolment(EnrolOptions options, std::unique_ptr<Reviewer> reviewer, EnrolCounts& counts, const Clock& clock,
+            const Log& log);
   http::Response answer(const http::Request& request);
-  const EnrolCounts& counts() const { return counts_; }
 
  private:
   Reviewed<std::string> enrol(const http::Request& request);
@@ -68,7 +69,7 @@ class Enrolment {
   const std::unique_ptr<Reviewer> reviewer_;
   const Clock& clock_;
   const Log& log_;
-  EnrolCounts counts_;
+  EnrolCounts& counts_;
   std::mutex edit_mutex_;  // one enrolment at a time
   std::mutex mutex_;       // guards the members below
   double turns_;

@@ -1,17 +1,15 @@
 // reviewer: checks the bearer token that an enrolling agent shows, and returns its node.
-// Source   a file of hashed tokens (TokenFile), or a cluster's API server (token_review.hpp)
+// Source   a file of hashed tokens (token_file.hpp), or a cluster's API server (token_review.hpp)
 // Errors   an EnrolRefusal with the reason for the metric and the error for the client; it never contains the token
 // Threads  any; review() and admitted() may wait for a file or another server
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "common/clock.hpp"
 #include "common/result.hpp"
 
 namespace wattle::controller {
@@ -53,19 +51,6 @@ class Reviewer {
   virtual Reviewed<Admission> review(std::string_view token, const std::string& key) = 0;
   // Binds a single-use token to `key`, durably.
   virtual Status admitted(std::string_view token, const std::string& key) = 0;
-};
-
-// Checks tokens of common/enrol_tokens.hpp; reads the file for each request.
-class TokenFile final : public Reviewer {
- public:
-  TokenFile(std::string path, const Clock& clock) : path_(std::move(path)), clock_(clock) {}
-  Reviewed<Admission> review(std::string_view token, const std::string& key) override;
-  Status admitted(std::string_view token, const std::string& key) override;
-
- private:
-  const std::string path_;
-  const Clock& clock_;
-  std::mutex mutex_;
 };
 
 }  // namespace wattle::controller

@@ -1,10 +1,11 @@
+#include "controller/enrol/token_file.hpp"
+
 #include <algorithm>
 
 #include "common/digest.hpp"
 #include "common/enrol_tokens.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/trusted_file.hpp"
-#include "controller/enrol/reviewer.hpp"
 
 namespace wattle::controller {
 namespace {

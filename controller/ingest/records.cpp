@@ -54,7 +54,7 @@ Telemetry::Taken Telemetry::take_gap(const std::string& node, History& history, 
   return Taken::yes;
 }
 
-Telemetry::Taken Telemetry::take(const std::string& node, History& history, Record& record, std::string_view bytes) {
+Telemetry::Taken Telemetry::take(const std::string& node, History& history, Record& record) {
   const RecordMark mark{record.incarnation, record.seq};
   const auto mine = history.marks.find(mark.incarnation);
   const bool over = mine == history.marks.end() && history.marks.size() >= kMarksPerNode &&
@@ -71,11 +71,11 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   // Too many incarnations: this one's mark was not kept.
   if (const auto seqs = history.marks.find(mark.incarnation); valid && seqs != history.marks.end())
     valid = seqs->second.measured.add(record);
-  bool changed = false;
+  reading_->changed = false;
   if (valid) {
     ++figures_.records;
-    changed = sink_.name(node, record);
-    changed = fold(node, history, record) || changed;
+    reading_->changed = sink_.name(node, record);
+    reading_->changed = fold(node, history, record) || reading_->changed;
     sink_.on_record(node, record);
   } else {
     ++figures_.refused;
@@ -83,13 +83,19 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
       log_.warn("record.refused", "a record was rejected; further ones of this node are not logged",
                 {{"node", node}, {"error", valid.error()}});
   }
-  if (store_ == nullptr) return Taken::yes;
   item.refused = !valid;
-  item.bytes = changed ? wire::encode_record(record) : std::string(bytes);  // the ledger may be rebuilt from it
+  if (store_ != nullptr) reading_->item = std::move(item);
+  return Taken::yes;
+}
+
+void Telemetry::keep_item(History& history, Record& record, std::string_view bytes) {
+  if (!reading_->item) return;
+  StoreItem item = *std::exchange(reading_->item, std::nullopt);
+  item.bytes =
+      reading_->changed ? wire::encode_record(record) : std::string(bytes);  // the ledger may be rebuilt from it
   item.record = std::move(record);
   store_->add(std::move(item));
   ++history.pending;
-  return Taken::yes;
 }
 
 bool Telemetry::fold(const std::string& node, History& history, Record& record) {
@@ -116,28 +122,65 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
   if (samples.records.empty()) return {};
   count_in_second(session, samples.records.size());
   clocks_.see(node, samples.records.back(), session.incarnation, clock_);
-  for (std::size_t i = 0; i < samples.records.size(); ++i) {
-    Record& record = samples.records[i];
-    const RecordMark mark{record.incarnation, record.seq};
-    if (record.incarnation > session.incarnation || record.seq == 0 || record.seq > kMaxNumber) {
-      ++figures_.refused;
+  reading_.emplace(Reading{from, std::move(samples.records), false, 0, {}, false});
+  return read_on();
+}
+
+std::vector<wire::Message> Telemetry::read_on() {
+  const std::string& node = reading_->from.identity.name;
+  Session& session = sessions_.at(node);
+  History& history = history_[node];
+  const std::size_t all = reading_->records.size();
+  for (bool progress = false;; progress = true) {
+    if (progress && sink_.pause()) return {};
+    if (sink_.step()) continue;
+    std::size_t& next = reading_->next;
+    if (next > 0 && !reading_->live) keep_item(history, reading_->records[next - 1], record_bytes_[next - 1]);
+    if (next == all) break;
+    if (reading_->live) {
+      show_next(session, history);
       continue;
     }
-    if (history.pending >= kMaxPending)
-      return refuse(from, node, "sends more records than its credit allows", "upgrade the agent");
-    if (take(node, history, record, record_bytes_[i]) == Taken::full)
-      return refuse(from, node, "its records arrive faster than they can be stored", "it can reconnect in a moment");
-    session.received = std::max(session.received, mark);
-    if (i + 1 == samples.records.size() || !sink_.enough()) continue;
-    std::vector<EncodedRecord> left;
-    for (std::size_t j = i + 1; j < record_bytes_.size(); ++j) left.push_back({{}, std::string(record_bytes_[j])});
-    session.in_second -= std::min<std::uint64_t>(session.in_second, left.size());  // they are counted then
-    rest_ = wire::encode_samples(left);
-    break;
+    if (next > 0 && sink_.enough()) {
+      leave_rest(session);
+      break;
+    }
+    if (auto refusal = take_next(session, history); !refusal.empty()) {
+      reading_.reset();
+      return refusal;
+    }
   }
+  const bool live = reading_->live;
+  reading_.reset();
   // Else the store's next commit of this node's records says so.
-  if (history.pending > 0 || session.received == RecordMark{}) return {};
+  if (live || history.pending > 0 || session.received == RecordMark{}) return {};
   return {ack(node, session, session.received)};
+}
+
+std::vector<wire::Message> Telemetry::take_next(Session& session, History& history) {
+  const transport::Incoming& from = reading_->from;
+  const std::string& node = from.identity.name;
+  Record& record = reading_->records[reading_->next++];
+  const RecordMark mark{record.incarnation, record.seq};
+  if (record.incarnation > session.incarnation || record.seq == 0 || record.seq > kMaxNumber) {
+    ++figures_.refused;
+    return {};
+  }
+  if (history.pending >= kMaxPending)
+    return refuse(from, node, "sends more records than its credit allows", "upgrade the agent");
+  if (take(node, history, record) == Taken::full)
+    return refuse(from, node, "its records arrive faster than they can be stored", "it can reconnect in a moment");
+  session.received = std::max(session.received, mark);
+  return {};
+}
+
+// Leaves the records that have not been read for take_rest().
+void Telemetry::leave_rest(Session& session) {
+  std::vector<EncodedRecord> left;
+  for (std::size_t i = reading_->next; i < record_bytes_.size(); ++i)
+    left.push_back({{}, std::string(record_bytes_[i])});
+  session.in_second -= std::min<std::uint64_t>(session.in_second, left.size());  // they are counted then
+  rest_ = wire::encode_samples(left);
 }
 
 void Telemetry::count_in_second(Session& session, std::size_t records) const {
@@ -156,19 +199,22 @@ std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, S
   session.live_in_second += std::max<std::size_t>(1, live.records.size());
   if (session.live_in_second > kMaxLivePerS)
     return refuse(from, node, "sends live values too often", "upgrade the agent");
-  History& history = history_[node];
   if (!live.records.empty()) clocks_.see(node, live.records.back(), session.incarnation, clock_);
-  for (Record& record : live.records) {
-    const auto mine = history.marks.find(record.incarnation);
-    const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
-    if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) continue;
-    if (!validate(record)) continue;  // counted and logged when it comes in its turn
-    ++figures_.live;
-    sink_.name(node, record);
-    sink_.fold(node, record);  // counted and logged when it comes in its turn
-    sink_.on_live(node, record);
-  }
-  return {};
+  reading_.emplace(Reading{from, std::move(live.records), true, 0, {}, false});
+  return read_on();
+}
+
+void Telemetry::show_next(const Session& session, const History& history) {
+  const std::string& node = reading_->from.identity.name;
+  Record& record = reading_->records[reading_->next++];
+  const auto mine = history.marks.find(record.incarnation);
+  const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
+  if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) return;
+  if (!validate(record)) return;  // counted and logged when it comes in its turn
+  ++figures_.live;
+  sink_.name(node, record);
+  sink_.fold(node, record);  // counted and logged when it comes in its turn
+  sink_.on_live(node, record);
 }
 
 }  // namespace wattle::controller

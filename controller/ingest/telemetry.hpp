@@ -44,6 +44,11 @@ class TelemetrySink {
   virtual std::size_t fold(const std::string&, Record&) { return 0; }
   // Called between two records of a message: true leaves the others for take_rest().
   virtual bool enough() { return false; }
+  // Called between two steps: true leaves the others for read_on().
+  virtual bool pause() { return false; }
+  // Does a part of what on_record() or on_live() left to do; returns true while more is left. The arguments of the call
+  // are still valid.
+  virtual bool step() { return false; }
   virtual void on_record(const std::string& node, const Record& record) = 0;
   // A record ahead of its turn; it comes again.
   virtual void on_live(const std::string& node, const Record& record) = 0;
@@ -83,6 +88,10 @@ class Telemetry {
             RecordStore* store = nullptr, const StoreMarks& marks = {});
   // Returns answers to the same peer.
   std::vector<wire::Message> receive(const transport::Incoming& incoming);
+  // True if the sink paused within that message, which must outlive its reading.
+  bool reads() const { return reading_.has_value(); }
+  // Goes on with that message as receive() does.
+  std::vector<wire::Message> read_on();
   // Takes the unread rest of the last message as a message of its own; receive it next for this peer.
   std::optional<std::string> take_rest() { return std::exchange(rest_, std::nullopt); }
   // False if the peer continues after its session ended, when only a Hello is accepted. True also shows that the peer
@@ -143,10 +152,24 @@ class Telemetry {
   std::vector<wire::Message> on_samples(const transport::Incoming& from, Session& session, wire::Samples& samples);
   std::vector<wire::Message> on_live(const transport::Incoming& from, Session& session, wire::Live& live);
   void count_in_second(Session& session, std::size_t records) const;
+  // A message whose records are being read.
+  struct Reading {
+    const transport::Incoming& from;
+    std::vector<Record> records;
+    bool live = false;
+    std::size_t next = 0;
+    std::optional<StoreItem> item;  // of the last record, to store once the sink has seen all of it
+    bool changed = false;           // that record is not as it was received
+  };
   enum class Taken { yes, no, full };
   Taken take_gap(const std::string& node, History& history, const RecordGap& gap);
   void set_taken(History& history, const RecordMark& mark) const;
-  Taken take(const std::string& node, History& history, Record& record, std::string_view bytes);
+  Taken take(const std::string& node, History& history, Record& record);
+  void keep_item(History& history, Record& record, std::string_view bytes);
+  // Takes the next record in its turn; returns a refusal, or nothing.
+  std::vector<wire::Message> take_next(Session& session, History& history);
+  void show_next(const Session& session, const History& history);
+  void leave_rest(Session& session);
   std::optional<StoreGap> gap_before(const std::string& node, const History& history, const RecordMark& mark) const;
   bool fold(const std::string& node, History& history, Record& record);
   std::uint64_t credit(Session& session);
@@ -170,6 +193,7 @@ class Telemetry {
   TelemetryFigures figures_;
   ClockOffsets clocks_;
   std::vector<std::string_view> record_bytes_;  // of the message that is being read
+  std::optional<Reading> reading_;
   std::optional<std::string> rest_;
   MonoTime students_began_{};
   std::uint64_t students_in_second_ = 0;

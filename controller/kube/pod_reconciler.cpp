@@ -1,5 +1,7 @@
 #include "controller/kube/pod_reconciler.hpp"
 
+#include "controller/state/sane_request.hpp"
+
 #include <utility>
 
 namespace wattle::controller {
@@ -41,7 +43,7 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
       put(change.now, change.followed);
     leave_waiting(change.key);
     if (gone_) gone_(change.key);
-    decider_.deleted(change.key);
+    decider_.placements().deleted(change.key);
   }
   for (const kube::Change<kube::Pod>& change : pods)
     if (change.now && !change.now->ended) put(change.now, change.followed);
@@ -52,7 +54,7 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
 void PodReconciler::release(const std::string& uid) {
   leave_waiting(uid);
   if (gone_) gone_(uid);
-  decider_.elsewhere(uid);
+  decider_.placements().elsewhere(uid);
 }
 
 // Counts each pod once: a pod that was bound before is watched already, or waits.
@@ -69,19 +71,19 @@ void PodReconciler::put(const PodPointer& pod, bool followed) {
   if (!pod->node_name.empty() && state_.node(pod->node_name) == nullptr) {
     waiting_[pod->node_name][pod->uid] = pod;
     waits_at_[pod->uid] = pod->node_name;
-    decider_.elsewhere(pod->uid);
+    decider_.placements().elsewhere(pod->uid);
     if (elsewhere_) elsewhere_(*pod);
     return;
   }
-  decider_.described(spec_of(*pod), pod->unschedulable, pod->nominated_node);
+  decider_.placements().described(spec_of(*pod), pod->unschedulable, pod->nominated_node);
   if (pod->node_name.empty()) {
     if (elsewhere_) elsewhere_(*pod);
     return;
   }
   state_.name_containers(pod->uid, pod->container_ids);
   if (told_) told_(*pod);
-  decider_.bound(pod->uid, pod->node_name, followed);
-  if (pod->failure != kube::PodFailure::none) decider_.failed(pod->uid, to_string(pod->failure));
+  decider_.placements().bound(pod->uid, pod->node_name, followed);
+  if (pod->failure != kube::PodFailure::none) decider_.placements().failed(pod->uid, to_string(pod->failure));
 }
 
 void PodReconciler::leave_waiting(const std::string& uid) {

@@ -37,12 +37,22 @@ Result<std::optional<kube::ApiServer>> api_server(const KubeConfig& config) {
   return forward_error(mine);
 }
 
-Watch::Watch(const kube::ApiServer& server, const std::function<void()>& woken, std::uint64_t seed, const Log& log)
-    : nodes_(kube::read_node, woken),
-      pods_(kube::read_pod, woken),
-      node_mirror_(server, options_of("/api/v1/nodes", "", seed), nodes_, log),
-      pod_mirror_(server, options_of("/api/v1/pods", kNotSucceeded, seed + 1), pods_, log) {}
+Watch::Watch(const std::function<void()>& woken) : nodes_(kube::read_node, woken), pods_(kube::read_pod, woken) {}
 
-WatchHealth Watch::health() const { return {node_mirror_.health(), pod_mirror_.health(), nodes_.size(), pods_.size()}; }
+void Watch::follow(const kube::ApiServer& server, std::uint64_t seed, const Log& log) {
+  node_mirror_.emplace(server, options_of("/api/v1/nodes", "", seed), nodes_, log);
+  pod_mirror_.emplace(server, options_of("/api/v1/pods", kNotSucceeded, seed + 1), pods_, log);
+}
+
+void Watch::stop() {
+  autoscalers_.reset();
+  pod_mirror_.reset();
+  node_mirror_.reset();
+}
+
+WatchHealth Watch::health() const {
+  if (!on()) return {};
+  return {node_mirror_->health(), pod_mirror_->health(), nodes_.size(), pods_.size()};
+}
 
 }  // namespace wattle::controller

@@ -37,7 +37,12 @@ struct WatchHealth {
 
 class Watch {
  public:
-  Watch(const kube::ApiServer& server, const std::function<void()>& woken, std::uint64_t seed, const Log& log);
+  // Follows no API server yet, and has no nodes and pods.
+  explicit Watch(const std::function<void()>& woken = {});
+  void follow(const kube::ApiServer& server, std::uint64_t seed, const Log& log);
+  // Ends the threads.
+  void stop();
+  bool on() const { return pod_mirror_.has_value(); }
   std::vector<kube::Change<kube::Node>> take_nodes() { return nodes_.take(); }
   std::vector<kube::Change<kube::Pod>> take_pods() { return pods_.take(); }
   WatchHealth health() const;
@@ -50,7 +55,7 @@ class Watch {
  private:
   kube::Copy<kube::Node> nodes_;
   kube::Copy<kube::Pod> pods_;
-  kube::Mirror node_mirror_, pod_mirror_;  // they fill the copies, so they are destroyed before these
+  std::optional<kube::Mirror> node_mirror_, pod_mirror_;  // they fill the copies, so they are destroyed before these
   std::unique_ptr<Autoscalers> autoscalers_;
 };
 

@@ -72,15 +72,17 @@ PrometheusRates::PrometheusRates(const PrometheusConfig& config, http::Url url, 
 
 Result<std::unique_ptr<PrometheusRates>> PrometheusRates::make(const PrometheusConfig& config, const Clock& clock,
                                                                const Log& log) {
-  WATTLE_TRY(http::Url url, prometheus_url(config));
+  http::Url url;
+  if (config.enabled()) {
+    WATTLE_TRY(url, prometheus_url(config));
+  }
   return std::unique_ptr<PrometheusRates>(new PrometheusRates(config, std::move(url), clock, log));
 }
 
 Result<std::unique_ptr<PrometheusRates>> PrometheusRates::start(const PrometheusConfig& config, const Clock& clock,
                                                                 const Log& log) {
-  if (!config.enabled()) return std::unique_ptr<PrometheusRates>();
   WATTLE_TRY(auto rates, make(config, clock, log));
-  rates->thread_ = std::thread([raw = rates.get()] { raw->run(); });
+  if (config.enabled()) rates->thread_ = std::thread([raw = rates.get()] { raw->run(); });
   return rates;
 }
 

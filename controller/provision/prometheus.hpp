@@ -61,7 +61,7 @@ struct PrometheusFigures {
 
 class PrometheusRates final : public TrafficSource {
  public:
-  // Makes a source that queries on its own thread; null if no URL is configured. Errors: malformed (the URL).
+  // Makes a source that queries on its own thread; without a URL it knows no traffic. Errors: malformed (the URL).
   static Result<std::unique_ptr<PrometheusRates>> start(const PrometheusConfig& config, const Clock& clock,
                                                         const Log& log);
   // Makes a source without a thread; call turn().

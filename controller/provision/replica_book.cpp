@@ -7,7 +7,6 @@ namespace wattle::controller {
 namespace {
 
 constexpr Duration kReplicaMinute = std::chrono::minutes(1);
-constexpr std::size_t kReplicasBreathe = 32;
 
 std::string rounded(double value, int digits) {
   char text[64];
@@ -40,7 +39,7 @@ ReplicaOwner ReplicaOwner::asked(const Autoscalers* autoscalers, const std::stri
 
 void ReplicaBook::elsewhere(const kube::Pod& pod) {
   left(pod.uid);
-  if (pod.uid.empty() || pod.leaving || elsewhere_.size() >= kMostRequestPods) return;
+  if (!on_ || pod.uid.empty() || pod.leaving || elsewhere_.size() >= kMostRequestPods) return;
   const Elsewhere& seen = elsewhere_[pod.uid] = {workload_of(pod), !pod.node_name.empty(), pod.shrink_allowed};
   Counts& counts = counts_[seen.workload];
   ++(seen.runs ? counts.running : counts.waiting);
@@ -74,30 +73,31 @@ bool ReplicaBook::may_shrink(const std::string& key, const RequestWorkload& work
   return workload.shrink_allowed && counts.may_shrink == counts.running + counts.waiting;
 }
 
-void ReplicaBook::tick(const std::map<std::string, RequestWorkload>& workloads, const std::function<void()>& breathe) {
+Steps ReplicaBook::tick(const std::map<std::string, RequestWorkload>& workloads) {
+  if (!on_) return no_steps();
   const MonoTime now = clock_.mono();
-  if (looked_ && now - *looked_ < kReplicaMinute) return;
+  if (looked_ && now - *looked_ < kReplicaMinute) return no_steps();
   looked_ = now;
   const double now_s = static_cast<double>(to_ns(clock_.wall())) / 1e9;
   std::erase_if(rules_, [&](const auto& item) { return !workloads.contains(item.first); });
   totals_ = {};
-  std::size_t done = 0;
-  for (const auto& [key, workload] : workloads) {
-    if (++done % kReplicasBreathe == 0) breathe();
-    if (!has_replicas(workload.owner)) continue;
-    const Traffic told = workload.pods > 0 ? traffic_.traffic("", key) : Traffic{};
-    const std::size_t running = workload.pods + elsewhere_of(key).running;
-    if (told.rate_rps)
-      rules_[key].add({*told.rate_rps, used_by_all(workload, running), workload.request.cpu_cores, running,
-                       may_shrink(key, workload) ? 1 : replicas_of(key, workload), told.late_ratio},
-                      now_s);
-    else if (const auto found = rules_.find(key); found != rules_.end())
-      found->second.silent();
-    const ReplicaState state = state_of(key, workload);
-    totals_.workloads += state != ReplicaState::none ? 1 : 0;
-    totals_.suggested += state == ReplicaState::more || state == ReplicaState::fewer ? 1 : 0;
-    totals_.withheld += state == ReplicaState::owned || state == ReplicaState::unknown ? 1 : 0;
-  }
+  return each_of(workloads, [this, now_s](const auto& item) { look(item.first, item.second, now_s); });
+}
+
+void ReplicaBook::look(const std::string& key, const RequestWorkload& workload, double now_s) {
+  if (!has_replicas(workload.owner)) return;
+  const Traffic told = workload.pods > 0 ? traffic_.traffic("", key) : Traffic{};
+  const std::size_t running = workload.pods + elsewhere_of(key).running;
+  if (told.rate_rps)
+    rules_[key].add({*told.rate_rps, used_by_all(workload, running), workload.request.cpu_cores, running,
+                     may_shrink(key, workload) ? 1 : replicas_of(key, workload), told.late_ratio},
+                    now_s);
+  else if (const auto found = rules_.find(key); found != rules_.end())
+    found->second.silent();
+  const ReplicaState state = state_of(key, workload);
+  totals_.workloads += state != ReplicaState::none ? 1 : 0;
+  totals_.suggested += state == ReplicaState::more || state == ReplicaState::fewer ? 1 : 0;
+  totals_.withheld += state == ReplicaState::owned || state == ReplicaState::unknown ? 1 : 0;
 }
 
 const placement::ReplicaRule* ReplicaBook::rule_of(const std::string& workload) const {

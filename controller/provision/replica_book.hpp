@@ -52,15 +52,17 @@ class ReplicaBook {
  public:
   using OwnerOf = std::function<ReplicaOwner(const std::string& workload)>;
 
-  ReplicaBook(const Clock& clock, const TrafficSource& traffic, OwnerOf owner_of)
-      : clock_(clock), traffic_(traffic), owner_of_(std::move(owner_of)) {}
+  // `on` false: replicas are not suggested; follows no pod.
+  ReplicaBook(const Clock& clock, const TrafficSource& traffic, OwnerOf owner_of, bool on = true)
+      : clock_(clock), traffic_(traffic), owner_of_(std::move(owner_of)), on_(on) {}
+  bool on() const { return on_; }
 
   // elsewhere(): the pod has no node yet, or a node without an agent. left(): the pod has ended, or now has a node with
   // an agent.
   void elsewhere(const kube::Pod& pod);
   void left(const std::string& uid);
-  // Updates all workloads once a minute. Calls `breathe` periodically.
-  void tick(const std::map<std::string, RequestWorkload>& workloads, const std::function<void()>& breathe);
+  // Updates all workloads once a minute.
+  Steps tick(const std::map<std::string, RequestWorkload>& workloads);
 
   // Returns the rule with the workload's rate and usage; null if no rate was ever reported.
   const placement::ReplicaRule* rule_of(const std::string& workload) const;
@@ -82,10 +84,12 @@ class ReplicaBook {
     std::size_t running = 0, waiting = 0, may_shrink = 0;
   };
   Counts elsewhere_of(const std::string& key) const;
+  void look(const std::string& key, const RequestWorkload& workload, double now_s);
 
   const Clock& clock_;
   const TrafficSource& traffic_;
   OwnerOf owner_of_;
+  const bool on_;
   std::unordered_map<std::string, Elsewhere> elsewhere_;  // by UID
   std::map<std::string, Counts> counts_;                  // counts of those pods, by workload
   std::map<std::string, placement::ReplicaRule> rules_;

@@ -24,10 +24,10 @@ struct ReplicaPlace {
 };
 
 // Why the teacher has no choice of replicas on this controller, whatever the workload; empty if it has.
-std::string no_replicas(const ReplicaBook* replicas, bool api_server);
+std::string no_replicas(const ReplicaBook& replicas, bool api_server);
 
-// `name`: a pod's UID, or a service or VM. `requests` and `replicas` may be null.
-ReplicaPlace place_of(const std::string& name, const RequestBook* requests, const ReplicaBook* replicas,
+// `name`: a pod's UID, or a service or VM. `here`: the reporting node has a workload of that name.
+ReplicaPlace place_of(const std::string& name, bool here, const RequestBook& requests, const ReplicaBook& replicas,
                       bool api_server);
 
 // The workload's traffic, divided by its replicas; for other names, the traffic of that name on the node.

@@ -1,5 +1,7 @@
 #include "controller/provision/request_book.hpp"
 
+#include "controller/state/sane_request.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -119,7 +121,7 @@ const std::string* RequestBook::workload_with(const std::string& uid) const {
 
 RequestBook::RequestBook(const Clock& clock, std::span<const RequestRow> found,
                          std::function<void(std::vector<RequestRow>)> keep, placement::RequestOptions options)
-    : clock_(clock), keep_(std::move(keep)), options_(options) {
+    : clock_(clock), on_(true), keep_(std::move(keep)), options_(options) {
   for (const RequestRow& row : found) restore(row);
 }
 
@@ -160,7 +162,7 @@ bool RequestBook::make_room() {
 
 void RequestBook::described(const kube::Pod& pod) {
   // A static pod comes from its node's own file, so its request cannot be changed.
-  if (pod.uid.empty() || pod.owner.starts_with("Node/") || pod.leaving) return;
+  if (!on_ || pod.uid.empty() || pod.owner.starts_with("Node/") || pod.leaving) return;
   const std::string key = workload_of(pod);
   auto found = workloads_.find(key);
   const bool known = pods_.contains(pod.uid);
@@ -236,11 +238,11 @@ void RequestBook::record(const Node& node) {
   }
 }
 
-void RequestBook::tick(const ClusterState& state, const std::function<void()>& breathe) {
+Steps RequestBook::tick(const ClusterState& state) {
   const MonoTime now = clock_.mono();
-  if (closed_ && now - *closed_ < kBookMinute) return;
+  if (closed_ && now - *closed_ < kBookMinute) return no_steps();
   closed_ = now;
-  close_minute(state, now_s(), breathe);
+  return close_minute(state, now_s());
 }
 
 void RequestBook::close_pod(Watched& pod, RequestWorkload& workload, double now_s) {
@@ -272,16 +274,49 @@ Freed RequestBook::freed_by(const ClusterState& state, const std::string& uid, c
   return freed;
 }
 
-void RequestBook::close_minute(const ClusterState& state, double now_s, const std::function<void()>& breathe) {
-  std::size_t done = 0;
-  const auto let_asks_in = [&] {
-    if (++done % kBreatheEvery == 0) breathe();
+Steps RequestBook::close_minute(const ClusterState& state, double now_s) {
+  const auto rows = std::make_shared<std::vector<RequestRow>>();
+  return in_order({prune(state),
+                   [this] {
+                     begin_sums();
+                     return false;
+                   },
+                   each_of(pods_, [this, now_s](auto& item) { count_pod(item.second, now_s); }),
+                   each_of(workloads_,
+                           [this, rows, now_s](auto& item) {
+                             auto& [key, workload] = item;
+                             if (workload.pods == 0) return;
+                             workload.seen_s = now_s;
+                             if (workload.rule.look(workload.original, now_s) && keep_)
+                               rows->push_back({key, static_cast<std::int64_t>(now_s), packed_workload(workload)});
+                           }),
+                   [this, rows] {
+                     if (!rows->empty()) keep_(std::move(*rows));
+                     return false;
+                   },
+                   each_of(pods_,
+                           [this, &state](const auto& item) {
+                             RequestWorkload& workload = workloads_.at(item.second.workload);
+                             workload.freed.add(freed_by(state, item.first, item.second, workload));
+                           }),
+                   [this, now_s] {
+                     sum_up(now_s);
+                     return false;
+                   }});
+}
+
+Steps RequestBook::prune(const ClusterState& state) {
+  return [this, &state, at = std::optional<decltype(pods_)::iterator>()]() mutable {
+    if (!at) at = pods_.begin();
+    for (std::size_t i = 0; i < kItemsPerStep && *at != pods_.end(); ++i) {
+      const Pod* pod = state.pod((*at)->first);
+      at = pod == nullptr || pod->node.empty() ? pods_.erase(*at) : std::next(*at);
+    }
+    return *at != pods_.end();
   };
-  std::erase_if(pods_, [&](const auto& item) {
-    let_asks_in();
-    const Pod* pod = state.pod(item.first);
-    return pod == nullptr || pod->node.empty();
-  });
+}
+
+void RequestBook::begin_sums() {
   for (auto& [key, workload] : workloads_) {
     workload.pods = workload.heard = 0;
     workload.requested = workload.used = {};
@@ -290,34 +325,23 @@ void RequestBook::close_minute(const ClusterState& state, double now_s, const st
     workload.levels = {};
     workload.shrink_allowed = true;
   }
-  for (auto& [uid, pod] : pods_) {
-    RequestWorkload& workload = workloads_.at(pod.workload);
-    ++workload.pods;
-    workload.shrink_allowed = workload.shrink_allowed && pod.shrink_allowed;
-    add(workload.requested, pod.request);
-    count_resize(workload.resizes, pod.resize, pod.set, 1);
-    count_level(workload.levels, pod.provision, pod.set, 1);
-    if (pod.resize > kube::PodResize::in_progress) workload.resizes.message = pod.resize_message;
-    if (pod.set)
-      add(workload.resizes.given_up, {workload.original.cpu_cores - pod.request.cpu_cores,
-                                      workload.original.memory_bytes - pod.request.memory_bytes});
-    close_pod(pod, workload, now_s);
-    let_asks_in();
-  }
-  std::vector<RequestRow> rows;
-  for (auto& [key, workload] : workloads_) {
-    if (workload.pods == 0) continue;
-    let_asks_in();
-    workload.seen_s = now_s;
-    if (workload.rule.look(workload.original, now_s) && keep_)
-      rows.push_back({key, static_cast<std::int64_t>(now_s), packed_workload(workload)});
-  }
-  if (!rows.empty()) keep_(std::move(rows));
-  for (const auto& [uid, pod] : pods_) {
-    RequestWorkload& workload = workloads_.at(pod.workload);
-    workload.freed.add(freed_by(state, uid, pod, workload));
-    let_asks_in();
-  }
+}
+
+void RequestBook::count_pod(Watched& pod, double now_s) {
+  RequestWorkload& workload = workloads_.at(pod.workload);
+  ++workload.pods;
+  workload.shrink_allowed = workload.shrink_allowed && pod.shrink_allowed;
+  add(workload.requested, pod.request);
+  count_resize(workload.resizes, pod.resize, pod.set, 1);
+  count_level(workload.levels, pod.provision, pod.set, 1);
+  if (pod.resize > kube::PodResize::in_progress) workload.resizes.message = pod.resize_message;
+  if (pod.set)
+    add(workload.resizes.given_up, {workload.original.cpu_cores - pod.request.cpu_cores,
+                                    workload.original.memory_bytes - pod.request.memory_bytes});
+  close_pod(pod, workload, now_s);
+}
+
+void RequestBook::sum_up(double now_s) {
   std::erase_if(workloads_, [&](const auto& item) {
     return item.second.pods == 0 && std::abs(now_s - item.second.seen_s) > kForget_s;
   });

@@ -30,6 +30,7 @@
 #include "common/clock.hpp"
 #include "common/kube/pod.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/steps.hpp"
 #include "controller/store/request_table.hpp"
 #include "provision/requests/request_rule.hpp"
 
@@ -103,14 +104,16 @@ class RequestBook {
   // `keep` receives the rows to store; if it is empty, rows are not stored.
   RequestBook(const Clock& clock, std::span<const RequestRow> found, std::function<void(std::vector<RequestRow>)> keep,
               placement::RequestOptions options = {});
+  // Evaluation is off: follows no pod.
+  explicit RequestBook(const Clock& clock) : clock_(clock) {}
+  bool on() const { return on_; }
 
   // The API server describes a bound pod. Call again when the pod changes.
   void described(const kube::Pod& pod);
   // Adds a complete interval of the node.
   void record(const Node& node);
-  // Closes a minute each minute, and updates suggestions when due. Calls `breathe` periodically, so that asks are
-  // answered.
-  void tick(const ClusterState& state, const std::function<void()>& breathe);
+  // Closes a minute each minute, and updates suggestions when due.
+  Steps tick(const ClusterState& state);
 
   const std::map<std::string, RequestWorkload>& workloads() const { return workloads_; }
   // Null if no pod with this UID is followed.
@@ -136,13 +139,19 @@ class RequestBook {
   };
   void restore(const RequestRow& row);
   bool make_room();
-  void close_minute(const ClusterState& state, double now_s, const std::function<void()>& breathe);
+  Steps close_minute(const ClusterState& state, double now_s);
+  // Removes pods that have left.
+  Steps prune(const ClusterState& state);
+  void begin_sums();
+  void count_pod(Watched& pod, double now_s);
+  void sum_up(double now_s);
   void close_pod(Watched& pod, RequestWorkload& workload, double now_s);
   Freed freed_by(const ClusterState& state, const std::string& uid, const Watched& pod,
                  const RequestWorkload& workload) const;
   double now_s() const;
 
   const Clock& clock_;
+  bool on_ = false;
   std::function<void(std::vector<RequestRow>)> keep_;
   placement::RequestOptions options_;
   std::map<std::string, RequestWorkload> workloads_;

@@ -6,7 +6,9 @@
 
 namespace wattle::controller {
 
-BackgroundWriter::BackgroundWriter(const Log& log) : log_(log), thread_([this] { run(); }) {}
+BackgroundWriter::BackgroundWriter(const Log& log, bool on) : log_(log) {
+  if (on) thread_ = std::thread([this] { run(); });
+}
 
 BackgroundWriter::~BackgroundWriter() {
   {
@@ -14,10 +16,11 @@ BackgroundWriter::~BackgroundWriter() {
     stop_ = true;
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void BackgroundWriter::post(std::string path, std::string content) {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     waiting_[std::move(path)] = std::move(content);

@@ -17,7 +17,8 @@ namespace wattle::controller {
 
 class BackgroundWriter {
  public:
-  explicit BackgroundWriter(const Log& log);
+  // `on` false: drops what it gets.
+  explicit BackgroundWriter(const Log& log, bool on = true);
   ~BackgroundWriter();
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;

@@ -14,11 +14,11 @@ wire::Reply refusal(std::uint64_t request_id, const Error& why) { return {reques
 }  // namespace
 
 Status BackupService::begin(Making& making) {
-  if (store_ == nullptr)
+  if (!store_.on())
     return fail(Errc::unavailable, "backup", "this controller keeps no state on disk", "set data_dir and store.path");
   WATTLE_CHECK(make_dirs(folder_, 0700));
   WATTLE_TRY(making.control, rollout_.copy_to(folder_ + "/control.db"));
-  making.store = store_->copy_to(folder_ + "/store.db");
+  making.store = store_.copy_to(folder_ + "/store.db");
   return {};
 }
 

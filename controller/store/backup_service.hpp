@@ -19,8 +19,7 @@ namespace wattle::controller {
 
 class BackupService {
  public:
-  // `store` null: there is no store to copy.
-  BackupService(std::string data_dir, Store* store, RolloutManager& rollout)
+  BackupService(std::string data_dir, Store& store, RolloutManager& rollout)
       : folder_(std::move(data_dir) + "/backup"), store_(store), rollout_(rollout) {}
   struct Done {
     std::string route;
@@ -42,7 +41,7 @@ class BackupService {
   Status begin(Making& making);
 
   const std::string folder_;
-  Store* store_;
+  Store& store_;
   RolloutManager& rollout_;
   std::optional<Making> making_;
 };

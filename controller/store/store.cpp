@@ -20,6 +20,7 @@ constexpr std::int64_t kClockStep_s =
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
 
+constexpr int kCopyPages = 256;               // 1 MiB between two commits
 constexpr std::size_t kMaxReads = 64;         // that wait
 constexpr std::size_t kMostRunning = 50'000;  // pods that are read back at the start
 
@@ -58,6 +59,10 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
             {"bytes", store->figures_.file_bytes}});
   store->writer_ = std::thread([raw = store.get()] { raw->run(); });
   return store;
+}
+
+std::unique_ptr<Store> Store::none(const Clock& clock, const Log& log) {
+  return std::unique_ptr<Store>(new Store({}, clock, log, Fd()));
 }
 
 Store::~Store() {
@@ -346,6 +351,40 @@ void Store::told(const std::vector<StoreItem>& batch, Duration took) {
   }
   if (recovered) log_.info("store.recovered", "records are written again", {{"path", options_.file.path}});
   signal();
+}
+
+std::future<Status> Store::copy_to(std::string path) {
+  std::future<Status> done;
+  {
+    const std::lock_guard lock(mutex_);
+    copy_order_.emplace(CopyOrder{std::move(path), {}});
+    done = copy_order_->done.get_future();
+  }
+  wake_.notify_one();
+  return done;
+}
+
+Result<bool> Store::copy_part(const std::string& path) {
+  if (!file_) return fail(Errc::unavailable, options_.file.path, "cannot be read now", "see wattle doctor");
+  if (!copy_) {
+    WATTLE_TRY(copy_, file_->copy_to(path));
+  }
+  return copy_->step(kCopyPages);
+}
+
+void Store::copy_some() {
+  std::string path;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!copy_order_) return;
+    path = copy_order_->path;
+  }
+  const auto whole = copy_part(path);
+  if (whole && !*whole) return;
+  copy_.reset();
+  const std::lock_guard lock(mutex_);
+  copy_order_->done.set_value(whole ? Status() : tl::unexpected<Error>(whole.error()));
+  copy_order_.reset();
 }
 
 }  // namespace wattle::controller

@@ -70,6 +70,9 @@ struct Committed {
 class Store final : public RecordStore {
  public:
   static Result<std::unique_ptr<Store>> start(StoreOptions options, const Clock& clock, const Log& log);
+  // No store: holds nothing, and ignores what it gets. Do not call add(), read() or copy_to().
+  static std::unique_ptr<Store> none(const Clock& clock, const Log& log);
+  bool on() const { return writer_.joinable(); }
   ~Store() override;  // writes what waits, once
 
   // Content of the file at the start; decisions are newest first.

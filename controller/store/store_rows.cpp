@@ -41,7 +41,7 @@ bool Store::lose_beyond_bound() {
 }
 
 void Store::note(PodFacts pod) {
-  if (pod.uid.empty()) return;
+  if (!on() || pod.uid.empty()) return;
   bool news = false;
   {
     const std::lock_guard lock(mutex_);
@@ -143,7 +143,7 @@ void Store::keep_pods(Pods pods) {
 }
 
 void Store::keep(std::vector<RequestRow> rows) {
-  if (rows.empty()) return;
+  if (!on() || rows.empty()) return;
   {
     const std::lock_guard lock(mutex_);
     for (RequestRow& row : rows) {

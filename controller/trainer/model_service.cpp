@@ -79,15 +79,15 @@ void ModelService::take(const wire::Query& query, const std::string& who, std::s
   };
   auto given = read(query);
   if (!given) return refuse(given.error());
-  if (trainer_ == nullptr) return refuse({Errc::unavailable, query.what, "learning is off", "set learn.enabled: true"});
+  if (!learning_.on()) return refuse({Errc::unavailable, query.what, "learning is off", "set learn.enabled: true"});
   if (given->order.what == What::eval) given->order.serving = std::move(serving);
-  auto answer = trainer_->order(given->order);
+  auto answer = learning_.order(given->order);
   waiting_.push_back({std::move(route), who, given->why, query.request_id, given->order, std::move(answer), true});
 }
 
 void ModelService::follow(const ModelOrder& order) {
-  if (trainer_ == nullptr) return;
-  waiting_.push_back({{}, "rollout", {}, 0, order, trainer_->order(order), false});
+  if (!learning_.on()) return;
+  waiting_.push_back({{}, "rollout", {}, 0, order, learning_.order(order), false});
 }
 
 std::vector<ModelService::Done> ModelService::done() {
@@ -120,7 +120,7 @@ ModelService::Done ModelService::finish(Waiting& waiting) {
   if (!answer) {
     reply.error = answer.error().message();
   } else {
-    reply.body = waiting.order.what == What::eval ? *answer : models_text(trainer_->models());
+    reply.body = waiting.order.what == What::eval ? *answer : models_text(learning_.models());
   }
   return {std::move(waiting.route), std::move(reply)};
 }

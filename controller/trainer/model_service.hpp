@@ -13,14 +13,13 @@
 
 #include "common/wire/messages.hpp"
 #include "controller/rollout/rollout_manager.hpp"
-#include "controller/trainer/trainer.hpp"
+#include "controller/trainer/learning.hpp"
 
 namespace wattle::controller {
 
 class ModelService {
  public:
-  // `trainer` null: learning is off.
-  ModelService(Trainer* trainer, RolloutManager& rollout) : trainer_(trainer), rollout_(rollout) {}
+  ModelService(Learning& learning, RolloutManager& rollout) : learning_(learning), rollout_(rollout) {}
   // `route` is where the reply goes; done() returns it later. `serving`: what a comparison is with.
   void take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving = {});
   struct Done {
@@ -44,7 +43,7 @@ class ModelService {
   Done finish(Waiting& waiting);
   void audit(const Waiting& waiting, const Result<std::string>& answer);
 
-  Trainer* trainer_;
+  Learning& learning_;
   RolloutManager& rollout_;
   std::vector<Waiting> waiting_;
   std::vector<Done> refused_;

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "controller/trainer/learner_options.hpp"
+#include "controller/trainer/model_comparison.hpp"
 #include "models/frozen/prefixed.hpp"
-#include "models/frozen/pretrained.hpp"
 #include "placement/learn/tabular.hpp"
 #include "placement/worth/features.hpp"
 
@@ -19,60 +19,16 @@ constexpr Duration kIdle = milliseconds(250);
 constexpr Duration kRateWindow = std::chrono::seconds(2);
 constexpr std::size_t kRecent = 16;
 constexpr int kNice = 10;
-// Equal to the digest in a checkpoint of the same network.
-std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
-
-placement::LearnerOptions options_of(const LearnConfig& config) {
-  placement::LearnerOptions options;
-  options.seed = static_cast<std::uint64_t>(config.seed);
-  options.replay_capacity = static_cast<std::size_t>(config.replay);
-  options.batch = static_cast<std::size_t>(config.batch);
-  options.warmup = static_cast<std::size_t>(config.warmup);
-  options.shortlist = config.shortlist;
-  options.n_step = static_cast<std::size_t>(config.n_step);
-  options.tau_s = config.tau_s;
-  options.reward_scale = config.reward_scale;
-  if (config.tabular) placement::learn_with_table(options);
-  options.settle_expiry_s = seconds(config.settle_expiry);
-  return options;
-}
-
-// Under such a reward a learned network serves once its choices cost less on copies of the cluster
-// (placement/decide/decision_engine). Anchored to the trusted network it could hardly leave choices that its rewards
-// contradict.
-bool gate_judges(const placement::RewardConfig& reward) {
-  return reward.preset == placement::Preset::weighted && reward.weights.energy > 0;
-}
 
 }  // namespace
 
-Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
-                                             const std::deque<models::Observation>& recent, bool on_prior) {
-  WATTLE_TRY(auto frozen, placement::network_of(trainer.weights(), trainer.steps(), "trained network", on_prior));
-  std::vector<float> out;
-  for (const models::Observation& observation : recent) {
-    out.assign(observation.nodes, 0.0F);
-    frozen->residual(observation, out);
-    for (const float residual : out) {
-      if (!std::isfinite(residual) || std::abs(static_cast<double>(residual)) > max_abs_residual)
-        return fail(Errc::out_of_range, "trained network",
-                    "returned " + std::to_string(residual) + " on a recent decision",
-                    "it is not used; lower learn.learning_rate or raise learn.max_abs_residual");
-    }
-  }
-  return ServingModel::Network(std::move(frozen));
-}
-
 Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
                  std::unique_ptr<models::QTrainer> network, ServingModel& slot, const std::string& data_dir,
-                 const Clock& clock, const Log& log)
+                 const Clock& clock, const Log& log, const NetworkOrigin& origin, BeginNetwork begin)
     : config_(config),
-      reward_(reward),
-      checkpoints_(std::move(checkpoints)),
       network_(std::move(network)),
-      untrained_(network_->checkpoint()),
-      learner_(options_of(config), reward, *network_),
-      anchor_(*network_, config.anchor_every),
+      networks_(config_, reward, std::move(checkpoints), *network_, slot, origin, std::move(begin), clock, log),
+      learner_(learner_options(config), reward, *network_),
       slot_(slot),
       clock_(clock),
       log_(log),
@@ -83,15 +39,11 @@ Result<std::unique_ptr<Trainer>> Trainer::make(const LearnConfig& config, const 
                                                ServingModel& slot, const Clock& clock, const Log& log,
                                                const NetworkOrigin& origin, BeginNetwork begin) {
   WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/checkpoints"));
-  std::unique_ptr<Trainer> trainer(
-      new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, data_dir, clock, log));
-  trainer->origin_ = origin;
-  trainer->begin_ = std::move(begin);
-  trainer->serving_from_ = origin.from;
-  if (!origin.from.empty()) trainer->trust(trainer->network_->weights(), origin, false);
+  std::unique_ptr<Trainer> trainer(new Trainer(config, reward, std::move(checkpoints), std::move(network), slot,
+                                               data_dir, clock, log, origin, std::move(begin)));
   trainer->resume();
-  trainer->trust_promoted();
-  if (!trainer->origin_.on_prior) trainer->learner_.set_reward(trainer->learned_by());
+  trainer->networks_.trust_promoted();
+  if (!trainer->networks_.origin().on_prior) trainer->learner_.set_reward(trainer->networks_.learned_by());
   trainer->serve();
   trainer->list_models();
   trainer->tell();
@@ -147,40 +99,22 @@ TrainerFigures Trainer::figures() const {
   return figures_;
 }
 
-// An unusable checkpoint is logged and left alone; learning starts from scratch.
 void Trainer::resume() {
-  const auto loaded = checkpoints_.load_newest(placement::feature_schema_hash());
-  if (!loaded) {
-    if (loaded.error().code == Errc::not_found) {
-      log_.info("learning.started", "learning starts from scratch",
-                {{"checkpoints", checkpoints_.path()}, {"why", loaded.error().what}});
-    } else {
-      log_.error("checkpoint.unusable", "the checkpoint is not usable; learning starts from scratch",
-                 {{"error", loaded.error()}});
-    }
-    return;
-  }
-  for (const Error& skipped : loaded->skipped)
-    log_.warn("checkpoint.skipped", "a checkpoint was skipped", {{"error", skipped}});
-  const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
-  const bool fits = fits_preset(loaded->manifest);
+  const auto loaded = networks_.newest();
+  if (!loaded) return;
+  const bool fits = networks_.fits_preset(loaded->manifest);
   if (!fits) {  // the preset was changed while learning was off
-    keep_for(loaded->manifest.reward, models::without_prefix(loaded->tensors, models::kLearnerPrefix),
-             loaded->manifest);
+    failed(networks_.keep_for_preset(*loaded));
     begin_preset();
-  } else if (const auto restored = network_->restore(network); !restored) {
+  } else if (const auto restored = networks_.restore(*loaded); !restored) {
     log_.error("checkpoint.mismatch", "the checkpoint belongs to another network; learning starts from scratch",
                {{"error", restored.error()}});
     return;
   }
   if (const auto restored = learner_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
     log_.error("replay.lost", "the network was restored without its replay buffer", {{"error", restored.error()}});
-  if (fits) {
-    origin_ = {loaded->name, on_prior(loaded->manifest)};
-    serving_from_ = loaded->name;
-    trust_kept(*loaded);
-  }
-  if (fits && loaded->manifest.reward.empty() && shut()) {
+  if (fits) networks_.resumed(*loaded);
+  if (fits && loaded->manifest.reward.empty() && networks_.shut(learner_.chain())) {
     log_.warn("checkpoint.other_preset",
               "the checkpoint was trained with another reward preset; learning starts from scratch",
               {{"file", loaded->file}});
@@ -193,7 +127,6 @@ void Trainer::resume() {
     last_decision_ = last_decision_at_start_ = static_cast<std::uint64_t>(last->second);
   own_.resumed_steps = network_->steps();
   own_.resumed = true;
-  from_step_ = network_->steps();
   // The age distinguishes a restored copy from the last process's checkpoint.
   log_.info("learning.resumed", "learning has resumed from a checkpoint",
             {{"file", loaded->file},
@@ -242,7 +175,7 @@ void Trainer::turn() {
 
 void Trainer::turn(std::vector<LearningNews> news, std::vector<PendingOrder> orders, bool stop) {
   for (LearningNews& item : news) take(std::move(item));
-  for (PendingOrder& each : orders) obey(std::move(each));
+  for (PendingOrder& each : orders) each.answer.set_value(do_order(each.order));
   const MonoTime now = clock_.mono();
   if (!stop && now >= next_step_) step();
   if (now >= next_rate_) {
@@ -260,7 +193,7 @@ void Trainer::turn(std::vector<LearningNews> news, std::vector<PendingOrder> ord
 void Trainer::take(LearningNews news) {
   unsaved_ = unsaved_ || !std::holds_alternative<ComparedNews>(news);
   if (auto* placed = std::get_if<PlacedNews>(&news)) {
-    if (!origin_.on_prior) placement::relabel(placed->observation, learner_.reward());
+    if (!networks_.origin().on_prior) placement::relabel(placed->observation, learner_.reward());
     recent_.push_back(placed->observation);
     if (recent_.size() > kRecent) recent_.pop_front();
     last_decision_ = std::max(last_decision_, placed->decision_id);
@@ -300,8 +233,8 @@ void Trainer::step() {
     return;
   }
   const auto stats = learner_.step();
-  if (stats && *stats && !gate_judges(reward_))
-    if (const Status held = anchor_.stepped(learner_.last_batch()); !held && own_.problem != held.error().message()) {
+  if (stats && *stats)
+    if (const Status held = networks_.stepped(learner_.last_batch()); !held && own_.problem != held.error().message()) {
       log_.error("anchor.disabled", "learning is not anchored to the trusted network", {{"error", held.error()}});
       own_.problem = held.error().message();
     }
@@ -329,43 +262,25 @@ void Trainer::step() {
 
 void Trainer::serve() {
   frozen_at_ = network_->steps();
-  auto frozen = freeze_checked(*network_, config_.max_abs_residual, recent_, origin_.on_prior);
-  if (!frozen) {
+  if (const Status served = networks_.serve(recent_); !served) {
     ++own_.networks_refused;
-    own_.problem = frozen.error().message();
+    own_.problem = served.error().message();
     log_.error("network.refused", "the new network was rejected; the old one stays in use",
-               {{"error", frozen.error()}});
+               {{"error", served.error()}});
     return;
   }
   ++own_.networks;
-  serving_network_ = digest_of(*network_);
-  if (frozen_at_ != from_step_) serving_from_.clear();
-  slot_.set(std::move(*frozen),
-            {serving_network_, serving_from_, std::string(placement::to_string(reward_.preset)), origin_.from});
 }
 
-models::Manifest Trainer::manifest() const {
-  models::Manifest manifest;
-  manifest.schema = placement::feature_schema_hash();
-  manifest.step = network_->steps();
-  manifest.wall = clock_.wall();
-  manifest.figures = {{"last_decision", static_cast<double>(last_decision_)},
-                      {"loss", learner_.figures().loss},
-                      {"mean_reward", learner_.figures().mean_reward}};
-  manifest.network = digest_of(*network_);
-  manifest.reward = placement::to_string(reward_.preset);
-  manifest.on_prior = origin_.on_prior;
-  if (trusted_chosen_)
-    manifest.trusted =
-        models::TrustedNetwork{trusted_origin_.from, trusted_origin_.on_prior, trusted_origin_.certificate};
-  return manifest;
+NetworkStore::Figures Trainer::kept_figures() const {
+  return {{"last_decision", static_cast<double>(last_decision_)},
+          {"loss", learner_.figures().loss},
+          {"mean_reward", learner_.figures().mean_reward}};
 }
 
 void Trainer::save() {
   next_save_ = clock_.mono() + config_.checkpoint_every;
-  models::Weights all = networks();
-  models::add_prefixed(all, learner_.save(), models::kLearnerPrefix);
-  if (const auto saved = checkpoints_.save(all, manifest()); !saved) {
+  if (const Status saved = networks_.save(learner_.save(), kept_figures()); !saved) {
     ++own_.failed_checkpoints;
     own_.problem = saved.error().message();
     log_.error("checkpoint.write_failed", "the checkpoint was not written", {{"error", saved.error()}});
@@ -374,6 +289,89 @@ void Trainer::save() {
   unsaved_ = false;
   ++own_.checkpoints;
   list_models();
+}
+
+void Trainer::judge_by(const placement::RewardConfig& reward) {
+  const bool other = reward.preset != networks_.reward().preset;
+  if (!(reward == networks_.reward())) curves_.begin_reward();
+  if (other) failed(networks_.keep_for_preset(kept_figures()));
+  networks_.set_reward(reward);
+  if (other) begin_preset();
+  learner_.set_reward(networks_.learned_by());
+  if (!other) return;
+  serve();
+  list_models();
+}
+
+void Trainer::begin_preset() {
+  failed(networks_.begin_preset());
+  replaced();
+}
+
+void Trainer::replaced() {
+  unsaved_ = true;
+  steps_at_rate_ = network_->steps();
+}
+
+void Trainer::failed(const Status& done) {
+  if (!done) own_.problem = done.error().message();
+}
+
+Result<std::string> Trainer::do_order(const ModelOrder& order) {
+  using What = ModelOrder::What;
+  if (order.what == What::eval) {
+    WATTLE_TRY(const models::LoadedCheckpoint loaded, networks_.load_named(order.name));
+    const auto serving = order.serving.network ? order.serving.network : slot_.get();
+    return compare_models(order.name, loaded, networks_.on_prior(loaded.manifest), order.serving, serving, learner_);
+  }
+  if (order.what == What::load) return load(order.name);
+  if (order.what == What::bring_back) return load(kPromotedModel);
+  if (order.what == What::promoted) {
+    const bool trusted = order.of_trusted && networks_.trusts();
+    auto kept = trusted ? networks_.keep_trusted(kept_figures()) : networks_.save_as(kPromotedModel, kept_figures());
+    unsaved_ = unsaved_ || (kept && !trusted);
+    list_models();
+    return kept;
+  }
+  if (order.name == kPromotedModel)
+    return fail(Errc::conflict, "model " + order.name, "is reserved for the network of the last promotion",
+                "choose another name");
+  if (order.name.starts_with(kPresetModels))
+    return fail(Errc::conflict, "model " + order.name, "is reserved for the network of a reward preset",
+                "choose another name");
+  auto kept = order.what == What::add ? networks_.add(order) : networks_.save_as(order.name, kept_figures());
+  list_models();
+  return kept;
+}
+
+Result<std::string> Trainer::load(const std::string& name) {
+  WATTLE_CHECK(networks_.load(name, recent_));
+  replaced();
+  if (learner_.reward().with_prior != networks_.origin().on_prior) learner_.set_reward(networks_.learned_by());
+  serve();
+  list_models();
+  return "step " + std::to_string(network_->steps()) + " from " + name;
+}
+
+void Trainer::list_models() {
+  networks_.look();
+  const std::lock_guard lock(mutex_);
+  models_ = networks_.models();
+}
+
+void Trainer::draw_curves() {
+  next_curves_ = clock_.mono() + Curves::kEvery;
+  models::Scalars now{{"train/epsilon", config_.epsilon},
+                      {"train/replay", static_cast<double>(learner_.figures().replay)},
+                      {"train/reward_centre", learner_.figures().centre}};
+  if (const auto error = learner_.figures().td_error) now.emplace_back("train/td_error", *error);
+  add_regret(now, compared_);
+  if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
+  if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {
+    if (own_.problem != drawn.error().message())
+      log_.error("curves.write_failed", "the learning curves were not written", {{"error", drawn.error()}});
+    own_.problem = drawn.error().message();
+  }
 }
 
 void Trainer::tell() {
@@ -390,8 +388,7 @@ void Trainer::tell() {
   own_.reward_centre = learned.steps > 0 ? std::optional(learned.centre) : std::nullopt;
   const std::lock_guard lock(mutex_);
   figures_ = own_;
-  models_.serving_network = serving_network_;
-  models_.serving_from = serving_from_;
+  models_ = networks_.models();
 }
 
 }  // namespace wattle::controller

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "common/kube/pod.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "controller/web/documents.hpp"
 
 namespace wattle::controller {
@@ -64,7 +66,7 @@ void sort_workloads(std::vector<json>& workloads) {
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
-json node_json(const Sources& from, const std::string& name, const Node& node) {
+json node_json(const Parts& from, const std::string& name, const Node& node) {
   const placement::NodeView& view = *from.state.node_view(name);
   const NodeValues& values = node.values;
   const auto pods = std::count_if(node.workloads.begin(), node.workloads.end(),
@@ -108,7 +110,7 @@ json node_json(const Sources& from, const std::string& name, const Node& node) {
           {"start_cap", from.decider.options().mask.start_cap.of(view.allocatable.cpu_cores)}};
 }
 
-json workload_json(const Sources& from, const std::string& node, const std::string& uid, const Workload& workload) {
+json workload_json(const Parts& from, const std::string& node, const std::string& uid, const Workload& workload) {
   const Pod* pod = workload.values.kind == WorkloadKind::pod ? from.state.pod(uid) : nullptr;
   return {{"uid", uid},
           {"name", pod != nullptr ? text_or_null(pod->spec.name) : json(nullptr)},
@@ -145,7 +147,7 @@ json use_json(std::uint64_t cpu_us, std::optional<std::uint64_t> energy_uj, std:
 
 }  // namespace
 
-json pod_details_json(const Sources& from, const std::string& node, const std::string& uid, const Workload& workload) {
+json pod_details_json(const Parts& from, const std::string& node, const std::string& uid, const Workload& workload) {
   json object = workload_json(from, node, uid, workload);
   const Pod* pod = from.state.pod(uid);
   const std::int64_t interval_ns = workload.cpu_cores ? from.state.node(node)->interval_ns : 0;
@@ -192,7 +194,7 @@ json findings_json(const Node& node) {
   return findings;
 }
 
-json node_details_json(const Sources& from, const std::string& name, const Node& node) {
+json node_details_json(const Parts& from, const std::string& name, const Node& node) {
   json object = node_json(from, name, node);
   auto labels = node.hello.labels;
   if (node.kube != nullptr) labels.insert(node.kube->labels.begin(), node.kube->labels.end());

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "common/json/value.hpp"
-#include "controller/web/sources.hpp"
+#include "controller/parts.hpp"
+#include "controller/state/cluster_state.hpp"
 
 namespace wattle::controller {
 
@@ -17,12 +18,11 @@ SortedJson or_null(const std::optional<T>& value) {
 SortedJson number(double value);
 SortedJson text_or_null(const std::string& text);
 
-SortedJson node_json(const Sources& from, const std::string& name, const Node& node);
-SortedJson node_details_json(const Sources& from, const std::string& name, const Node& node);
-SortedJson workload_json(const Sources& from, const std::string& node, const std::string& uid,
-                         const Workload& workload);
+SortedJson node_json(const Parts& from, const std::string& name, const Node& node);
+SortedJson node_details_json(const Parts& from, const std::string& name, const Node& node);
+SortedJson workload_json(const Parts& from, const std::string& node, const std::string& uid, const Workload& workload);
 // Includes the usage of its containers.
-SortedJson pod_details_json(const Sources& from, const std::string& node, const std::string& uid,
+SortedJson pod_details_json(const Parts& from, const std::string& node, const std::string& uid,
                             const Workload& workload);
 SortedJson findings_json(const Node& node);
 

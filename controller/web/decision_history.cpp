@@ -51,13 +51,13 @@ Result<std::string> history_text(StoreFile& file, const HistoryQuery& query) {
   return json{{"kept", page.kept}, {"decisions", std::move(list)}}.dump();
 }
 
-Result<std::future<Result<std::string>>> ask_history(Store* store, const std::map<std::string, std::string>& arguments,
+Result<std::future<Result<std::string>>> ask_history(Store& store, const std::map<std::string, std::string>& arguments,
                                                      WallTime now) {
   WATTLE_TRY(const HistoryQuery query, parse_history(arguments, now));
-  if (store == nullptr)
+  if (!store.on())
     return fail(Errc::not_found, "decisions since", "no store is configured",
                 "set store.path to a file on a local disk");
-  return store->read([query](StoreFile& file) { return history_text(file, query); });
+  return store.read([query](StoreFile& file) { return history_text(file, query); });
 }
 
 }  // namespace wattle::controller

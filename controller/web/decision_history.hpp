@@ -33,8 +33,8 @@ Result<std::int64_t> parse_since(const std::map<std::string, std::string>& argum
 // Returns the limit, 1 to kMostHistory; `otherwise` is the default.
 Result<std::size_t> parse_limit(const std::map<std::string, std::string>& arguments, std::size_t otherwise);
 Result<std::string> history_text(StoreFile& file, const HistoryQuery& query);
-// Runs the query on the store's thread; the caller chooses how long to wait. `store` null: not_found.
-Result<std::future<Result<std::string>>> ask_history(Store* store, const std::map<std::string, std::string>& arguments,
+// Runs the query on the store's thread; the caller chooses how long to wait. No store: not_found.
+Result<std::future<Result<std::string>>> ask_history(Store& store, const std::map<std::string, std::string>& arguments,
                                                      WallTime now);
 
 }  // namespace wattle::controller

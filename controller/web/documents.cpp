@@ -4,11 +4,21 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
 
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/stats/quantile.hpp"
 #include "common/version.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/ingest/telemetry.hpp"
+#include "controller/kube/watch.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/state/shims.hpp"
+#include "controller/store/store.hpp"
+#include "controller/trainer/learning.hpp"
 #include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/contender_json.hpp"
@@ -39,21 +49,19 @@ constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::string dump(const json& object) { return object.dump(); }
 
-// Rollout absent: nothing is measured.
-std::optional<Calibration> calibration_of(const Sources& from) {
-  return from.rollout != nullptr && from.decider.saving() != nullptr ? from.rollout->calibration() : std::nullopt;
+std::optional<Calibration> calibration_of(const Parts& from) {
+  return from.decider.saving() != nullptr ? from.rollout.calibration() : std::nullopt;
 }
 
-Result<std::string> status(const Sources& from) {
+std::string status(const Parts& from, const FleetSums& sums) {
   const MonoTime now = from.clock.mono();
   const DeciderFigures& decided = from.decider.figures();
-  const TrainerFigures learned = from.trainer != nullptr ? from.trainer->figures() : TrainerFigures{};
+  const TrainerFigures learned = from.learning.figures();
   std::uint64_t connected = 0, workloads = 0;
   for (const auto& [name, node] : from.state.nodes()) {
     connected += node.connected ? 1 : 0;
     workloads += node.workloads.size();
   }
-  const FleetSums sums = fleet_sums(from);
   std::optional<double> power_w;
   for (const auto& part : {sums.measured_w, sums.estimated_w})
     if (part) power_w = power_w.value_or(0.0) + *part;
@@ -100,47 +108,48 @@ Result<std::string> status(const Sources& from) {
                {"samples", from.telemetry.figures().records},
                {"samples_refused", from.telemetry.figures().refused},
                {"budgets", budgets_json(from.decider.knowledge())},
-               {"asks", asks_json(from)},
-               {"shims", shims_json(from)},
+               {"asks", asks_json(from.shims, from.watch.on(), now)},
+               {"shims", shims_json(from.shims, now)},
                {"modelled", modelled_json(from.decider.saving(), calibration_of(from))},
                {"withheld", withheld_json(from)}});
 }
 
-Result<std::string> one_node(const Sources& from, const Arguments& arguments) {
+Result<std::string> one_node(const Parts& from, const Arguments& arguments) {
   const auto name = arguments.find("name");
   if (name == arguments.end()) return fail(Errc::malformed, "argument name", "is missing", "pass the name of the node");
   WATTLE_TRY(const Node* node, named_node(from, name->second));
   return dump({{"node", node_details_json(from, name->second, *node)}});
 }
 
-Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
-  WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 20));
+// The newest decisions. Asks that are served between the steps make more entries, and push out old ones.
+Document decisions(const Parts& from, const Arguments& arguments) {
+  auto limit = parse_limit(arguments, 20);
+  if (!limit) return ready(Result<std::string>(forward_error(limit)));
   const auto& entries = from.decider.log().entries();
-  std::vector<std::uint64_t> ids;  // asks that are let in make more entries, and push out old ones
-  for (auto entry = entries.rbegin(); entry != entries.rend() && ids.size() < limit; ++entry)
-    ids.push_back(entry->decision.id);
-  std::string text = R"({"decisions":[)";
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (const LoggedDecision* entry = from.decider.log().find(ids[i]))
-      text.append(text.back() == '[' ? "" : ",").append(dump(decision_json(*entry)));
-    from.let_asks_in(i);
-  }
-  return text + "]}";
+  const auto ids = std::make_shared<std::vector<std::uint64_t>>();
+  for (auto entry = entries.rbegin(); entry != entries.rend() && ids->size() < *limit; ++entry)
+    ids->push_back(entry->decision.id);
+  const auto text = std::make_shared<std::string>(R"({"decisions":[)");
+  Steps steps = each_of(*ids, [&from, ids, text](std::uint64_t id) {
+    if (const LoggedDecision* entry = from.decider.log().find(id))
+      text->append(text->back() == '[' ? "" : ",").append(dump(decision_json(*entry)));
+  });
+  return then(std::move(steps), [text] { return ready(Result<std::string>(*text + "]}")); });
 }
 
-Result<std::string> explain(const Sources& from, const Arguments& arguments) {
+Result<std::string> explain(const Decider& decider, const Arguments& arguments) {
   const auto pod = arguments.find("pod");
   if (pod == arguments.end())
     return fail(Errc::malformed, "argument pod", "is missing", "pass the name or UID of the pod, or a decision ID");
-  const LoggedDecision* entry = from.decider.log().newest(pod->second);
+  const LoggedDecision* entry = decider.log().newest(pod->second);
   if (entry == nullptr)
     return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
                 "list recorded decisions with `wattle decisions`");
-  return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(from.decider.knowledge())}});
+  return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(decider.knowledge())}});
 }
 
 // Latency to a target: the latest measurement of each node with fresh telemetry, and whether it may be acted upon.
-Result<std::string> latency(const Sources& from, const Arguments& arguments) {
+Result<std::string> latency(const Parts& from, const Arguments& arguments) {
   const auto target = arguments.find("target");
   placement::PodSpec pod;
   if (target != arguments.end()) pod.latency_target = target->second;
@@ -155,11 +164,11 @@ Result<std::string> latency(const Sources& from, const Arguments& arguments) {
 }
 
 // The newest runs of records that are not in the store.
-Result<std::string> gaps(const Sources& from) {
-  if (from.store == nullptr)
+Result<std::string> gaps(const Store& store) {
+  if (!store.on())
     return fail(Errc::not_found, "gaps", "no store is configured", "set store.path to a file on a local disk");
   json list = json::array();
-  const auto recent = from.store->recent_gaps();
+  const auto recent = store.recent_gaps();
   for (auto gap = recent.rbegin(); gap != recent.rend(); ++gap)
     list.push_back({{"node", gap->node},
                     {"incarnation", gap->incarnation},
@@ -171,52 +180,80 @@ Result<std::string> gaps(const Sources& from) {
   return dump({{"gaps", std::move(list)}});
 }
 
-std::string models(const Sources& from) {
-  const TrainerFigures learned = from.trainer->figures();
-  ModelList list = from.trainer->models();
-  list.gated = from.decider.network_gated_why();
-  return models_text(list, from.decider.off_policy().estimates(),
-                     {from.decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});
+Result<std::string> models(const Learning& learning, const Decider& decider) {
+  if (!learning.on()) return fail(Errc::not_found, "models", "learning is off", "set learn.enabled: true");
+  const TrainerFigures learned = learning.figures();
+  ModelList list = learning.models();
+  list.gated = decider.network_gated_why();
+  return models_text(list, decider.off_policy().estimates(),
+                     {decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});
 }
 
-Result<std::string> doctor(const Sources& from) {
-  json list = json::array();
-  for (const auto& [name, node] : from.state.nodes()) {
+Document doctor(const Parts& from) {
+  const auto list = std::make_shared<json>(json::array());
+  Steps steps = each_of(from.state.nodes(), [&from, list](const auto& item) {
+    const auto& [name, node] = item;
     json age_ms = nullptr;
     if (node.sampled_at) age_ms = seconds(from.clock.mono() - *node.sampled_at) * 1e3;
     const auto ahead_s = from.telemetry.clocks().ahead_s(name);
-    list.push_back({{"name", name},
-                    {"connected", node.connected},
-                    {"age_ms", age_ms},
-                    {"clock_ahead_s", or_null(ahead_s)},
-                    {"findings", findings_json(node)}});
-    from.let_asks_in(list.size());
-  }
-  json findings = controller_findings(from);
-  const bool ok = std::none_of(findings.begin(), findings.end(),
-                               [](const json& finding) { return finding.at("state") == "failed"; });
-  return dump({{"controller", {{"ok", ok}, {"findings", std::move(findings)}}}, {"nodes", std::move(list)}});
+    list->push_back({{"name", name},
+                     {"connected", node.connected},
+                     {"age_ms", age_ms},
+                     {"clock_ahead_s", or_null(ahead_s)},
+                     {"findings", findings_json(node)}});
+  });
+  return then(std::move(steps), [&from, list] {
+    json findings = controller_findings(from);
+    const bool ok = std::none_of(findings.begin(), findings.end(),
+                                 [](const json& finding) { return finding.at("state") == "failed"; });
+    return ready(Result<std::string>(
+        dump({{"controller", {{"ok", ok}, {"findings", std::move(findings)}}}, {"nodes", std::move(*list)}})));
+  });
 }
 
 // Which network or prior ranks nodes for the reward preset in force.
-std::string ranked_by(const Sources& from) {
-  const std::string preset(placement::to_string(from.decider.spec().reward.preset));
-  if (!from.decider.policy_info().learns) return "the policy " + from.decider.policy() + ", which uses no network";
-  const Decider::Heard heard = from.decider.heard();
+std::string ranked_by(const Decider& decider) {
+  const std::string preset(placement::to_string(decider.spec().reward.preset));
+  if (!decider.policy_info().learns) return "the policy " + decider.policy() + ", which uses no network";
+  const Decider::Heard heard = decider.heard();
   if (heard.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
   const std::string step = ", at step " + std::to_string(heard.network->step());
   const std::string network = "a network for " + preset + " trained from " +
                               (heard.version.began.empty() ? "the prior only" : heard.version.began) + step;
-  if (from.decider.network_gated()) return "the plan; not in use yet: " + network;
+  if (decider.network_gated()) return "the plan; not in use yet: " + network;
   return network + (heard.network->on_prior() ? "" : ", without the prior");
 }
 
-std::string policy_text(const Sources& from) {
-  json policy = from.rollout->document();
+std::string policy_text(const Parts& from) {
+  json policy = from.rollout.document();
   policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
-  policy["ranked_by"] = ranked_by(from);
+  policy["ranked_by"] = ranked_by(from.decider);
   policy.update(budgets_json(from.decider.knowledge()));
   return dump(policy);
+}
+
+// The documents that are made in one step.
+Result<std::string> short_document(const Parts& from, const std::string& what, const Arguments& arguments) {
+  if (what == "node") return one_node(from, arguments);
+  if (what == "pod") return pod_text(from, arguments);
+  if (what == "history") return history_text(from.series, arguments);
+  if (what == "explain") return explain(from.decider, arguments);
+  if (what == "gaps") return gaps(from.store);
+  if (what == "margins") return margins_text(from, arguments);
+  if (what == "provision") return provision_text(from, arguments);
+  if (what == "latency") return latency(from, arguments);
+  if (what == "models") return models(from.learning, from.decider);
+  if (what == "policy") return policy_text(from);
+  std::string all;
+  for (const std::string_view name : kDocuments) all.append(all.empty() ? "use one of " : ", ").append(name);
+  return fail(Errc::not_found, what, "unknown document", all);
+}
+
+// A document that needs sums over all nodes.
+template <class Make>
+Document with_sums(const Parts& from, Make make) {
+  const auto sums = std::make_shared<FleetSums>();
+  return then(sum_fleet(from, sums), [sums, make] { return ready(make(*sums)); });
 }
 
 }  // namespace
@@ -255,29 +292,18 @@ std::string index_text(const std::vector<std::string>& routes) {
   return dump({{"version", kVersion}, {"documents", std::move(names)}, {"routes", routes}});
 }
 
-Result<std::string> document(const Sources& from, const std::string& what, const Arguments& arguments) {
-  if (what == "status") return status(from);
+Document document(const Parts& from, const std::string& what, const Arguments& arguments) {
+  if (what == "status")
+    return with_sums(from, [&from](const FleetSums& sums) -> Result<std::string> { return status(from, sums); });
   if (what == "nodes") return nodes_text(from, arguments);
-  if (what == "node") return one_node(from, arguments);
   if (what == "pods") return pods_text(from, arguments);
-  if (what == "pod") return pod_text(from, arguments);
-  if (what == "fleet") return fleet_text(from);
+  if (what == "fleet")
+    return with_sums(from, [&from](const FleetSums& sums) -> Result<std::string> { return fleet_text(from, sums); });
   if (what == "heat") return heat_text(from, true);
-  if (what == "history") return history_text(from, arguments);
   if (what == "decisions") return decisions(from, arguments);
-  if (what == "explain") return explain(from, arguments);
   if (what == "doctor") return doctor(from);
-  if (what == "gaps") return gaps(from);
-  if (what == "record") return record_nodes_text(from, arguments);
-  if (what == "margins") return margins_text(from, arguments);
-  if (what == "provision") return provision_text(from, arguments);
-  if (what == "latency") return latency(from, arguments);
-  if (what == "models" && from.trainer != nullptr) return models(from);
-  if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
-  if (what == "policy" && from.rollout != nullptr) return policy_text(from);
-  std::string all;
-  for (const std::string_view name : kDocuments) all.append(all.empty() ? "use one of " : ", ").append(name);
-  return fail(Errc::not_found, what, "unknown document", all);
+  if (what == "record") return record_nodes_text(from.state, arguments);
+  return ready(short_document(from, what, arguments));
 }
 
 }  // namespace wattle::controller

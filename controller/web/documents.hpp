@@ -1,6 +1,6 @@
 // documents: builds the JSON answers of queries and /api/v1 as described in docs/reference/api.md.
 // Errors   malformed (argument), not_found (node, pod, document)
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
 #include <map>
@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "controller/web/sources.hpp"
+#include "controller/parts.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
@@ -20,7 +21,7 @@ using Arguments = std::map<std::string, std::string>;
 std::span<const std::string_view> document_names();
 // Lists documents and routes for GET /api/v1/.
 std::string index_text(const std::vector<std::string>& routes);
-Result<std::string> document(const Sources& from, const std::string& what, const Arguments& arguments);
+Document document(const Parts& from, const std::string& what, const Arguments& arguments);
 
 // A finding, parsed from "name: ok|lost|failed: detail (fix)". Text in another form becomes the detail.
 struct Finding {

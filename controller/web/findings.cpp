@@ -2,19 +2,27 @@
 
 #include "common/http/certificate.hpp"
 #include "common/json/value.hpp"
+#include "common/transport/allow_file.hpp"
+#include "common/transport/sockets.hpp"
+#include "controller/config.hpp"
+#include "controller/ingest/telemetry.hpp"
+#include "controller/kube/watch.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "controller/state/shims.hpp"
+#include "controller/store/store.hpp"
+#include "controller/trainer/learning.hpp"
 #include "controller/web/shims_json.hpp"
 
 namespace wattle::controller {
 
 using json = SortedJson;
 
-std::vector<std::pair<std::string, Result<WallTime>>> certificate_ends(const Sources& from) {
+std::vector<std::pair<std::string, Result<WallTime>>> certificate_ends(const Parts& from) {
   std::vector<std::pair<std::string, Result<WallTime>>> ends;
   for (const std::string& file : {from.config.http_access.tls.certificate, from.config.http_access.tls.client_ca,
                                   from.config.enrol.enabled() ? from.config.enrol.tls.certificate : std::string()})
     if (!file.empty()) ends.emplace_back(file, http::certificate_file_end(file));
-  if (from.shims == nullptr) return ends;
-  for (const auto& [key, shim] : from.shims->all())
+  for (const auto& [key, shim] : from.shims.all())
     if (shim.certificate_end) ends.emplace_back(shim.peer + " on " + shim.host, *shim.certificate_end);
   return ends;
 }
@@ -36,15 +44,13 @@ void add_watch_finding(Add& add, const WatchHealth& health) {
 
 // Pods bound without an ask are known only if an API server is watched.
 template <class Add>
-void add_shim_finding(Add& add, const Sources& from) {
-  if (from.shims == nullptr) return;
-  const MonoTime now = from.clock.mono();
-  const ShimsJudged judged = judge_shims(*from.shims, now);
+void add_shim_finding(Add& add, const Parts& from) {
+  const ShimsJudged judged = judge_shims(from.shims, from.clock.mono());
   add("shims", judged.state, judged.detail, judged.mend);
 }
 
 template <class Add>
-void add_certificate_findings(Add& add, const Sources& from) {
+void add_certificate_findings(Add& add, const Parts& from) {
   const WallTime now = from.clock.wall();
   for (const auto& [whose, end] : certificate_ends(from)) {
     if (!end)
@@ -57,32 +63,32 @@ void add_certificate_findings(Add& add, const Sources& from) {
 
 }  // namespace
 
-json controller_findings(const Sources& from) {
+json controller_findings(const Parts& from) {
   json findings = json::array();
   const auto add = [&](const char* name, const char* state, std::string detail, std::string mend) {
     findings.push_back({{"name", name}, {"state", state}, {"detail", std::move(detail)}, {"mend", std::move(mend)}});
   };
-  if (from.trainer == nullptr) {
+  if (!from.learning.on()) {
     add("learning", from.config.learn.enabled ? "lost" : "ok", from.mode_reason.empty() ? "off" : from.mode_reason, "");
   } else {
-    const TrainerFigures figures = from.trainer->figures();
+    const TrainerFigures figures = from.learning.figures();
     const bool well = figures.problem.empty();
     add("learning", well ? "ok" : "lost", well ? std::to_string(figures.steps) + " gradient steps" : figures.problem,
         "");
     add("checkpoints", figures.failed_checkpoints > 0 ? "failed" : "ok",
         std::to_string(figures.checkpoints) + " written", figures.failed_checkpoints > 0 ? "check data_dir" : "");
   }
-  if (from.watch != nullptr) add_watch_finding(add, from.watch->health());
+  if (from.watch.on()) add_watch_finding(add, from.watch.health());
   add_shim_finding(add, from);
   add_certificate_findings(add, from);
   const TelemetryFigures& telemetry = from.telemetry.figures();
   add("telemetry", telemetry.refused > 0 ? "lost" : "ok",
       std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused", "");
-  if (from.store == nullptr) {
+  if (!from.store.on()) {
     add("store", "lost", "acknowledgements and energy sums are lost at a restart",
         "set store.path to a file on a local disk");
   } else {
-    const StoreFigures store = from.store->figures();
+    const StoreFigures store = from.store.figures();
     const bool well = store.problem.empty();
     add("store", well ? "ok" : "failed",
         well ? std::to_string(store.records) + " records committed, " + std::to_string(store.gap_records) + " missing"
@@ -94,12 +100,12 @@ json controller_findings(const Sources& from) {
               (store.decisions_problem.empty() ? "" : ": " + store.decisions_problem),
           "check the disk; placement continues");
   }
-  if (from.rollout != nullptr && !from.rollout->lost().empty())
-    add("control file", "failed", "the saved settings were lost, so Wattle does not act: " + from.rollout->lost(),
+  if (!from.rollout.lost().empty())
+    add("control file", "failed", "the saved settings were lost, so Wattle does not act: " + from.rollout.lost(),
         "to let Wattle act again: wattle policy set --mode MODE --force --why TEXT");
-  if (from.rollout != nullptr && from.rollout->unwritten() > 0)
+  if (from.rollout.unwritten() > 0)
     add("control file", "failed",
-        std::to_string(from.rollout->unwritten()) +
+        std::to_string(from.rollout.unwritten()) +
             " changes of the policy are in force but not saved, and would be lost at a restart",
         "free space in data_dir; the controller then saves them within a second");
   const std::vector<std::string> conflicts = from.telemetry.conflicts();
@@ -108,14 +114,15 @@ json controller_findings(const Sources& from) {
         "two agents use the key of " + conflicts.front() +
             (conflicts.size() > 1 ? " and of " + std::to_string(conflicts.size() - 1) + " more" : ""),
         "use a separate key for each node: wattle keys new");
-  if (from.allow != nullptr && from.allow->problem())
+  if (from.allow.problem())
     add("allow list", "failed",
-        "an older list is in force, including removed keys: " + from.allow->problem()->subject + ": " +
-            from.allow->problem()->what,
-        from.allow->problem()->mend);
-  add("keys", from.refused_handshakes > 0 ? "lost" : "ok",
-      std::to_string(from.refused_handshakes) + " handshakes with unknown keys",
-      from.refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find the client" : "");
+        "an older list is in force, including removed keys: " + from.allow.problem()->subject + ": " +
+            from.allow.problem()->what,
+        from.allow.problem()->mend);
+  const std::uint64_t refused_handshakes = from.context.refused_handshakes();
+  add("keys", refused_handshakes > 0 ? "lost" : "ok",
+      std::to_string(refused_handshakes) + " handshakes with unknown keys",
+      refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find the client" : "");
   return findings;
 }
 

@@ -4,8 +4,11 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <memory>
 
 #include "common/json/value.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/series.hpp"
@@ -67,8 +70,7 @@ json decided_by_json(const DecisionLog& log) {
   return counts;
 }
 
-std::string fleet_text(const Sources& from) {
-  const FleetSums sums = fleet_sums(from);
+std::string fleet_text(const Parts& from, const FleetSums& sums) {
   const DeciderFigures& decided = from.decider.figures();
   return dumped({{"fleet",
                   {{"wall_ns", to_ns(from.clock.wall())},
@@ -92,39 +94,44 @@ std::string fleet_text(const Sources& from) {
                    {"budgets", budgets_json(from.decider.knowledge())}}}});
 }
 
-std::string heat_text(const Sources& from, bool names) {
-  std::string cells;
-  json list = json::array();
-  std::size_t done = 0;
-  for (const auto& [name, node] : from.state.nodes()) {
-    const NodeGlance now = glance(from, name, node);
-    put(cells, now.power_w, 10);
-    put(cells, now.use_ratio, 1e4);
-    put(cells, now.pressure_ratio, 1e4);
-    put(cells, now.latency_ms, 10);
+Document heat_text(const Parts& from, bool names) {
+  struct Heat {
+    std::string cells;
+    json list = json::array();
+    std::size_t nodes = 0;
+  };
+  const auto heat = std::make_shared<Heat>();
+  Steps steps = each_of(from.state.nodes(), [&from, heat, names](const auto& item) {
+    const NodeGlance now = glance(from, item.first, item.second);
+    put(heat->cells, now.power_w, 10);
+    put(heat->cells, now.use_ratio, 1e4);
+    put(heat->cells, now.pressure_ratio, 1e4);
+    put(heat->cells, now.latency_ms, 10);
     const unsigned flags =
         (now.silent ? 1U : 0U) | (now.masked ? 2U : 0U) | (now.full ? 4U : 0U) | (now.estimated ? 8U : 0U);
-    cells += static_cast<char>(flags);
-    if (names) list.push_back(name);
-    from.let_asks_in(++done);
-  }
-  json object{{"edition", std::to_string(edition_of(from.state))}, {"nodes", done}, {"cells", base64(cells)}};
-  if (names) object["names"] = std::move(list);
-  return dumped({{"heat", std::move(object)}});
+    heat->cells += static_cast<char>(flags);
+    if (names) heat->list.push_back(item.first);
+    ++heat->nodes;
+  });
+  return then(std::move(steps), [&from, heat, names] {
+    json object{
+        {"edition", std::to_string(edition_of(from.state))}, {"nodes", heat->nodes}, {"cells", base64(heat->cells)}};
+    if (names) object["names"] = std::move(heat->list);
+    return ready(Result<std::string>(dumped({{"heat", std::move(object)}})));
+  });
 }
 
-Result<std::string> history_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
+Result<std::string> history_text(const Series& series, const std::map<std::string, std::string>& arguments) {
   const auto node = arguments.find("node"), pod = arguments.find("pod"), span = arguments.find("span");
-  if (from.series == nullptr) return fail(Errc::not_found, "history", "is not recorded");
   if (node != arguments.end() && pod != arguments.end())
     return fail(Errc::malformed, "arguments node and pod", "are both given", "pass one of them");
   if (span != arguments.end() && span->second != "1h" && span->second != "24h")
     return fail(Errc::malformed, "argument span", "invalid value '" + span->second + "'", "use 1h or 24h");
   if (span != arguments.end() && (node != arguments.end() || pod != arguments.end()))
     return fail(Errc::malformed, "argument span", "is only for the fleet", "omit it");
-  Series::Past past = from.series->fleet(span != arguments.end() && span->second == "24h");
-  if (node != arguments.end()) past = from.series->node(node->second);
-  if (pod != arguments.end()) past = from.series->pod(pod->second);
+  Series::Past past = series.fleet(span != arguments.end() && span->second == "24h");
+  if (node != arguments.end()) past = series.node(node->second);
+  if (pod != arguments.end()) past = series.pod(pod->second);
   if (past.ring == nullptr)
     return fail(Errc::not_found, node != arguments.end() ? "node " + node->second : "pod " + pod->second,
                 "has no recorded history", "wait 20 s; list nodes and pods with `wattle nodes` and `wattle pods`");

@@ -1,7 +1,7 @@
 // fleet_json: builds the page's documents about the whole fleet: sums, the map of nodes, and time series.
 // Source   docs/reference/api.md and web/README.md describe each document
 // Errors   malformed (argument), not_found (no such node or pod)
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
 #include <map>
@@ -9,15 +9,18 @@
 
 #include "common/json/value.hpp"
 #include "common/result.hpp"
-#include "controller/web/sources.hpp"
+#include "controller/decisions/decision_log.hpp"
+#include "controller/parts.hpp"
+#include "controller/steps.hpp"
+#include "controller/web/series.hpp"
 
 namespace wattle::controller {
 
 // Counts the newest hundred decisions by their `decided_by`.
 SortedJson decided_by_json(const DecisionLog& log);
-std::string fleet_text(const Sources& from);
+std::string fleet_text(const Parts& from, const FleetSums& sums);
 // `names`: include the nodes' names, which seldom change.
-std::string heat_text(const Sources& from, bool names);
-Result<std::string> history_text(const Sources& from, const std::map<std::string, std::string>& arguments);
+Document heat_text(const Parts& from, bool names);
+Result<std::string> history_text(const Series& series, const std::map<std::string, std::string>& arguments);
 
 }  // namespace wattle::controller

@@ -5,13 +5,16 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "common/json/value.hpp"
 #include "common/nearest.hpp"
 #include "common/parse.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/each_workload.hpp"
 #include "controller/web/series.hpp"
 
 namespace wattle::controller {
@@ -82,7 +85,7 @@ struct Before {
 template <class Item>
 class First {
  public:
-  explicit First(const Window& window) : window_(window), kept_(Before{window.descending}) {}
+  explicit First(Window window) : window_(std::move(window)), kept_(Before{window_.descending}) {}
   void see(Key key, Item item) {
     ++matched_;
     const std::size_t most = window_.limit > std::numeric_limits<std::size_t>::max() - window_.offset
@@ -102,24 +105,28 @@ class First {
   }
 
  private:
-  const Window& window_;
+  const Window window_;
   std::size_t matched_ = 0;
   std::map<Key, Item, Before> kept_;
 };
 
 std::string dumped_item(const SortedJson& object) { return object.dump(); }
 
-// Serialises item by item, because thousands at once would delay asks.
+// Lists what `first` kept. Serialises item by item, because thousands at once would delay asks.
 template <class Item, class Json>
-std::string listed(const Sources& from, const char* name, const First<Item>& first, std::size_t total, Json json_of) {
-  std::string text = std::string("{\"") + name + "\":[";
-  std::size_t done = 0;
-  for (const Item& item : first.shown()) {
-    text.append(done == 0 ? "" : ",").append(dumped_item(json_of(item)));
-    from.let_asks_in(++done);
-  }
-  return text + "],\"matched\":" + std::to_string(first.matched()) + ",\"total\":" + std::to_string(total) + "}";
+Document listed(const char* name, const std::shared_ptr<const First<Item>>& first, std::size_t total, Json json_of) {
+  const auto items = std::make_shared<const std::vector<Item>>(first->shown());
+  const auto text = std::make_shared<std::string>(std::string("{\"") + name + "\":[");
+  Steps steps = each_of(*items, [items, text, json_of](const Item& item) {
+    text->append(text->back() == '[' ? "" : ",").append(dumped_item(json_of(item)));
+  });
+  return then(std::move(steps), [text, first, total] {
+    return ready(Result<std::string>(*text + "],\"matched\":" + std::to_string(first->matched()) +
+                                     ",\"total\":" + std::to_string(total) + "}"));
+  });
 }
+
+Document failed(const Error& error) { return ready(Result<std::string>(tl::unexpected<Error>(error))); }
 
 bool matches(const std::string& filter, std::initializer_list<std::string_view> texts) {
   if (filter.empty()) return true;
@@ -176,7 +183,7 @@ Key pod_key(const std::string& sort, const PodRow& row, const Pod* pod, MonoTime
 
 }  // namespace
 
-Result<const Node*> named_node(const Sources& from, const std::string& name) {
+Result<const Node*> named_node(const Parts& from, const std::string& name) {
   if (const Node* node = from.state.node(name)) return node;
   std::vector<std::string> names;
   for (const auto& [known, node] : from.state.nodes()) {
@@ -187,46 +194,53 @@ Result<const Node*> named_node(const Sources& from, const std::string& name) {
               did_you_mean(name, names, "list nodes with `wattle nodes`"));
 }
 
-Result<std::string> nodes_text(const Sources& from, const Given& arguments) {
-  WATTLE_TRY(const Window window, window_of(arguments, kNodeSorts));
+Document nodes_text(const Parts& from, const Given& arguments) {
+  const auto window = window_of(arguments, kNodeSorts);
+  if (!window) return failed(window.error());
   const auto given = arguments.find("state");
   const std::string state = given == arguments.end() ? "all" : given->second;
   if (std::find(kNodeStates.begin(), kNodeStates.end(), state) == kNodeStates.end())
-    return fail(Errc::malformed, "argument state", "invalid value '" + state + "'",
-                "use one of all, silent, masked, measured, estimated");
+    return failed({Errc::malformed, "argument state", "invalid value '" + state + "'",
+                   "use one of all, silent, masked, measured, estimated"});
   using Row = std::pair<const std::string*, const Node*>;
-  First<Row> first(window);
-  std::size_t done = 0;
-  for (const auto& [name, node] : from.state.nodes()) {
-    from.let_asks_in(++done);
-    if (!matches(window.filter, {name})) continue;
+  const auto first = std::make_shared<First<Row>>(*window);
+  Steps steps = each_of(from.state.nodes(), [&from, first, state, window = *window](const auto& item) {
+    const auto& [name, node] = item;
+    if (!matches(window.filter, {name})) return;
     const NodeGlance now = glance(from, name, node);
-    if (in_state(state, now)) first.see(node_key(window.sort, name, node, now), {&name, &node});
-  }
-  return listed(from, "nodes", first, done, [&](const Row& row) { return node_json(from, *row.first, *row.second); });
+    if (in_state(state, now)) first->see(node_key(window.sort, name, node, now), {&name, &node});
+  });
+  return then(std::move(steps), [&from, first] {
+    return listed<Row>("nodes", first, from.state.nodes().size(),
+                       [&from](const Row& row) { return node_json(from, *row.first, *row.second); });
+  });
 }
 
-Result<std::string> pods_text(const Sources& from, const Given& arguments) {
-  WATTLE_TRY(const Window window, window_of(arguments, kPodSorts));
-  const auto only = arguments.find("node");
-  if (only != arguments.end()) WATTLE_CHECK(named_node(from, only->second));
-  First<PodRow> first(window);
-  std::size_t done = 0;
+Document pods_text(const Parts& from, const Given& arguments) {
+  const auto window = window_of(arguments, kPodSorts);
+  if (!window) return failed(window.error());
+  const auto given = arguments.find("node");
+  const std::string only = given == arguments.end() ? "" : given->second;
+  if (given != arguments.end())
+    if (const auto node = named_node(from, only); !node) return failed(node.error());
+  const auto first = std::make_shared<First<PodRow>>(*window);
+  const auto total = std::make_shared<std::size_t>(0);
   const MonoTime now = from.clock.mono();
-  for (const auto& [name, node] : from.state.nodes()) {
-    if (only != arguments.end() && name != only->second) continue;
-    for (const auto& [uid, workload] : node.workloads) {
-      if (workload.values.kind != WorkloadKind::pod) continue;
-      from.let_asks_in(++done);
-      const Pod* pod = from.state.pod(uid);
-      const std::string label = pod == nullptr ? uid : pod->spec.pod_namespace + "/" + pod->spec.name;
-      if (!matches(window.filter, {label, uid, name})) continue;
-      const PodRow row{&name, &uid, &workload};
-      first.see(pod_key(window.sort, row, pod, now), row);
-    }
-  }
-  return listed(from, "pods", first, done,
-                [&](const PodRow& row) { return workload_json(from, *row.node, *row.uid, *row.workload); });
+  const auto see = [&from, first, total, only, now, window = *window](
+                       const std::string& name, const Node&, const std::string& uid, const Workload& workload) {
+    if (workload.values.kind != WorkloadKind::pod || (!only.empty() && name != only)) return;
+    ++*total;
+    const Pod* pod = from.state.pod(uid);
+    const std::string label = pod == nullptr ? uid : pod->spec.pod_namespace + "/" + pod->spec.name;
+    if (!matches(window.filter, {label, uid, name})) return;
+    const PodRow row{&name, &uid, &workload};
+    first->see(pod_key(window.sort, row, pod, now), row);
+  };
+  return then(each_workload(from.state.nodes(), see), [&from, first, total] {
+    return listed<PodRow>("pods", first, *total, [&from](const PodRow& row) {
+      return workload_json(from, *row.node, *row.uid, *row.workload);
+    });
+  });
 }
 
 namespace {
@@ -237,7 +251,7 @@ bool is_called(const Pod& pod, const std::string& name) {
 
 }  // namespace
 
-Result<std::string> pod_text(const Sources& from, const Given& arguments) {
+Result<std::string> pod_text(const Parts& from, const Given& arguments) {
   const auto given = arguments.find("pod");
   if (given == arguments.end())
     return fail(Errc::malformed, "argument pod", "is missing", "pass the UID, the name or NAMESPACE/NAME");

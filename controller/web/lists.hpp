@@ -1,21 +1,23 @@
 // lists: builds the documents `nodes`, `pods` and `pod`: the requested part of a sorted list, for clusters of any size.
 // Bounds   sorts only the requested part: a page of thousands costs one walk and one page
 // Errors   malformed (argument), not_found (node, pod)
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
 #include <map>
 #include <string>
 
 #include "common/result.hpp"
-#include "controller/web/sources.hpp"
+#include "controller/parts.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
-Result<const Node*> named_node(const Sources& from, const std::string& name);
-Result<std::string> nodes_text(const Sources& from, const std::map<std::string, std::string>& arguments);
-Result<std::string> pods_text(const Sources& from, const std::map<std::string, std::string>& arguments);
+Result<const Node*> named_node(const Parts& from, const std::string& name);
+Document nodes_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Document pods_text(const Parts& from, const std::map<std::string, std::string>& arguments);
 // Describes one pod with its containers; `pod`: its UID, its name or NAMESPACE/NAME.
-Result<std::string> pod_text(const Sources& from, const std::map<std::string, std::string>& arguments);
+Result<std::string> pod_text(const Parts& from, const std::map<std::string, std::string>& arguments);
 
 }  // namespace wattle::controller

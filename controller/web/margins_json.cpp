@@ -4,6 +4,11 @@
 #include <vector>
 
 #include "common/json/value.hpp"
+#include "controller/config.hpp"
+#include "controller/kube/watch.hpp"
+#include "controller/provision/margin_teacher.hpp"
+#include "controller/provision/prometheus.hpp"
+#include "controller/provision/replica_place.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_history.hpp"
 
@@ -19,11 +24,11 @@ std::string as_percent(double share) {
 }
 
 // Explains why the rule or the teacher serves.
-std::string verdict_of(const Sources& from) {
-  const MarginTrial& trial = from.margins->trial();
+std::string verdict_of(TeacherMode mode, const MarginTeacher& margins) {
+  const MarginTrial& trial = margins.trial();
   const auto& test = trial.test();
-  if (from.config.teacher == TeacherMode::off) return "the rule is in use because provisioning.teacher is off";
-  if (!from.margins->learned()) return "the rule is in use because learning is off (learn.enabled)";
+  if (mode == TeacherMode::off) return "the rule is in use because provisioning.teacher is off";
+  if (!margins.learned()) return "the rule is in use because learning is off (learn.enabled)";
   if (trial.rolled_back())
     return "the rule is in use because the teacher was rolled back: " + as_percent(trial.state().teacher.over_ratio) +
            " of its minutes were over target, compared with " + as_percent(trial.state().rule.over_ratio) +
@@ -42,15 +47,16 @@ json side_json(const TrialSide& side) {
   return {{"minutes", side.minutes}, {"waste", side.waste}, {"minutes_over_ratio", side.over_ratio}};
 }
 
-std::string why_of(const Sources& from, const SteeredService& of) {
+std::string why_of(const Parts& from, const SteeredService& of) {
   if (!of.known && of.minute.student_out)
     return "the node's student was withdrawn after too much throttling; throttling sets the margin";
-  if (!of.known && from.margins->release().stage() == StudentStage::in_use)
+  if (!of.known && from.margins.release().stage() == StudentStage::in_use)
     return "the node does not know the response times: the student is in use if the node accepts margins";
   if (!of.known)
-    return from.traffic != nullptr ? "the rule is in use because neither the node nor Prometheus reports response times"
-                                   : "the rule is in use because the node does not know the response times";
-  if (from.margins->trial().mode() < TeacherMode::canary)
+    return from.traffic.config().enabled()
+               ? "the rule is in use because neither the node nor Prometheus reports response times"
+               : "the rule is in use because the node does not know the response times";
+  if (from.margins.trial().mode() < TeacherMode::canary)
     return "the rule is in use; the teacher only reports its choices";
   if (of.guarded)
     return "the rule is in use until the teacher's block ends because more than one request in twenty was late";
@@ -84,7 +90,7 @@ json forecast_json(const placement::ForecastScore& of) {
 
 json told_by(ToldBy whom) { return whom == ToldBy::nobody ? json(nullptr) : json(to_string(whom)); }
 
-json service_json(const Sources& from, const std::string& node, const std::string& name, const SteeredService& of) {
+json service_json(const Parts& from, const std::string& node, const std::string& name, const SteeredService& of) {
   const LimitMinute& minute = of.minute;
   return {{"node", node},
           {"service", name},
@@ -128,11 +134,11 @@ json service_json(const Sources& from, const std::string& node, const std::strin
           {"why", why_of(from, of)}};
 }
 
-json prometheus_json(const PrometheusRates* traffic) {
-  if (traffic == nullptr) return nullptr;
+json prometheus_json(const PrometheusRates& traffic) {
+  if (!traffic.config().enabled()) return nullptr;
   json queries = json::array();
   for (std::size_t i = 0; i < kTrafficQueries; ++i) {
-    const auto query = traffic->figures().queries[i];
+    const auto query = traffic.figures().queries[i];
     if (!query.asked) continue;
     queries.push_back({{"key", key_of(static_cast<TrafficQuery>(i))},
                        {"answers", query.answers},
@@ -142,7 +148,7 @@ json prometheus_json(const PrometheusRates* traffic) {
                        {"age_s", query.age ? json(seconds(*query.age)) : json(nullptr)},
                        {"problem", text_or_null(query.problem)}});
   }
-  return {{"url", traffic->config().url}, {"queries", std::move(queries)}};
+  return {{"url", traffic.config().url}, {"queries", std::move(queries)}};
 }
 
 // Lists services whose student is out, or that the teacher leaves to the rule for now.
@@ -200,20 +206,20 @@ void add_traffic(Families& families, const PrometheusFigures& figures) {
 
 }  // namespace
 
-Result<std::string> margins_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
-  if (from.margins == nullptr || from.config.teacher == TeacherMode::off)
+Result<std::string> margins_text(const Parts& from, const std::map<std::string, std::string>& arguments) {
+  if (from.config.teacher == TeacherMode::off)
     return fail(Errc::not_found, "margins", "provisioning.teacher is off", "set provisioning.teacher: shadow");
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
-  const MarginTrial& trial = from.margins->trial();
+  const MarginTrial& trial = from.margins.trial();
   const TrialState state = trial.state();
-  const auto learned = from.margins->learned();
+  const auto learned = from.margins.learned();
   json document = {{"mode", to_string(from.config.teacher)},
                    {"in_force", to_string(trial.mode())},
                    {"reward", from.config.teacher_reward == models::provision::TeacherReward::drpc ? "drpc" : "waste"},
                    {"heard", trial.heard()},
                    {"rolled_back", trial.rolled_back()},
-                   {"verdict", verdict_of(from)},
-                   {"replicas_withheld", text_or_null(no_replicas(from.replicas, from.watch != nullptr))},
+                   {"verdict", verdict_of(from.config.teacher, from.margins)},
+                   {"replicas_withheld", text_or_null(no_replicas(from.replicas, from.watch.on()))},
                    {"evidence", trial.test().evidence()},
                    {"evidence_needed", trial.test().limit()},
                    {"pairs", trial.test().blocks()},
@@ -221,11 +227,11 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
                    {"rule", side_json(state.rule)},
                    {"teacher", side_json(state.teacher)},
                    {"learned", learned ? learned_json(*learned) : json(nullptr)},
-                   {"student", student_json(*from.margins)},
-                   {"beyond", from.margins->beyond()},
-                   {"out", out_json(from.margins->services())},
+                   {"student", student_json(from.margins)},
+                   {"beyond", from.margins.beyond()},
+                   {"out", out_json(from.margins.services())},
                    {"prometheus", prometheus_json(from.traffic)}};
-  const auto& services = from.margins->services();
+  const auto& services = from.margins.services();
   std::vector<MarginTeacher::Services::const_iterator> rows;
   for (auto at = services.begin(); at != services.end(); ++at) rows.push_back(at);
   std::stable_sort(rows.begin(), rows.end(), [](auto a, auto b) { return a->second.gain > b->second.gain; });
@@ -237,10 +243,10 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
   return document.dump();
 }
 
-void add_margins(Families& families, const Sources& from) {
-  if (from.margins == nullptr || from.config.teacher == TeacherMode::off) return;
-  const MarginTrial& trial = from.margins->trial();
-  const auto& services = from.margins->services();
+void add_margins(Families& families, const Parts& from) {
+  if (from.config.teacher == TeacherMode::off) return;
+  const MarginTrial& trial = from.margins.trial();
+  const auto& services = from.margins.services();
   const auto steered =
       std::count_if(services.begin(), services.end(), [](const auto& entry) { return entry.second.minute.steered; });
   families.gauge("wattle_controller_margin_services", "Services with limits reported by their nodes.",
@@ -253,7 +259,7 @@ void add_margins(Families& families, const Sources& from) {
                  trial.rolled_back() ? 1.0 : 0.0);
   families.counter("wattle_controller_margin_pairs_total", "Compared pairs of blocks of the rule and the teacher.",
                    trial.test().blocks());
-  const StudentRelease& release = from.margins->release();
+  const StudentRelease& release = from.margins.release();
   auto& stages = families.family("wattle_controller_margin_student_stage",
                                  "1 for the stage of the student for nodes, else 0.", prometheus::MetricType::Gauge);
   for (std::size_t i = 0; i < std::size(kStudentStages); ++i)
@@ -261,8 +267,8 @@ void add_margins(Families& families, const Sources& from) {
                   static_cast<std::size_t>(release.stage()) == i ? 1.0 : 0.0);
   families.counter("wattle_controller_margin_students_withdrawn_total", "Students that were withdrawn.",
                    release.withdrawn());
-  if (from.traffic != nullptr) add_traffic(families, from.traffic->figures());
-  if (const auto learned = from.margins->learned())
+  if (from.traffic.config().enabled()) add_traffic(families, from.traffic.figures());
+  if (const auto learned = from.margins.learned())
     families.counter("wattle_controller_margin_steps_total", "Gradient steps of the teacher.", learned->steps);
 }
 

@@ -2,18 +2,19 @@
 // margin beside the rule's, and the result of the trial.
 // Bounds   `limit` rows, those with the largest difference between teacher and rule first
 // Errors   malformed (argument), not_found (provisioning.teacher is off)
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
 #include <map>
 #include <string>
 
+#include "common/result.hpp"
+#include "controller/parts.hpp"
 #include "controller/web/metric_families.hpp"
-#include "controller/web/sources.hpp"
 
 namespace wattle::controller {
 
-Result<std::string> margins_text(const Sources& from, const std::map<std::string, std::string>& arguments);
-void add_margins(Families& families, const Sources& from);
+Result<std::string> margins_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+void add_margins(Families& families, const Parts& from);
 
 }  // namespace wattle::controller

@@ -1,16 +1,35 @@
 #include "controller/web/metrics.hpp"
 
 #include <array>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "common/http/access.hpp"
+#include "common/http/broadcast.hpp"
+#include "common/transport/allow_file.hpp"
+#include "common/transport/sockets.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/enrol/enrolment.hpp"
+#include "controller/ingest/allow_watch.hpp"
+#include "controller/ingest/telemetry.hpp"
+#include "controller/kube/watch.hpp"
+#include "controller/provision/replica_book.hpp"
+#include "controller/provision/request_book.hpp"
+#include "controller/role_figures.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/state/shims.hpp"
+#include "controller/store/store.hpp"
+#include "controller/trainer/learning.hpp"
 #include "controller/web/findings.hpp"
 #include "controller/web/gate_metrics.hpp"
 #include "controller/web/margins_json.hpp"
 #include "controller/web/metric_families.hpp"
+#include "controller/web/node_metrics.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_metrics.hpp"
-#include "controller/web/series.hpp"
 #include "controller/web/store_metrics.hpp"
 #include "placement/decide/policies/registry.hpp"
 
@@ -21,25 +40,12 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-template <class Value>
-void per_node(Families& families, const Sources& from, const char* name, const char* help, MetricType type,
-              Value value) {
-  MetricFamily& family = families.family(name, help, type);
-  for (const auto& [node_name, node] : from.state.nodes()) {
-    const std::optional<double> found = value(node_name, node);
-    if (!found) continue;
-    Families::add(family, {{"node", node_name}}, *found);
-    from.let_asks_in(family.metric.size());
-  }
-}
-
 // Adds counts by the role of the key in use.
-void add_roles(Families& families, const Sources& from) {
-  if (from.roles == nullptr) return;
+void add_roles(Families& families, const RoleFigures& roles) {
   const auto each = [&](const char* name, const char* help, auto value) {
     MetricFamily& family = families.family(name, help, MetricType::Counter);
     for (const transport::Role role : transport::kRoles)
-      Families::add(family, {{"role", std::string(to_string(role))}}, value(from.roles->of(role)));
+      Families::add(family, {{"role", std::string(to_string(role))}}, value(roles.of(role)));
   };
   using Role = RoleFigures::Role;
   each("wattle_controller_peer_messages_total", "Received messages.",
@@ -52,27 +58,26 @@ void add_roles(Families& families, const Sources& from) {
        [](const Role& role) { return seconds(role.used); });
   MetricFamily& waiting = families.family("wattle_controller_waiting_bytes",
                                           "Received messages waiting to be processed.", MetricType::Gauge);
-  for (const auto& [what, bytes] : {std::pair{"asks", from.waiting_bytes.asks},
-                                    {"queries", from.waiting_bytes.queries},
-                                    {"telemetry", from.waiting_bytes.telemetry}})
+  for (const auto& [what, bytes] : {std::pair{"asks", roles.waiting.asks},
+                                    {"queries", roles.waiting.queries},
+                                    {"telemetry", roles.waiting.telemetry}})
     Families::add(waiting, {{"what", what}}, static_cast<double>(bytes));
 }
 
-void add_enrolment(Families& families, MetricFamily& refused, const Sources& from) {
+void add_enrolment(Families& families, MetricFamily& refused, const EnrolCounts& enrol,
+                   const http::RefusalCounts& refusals) {
   std::map<std::string, double> by_reason;
   for (std::size_t i = 0; i < kEnrolRefusedNames.size(); ++i)
-    by_reason[std::string(kEnrolRefusedNames[i])] += static_cast<double>(from.enrol->get(static_cast<EnrolRefused>(i)));
-  for (std::size_t i = 0; from.enrol_refusals != nullptr && i < http::kRefusedNames.size(); ++i)
-    by_reason[std::string(http::kRefusedNames[i])] +=
-        static_cast<double>(from.enrol_refusals->get(static_cast<http::Refused>(i)));
+    by_reason[std::string(kEnrolRefusedNames[i])] += static_cast<double>(enrol.get(static_cast<EnrolRefused>(i)));
+  for (std::size_t i = 0; i < http::kRefusedNames.size(); ++i)
+    by_reason[std::string(http::kRefusedNames[i])] += static_cast<double>(refusals.get(static_cast<http::Refused>(i)));
   for (const auto& [reason, count] : by_reason)
     Families::add(refused, {{"socket", "enrol"}, {"reason", reason}}, count);
-  families.counter("wattle_controller_enrolled_total", "Handshakes of agents that were accepted.",
-                   from.enrol->enrolled());
+  families.counter("wattle_controller_enrolled_total", "Handshakes of agents that were accepted.", enrol.enrolled());
 }
 
 // All pairs exist from the start, since Prometheus computes no rate for a series without an earlier value.
-void add_refusals(Families& families, const Sources& from) {
+void add_refusals(Families& families, const Parts& from) {
   using transport::Refused;
   MetricFamily& family =
       families.family("wattle_controller_refused_total",
@@ -84,20 +89,19 @@ void add_refusals(Families& families, const Sources& from) {
                       {{"socket", std::string(to_string(channel))},
                        {"reason", std::string(to_string(static_cast<Refused>(i)))},
                        {"role", std::string(transport::RefusalCounts::to_string(who))}},
-                      static_cast<double>(from.refusals->get(channel, static_cast<Refused>(i), who)));
-  for (std::size_t i = 0; from.http_refusals != nullptr && i < http::kRefusedNames.size(); ++i)
+                      static_cast<double>(from.context.refusals().get(channel, static_cast<Refused>(i), who)));
+  for (std::size_t i = 0; i < http::kRefusedNames.size(); ++i)
     Families::add(family, {{"socket", "http"}, {"reason", std::string(http::kRefusedNames[i])}},
-                  static_cast<double>(from.http_refusals->get(static_cast<http::Refused>(i))));
-  if (from.enrol != nullptr) add_enrolment(families, family, from);
+                  static_cast<double>(from.http_refusals.get(static_cast<http::Refused>(i))));
+  if (from.config.enrol.enabled()) add_enrolment(families, family, from.enrol, from.enrol_refusals);
   families.counter("wattle_controller_keys_revoked_total",
-                   "Keys removed from the allow list while the controller runs.", from.revoked_keys);
-  if (from.allow != nullptr)
-    families.gauge("wattle_controller_allow_list_ok",
-                   "1 if the current allow list file is in force, 0 if it cannot be read and an older list is.",
-                   from.allow->problem() ? 0.0 : 1.0);
+                   "Keys removed from the allow list while the controller runs.", from.allow_watch.revoked());
+  families.gauge("wattle_controller_allow_list_ok",
+                 "1 if the current allow list file is in force, 0 if it cannot be read and an older list is.",
+                 from.allow.problem() ? 0.0 : 1.0);
 }
 
-void add_telemetry(Families& families, const Sources& from) {
+void add_telemetry(Families& families, const Parts& from) {
   const TelemetryFigures& figures = from.telemetry.figures();
   families.counter("wattle_controller_records_total", "Records accepted from agents.", figures.records);
   families.counter("wattle_controller_records_duplicate_total", "Records that had already been accepted.",
@@ -122,12 +126,12 @@ void add_telemetry(Families& families, const Sources& from) {
   families.counter("wattle_controller_throttled_total", "Reductions of an agent's credit because it sends too much.",
                    figures.throttled);
   families.counter("wattle_controller_handshakes_refused_total", "Handshakes with keys that are not allowed.",
-                   from.refused_handshakes);
-  if (from.refusals != nullptr) add_refusals(families, from);
+                   from.context.refused_handshakes());
+  add_refusals(families, from);
   families.gauge("wattle_controller_sessions", "Connected agents.", static_cast<double>(from.telemetry.sessions()));
 }
 
-void add_decisions(Families& families, const Sources& from) {
+void add_decisions(Families& families, const Parts& from) {
   const DeciderFigures& figures = from.decider.figures();
   families.counter("wattle_controller_asks_total", "Answered placement requests.", figures.asks);
   families.counter("wattle_controller_asks_repeated_total", "Placement requests answered from the previous answer.",
@@ -169,9 +173,9 @@ void add_decisions(Families& families, const Sources& from) {
   families.gauge("wattle_controller_mean_reward", "Mean reward of the last hundred outcomes.", figures.mean_reward());
 }
 
-void add_watch(Families& families, const Sources& from) {
-  if (from.watch == nullptr) return;
-  const WatchHealth health = from.watch->health();
+void add_watch(Families& families, const Watch& watch) {
+  if (!watch.on()) return;
+  const WatchHealth health = watch.health();
   families.gauge("wattle_controller_kube_synced",
                  "1 if the controller has synchronised nodes and pods with the API server.",
                  health.nodes.synced && health.pods.synced ? 1.0 : 0.0);
@@ -196,18 +200,16 @@ void add_watch(Families& families, const Sources& from) {
        [](const Health& one, std::size_t) { return one.figures.failures; });
 }
 
-void add_shims(Families& families, const Sources& from) {
-  if (from.shims == nullptr) return;
-  const MonoTime now = from.clock.mono();
-  const auto connected = from.shims->connected(now);
-  MetricFamily& shims = families.family("wattle_controller_shims", "Registered shims by state.", MetricType::Gauge);
-  Families::add(shims, {{"state", "connected"}}, static_cast<double>(connected));
-  Families::add(shims, {{"state", "silent"}}, static_cast<double>(from.shims->all().size() - connected));
+void add_shims(Families& families, const Shims& shims, bool bindings_known, MonoTime now) {
+  const auto connected = shims.connected(now);
+  MetricFamily& family = families.family("wattle_controller_shims", "Registered shims by state.", MetricType::Gauge);
+  Families::add(family, {{"state", "connected"}}, static_cast<double>(connected));
+  Families::add(family, {{"state", "silent"}}, static_cast<double>(shims.all().size() - connected));
   std::optional<double> ask_age;
-  if (from.shims->last_ask()) ask_age = seconds(now - *from.shims->last_ask());
+  if (shims.last_ask()) ask_age = seconds(now - *shims.last_ask());
   families.gauge("wattle_controller_ask_age_seconds", "Time since the last placement request.", ask_age);
-  if (from.watch == nullptr) return;
-  const Bindings& total = from.shims->total();
+  if (!bindings_known) return;
+  const Bindings& total = shims.total();
   MetricFamily& pods =
       families.family("wattle_controller_pods_bound_total",
                       "Bound pods of Wattle's schedulers, with and without a placement request.", MetricType::Counter);
@@ -215,14 +217,13 @@ void add_shims(Families& families, const Sources& from) {
   Families::add(pods, {{"asked", "no"}}, static_cast<double>(total.unasked));
 }
 
-void add_page(Families& families, const Sources& from) {
-  if (from.live == nullptr) return;
-  families.gauge("wattle_controller_page_streams", "Open pages.", static_cast<double>(from.live->listeners()));
+void add_page(Families& families, const http::Broadcast& live) {
+  families.gauge("wattle_controller_page_streams", "Open pages.", static_cast<double>(live.listeners()));
   families.counter("wattle_controller_page_streams_dropped_total",
-                   "Streams closed because the client did not read them.", from.live->dropped());
+                   "Streams closed because the client did not read them.", live.dropped());
 }
 
-void add_certificates(Families& families, const Sources& from) {
+void add_certificates(Families& families, const Parts& from) {
   MetricFamily& ends = families.family("wattle_controller_certificate_end_timestamp_seconds",
                                        "Expiry of a server certificate as Unix time.", MetricType::Gauge);
   for (const auto& [whose, end] : certificate_ends(from))
@@ -234,7 +235,7 @@ std::optional<double> limit_of(const placement::Budget& budget) {
   return budget.in_force() ? std::optional(budget.limit()) : std::nullopt;
 }
 
-void add_modes(Families& families, const Sources& from) {
+void add_modes(Families& families, const Parts& from) {
   families.gauge("wattle_controller_acting", "1 if the controller returns scores, 0 if its answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
   const placement::Budget& cpu_wait = from.decider.knowledge().cpu_wait();
@@ -250,43 +251,42 @@ void add_modes(Families& families, const Sources& from) {
                  "Recent share of time that pods exceeded a soft latency limit while scores were returned.",
                  known.late().measured());
   families.gauge("wattle_controller_late_price", "Current factor of the latency term.", known.latency_price());
-  if (from.rollout == nullptr) return;
   families.counter("wattle_controller_policy_changes_total", "Changes of mode, policy or reward.",
-                   from.rollout->figures().changes);
-  families.counter("wattle_controller_rollbacks_total", "Rollbacks by monitors.", from.rollout->figures().rollbacks);
+                   from.rollout.figures().changes);
+  families.counter("wattle_controller_rollbacks_total", "Rollbacks by monitors.", from.rollout.figures().rollbacks);
   families.gauge("wattle_controller_policy_unwritten_changes",
                  "Changes of mode, policy or reward that are in force but not saved in the control file.",
-                 static_cast<double>(from.rollout->unwritten()));
+                 static_cast<double>(from.rollout.unwritten()));
   families.gauge("wattle_controller_regression_level",
                  "Regression statistic; the monitor alarms at wattle_controller_regression_limit.",
-                 from.rollout->regression().level());
+                 from.rollout.regression().level());
   families.gauge("wattle_controller_regression_limit", "Limit of the regression statistic.",
-                 from.rollout->regression().options().limit);
+                 from.rollout.regression().options().limit);
   families.gauge("wattle_controller_regression_ready", "1 if there are enough control placements for a verdict.",
-                 from.rollout->regression().ready() ? 1.0 : 0.0);
-  add_saving(families, from.rollout->effect(), from.decider.saving(), from.rollout->calibration());
+                 from.rollout.regression().ready() ? 1.0 : 0.0);
+  add_saving(families, from.rollout.effect(), from.decider.saving(), from.rollout.calibration());
 }
 
 // Adds the mode, policy and reward in force.
-void add_states(Families& families, const Sources& from) {
+void add_states(Families& families, const Decider& decider) {
   families.state(
       "wattle_controller_mode", "1 for the mode in force, else 0.", "mode",
       std::array{to_string(Mode::off), to_string(Mode::shadow), to_string(Mode::canary), to_string(Mode::live)},
-      to_string(from.decider.spec().mode.mode));
+      to_string(decider.spec().mode.mode));
   std::vector<std::string_view> policies;
   for (const placement::PolicyInfo& each : placement::policies()) policies.push_back(each.name);
   families.state("wattle_controller_policy", "1 for the policy in force, else 0.", "policy", policies,
-                 from.decider.policy());
+                 decider.policy());
   std::vector<std::string_view> presets;
   for (int i = 0; i <= static_cast<int>(placement::Preset::expression); ++i)
     presets.push_back(placement::to_string(static_cast<placement::Preset>(i)));
   families.state("wattle_controller_reward", "1 for the reward preset in force, else 0.", "preset", presets,
-                 placement::to_string(from.decider.options().reward.preset));
+                 placement::to_string(decider.options().reward.preset));
 }
 
-void add_learning(Families& families, const Sources& from) {
-  if (from.trainer == nullptr) return;
-  const TrainerFigures figures = from.trainer->figures();
+void add_learning(Families& families, const Learning& learning) {
+  if (!learning.on()) return;
+  const TrainerFigures figures = learning.figures();
   families.counter("wattle_controller_gradient_steps_total", "Gradient steps, including those before a restart.",
                    figures.steps);
   families.gauge("wattle_controller_gradient_steps_per_second", "Recent gradient steps per second.",
@@ -307,71 +307,29 @@ void add_learning(Families& families, const Sources& from) {
                    figures.failed_checkpoints);
 }
 
-constexpr std::array kSources{EnergySource::none, EnergySource::rapl,  EnergySource::perf,
-                              EnergySource::pcm,  EnergySource::hwmon, EnergySource::estimated};
-
-void add_nodes(Families& families, const Sources& from) {
-  using Found = std::optional<double>;
-  per_node(families, from, "wattle_controller_node_up", "1 if the node's agent is connected.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return node.connected ? 1.0 : 0.0; });
-  per_node(families, from, "wattle_controller_node_telemetry_age_seconds", "Time since the last sample.",
-           MetricType::Gauge, [&](const std::string&, const Node& node) -> Found {
-             if (!node.sampled_at) return std::nullopt;
-             return seconds(from.clock.mono() - *node.sampled_at);
-           });
-  per_node(families, from, "wattle_controller_node_catching_up",
-           "1 if older records wait with the node's agent and only live values are current.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return node.ahead.empty() ? 0.0 : 1.0; });
-  per_node(families, from, "wattle_controller_node_power_watts", "Mean over the last interval.", MetricType::Gauge,
-           [&](const std::string& name, const Node& node) { return glance(from, name, node).power_w; });
-  MetricFamily& sources = families.family("wattle_controller_node_energy_source",
-                                          "1 for the energy source of the node, else 0.", MetricType::Gauge);
-  for (const auto& [name, node] : from.state.nodes())
-    for (const EnergySource source : kSources)
-      Families::add(sources, {{"node", name}, {"source", std::string(to_string(source))}},
-                    source == node.values.energy_source ? 1.0 : 0.0);
-  per_node(families, from, "wattle_controller_node_energy_joules_total",
-           "Energy since the controller first saw the node.", MetricType::Counter,
-           [](const std::string&, const Node& node) -> Found { return node.energy_j; });
-  per_node(families, from, "wattle_controller_node_cpu_used_cores", "Mean over the last interval.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return node.values.cpu_used_cores; });
-  per_node(families, from, "wattle_controller_node_pods", "Pods on the node.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.pods.size()); });
-  per_node(families, from, "wattle_controller_node_in_flight_pods",
-           "Pods advised to the node that have not appeared yet.", MetricType::Gauge,
-           [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); });
-  per_node(families, from, "wattle_controller_node_starts",
-           "Pods on their way to the node or bound within the window of its start limit.", MetricType::Gauge,
-           [&](const std::string&, const Node& node) -> Found {
-             return static_cast<double>(from.state.view_of(node).starts);
-           });
-  per_node(families, from, "wattle_controller_node_start_cap", "Limit of pod starts of the node.", MetricType::Gauge,
-           [&](const std::string&, const Node& node) -> Found {
-             const double cores = from.state.view_of(node).allocatable.cpu_cores;
-             return static_cast<double>(from.decider.options().mask.start_cap.of(cores));
-           });
-}
-
 }  // namespace
 
-std::string metrics_text(const Sources& from) {
-  Families families;
-  add_states(families, from);
-  add_telemetry(families, from);
-  add_roles(families, from);
-  add_store(families, from);
-  add_decisions(families, from);
-  add_watch(families, from);
-  add_modes(families, from);
-  add_gates(families, from.decider);
-  add_provision(families, from);
-  add_margins(families, from);
-  add_shims(families, from);
-  add_page(families, from);
-  add_certificates(families, from);
-  add_learning(families, from);
-  add_nodes(families, from);
-  return families.text();
+Document metrics_text(const Parts& from) {
+  const auto families = std::make_shared<Families>();
+  const auto begin = [&from, families] {
+    add_states(*families, from.decider);
+    add_telemetry(*families, from);
+    add_roles(*families, from.roles);
+    add_store(*families, from.store);
+    add_decisions(*families, from);
+    add_watch(*families, from.watch);
+    add_modes(*families, from);
+    add_gates(*families, from.decider);
+    add_provision(*families, from.requests, from.replicas);
+    add_margins(*families, from);
+    add_shims(*families, from.shims, from.watch.on(), from.clock.mono());
+    add_page(*families, from.live);
+    add_certificates(*families, from);
+    add_learning(*families, from.learning);
+    return false;
+  };
+  return then(in_order({begin, add_nodes(*families, from)}),
+              [families] { return ready(Result<std::string>(families->text())); });
 }
 
 }  // namespace wattle::controller

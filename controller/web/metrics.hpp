@@ -1,14 +1,13 @@
 // metrics: exports the controller's figures as Prometheus text; docs/reference/metrics.md lists each.
 // Source   the state that documents are built from
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
-#include <string>
-
-#include "controller/web/sources.hpp"
+#include "controller/parts.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
-std::string metrics_text(const Sources& from);
+Document metrics_text(const Parts& from);
 
 }  // namespace wattle::controller

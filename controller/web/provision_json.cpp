@@ -5,6 +5,11 @@
 #include <vector>
 
 #include "common/json/value.hpp"
+#include "controller/config.hpp"
+#include "controller/kube/watch.hpp"
+#include "controller/provision/margin_teacher.hpp"
+#include "controller/provision/replica_book.hpp"
+#include "controller/provision/request_book.hpp"
 #include "controller/provision/request_words.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_history.hpp"
@@ -61,12 +66,12 @@ json teacher_json(const TeachersChoices& teacher, const std::string& key) {
   return {{"pods", of.pods}, {"more", of.more}, {"fewer", of.fewer}, {"suggested", of.suggested()}};
 }
 
-json replicas_json(const ReplicaBook* book, const TeachersChoices& teacher, const std::string& key,
+json replicas_json(const ReplicaBook& book, const TeachersChoices& teacher, const std::string& key,
                    const RequestWorkload& of) {
-  if (book == nullptr || book->state_of(key, of) == ReplicaState::none) return nullptr;
-  const auto* rule = book->rule_of(key);
+  if (!book.on() || book.state_of(key, of) == ReplicaState::none) return nullptr;
+  const auto* rule = book.rule_of(key);
   json object = {
-      {"state", to_string(book->state_of(key, of))}, {"now", book->replicas_of(key, of)}, {"suggested", nullptr}};
+      {"state", to_string(book.state_of(key, of))}, {"now", book.replicas_of(key, of)}, {"suggested", nullptr}};
   object["rate_rps"] = *rule->rate_rps();
   const auto next = rule->next();
   object["expected_rps"] = next ? json(next->expected.rate_rps) : json();
@@ -74,8 +79,8 @@ json replicas_json(const ReplicaBook* book, const TeachersChoices& teacher, cons
   object["core_s_per_request"] = next ? json(next->core_s_per_request) : json();
   object["aim_ratio"] = next ? json(next->aim_ratio) : json();
   object["replica_rps"] = next ? json(next->replica_rps) : json();
-  if (const auto suggested = book->suggested(key)) object["suggested"] = suggested->replicas;
-  object["owner"] = text_or_null(book->owner_of(key).by.value_or(""));
+  if (const auto suggested = book.suggested(key)) object["suggested"] = suggested->replicas;
+  object["owner"] = text_or_null(book.owner_of(key).by.value_or(""));
   object["teacher"] = teacher_json(teacher, key);
   return object;
 }
@@ -90,16 +95,16 @@ std::optional<std::string> teacher_words(const TeachersChoices& teacher, const s
          std::to_string(of.fewer) + ". Nothing applies it.";
 }
 
-json words_json(const Sources& from, const TeachersChoices& teacher, const std::string& key,
+json words_json(const ReplicaBook& replicas, const TeachersChoices& teacher, const std::string& key,
                 const RequestWorkload& of) {
   json words = request_words(of);
-  if (from.replicas == nullptr) return words;
-  for (std::string& word : replica_words(*from.replicas, key, of)) words.push_back(std::move(word));
+  if (!replicas.on()) return words;
+  for (std::string& word : replica_words(replicas, key, of)) words.push_back(std::move(word));
   if (auto word = teacher_words(teacher, key)) words.push_back(*std::move(word));
   return words;
 }
 
-json request_json(const Sources& from, const TeachersChoices& teacher, const std::string& key,
+json request_json(const ReplicaBook& replicas, const TeachersChoices& teacher, const std::string& key,
                   const RequestWorkload& of) {
   return {{"workload", key},
           {"namespace", of.name_space},
@@ -121,8 +126,8 @@ json request_json(const Sources& from, const TeachersChoices& teacher, const std
           {"heard_s", of.rule.heard_s()},
           {"raise_needs_s", of.rule.raise_needs_s()},
           {"lower_needs_s", of.rule.lower_needs_s()},
-          {"replicas", replicas_json(from.replicas, teacher, key, of)},
-          {"why", words_json(from, teacher, key, of)}};
+          {"replicas", replicas_json(replicas, teacher, key, of)},
+          {"why", words_json(replicas, teacher, key, of)}};
 }
 
 json totals_json(const RequestTotals& totals) {
@@ -133,11 +138,11 @@ json totals_json(const RequestTotals& totals) {
 }
 
 // Lists all workloads of a namespace with their pods' UIDs, for the client that sets requests.
-json of_namespace(const Sources& from, const TeachersChoices& teacher, const std::string& name_space) {
-  const RequestBook& book = *from.requests;
+json of_namespace(const Parts& from, const TeachersChoices& teacher, const std::string& name_space) {
+  const RequestBook& book = from.requests;
   json list = json::array();
   for (const auto& [key, uids] : book.pods_of(name_space)) {
-    list.push_back(request_json(from, teacher, key, book.workloads().at(key)));
+    list.push_back(request_json(from.replicas, teacher, key, book.workloads().at(key)));
     list.back()["pod_uids"] = uids;
   }
   return list;
@@ -161,28 +166,28 @@ Result<Workloads::const_iterator> named_workload(const Workloads& workloads, con
 }
 
 // Filters by `only`: workloads with a differing suggestion, or with a replica suggestion.
-bool wanted(const Sources& from, const std::string& only, const std::string& key, const RequestWorkload& of) {
+bool wanted(const ReplicaBook& replicas, const std::string& only, const std::string& key, const RequestWorkload& of) {
   if (only == "suggested") return differs(of);
-  return only.empty() || (from.replicas != nullptr && from.replicas->state_of(key, of) != ReplicaState::none);
+  return only.empty() || (replicas.on() && replicas.state_of(key, of) != ReplicaState::none);
 }
 
 std::string provision_dump(const json& object) { return object.dump(); }
 
 }  // namespace
 
-Result<std::string> provision_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
-  if (from.requests == nullptr)
+Result<std::string> provision_text(const Parts& from, const std::map<std::string, std::string>& arguments) {
+  if (!from.requests.on())
     return fail(Errc::not_found, "provision", "provisioning.level is off", "set provisioning.level: suggest");
-  const Workloads& workloads = from.requests->workloads();
-  const TeachersChoices teacher = from.margins != nullptr ? from.margins->replicas() : TeachersChoices();
+  const Workloads& workloads = from.requests.workloads();
+  const TeachersChoices teacher = from.margins.replicas();
   json document = {{"level", level_word(from.config.provision)},
-                   {"followed", from.watch != nullptr},
-                   {"replicas", from.replicas != nullptr},
-                   {"beyond", from.requests->beyond()},
-                   {"totals", totals_json(from.requests->totals())}};
+                   {"followed", from.watch.on()},
+                   {"replicas", from.replicas.on()},
+                   {"beyond", from.requests.beyond()},
+                   {"totals", totals_json(from.requests.totals())}};
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
     WATTLE_TRY(const auto found, named_workload(workloads, one->second));
-    document["workloads"] = json::array({request_json(from, teacher, found->first, found->second)});
+    document["workloads"] = json::array({request_json(from.replicas, teacher, found->first, found->second)});
     return provision_dump(document);
   }
   if (const auto one = arguments.find("namespace"); one != arguments.end()) {
@@ -198,7 +203,7 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
   std::vector<Workloads::const_iterator> rows;
   for (auto at = workloads.begin(); at != workloads.end(); ++at)
-    if (at->second.pods > 0 && wanted(from, only_text, at->first, at->second)) rows.push_back(at);
+    if (at->second.pods > 0 && wanted(from.replicas, only_text, at->first, at->second)) rows.push_back(at);
   const auto weight = [](const Freed& freed) {
     constexpr double kBytesPerCore = 4.0 * (1 << 30);  // roughly the ratio of servers
     return std::abs(freed.cpu_cores) + std::abs(freed.memory_bytes) / kBytesPerCore;
@@ -208,14 +213,14 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   document["more"] = rows.size() - std::min(rows.size(), limit);
   rows.resize(std::min(rows.size(), limit));
   json list = json::array();
-  for (const auto& row : rows) list.push_back(request_json(from, teacher, row->first, row->second));
+  for (const auto& row : rows) list.push_back(request_json(from.replicas, teacher, row->first, row->second));
   document["workloads"] = std::move(list);
   return provision_dump(document);
 }
 
-void add_provision(Families& families, const Sources& from) {
-  if (from.requests == nullptr) return;
-  const RequestTotals& totals = from.requests->totals();
+void add_provision(Families& families, const RequestBook& requests, const ReplicaBook& replicas) {
+  if (!requests.on()) return;
+  const RequestTotals& totals = requests.totals();
   const auto count = [](std::size_t value) { return static_cast<double>(value); };
   families.gauge("wattle_controller_provision_workloads", "Workloads with evaluated requests.",
                  count(totals.workloads));
@@ -241,18 +246,18 @@ void add_provision(Families& families, const Sources& from) {
   families.gauge("wattle_controller_provision_pending_resizes",
                  "Pods with a resize that the kubelet reports as Deferred or Infeasible.",
                  count(totals.resizes.deferred + totals.resizes.infeasible));
-  if (from.replicas != nullptr) {
-    const ReplicaTotals& replicas = from.replicas->totals();
+  if (replicas.on()) {
+    const ReplicaTotals& of = replicas.totals();
     families.gauge("wattle_controller_replica_workloads",
-                   "Workloads with evaluated replicas (their request rate is known).", count(replicas.workloads));
+                   "Workloads with evaluated replicas (their request rate is known).", count(of.workloads));
     families.gauge("wattle_controller_replica_suggested_workloads", "Workloads with a suggested change of replicas.",
-                   count(replicas.suggested));
+                   count(of.suggested));
     families.gauge("wattle_controller_replica_withheld_workloads",
                    "Workloads without suggestions for replicas because an autoscaler sets or may set their number.",
-                   count(replicas.withheld));
+                   count(of.withheld));
   }
   families.counter("wattle_controller_provision_beyond_total", "Pods ignored because there were too many.",
-                   from.requests->beyond());
+                   requests.beyond());
 }
 
 }  // namespace wattle::controller

@@ -2,20 +2,21 @@
 // resources that they would free.
 // Bounds   `limit` rows, those that would free or add most first; the totals include all
 // Errors   malformed (argument), not_found (workload; provisioning.level is off)
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
 #include <map>
 #include <string>
 
+#include "common/result.hpp"
+#include "controller/parts.hpp"
 #include "controller/web/metric_families.hpp"
-#include "controller/web/sources.hpp"
 
 namespace wattle::controller {
 
 // `workload`: that workload, as NAMESPACE/KIND/NAME or an unambiguous end of it. `only`: "suggested": workloads whose
 // suggestion differs from their request. `limit`.
-Result<std::string> provision_text(const Sources& from, const std::map<std::string, std::string>& arguments);
-void add_provision(Families& families, const Sources& from);
+Result<std::string> provision_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+void add_provision(Families& families, const RequestBook& requests, const ReplicaBook& replicas);
 
 }  // namespace wattle::controller

@@ -1,28 +1,32 @@
 #include "controller/web/readiness.hpp"
 
+#include "controller/kube/watch.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/store/store.hpp"
+
 namespace wattle::controller {
 
-Readiness readiness(const Sources& from) {
+Readiness readiness(const Parts& from) {
   Readiness out{true, {}};
   const auto tell = [&](const char* part, bool well, const std::string& what) {
     out.ready = out.ready && well;
     out.text += std::string(part) + ": " + what + "\n";
   };
-  if (from.store == nullptr) {
+  if (!from.store.on()) {
     tell("store", true, "none is configured");
   } else {
-    const std::string problem = from.store->figures().problem;
+    const std::string problem = from.store.figures().problem;
     tell("store", problem.empty(), problem.empty() ? "open" : problem);
   }
-  if (from.watch != nullptr) {
-    const WatchHealth health = from.watch->health();
+  if (from.watch.on()) {
+    const WatchHealth health = from.watch.health();
     const bool synced = health.nodes.synced && health.pods.synced;
     const std::string& problem = health.nodes.problem.empty() ? health.pods.problem : health.nodes.problem;
     tell("kubernetes", synced, synced ? "known" : problem.empty() ? "waiting for the first list" : problem);
   }
-  if (from.store != nullptr) {
+  if (from.store.on()) {
     std::size_t known = 0, heard = 0;
-    for (const auto& [name, marks] : from.store->marks()) {
+    for (const auto& [name, marks] : from.store.marks()) {
       const Node* node = from.state.node(name);
       ++known;
       heard += node != nullptr && node->sampled_at ? 1 : 0;

@@ -1,12 +1,12 @@
 // readiness: reports whether the controller can work now: the store takes records, and the state is warm.
 // Rules    warm: the first lists of a watched API server have arrived, and half of the nodes in the store have reported
 //          again; waits at most kWarmUp for nodes
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
 #include <string>
 
-#include "controller/web/sources.hpp"
+#include "controller/parts.hpp"
 
 namespace wattle::controller {
 
@@ -16,6 +16,6 @@ struct Readiness {
   bool ready = false;
   std::string text;  // one line per part
 };
-Readiness readiness(const Sources& from);
+Readiness readiness(const Parts& from);
 
 }  // namespace wattle::controller

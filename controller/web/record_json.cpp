@@ -1,9 +1,11 @@
 #include "controller/web/record_json.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "controller/web/decision_history.hpp"
 
 namespace wattle::controller {
@@ -116,33 +118,34 @@ Result<std::string> record_text(StoreFile& file, const RecordQuery& query) {
   return document.dump();
 }
 
-Result<std::future<Result<std::string>>> ask_record(Store* store, const std::map<std::string, std::string>& arguments,
+Result<std::future<Result<std::string>>> ask_record(Store& store, const std::map<std::string, std::string>& arguments,
                                                     WallTime now) {
   WATTLE_TRY(const RecordQuery query, parse_record(arguments, now));
-  if (store == nullptr)
+  if (!store.on())
     return fail(Errc::not_found, "record", "no store is configured", "set store.path to a file on a local disk");
-  return store->read([query](StoreFile& file) { return record_text(file, query); });
+  return store.read([query](StoreFile& file) { return record_text(file, query); });
 }
 
-Result<std::string> record_nodes_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
+Document record_nodes_text(const ClusterState& state, const std::map<std::string, std::string>& arguments) {
   for (const auto& [name, value] : arguments)
-    if (name != "of") return fail(Errc::malformed, "argument " + name, "unknown argument");
-  json rows = json::array();
-  for (const auto& [name, node] : from.state.nodes()) {
-    const placement::NodeView& view = *from.state.node_view(name);
-    rows.push_back({{"name", name},
-                    {"cores", view.allocatable.cpu_cores},
-                    {"memory_bytes", view.allocatable.memory_bytes},
-                    {"watts", view.curve.points()},
-                    {"readings", view.curve.samples()},
-                    {"residual_sd_w", view.curve.residual_sd_w()},
-                    {"state", view.asleep  ? "asleep"
-                              : view.ready ? "ready"
-                                           : "not ready"},
-                    {"wake_j", view.wake_cost_j}});
-    from.let_asks_in(rows.size());
-  }
-  return json{{"of", "nodes"}, {"rows", std::move(rows)}, {"next", nullptr}}.dump();
+    if (name != "of") return ready(Result<std::string>(fail(Errc::malformed, "argument " + name, "unknown argument")));
+  const auto rows = std::make_shared<json>(json::array());
+  Steps steps = each_of(state.nodes(), [&state, rows](const auto& item) {
+    const placement::NodeView& view = *state.node_view(item.first);
+    rows->push_back({{"name", item.first},
+                     {"cores", view.allocatable.cpu_cores},
+                     {"memory_bytes", view.allocatable.memory_bytes},
+                     {"watts", view.curve.points()},
+                     {"readings", view.curve.samples()},
+                     {"residual_sd_w", view.curve.residual_sd_w()},
+                     {"state", view.asleep  ? "asleep"
+                               : view.ready ? "ready"
+                                            : "not ready"},
+                     {"wake_j", view.wake_cost_j}});
+  });
+  return then(std::move(steps), [rows] {
+    return ready(Result<std::string>(json{{"of", "nodes"}, {"rows", std::move(*rows)}, {"next", nullptr}}.dump()));
+  });
 }
 
 }  // namespace wattle::controller

@@ -6,7 +6,7 @@
 // Bounds   kMostRecordRows rows per page
 // Errors   malformed (arguments), not_found (no store, or store.usage.max_bytes is 0), unavailable, and those of the
 //          database
-// Threads  record_text: the thread that owns the file; record_nodes_text: the owner of the sources; the others any
+// Threads  record_text: the thread that owns the file; record_nodes_text: the owner of the parts; the others any
 #pragma once
 
 #include <future>
@@ -15,8 +15,9 @@
 
 #include "common/clock.hpp"
 #include "common/result.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/steps.hpp"
 #include "controller/store/store.hpp"
-#include "controller/web/sources.hpp"
 
 namespace wattle::controller {
 
@@ -33,8 +34,8 @@ struct RecordQuery {
 bool is_record(const std::string& what, const std::map<std::string, std::string>& arguments);
 Result<RecordQuery> parse_record(const std::map<std::string, std::string>& arguments, WallTime now);
 Result<std::string> record_text(StoreFile& file, const RecordQuery& query);
-Result<std::future<Result<std::string>>> ask_record(Store* store, const std::map<std::string, std::string>& arguments,
+Result<std::future<Result<std::string>>> ask_record(Store& store, const std::map<std::string, std::string>& arguments,
                                                     WallTime now);
-Result<std::string> record_nodes_text(const Sources& from, const std::map<std::string, std::string>& arguments);
+Document record_nodes_text(const ClusterState& state, const std::map<std::string, std::string>& arguments);
 
 }  // namespace wattle::controller

@@ -4,7 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "controller/web/sources.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/parts.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/web/each_workload.hpp"
 #include "placement/worth/features.hpp"
 
 namespace wattle::controller {
@@ -42,7 +46,7 @@ void Ring::push(std::span<const float> row) {
 
 float Ring::at(std::size_t row, std::size_t column) const { return values_[(next_ + row) % size() * width_ + column]; }
 
-NodeGlance glance(const Sources& from, const std::string& name, const Node& node) {
+NodeGlance glance(const Parts& from, const std::string& name, const Node& node) {
   NodeGlance out;
   const placement::NodeView& view = *from.state.node_view(name);
   out.silent = !node.connected || !node.sampled_at ||
@@ -61,33 +65,41 @@ NodeGlance glance(const Sources& from, const std::string& name, const Node& node
   return out;
 }
 
-FleetSums fleet_sums(const Sources& from) {
-  FleetSums sums;
-  for (const auto& [name, node] : from.state.nodes()) {
+Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums) {
+  return each_of(from.state.nodes(), [&from, sums = std::move(sums)](const auto& item) {
+    const auto& [name, node] = item;
     const NodeGlance now = glance(from, name, node);
-    ++sums.nodes;
-    sums.silent += now.silent ? 1 : 0;
-    sums.masked += now.masked ? 1 : 0;
-    sums.pods += node.pods.size();
+    ++sums->nodes;
+    sums->silent += now.silent ? 1 : 0;
+    sums->masked += now.masked ? 1 : 0;
+    sums->pods += node.pods.size();
     if (!now.silent) {
-      add(sums.cpu_used_cores, node.values.cpu_used_cores);
-      add(sums.cpu_cores, node.values.cpu_cores);
+      add(sums->cpu_used_cores, node.values.cpu_used_cores);
+      add(sums->cpu_cores, node.values.cpu_cores);
     }
     if (now.power_w) {
-      add(now.estimated ? sums.estimated_w : sums.measured_w, now.power_w);
-      ++(now.estimated ? sums.estimated : sums.measured);
+      add(now.estimated ? sums->estimated_w : sums->measured_w, now.power_w);
+      ++(now.estimated ? sums->estimated : sums->measured);
     }
-    from.let_asks_in(sums.nodes);
-  }
-  return sums;
+  });
 }
 
-void Series::sample(const Sources& from) {
+Steps Series::sample(const Parts& from) {
   const MonoTime now = from.clock.mono();
-  if (hour_at_ && now - *hour_at_ < kFleetStep) return;
+  if (hour_at_ && now - *hour_at_ < kFleetStep) return no_steps();
   hour_at_ = now;
   hour_end_ = from.clock.wall();
-  const FleetSums sums = fleet_sums(from);
+  const auto sums = std::make_shared<FleetSums>();
+  return then(sum_fleet(from, sums), [this, &from, sums, now] {
+    add_fleet(*sums, now);
+    if (parts_at_ && now - *parts_at_ < kPartsStep) return no_steps();
+    parts_at_ = now;
+    parts_end_ = hour_end_;
+    return sample_parts(from);
+  });
+}
+
+void Series::add_fleet(const FleetSums& sums, MonoTime now) {
   const std::array<float, kFleet.size()> row{known(sums.measured_w), known(sums.estimated_w),
                                              known(sums.cpu_used_cores)};
   hour_.push(row);
@@ -97,45 +109,41 @@ void Series::sample(const Sources& from) {
     ++counts_[i];
   }
   if (!day_at_) day_at_ = now;
-  if (now - *day_at_ >= kDayStep) {
-    std::array<float, kFleet.size()> mean{};
-    for (std::size_t i = 0; i < mean.size(); ++i)
-      mean[i] = counts_[i] == 0 ? std::numeric_limits<float>::quiet_NaN()
-                                : static_cast<float>(sums_[i] / static_cast<double>(counts_[i]));
-    day_.push(mean);
-    sums_ = {};
-    counts_ = {};
-    day_at_ = now;
-    day_end_ = hour_end_;
-  }
-  if (parts_at_ && now - *parts_at_ < kPartsStep) return;
-  parts_at_ = now;
-  parts_end_ = hour_end_;
-  sample_parts(from);
+  if (now - *day_at_ < kDayStep) return;
+  std::array<float, kFleet.size()> mean{};
+  for (std::size_t i = 0; i < mean.size(); ++i)
+    mean[i] = counts_[i] == 0 ? std::numeric_limits<float>::quiet_NaN()
+                              : static_cast<float>(sums_[i] / static_cast<double>(counts_[i]));
+  day_.push(mean);
+  sums_ = {};
+  counts_ = {};
+  day_at_ = now;
+  day_end_ = hour_end_;
 }
 
-void Series::sample_parts(const Sources& from) {
-  std::size_t done = 0;
-  for (const auto& [name, node] : from.state.nodes()) {
-    const NodeGlance now = glance(from, name, node);
+Steps Series::sample_parts(const Parts& from) {
+  Steps nodes = each_of(from.state.nodes(), [this, &from](const auto& item) {
+    const NodeGlance now = glance(from, item.first, item.second);
     const std::array<float, kNode.size()> row{known(now.power_w), known(now.use_ratio), known(now.pressure_ratio),
                                               known(now.latency_ms)};
-    nodes_.try_emplace(name, kNode.size(), kNodeRows).first->second.push(row);
-    from.let_asks_in(++done);
-    for (const auto& [uid, workload] : node.workloads) {
-      if (workload.values.kind != WorkloadKind::pod) continue;
-      auto ring = pods_.find(uid);
-      if (ring == pods_.end()) {
-        if (pods_.size() >= kMaxSeriesPods) continue;
-        ring = pods_.try_emplace(uid, kPod.size(), kPodRows).first;
-      }
-      const std::array<float, kPod.size()> values{known(workload.power_w), known(workload.cpu_cores)};
-      ring->second.push(values);
-      from.let_asks_in(++done);
-    }
-  }
-  forget(nodes_, [&](const std::string& name) { return from.state.node(name) != nullptr; });
-  forget(pods_, [&](const std::string& uid) { return from.state.pod(uid) != nullptr; });
+    nodes_.try_emplace(item.first, kNode.size(), kNodeRows).first->second.push(row);
+  });
+  Steps pods = each_workload(
+      from.state.nodes(), [this](const auto&, const auto&, const std::string& uid, const Workload& workload) {
+        if (workload.values.kind != WorkloadKind::pod) return;
+        auto ring = pods_.find(uid);
+        if (ring == pods_.end()) {
+          if (pods_.size() >= kMaxSeriesPods) return;
+          ring = pods_.try_emplace(uid, kPod.size(), kPodRows).first;
+        }
+        const std::array<float, kPod.size()> values{known(workload.power_w), known(workload.cpu_cores)};
+        ring->second.push(values);
+      });
+  return in_order({std::move(nodes), std::move(pods), [this, &from] {
+                     forget(nodes_, [&](const std::string& name) { return from.state.node(name) != nullptr; });
+                     forget(pods_, [&](const std::string& uid) { return from.state.pod(uid) != nullptr; });
+                     return false;
+                   }});
 }
 
 Series::Past Series::fleet(bool day) const {

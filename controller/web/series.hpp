@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,10 +17,11 @@
 #include <vector>
 
 #include "common/clock.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
-struct Sources;
+struct Parts;
 struct Node;
 
 inline constexpr std::size_t kMaxSeriesPods = 20'000;
@@ -42,7 +44,8 @@ struct FleetSums {
   std::optional<double> measured_w, estimated_w, cpu_used_cores, cpu_cores;
   std::uint64_t nodes = 0, silent = 0, masked = 0, measured = 0, estimated = 0, pods = 0;
 };
-FleetSums fleet_sums(const Sources& from);
+// `sums` is complete after the last step.
+Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums);
 
 // The values of a node that lists, the fleet map and series show.
 struct NodeGlance {
@@ -52,7 +55,7 @@ struct NodeGlance {
   bool full = false;       // at its start cap
   bool estimated = false;  // its power is estimated
 };
-NodeGlance glance(const Sources& from, const std::string& name, const Node& node);
+NodeGlance glance(const Parts& from, const std::string& name, const Node& node);
 
 class Series {
  public:
@@ -61,7 +64,7 @@ class Series {
   static constexpr std::array<std::string_view, 2> kPod{"power_w", "cpu_cores"};
 
   // Adds the samples that are due. Call more often than the shortest step.
-  void sample(const Sources& from);
+  Steps sample(const Parts& from);
 
   struct Past {
     const Ring* ring = nullptr;  // null: no history
@@ -74,7 +77,8 @@ class Series {
   Past pod(const std::string& uid) const;
 
  private:
-  void sample_parts(const Sources& from);
+  void add_fleet(const FleetSums& sums, MonoTime now);
+  Steps sample_parts(const Parts& from);
 
   Ring hour_{kFleet.size(), 720}, day_{kFleet.size(), 1440};
   std::array<double, kFleet.size()> sums_{};  // of the current minute

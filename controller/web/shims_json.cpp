@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "common/json/value.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "controller/trainer/serving_model.hpp"
 
 namespace wattle::controller {
 
@@ -71,22 +74,17 @@ ShimsJudged judge_shims(const Shims& shims, MonoTime now) {
   return {"ok", fine, ""};
 }
 
-json asks_json(const Sources& from) {
-  if (from.shims == nullptr) return nullptr;
-  const MonoTime now = from.clock.mono();
-  const Bindings recent = from.shims->recent();
-  const bool known = from.watch != nullptr;
-  return {{"last_ask_age_ms", age_ms(from.shims->last_ask(), now)},
-          {"schedulers", from.shims->schedulers()},
-          {"pods_bound", known ? json(recent.pods) : json(nullptr)},
-          {"pods_unasked", known ? json(recent.unasked) : json(nullptr)}};
+json asks_json(const Shims& shims, bool bindings_known, MonoTime now) {
+  const Bindings recent = shims.recent();
+  return {{"last_ask_age_ms", age_ms(shims.last_ask(), now)},
+          {"schedulers", shims.schedulers()},
+          {"pods_bound", bindings_known ? json(recent.pods) : json(nullptr)},
+          {"pods_unasked", bindings_known ? json(recent.unasked) : json(nullptr)}};
 }
 
-json shims_json(const Sources& from) {
+json shims_json(const Shims& shims, MonoTime now) {
   json list = json::array();
-  if (from.shims == nullptr) return list;
-  const MonoTime now = from.clock.mono();
-  for (const auto& [key, shim] : from.shims->all())
+  for (const auto& [key, shim] : shims.all())
     list.push_back({{"peer", shim.peer},
                     {"host", shim.host},
                     {"version", shim.version},
@@ -100,7 +98,7 @@ json shims_json(const Sources& from) {
   return list;
 }
 
-json withheld_json(const Sources& from) {
+json withheld_json(const Parts& from) {
   json list = json::array();
   const auto add = [&](const char* what, std::string why) {
     list.push_back({{"what", what}, {"why", std::move(why)}});
@@ -113,12 +111,10 @@ json withheld_json(const Sources& from) {
   if (decider.network_gated()) add("network", decider.network_gated_why());
   if (decider.policy_info().learns && from.networks.get() == nullptr)
     add("network", from.mode_reason.empty() ? "no network is in use yet" : from.mode_reason);
-  if (from.rollout != nullptr) {
-    const json promotion = from.rollout->document().at("promotion");
-    if (promotion.at("to").is_string() && promotion.at("closed_by").is_string())
-      add("promotion",
-          "to " + promotion.at("to").get<std::string>() + ": " + promotion.at("closed_by").get<std::string>());
-  }
+  const json promotion = from.rollout.document().at("promotion");
+  if (promotion.at("to").is_string() && promotion.at("closed_by").is_string())
+    add("promotion",
+        "to " + promotion.at("to").get<std::string>() + ": " + promotion.at("closed_by").get<std::string>());
   return list;
 }
 

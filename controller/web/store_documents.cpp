@@ -10,7 +10,7 @@ bool is_of_store(const std::string& what, const std::map<std::string, std::strin
   return what == "report" || is_record(what, arguments) || is_history(what, arguments);
 }
 
-Result<std::future<Result<std::string>>> ask_store(Store* store, const std::string& what,
+Result<std::future<Result<std::string>>> ask_store(Store& store, const std::string& what,
                                                    const std::map<std::string, std::string>& arguments, WallTime now) {
   if (what == "record") return ask_record(store, arguments, now);
   return what == "report" ? ask_report(store, arguments, now) : ask_history(store, arguments, now);

@@ -16,8 +16,8 @@
 namespace wattle::controller {
 
 bool is_of_store(const std::string& what, const std::map<std::string, std::string>& arguments);
-// Starts one of these documents; the caller chooses how long to wait. `store` null: not_found.
-Result<std::future<Result<std::string>>> ask_store(Store* store, const std::string& what,
+// Starts one of these documents; the caller chooses how long to wait. No store: not_found.
+Result<std::future<Result<std::string>>> ask_store(Store& store, const std::string& what,
                                                    const std::map<std::string, std::string>& arguments, WallTime now);
 
 }  // namespace wattle::controller

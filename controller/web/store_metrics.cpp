@@ -2,9 +2,9 @@
 
 namespace wattle::controller {
 
-void add_store(Families& families, const Sources& from) {
-  if (from.store == nullptr) return;
-  const StoreFigures figures = from.store->figures();
+void add_store(Families& families, const Store& store) {
+  if (!store.on()) return;
+  const StoreFigures figures = store.figures();
   families.gauge("wattle_controller_store_ok",
                  "1 if records are written to disk, 0 if writing fails and no record is acknowledged.",
                  figures.problem.empty() ? 1.0 : 0.0);

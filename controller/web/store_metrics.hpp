@@ -4,11 +4,11 @@
 // Threads  single owner
 #pragma once
 
+#include "controller/store/store.hpp"
 #include "controller/web/metric_families.hpp"
-#include "controller/web/sources.hpp"
 
 namespace wattle::controller {
 
-void add_store(Families& families, const Sources& from);
+void add_store(Families& families, const Store& store);
 
 }  // namespace wattle::controller

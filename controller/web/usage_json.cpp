@@ -150,12 +150,12 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   return document.dump();
 }
 
-Result<std::future<Result<std::string>>> ask_report(Store* store, const std::map<std::string, std::string>& arguments,
+Result<std::future<Result<std::string>>> ask_report(Store& store, const std::map<std::string, std::string>& arguments,
                                                     WallTime now) {
   WATTLE_TRY(const ReportQuery query, parse_report(arguments, now));
-  if (store == nullptr)
+  if (!store.on())
     return fail(Errc::not_found, "report", "no store is configured", "set store.path to a file on a local disk");
-  return store->read([query](StoreFile& file) { return report_text(file, query); });
+  return store.read([query](StoreFile& file) { return report_text(file, query); });
 }
 
 }  // namespace wattle::controller

@@ -26,8 +26,8 @@ struct ReportQuery {
 // `pod`; `since`: a time span, 7d by default; `limit`.
 Result<ReportQuery> parse_report(const std::map<std::string, std::string>& arguments, WallTime now);
 Result<std::string> report_text(StoreFile& file, const ReportQuery& query);
-// Runs the report on the store's thread. `store` null: not_found.
-Result<std::future<Result<std::string>>> ask_report(Store* store, const std::map<std::string, std::string>& arguments,
+// Runs the report on the store's thread. No store: not_found.
+Result<std::future<Result<std::string>>> ask_report(Store& store, const std::map<std::string, std::string>& arguments,
                                                     WallTime now);
 
 }  // namespace wattle::controller

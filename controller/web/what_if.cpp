@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/state/sane_request.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_history.hpp"
 #include "controller/web/decision_json.hpp"
@@ -26,7 +30,7 @@ bool of_reward(const std::string& name) {
          name.starts_with("weight.");
 }
 
-// A variant of the request.
+// The request, or a variant of it.
 struct Question {
   placement::PodSpec pod;
   std::vector<std::string> candidates;
@@ -44,9 +48,9 @@ Result<double> amount(const Given& arguments, const char* name, double otherwise
 }
 
 // Returns the pod's request; for a decision from before a restart it is known only while the pod runs.
-Result<placement::PodSpec> asked_for(const Sources& from, const LoggedDecision& entry) {
+Result<placement::PodSpec> asked_for(const ClusterState& state, const LoggedDecision& entry) {
   if (entry.asked) return *entry.asked;
-  if (const Pod* pod = from.state.pod(entry.decision.pod_uid); pod != nullptr) return pod->spec;
+  if (const Pod* pod = state.pod(entry.decision.pod_uid); pod != nullptr) return pod->spec;
   return fail(Errc::not_found, "decision " + std::to_string(entry.decision.id),
               "was made before the last restart and its pod has ended, so its requests are unknown",
               "use a newer decision; list them with `wattle decisions`");
@@ -68,11 +72,11 @@ Result<std::vector<std::string>> named_nodes(const Given& arguments, const Logge
   return names;
 }
 
-Result<placement::RewardConfig> other_reward(const Sources& from, const Given& arguments) {
+Result<placement::RewardConfig> other_reward(const RolloutSpec& now, const Given& arguments) {
   Given of_rewards;
   std::copy_if(arguments.begin(), arguments.end(), std::inserter(of_rewards, of_rewards.end()),
                [](const auto& each) { return of_reward(each.first); });
-  WATTLE_TRY(const RolloutSpec spec, with_changes(from.decider.spec(), of_rewards));
+  WATTLE_TRY(const RolloutSpec spec, with_changes(now, of_rewards));
   return spec.reward;
 }
 
@@ -107,40 +111,57 @@ json answer_json(const LoggedDecision& entry, const Question& question, std::siz
   return told;
 }
 
-}  // namespace
+struct Variant {
+  Question as_is, otherwise;
+  std::size_t limit = 0;
+  json told;  // what both answers are about
+};
 
-Result<std::string> what_if_text(const Sources& from, Decider& decider, const Given& arguments) {
+Result<Variant> variant_of(const Parts& from, const Given& arguments) {
   WATTLE_CHECK(known_arguments(arguments));
-  WATTLE_TRY(const std::size_t limit, parse_limit(arguments, kCandidatesTold));
+  Variant made;
+  WATTLE_TRY(made.limit, parse_limit(arguments, kCandidatesTold));
   const auto pod = arguments.find("pod");
   if (pod == arguments.end())
     return fail(Errc::malformed, "argument pod", "is missing", "pass the name or UID of the pod, or a decision ID");
-  const LoggedDecision* entry = decider.log().newest(pod->second);
+  const LoggedDecision* entry = from.decider.log().newest(pod->second);
   if (entry == nullptr)
     return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
                 "list recorded decisions with `wattle decisions`");
-  Question as_is;
-  WATTLE_TRY(as_is.pod, asked_for(from, *entry));
-  as_is.reward = decider.spec().reward;
+  Question& as_is = made.as_is;
+  WATTLE_TRY(as_is.pod, asked_for(from.state, *entry));
+  as_is.reward = from.decider.spec().reward;
   for (const wire::Candidate& each : entry->decision.candidates) as_is.candidates.push_back(each.node);
-  Question otherwise = as_is;
+  Question& otherwise = made.otherwise = as_is;
   WATTLE_TRY(const double cpu_cores, amount(arguments, "cpu", as_is.pod.request.cpu_cores));
   WATTLE_TRY(const double memory_bytes, amount(arguments, "memory", as_is.pod.request.memory_bytes));
   otherwise.pod.request = sane_request(cpu_cores, memory_bytes);
-  WATTLE_TRY(otherwise.reward, other_reward(from, arguments));
+  WATTLE_TRY(otherwise.reward, other_reward(from.decider.spec(), arguments));
   WATTLE_TRY(const std::vector<std::string> without, named_nodes(arguments, *entry));
   const std::set<std::string_view> out(without.begin(), without.end());
   std::erase_if(otherwise.candidates, [&](const std::string& name) { return out.contains(name); });
-  json told{{"decision", entry->decision.id},       {"pod_uid", entry->decision.pod_uid},
-            {"pod_name", entry->decision.pod_name}, {"pod_namespace", entry->decision.pod_namespace},
-            {"wall_ns", to_ns(from.clock.wall())},  {"without", without}};
-  const auto answer = [&](const Question& question) {
-    return answer_json(decider.what_if(question.pod, question.candidates, question.reward), question, limit);
+  made.told = json{{"decision", entry->decision.id},       {"pod_uid", entry->decision.pod_uid},
+                   {"pod_name", entry->decision.pod_name}, {"pod_namespace", entry->decision.pod_namespace},
+                   {"wall_ns", to_ns(from.clock.wall())},  {"without", without}};
+  return made;
+}
+
+}  // namespace
+
+Document what_if_text(const Parts& from, const Given& arguments) {
+  auto variant = variant_of(from, arguments);
+  if (!variant) return ready(Result<std::string>(forward_error(variant)));
+  const auto made = std::make_shared<Variant>(std::move(*variant));
+  const auto answer = [&from, made](const char* name, const Question& question) {
+    made->told[name] = answer_json(from.decider.asks().what_if(question.pod, question.candidates, question.reward),
+                                   question, made->limit);
+    return false;
   };
-  told["as_is"] = answer(as_is);
-  from.let_asks_in(0);  // may remove the decision from the log
-  told["otherwise"] = answer(otherwise);
-  return json{{"what_if", std::move(told)}}.dump();
+  return then([made, answer] { return answer("as_is", made->as_is); },
+              [made, answer] {
+                answer("otherwise", made->otherwise);
+                return ready(Result<std::string>(json{{"what_if", std::move(made->told)}}.dump()));
+              });
 }
 
 }  // namespace wattle::controller

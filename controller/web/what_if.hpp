@@ -4,20 +4,20 @@
 //          candidates are those of the decision
 // Bounds   two decisions, with waiting asks answered in between; `limit` candidates of each are reported
 // Errors   malformed and out_of_range (argument), not_found (decision, node, the pod's request)
-// Threads  the owner of the sources
+// Threads  the owner of the parts
 #pragma once
 
 #include <map>
 #include <string>
 
 #include "common/result.hpp"
-#include "controller/web/sources.hpp"
+#include "controller/parts.hpp"
+#include "controller/steps.hpp"
 
 namespace wattle::controller {
 
 // Arguments: pod; optionally cpu and memory (Kubernetes quantities), without (comma-separated names) and the reward
 // arguments of policy-set; limit.
-Result<std::string> what_if_text(const Sources& from, Decider& decider,
-                                 const std::map<std::string, std::string>& arguments);
+Document what_if_text(const Parts& from, const std::map<std::string, std::string>& arguments);
 
 }  // namespace wattle::controller

@@ -139,7 +139,7 @@ class DemoWorld {
       hello.memory_bytes = static_cast<std::uint64_t>(server.memory_bytes);
       hello.pod_capacity = 110;
       state_.greet(hello);
-      decider_->greeted(hello);
+      decider_->placements().greeted(hello);
       known.push_back({server, fleet_.background_cores(i), std::nullopt});
       due_.push_back(clock_.mono() + from_seconds(static_cast<double>(i) / static_cast<double>(fleet_.size())));
     }
@@ -180,9 +180,9 @@ class DemoWorld {
     record.incarnation = 1;
     record.wall_ns = to_ns(clock_.wall());
     const controller::RecordNews news = state_.apply(node, record, now);
-    for (const std::string& uid : news.appeared) decider_->placed(uid, node, false);
-    decider_->record(node, record, news);
-    for (const std::string& uid : news.gone) decider_->gone(uid, node);
+    for (const std::string& uid : news.appeared) decider_->placements().placed(uid, node, false);
+    decider_->outcomes().record(node, record, news);
+    for (const std::string& uid : news.gone) decider_->placements().gone(uid, node);
   }
 
   void create(MonoTime now) {
@@ -208,7 +208,7 @@ class DemoWorld {
       ask.candidates.push_back(fleet_.server(i).name);
     }
     std::vector<std::int64_t> scores(feasible.size(), 0);
-    if (feasible.size() > 1) scores = decider_->ask(ask).scores;
+    if (feasible.size() > 1) scores = decider_->asks().ask(ask).scores;
     const auto winner = sim::select_node(kube, request, scores, sim::kExtenderWeight, random_);
     if (!winner) return;
     const std::size_t at = feasible[*winner];
@@ -219,14 +219,14 @@ class DemoWorld {
             now))
       return;
     window_.emplace_back(uid, at);
-    decider_->placed(uid, node, false);
+    decider_->placements().placed(uid, node, false);
   }
 
   void remove_oldest(MonoTime now) {
     const auto [uid, at] = window_.front();
     window_.pop_front();
     ledger_->remove(uid);
-    if (fleet_.unbind(uid, now)) decider_->gone(uid, fleet_.server(at).name);
+    if (fleet_.unbind(uid, now)) decider_->placements().gone(uid, fleet_.server(at).name);
   }
 
   DemoOptions options_;

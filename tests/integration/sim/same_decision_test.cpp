@@ -85,7 +85,7 @@ struct BothTold : DeciderRig {
           *record.node.cpu_used_cores += each.cores;
         }
       const RecordNews told = state.apply(names[i], record, clock.mono());
-      decider->record(names[i], record, told);
+      decider->outcomes().record(names[i], record, told);
       for (const Ran& each : running) {
         if (each.row != i) continue;
         const Workload& ran = state.node(names[i])->workloads.at(each.uid);
@@ -147,7 +147,7 @@ struct BothTold : DeciderRig {
     pod = engine->expected(pod);
     const placement::PlacementDecision simulated =
         engine->decide(state.view(pod, clock.mono()), pod, network.get(), config.decide.epsilon, ties);
-    const wire::Suggestion live = decider->ask(ask);
+    const wire::Suggestion live = decider->asks().ask(ask);
 
     const LoggedDecision* entry = decider->log().newest(uid);
     REQUIRE(entry != nullptr);
@@ -170,7 +170,7 @@ struct BothTold : DeciderRig {
     // Where it goes is for a scheduler to say: mostly the advice.
     const std::size_t row = !simulated.top || dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];
     engine->placed(decided, pod, names[row], row, clock.mono());
-    decider->placed(uid, names[row], false);
+    decider->placements().placed(uid, names[row], false);
     running.push_back({decided, uid, row, ask.cpu_request_cores * unit()});
   }
 
@@ -181,7 +181,7 @@ struct BothTold : DeciderRig {
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
     const placement::PodSpec pod = state.pod(gone.uid)->spec;
     engine->ended(pod, gone.row, clock.mono());
-    decider->gone(gone.uid, names[gone.row]);
+    decider->placements().gone(gone.uid, names[gone.row]);
   }
 };
 

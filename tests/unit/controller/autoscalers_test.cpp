@@ -77,7 +77,7 @@ struct BookRig {
   void minutes(int count) {
     for (int i = 0; i < count; ++i) {
       clock.advance(std::chrono::minutes(1));
-      book.tick(workloads, [] {});
+      finish(book.tick(workloads));
     }
   }
   ReplicaState state() { return book.state_of(kWeb, web()); }
@@ -328,17 +328,14 @@ TEST_CASE("the document has what is suggested, and why not, and the list those w
   ReplicaOwner owner{std::nullopt, "denied"};
   ReplicaBook book(rig.clock, rates, [&](const std::string&) { return owner; });
   const auto told = [&](const Arguments& arguments) {
-    Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77,
-                    {},         0};
-    sources.requests = &*rig.book;
-    sources.replicas = &book;
-    const auto body = document(sources, "provision", arguments);
+    const auto body =
+        finished(document(rig.parts(*rig.book, book, rig.provisioning.margins()), "provision", arguments));
     REQUIRE(body);
     return Object::parse(*body);
   };
   for (int i = 0; i < 40; ++i) {
     rig.minute(1.5);
-    book.tick(rig.book->workloads(), [] {});
+    finish(book.tick(rig.book->workloads()));
   }
   CHECK(told({{"only", "replicas"}})["workloads"].size() == 1);
   Object row = told({{"only", "replicas"}})["workloads"][0];

@@ -61,7 +61,7 @@ class ConfirmedRig {
     for (const auto& [node, units] : units_) tell(node);
     life_->decider->expire();
     life_->confirmed->tick();
-    life_->keeper.take(life_->decider->log(), life_->decider->take_changed(), clock.mono(), [] {});
+    finish(life_->keeper.take(life_->decider->log(), life_->decider->take_changed(), clock.mono()));
   }
   void ticks(int count) {
     for (int i = 0; i < count; ++i) tick();
@@ -75,7 +75,7 @@ class ConfirmedRig {
     ask.owner = "default/ReplicaSet/" + name;
     ask.cpu_request_cores = cores;
     ask.memory_request_bytes = cores * kBytesPerCore;
-    return life_->decider->ask(std::move(ask));
+    return life_->decider->asks().ask(std::move(ask));
   }
   Confirmation confirm(const std::string& pod, const std::string& node, const std::string& unit = {},
                        std::optional<Duration> limit = {}) {
@@ -127,7 +127,7 @@ class ConfirmedRig {
     std::optional<ConfirmedWorkloads> confirmed;
 
     Life(std::unique_ptr<Store> from, const Clock& clock, const Log& log)
-        : store(std::move(from)), keeper(store.get(), log), owners(store.get(), clock) {}
+        : store(std::move(from)), keeper(*store, log), owners(*store, clock) {}
   };
 
   void begin() {
@@ -140,10 +140,10 @@ class ConfirmedRig {
     life.config.decide.epsilon = 0;
     life.decider.emplace(
         life.config, life.state, life.networks, clock, [](const LearningNews&) {}, 1 + life.store->last_decision_id());
-    life.confirmed.emplace(life.state, *life.decider, life.store.get(), clock, log_);
-    life.decider->on_placed(
+    life.confirmed.emplace(life.state, *life.decider, *life.store, clock, log_);
+    life.decider->placements().on_placed(
         [&life](const placement::PodSpec& pod, const std::string& node) { life.owners.placed(pod, node); });
-    life.decider->on_left([&life](const placement::PodSpec& pod) {
+    life.decider->placements().on_left([&life](const placement::PodSpec& pod) {
       life.owners.left(pod);
       life.confirmed->left(pod);
     });
@@ -154,7 +154,7 @@ class ConfirmedRig {
     }
     for (const auto& [node, units] : units_) {
       life.state.greet(hello_of(node));
-      life.decider->greeted(hello_of(node));
+      life.decider->placements().greeted(hello_of(node));
       life.confirmed->greeted(node);
     }
   }
@@ -170,9 +170,9 @@ class ConfirmedRig {
     }
     life_->confirmed->name(node, record);
     const RecordNews news = life_->state.apply(node, record, clock.mono());
-    for (const std::string& uid : news.appeared) life_->decider->placed(uid, node, false);
-    life_->decider->record(node, record, news);
-    for (const std::string& uid : news.gone) life_->decider->gone(uid, node);
+    for (const std::string& uid : news.appeared) life_->decider->placements().placed(uid, node, false);
+    life_->decider->outcomes().record(node, record, news);
+    for (const std::string& uid : news.gone) life_->decider->placements().gone(uid, node);
     StoreItem kept;
     kept.node = node;
     kept.mark = {record.incarnation, record.seq};
@@ -190,7 +190,7 @@ class ConfirmedRig {
 
   // Until what is noted is in the file.
   void flush() {
-    life_->keeper.flush(life_->decider->log(), clock.mono(), [] {});
+    finish(life_->keeper.flush(life_->decider->log(), clock.mono()));
     (void)life_->store->read([](StoreFile&) -> Result<std::string> { return std::string(); }).get();
   }
 

@@ -28,9 +28,9 @@ struct LearnedRig : DeciderRig {
   // A pod is asked for, runs on n1 for `seconds`, and goes.
   void run_pod(int seconds) {
     const std::string uid = "pod-" + std::to_string(++pods);
-    decider->ask(ask_for(uid, {"n1", "n2"}));
+    decider->asks().ask(ask_for(uid, {"n1", "n2"}));
     for (int i = 0; i < seconds; ++i) tick({uid});
-    decider->gone(uid, "n1");
+    decider->placements().gone(uid, "n1");
     tick({});
   }
   std::optional<placement::RawOutcome> last_outcome() const {
@@ -58,7 +58,7 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
   CHECK(life_s < 1800);
   CHECK(rig.last_outcome()->expected_life_s == doctest::Approx(life_s).epsilon(0.1));
   // Short lives are worth little: the prior's energy shrinks with them.
-  rig.decider->ask(ask_for("known", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("known", {"n1", "n2"}));
   const auto* known = rig.decider->log().newest("known");
   REQUIRE(known != nullptr);
   REQUIRE(known->features.has_value());
@@ -68,11 +68,11 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
 TEST_CASE("after twenty outcomes a decision tells how far rewards were from the prediction, and not before") {
   LearnedRig rig;
   for (int i = 0; i < 9; ++i) rig.run_pod(5);
-  rig.decider->ask(ask_for("early", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("early", {"n1", "n2"}));
   CHECK_FALSE(rig.decider->log().newest("early")->winner_terms->uncertainty.has_value());
   for (int i = 0; i < 15; ++i) rig.run_pod(5);
   REQUIRE(rig.decider->figures().outcomes >= 20);
-  rig.decider->ask(ask_for("late", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("late", {"n1", "n2"}));
   const LoggedDecision* late = rig.decider->log().newest("late");
   REQUIRE(late->winner_terms);
   REQUIRE(late->winner_terms->uncertainty.has_value());
@@ -81,7 +81,7 @@ TEST_CASE("after twenty outcomes a decision tells how far rewards were from the 
   RolloutSpec other = rig.decider->spec();
   other.reward.weights.energy = 3;
   rig.decider->take(other);
-  rig.decider->ask(ask_for("other", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("other", {"n1", "n2"}));
   CHECK_FALSE(rig.decider->log().newest("other")->winner_terms->uncertainty.has_value());
 }
 
@@ -89,8 +89,8 @@ TEST_CASE(
     "once a second a decision is compared with planner and amortised rank, and an untrained network is the latter") {
   LearnedRig rig(Mode::shadow);
   for (int i = 0; i < 40; ++i) {
-    rig.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
-    rig.decider->ask(ask_for("q" + std::to_string(i), {"n1", "n2"}));  // not both of a second
+    rig.decider->asks().ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
+    rig.decider->asks().ask(ask_for("q" + std::to_string(i), {"n1", "n2"}));  // not both of a second
     for (int second = 0; second < 3; ++second) rig.tick({});
   }
   const auto estimates = rig.decider->off_policy().estimates();
@@ -109,7 +109,7 @@ TEST_CASE("a policy that another kind of network learns for goes by the predicte
   RolloutSpec other = rig.decider->spec();
   other.policy = "tabular-q";
   rig.decider->take(other);
-  const auto answer = rig.decider->ask(ask_for("p", {"n1", "n2"}));
+  const auto answer = rig.decider->asks().ask(ask_for("p", {"n1", "n2"}));
   CHECK(answer.reason == "highest predicted reward: no network is in use yet");
   CHECK(answer.policy == "tabular-q");
 }
@@ -141,22 +141,22 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   };
   tick();
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
-  rig.decider->ask(ask_for("before", nodes));
+  rig.decider->asks().ask(ask_for("before", nodes));
   CHECK(rig.decider->log().newest("before")->decision.advice == "dear");
   for (int i = 0; i < 3000 && !rig.decider->network_gate().network_gated(); ++i) {
     wire::Ask small = ask_for("p" + std::to_string(i), nodes);
     small.cpu_request_cores = 0.1;
     small.memory_request_bytes = 1e6;
-    rig.decider->ask(small);
+    rig.decider->asks().ask(small);
     tick();
     // As advised, and for a minute.
-    rig.decider->placed("p" + std::to_string(i), "dear", false);
-    if (i >= 60) rig.decider->gone("p" + std::to_string(i - 60), "dear");
+    rig.decider->placements().placed("p" + std::to_string(i), "dear", false);
+    if (i >= 60) rig.decider->placements().gone("p" + std::to_string(i - 60), "dear");
   }
   REQUIRE(rig.decider->network_gate().network_gated());
   REQUIRE(told.size() == 1);
   CHECK(told[0].starts_with("guard: the planner replaces the network: "));
-  rig.decider->ask(ask_for("after", nodes));
+  rig.decider->asks().ask(ask_for("after", nodes));
   const LoggedDecision* after = rig.decider->log().newest("after");
   CHECK(after->decision.advice == "cheap");
   CHECK(after->decision.reason.find("the network is not used") != std::string::npos);
@@ -165,7 +165,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   CHECK(rig.decider->epsilon() == 0);
   // A restart does not let it back: the next process reads what this one kept.
   const auto row_of = [](const Decider& decider) {
-    for (MonitorState& state : decider.monitors())
+    for (MonitorState& state : decider.monitor_states())
       if (state.name == kNetworkGateRow) return std::move(state.text);
     return std::string();
   };
@@ -179,12 +179,12 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   CHECK(next.network_gate().network_gated());
   CHECK(next.network_gated_why() == rig.decider->network_gated_why());
   CHECK(next.network_gate().blocks() == rig.decider->network_gate().blocks());
-  next.ask(ask_for("restarted", nodes));
+  next.asks().ask(ask_for("restarted", nodes));
   CHECK(next.log().newest("restarted")->decision.advice == "cheap");
   CHECK(row_of(next) == kept);
   // Nor does it when decisions are compared again: the network is the checkpoint of its own that the restart went on from.
   rig.networks.set(std::make_shared<Opposite>(), {"digest", "0000000007"});
-  next.ask(ask_for("compared", nodes));
+  next.asks().ask(ask_for("compared", nodes));
   rig.clock.advance(1s);
   next.expire();
   CHECK(next.network_gate().network_gated());
@@ -206,7 +206,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   CHECK(unproven.network_gated());
   CHECK(unproven.network_gated_why().find("has not yet been shown") != std::string::npos);
   CHECK(unproven.epsilon() == 0);
-  unproven.ask(ask_for("unproven", nodes));
+  unproven.asks().ask(ask_for("unproven", nodes));
   CHECK(unproven.log().newest("unproven")->decision.advice == "cheap");
   CHECK(unproven.log().newest("unproven")->decision.reason == unproven.network_gated_why());
   RolloutSpec by_users = unproven.spec();
@@ -226,7 +226,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   CHECK_FALSE(changed.network_gate().network_gated());
   // Another network begins another test.
   rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
-  rig.decider->ask(ask_for("loaded", nodes));
+  rig.decider->asks().ask(ask_for("loaded", nodes));
   tick();
   CHECK_FALSE(rig.decider->network_gate().network_gated());
   CHECK(told.back() == "guard: the network is in use: network promoted was loaded");

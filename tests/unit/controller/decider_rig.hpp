@@ -54,8 +54,8 @@ struct DeciderRig {
     Record record = record_of("n1", seq);
     for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
     const RecordNews told = state.apply("n1", record, clock.mono());
-    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
-    decider->record("n1", record, told);
+    for (const std::string& uid : told.appeared) decider->placements().placed(uid, "n1", false);
+    decider->outcomes().record("n1", record, told);
     state.apply("n2", record_of("n2", seq), clock.mono());
   }
 };

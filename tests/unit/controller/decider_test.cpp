@@ -19,25 +19,25 @@ using json = wattle::SortedJson;
 
 TEST_CASE("live answers with real scores, shadow with zeros but a decision, off with nothing") {
   LiveRig live;
-  const auto answer = live.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
+  const auto answer = live.decider->asks().ask(ask_for("p1", {"n1", "n2", "ghost"}));
   CHECK(!answer.neutral);
   CHECK(std::max(answer.scores[0], answer.scores[1]) == 10);
   CHECK(answer.scores[2] == 0);
   CHECK(answer.decision_id == 1);
   LiveRig shadow(Mode::shadow);
-  const auto quiet = shadow.decider->ask(ask_for("p1", {"n1", "n2"}));
+  const auto quiet = shadow.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   CHECK(quiet.neutral);
   CHECK(quiet.scores == std::vector<std::int64_t>{0, 0});
   CHECK(!shadow.decider->log().newest("p1")->decision.advice.empty());
   CHECK(shadow.state.node_view("n1")->in_flight + shadow.state.node_view("n2")->in_flight == 0);
   LiveRig off(Mode::off);
-  CHECK(off.decider->ask(ask_for("p1", {"n1"})).decision_id == 0);
+  CHECK(off.decider->asks().ask(ask_for("p1", {"n1"})).decision_id == 0);
   CHECK(off.decider->log().entries().empty());
 }
 
 TEST_CASE("no candidates is a neutral answer, not a decision") {
   LiveRig rig;
-  const auto answer = rig.decider->ask(ask_for("p1", {}));
+  const auto answer = rig.decider->asks().ask(ask_for("p1", {}));
   CHECK(answer.neutral);
   CHECK(answer.scores.empty());
   CHECK(answer.decision_id == 0);
@@ -45,28 +45,28 @@ TEST_CASE("no candidates is a neutral answer, not a decision") {
 
 TEST_CASE("the same pod and candidates within 2 s get the same answer, in the order asked") {
   LiveRig rig;
-  const auto first = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
-  auto turned = rig.decider->ask(ask_for("p1", {"n2", "n1"}));
+  const auto first = rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
+  auto turned = rig.decider->asks().ask(ask_for("p1", {"n2", "n1"}));
   CHECK(turned.decision_id == first.decision_id);
   std::reverse(turned.scores.begin(), turned.scores.end());
   CHECK(turned.scores == first.scores);
-  CHECK(rig.decider->ask(ask_for("p1", {"n1"})).decision_id == 2);
+  CHECK(rig.decider->asks().ask(ask_for("p1", {"n1"})).decision_id == 2);
   rig.clock.advance(3s);
-  CHECK(rig.decider->ask(ask_for("p1", {"n1", "n2"})).decision_id == 3);
+  CHECK(rig.decider->asks().ask(ask_for("p1", {"n1", "n2"})).decision_id == 3);
 }
 
 TEST_CASE("advised pods are in flight until seen, and a burst spreads") {
   LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto flying = [&] { return rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight; };
   CHECK(flying() == 1);
-  rig.decider->placed("p1", "n1", false);
+  rig.decider->placements().placed("p1", "n1", false);
   CHECK(flying() == 0);
 }
 
 TEST_CASE("a placement and its outcome reach the decision and the learner") {
   LiveRig rig;
-  const auto answer = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  const auto answer = rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   rig.tick({"p1"});  // the record shows the pod: that is its placement
   REQUIRE(rig.news.size() == 1);
   const auto& placed = std::get<PlacedNews>(rig.news[0]);
@@ -92,9 +92,9 @@ TEST_CASE("outcomes are numbered, and under drs watched for five seconds where n
   RolloutSpec spec = configured_spec(rig.config);
   spec.reward.preset = placement::Preset::drs;
   rig.decider->take(spec);
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   rig.tick({"p1"});
-  rig.decider->ask(ask_for("p2", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p2", {"n1", "n2"}));
   const auto settled = [&] {
     std::vector<std::uint64_t> numbers;
     for (const LearningNews& news : rig.news)
@@ -114,7 +114,7 @@ TEST_CASE("outcomes are numbered, and under drs watched for five seconds where n
 
 TEST_CASE("what pods use is learned by application and predicted for the next one; rest counts") {
   LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 10; ++i) rig.tick({"p1"});
   CHECK(rig.decider->knowledge().pods() == 1);
   // Thin records leave out what is at rest: five seconds of 0.8 cores, of which nothing is told afterwards.
@@ -123,10 +123,10 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
     Record record = record_at(++rig.seq);
     record.partial = true;
     const RecordNews told = rig.state.apply("n1", record, rig.clock.mono());
-    rig.decider->record("n1", record, told);
+    rig.decider->outcomes().record("n1", record, told);
     rig.decider->expire();
   }
-  rig.decider->gone("p1", "n1");
+  rig.decider->placements().gone("p1", "n1");
   CHECK(rig.decider->knowledge().pods() == 0);
   CHECK(rig.decider->knowledge().demand().apps() == 1);
   // Half of 20 s at 0.8 cores; a pod of 20 s weighs little against the prior of half the request.
@@ -146,7 +146,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   Decider restarted(
       rig.config, state, rig.networks, rig.clock, [](LearningNews) {}, 1, std::move(again));
   state.greet(hello_of("n1"));
-  restarted.greeted(hello_of("n1"));
+  restarted.placements().greeted(hello_of("n1"));
   CHECK(state.node_view("n1")->curve.points() == rig.state.node_view("n1")->curve.points());
   CHECK(state.node_view("n1")->curve.samples() == rig.state.node_view("n1")->curve.samples());
 }
@@ -161,7 +161,7 @@ TEST_CASE(
     spec.policy = info.name;
     rig.decider->take(spec);
     const std::string uid = "p" + std::to_string(++pod);
-    const auto answer = rig.decider->ask(ask_for(uid, {"n1", "n2"}));
+    const auto answer = rig.decider->asks().ask(ask_for(uid, {"n1", "n2"}));
     CHECK(answer.policy == info.name);
     const LoggedDecision& entry = *rig.decider->log().newest(uid);
     CHECK(entry.decision.policy == info.name);
@@ -187,7 +187,7 @@ TEST_CASE("a canary gives scores in treated blocks alone, and says in the record
   int treated = 0;
   for (int pod = 0; pod < 40; ++pod) {
     const std::string uid = "p" + std::to_string(pod);
-    const auto answer = rig.decider->ask(ask_for(uid, {"n1", "n2"}));
+    const auto answer = rig.decider->asks().ask(ask_for(uid, {"n1", "n2"}));
     const bool acts = block_at(spec.schedule, rig.clock.wall()).treated;
     CHECK(answer.neutral != acts);
     CHECK(answer.mode == "canary");
@@ -207,7 +207,7 @@ TEST_CASE("a canary gives scores in treated blocks alone, and says in the record
 
 TEST_CASE("the mean of rewards is of the reward in force: another preset, or other weights, begin it again") {
   LiveRig rig;
-  CHECK_FALSE(rig.decider->ask(ask_for("p1", {"n1", "n2"})).neutral);
+  CHECK_FALSE(rig.decider->asks().ask(ask_for("p1", {"n1", "n2"})).neutral);
   for (int i = 0; i < 6; ++i) rig.tick({"p1"});
   REQUIRE(rig.decider->figures().mean_reward());
   RolloutSpec spec = rig.decider->spec();
@@ -243,7 +243,7 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
         return false;
       },
       [&](const ArmNow& arm, double reward) { rewards.emplace_back(arm.arm, reward); });
-  CHECK_FALSE(rig.decider->ask(ask_for("p1", {"n1", "n2"})).neutral);
+  CHECK_FALSE(rig.decider->asks().ask(ask_for("p1", {"n1", "n2"})).neutral);
   for (int i = 0; i < 6; ++i) rig.tick({"p1"});
   REQUIRE(rewards.size() == 1);
   CHECK(rewards[0].first == Arm::live);
@@ -251,7 +251,7 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
   CHECK(rig.decider->figures().mean_reward() == rewards[0].second);
   CHECK(rig.decider->log().newest("p1")->reward_preset == "weighted");
   rig.networks.set(std::make_shared<Mad>());
-  const auto answer = rig.decider->ask(ask_for("p2", {"n1", "n2"}));
+  const auto answer = rig.decider->asks().ask(ask_for("p2", {"n1", "n2"}));
   CHECK(answer.neutral);
   CHECK(answer.scores == std::vector<std::int64_t>{0, 0});
   CHECK(answer.mode == "shadow");
@@ -272,8 +272,8 @@ TEST_CASE("a request beyond any machine fits nowhere and leaves every number fin
   LiveRig rig;
   wire::Ask ask = ask_for("p1", {"n1", "n2"});
   ask.cpu_request_cores = ask.memory_request_bytes = 1e308;
-  CHECK(rig.decider->ask(ask).neutral);
-  rig.decider->placed("p1", "n1", true);
+  CHECK(rig.decider->asks().ask(ask).neutral);
+  rig.decider->placements().placed("p1", "n1", true);
   CHECK(std::isfinite(rig.state.node_view("n1")->requested.cpu_cores));
   for (const wire::Candidate& candidate : rig.decider->log().newest("p1")->decision.candidates)
     CHECK(std::isfinite(candidate.marginal_w));
@@ -281,10 +281,10 @@ TEST_CASE("a request beyond any machine fits nowhere and leaves every number fin
 
 TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window ends") {
   LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   rig.tick({"p1"});
   rig.tick({"p1"});
-  CHECK(rig.decider->placed("p1", "n2", false));
+  CHECK(rig.decider->placements().placed("p1", "n2", false));
   CHECK(rig.state.node_view("n1")->pods == 0);
   CHECK(rig.state.node_view("n2")->requested.cpu_cores == doctest::Approx(1));
   rig.decider->expire();
@@ -293,16 +293,16 @@ TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window e
 
 TEST_CASE("a placement without a UID, or on an unknown node, is no news") {
   LiveRig rig;
-  CHECK(!rig.decider->placed("", "n1", true));
-  CHECK(!rig.decider->placed("p1", "ghost", true));
+  CHECK(!rig.decider->placements().placed("", "n1", true));
+  CHECK(!rig.decider->placements().placed("p1", "ghost", true));
   CHECK(rig.state.pods().empty());
 }
 
 TEST_CASE("only the newest decision of a pod becomes its placement") {
   LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   rig.clock.advance(3s);
-  const auto second = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  const auto second = rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   rig.tick({"p1"});
   REQUIRE(rig.news.size() == 1);
   CHECK(std::get<PlacedNews>(rig.news[0]).decision_id == second.decision_id);

@@ -31,8 +31,8 @@ wire::Ask asked(const std::string& uid, double cores, double defer_ms = 0) {
 // Nodes of 8 cores; each gets a pod of 6.
 void fill(LiveRig& rig) {
   for (const char* uid : {"big-1", "big-2"}) {
-    REQUIRE(!rig.decider->ask(asked(uid, 6)).neutral);
-    rig.decider->placed(uid, rig.decider->log().newest(uid)->decision.advice, false);
+    REQUIRE(!rig.decider->asks().ask(asked(uid, 6)).neutral);
+    rig.decider->placements().placed(uid, rig.decider->log().newest(uid)->decision.advice, false);
   }
 }
 
@@ -42,7 +42,7 @@ TEST_CASE(
     "a pod that no node has room for is told to wait, why, until when, and at its deadline that nobody is advised") {
   LiveRig rig;
   fill(rig);
-  const auto wait = rig.decider->ask(asked("p", 4, 30'000));
+  const auto wait = rig.decider->asks().ask(asked("p", 4, 30'000));
   CHECK(wait.neutral);
   CHECK(wait.again_ms == 5000);
   CHECK(wait.defer_left_ms == doctest::Approx(30'000));
@@ -56,9 +56,9 @@ TEST_CASE(
   REQUIRE(document);
   CHECK((*document)["decision"]["deferred"]["again_s"] == 5.0);
   rig.clock.advance(28s);
-  CHECK(rig.decider->ask(asked("p", 4, 30'000)).again_ms == doctest::Approx(2000));
+  CHECK(rig.decider->asks().ask(asked("p", 4, 30'000)).again_ms == doctest::Approx(2000));
   rig.clock.advance(2s);
-  const auto late = rig.decider->ask(asked("p", 4, 30'000));
+  const auto late = rig.decider->asks().ask(asked("p", 4, 30'000));
   CHECK(late.again_ms == 0);
   CHECK(late.reason.starts_with("no candidate is feasible"));
 }
@@ -66,14 +66,14 @@ TEST_CASE(
 TEST_CASE("it is answered alike until it is time to ask again, and placed once there is room") {
   LiveRig rig;
   fill(rig);
-  const auto first = rig.decider->ask(asked("p", 4, 30'000));
+  const auto first = rig.decider->asks().ask(asked("p", 4, 30'000));
   rig.clock.advance(1s);
-  CHECK(rig.decider->ask(asked("p", 4, 30'000)).decision_id == first.decision_id);
+  CHECK(rig.decider->asks().ask(asked("p", 4, 30'000)).decision_id == first.decision_id);
   CHECK(rig.decider->figures().decisions == 3);
-  rig.decider->gone("big-1", rig.decider->log().newest("big-1")->decision.placed_on);
+  rig.decider->placements().gone("big-1", rig.decider->log().newest("big-1")->decision.placed_on);
   rig.clock.advance(4s);
   rig.tick({});
-  const auto placed = rig.decider->ask(asked("p", 4, 30'000));
+  const auto placed = rig.decider->asks().ask(asked("p", 4, 30'000));
   CHECK(!placed.neutral);
   CHECK(placed.again_ms == 0);
 }
@@ -81,37 +81,37 @@ TEST_CASE("it is answered alike until it is time to ask again, and placed once t
 TEST_CASE("who permits nothing is told nothing of it, whatever another ask permitted") {
   LiveRig rig;
   fill(rig);
-  CHECK(rig.decider->ask(asked("p", 4)).again_ms == 0);
-  CHECK(rig.decider->ask(asked("p", 4, 30'000)).again_ms > 0);  // though the answer before it was a moment ago
-  CHECK(rig.decider->ask(asked("q", 4, 30'000)).again_ms > 0);
-  CHECK(rig.decider->ask(asked("q", 4)).again_ms == 0);
+  CHECK(rig.decider->asks().ask(asked("p", 4)).again_ms == 0);
+  CHECK(rig.decider->asks().ask(asked("p", 4, 30'000)).again_ms > 0);  // though the answer before it was a moment ago
+  CHECK(rig.decider->asks().ask(asked("q", 4, 30'000)).again_ms > 0);
+  CHECK(rig.decider->asks().ask(asked("q", 4)).again_ms == 0);
   wire::Ask nameless = asked("", 4, 30'000);
-  CHECK(rig.decider->ask(nameless).again_ms == 0);
+  CHECK(rig.decider->asks().ask(nameless).again_ms == 0);
 }
 
 TEST_CASE("a permission that is no time is none, and one without an end is the longest") {
   LiveRig rig;
   fill(rig);
   for (const double none : {std::numeric_limits<double>::quiet_NaN(), -1.0, -1e300})
-    CHECK(rig.decider->ask(asked("none", 4, none)).again_ms == 0);
-  const auto endless = rig.decider->ask(asked("endless", 4, std::numeric_limits<double>::infinity()));
+    CHECK(rig.decider->asks().ask(asked("none", 4, none)).again_ms == 0);
+  const auto endless = rig.decider->asks().ask(asked("endless", 4, std::numeric_limits<double>::infinity()));
   CHECK(endless.again_ms > 0);
   CHECK(endless.defer_left_ms <= seconds(Deferrals::kLongest) * 1e3);
 }
 
 TEST_CASE("where nothing is acted upon nobody is told to wait") {
   LiveRig rig(Mode::shadow);
-  const auto answer = rig.decider->ask(asked("p", 7.9, 30'000));
+  const auto answer = rig.decider->asks().ask(asked("p", 7.9, 30'000));
   CHECK(answer.again_ms == 0);
-  rig.decider->ask(asked("q", 7.9, 30'000));
-  CHECK(rig.decider->ask(asked("r", 7.9, 30'000)).again_ms == 0);
+  rig.decider->asks().ask(asked("q", 7.9, 30'000));
+  CHECK(rig.decider->asks().ask(asked("r", 7.9, 30'000)).again_ms == 0);
   CHECK(rig.decider->figures().by("defer") == 0);
 }
 
 TEST_CASE("a deadline holds over a restart") {
   LiveRig rig;
   fill(rig);
-  REQUIRE(rig.decider->ask(asked("p", 4, 30'000)).again_ms > 0);
+  REQUIRE(rig.decider->asks().ask(asked("p", 4, 30'000)).again_ms > 0);
   const auto row = decision_row(*rig.decider->log().newest("p"));
   LiveRig next;
   for (int passed_s = 0; passed_s < 20; ++passed_s) next.tick({});
@@ -120,27 +120,27 @@ TEST_CASE("a deadline holds over a restart") {
   entry->decision.id = 0;  // this one counts from 1
   next.decider->recall(std::move(*entry));
   fill(next);
-  const auto again = next.decider->ask(asked("p", 4, 30'000));
+  const auto again = next.decider->asks().ask(asked("p", 4, 30'000));
   CHECK(again.again_ms > 0);
   CHECK(again.defer_left_ms == doctest::Approx(10'000));
   next.clock.advance(11s);
-  CHECK(next.decider->ask(asked("p", 4, 30'000)).again_ms == 0);
+  CHECK(next.decider->asks().ask(asked("p", 4, 30'000)).again_ms == 0);
 }
 
 TEST_CASE("pods that the ask names as coming next have room left to them") {
   LiveRig rig;
-  REQUIRE(!rig.decider->ask(asked("big", 6)).neutral);
+  REQUIRE(!rig.decider->asks().ask(asked("big", 6)).neutral);
   const std::string full = rig.decider->log().newest("big")->decision.advice, empty = full == "n1" ? "n2" : "n1";
-  rig.decider->placed("big", full, false);
+  rig.decider->placements().placed("big", full, false);
   wire::Ask ask = asked("small", 1);
   ask.next.push_back({"batch", 7.5, 1e6});
-  const auto answer = rig.decider->ask(ask);
+  const auto answer = rig.decider->asks().ask(ask);
   REQUIRE(!answer.neutral);
   CHECK(rig.decider->log().newest("small")->decision.advice == full);
   CHECK(rig.decider->log().newest("small")->decision.next_pods == 1);
   ask.pod_uid = "other";
   ask.next.assign(40, {"batch", 0.1, 1e6});
-  rig.decider->ask(ask);
+  rig.decider->asks().ask(ask);
   CHECK(rig.decider->log().newest("other")->decision.next_pods == 16);
 }
 

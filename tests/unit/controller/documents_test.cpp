@@ -18,7 +18,7 @@ using json = wattle::SortedJson;
 
 TEST_CASE("a pod is told with what each of its containers draws, and the rest; all of it is the pod's") {
   LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 3; ++i) rig.tick({"p1"});
   rig.state.name_containers("p1", "0123456789ab=web,ba9876543210=side");
   Record record = record_at(++rig.seq);
@@ -80,7 +80,7 @@ TEST_CASE("an agent's finding is taken apart, whatever parentheses it holds") {
 
 TEST_CASE("documents have the shapes of docs/reference/api.md") {
   LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2", "ghost"}));
   for (int i = 0; i < 6; ++i) rig.tick({"p1"});
 
   const auto status = rig.get("status");
@@ -158,12 +158,12 @@ TEST_CASE("a decision names the network that took part in it, also when another 
     REQUIRE(told);
     return (*told)["decision"]["model"];
   };
-  rig.decider->ask(ask_for("before", {"n1"}));
+  rig.decider->asks().ask(ask_for("before", {"n1"}));
   CHECK(model_of("before").is_null());
   rig.networks.set(std::make_shared<Still>(), {"abc", "promoted"});
-  rig.decider->ask(ask_for("first", {"n1"}));
+  rig.decider->asks().ask(ask_for("first", {"n1"}));
   rig.networks.set(std::make_shared<Still>(), {"def", ""});
-  rig.decider->ask(ask_for("second", {"n1"}));
+  rig.decider->asks().ask(ask_for("second", {"n1"}));
   CHECK(model_of("first") == json{{"network_sha256", "abc"}, {"step", 9}, {"loaded_from", "promoted"}});
   CHECK(model_of("second") == json{{"network_sha256", "def"}, {"step", 9}, {"loaded_from", nullptr}});
   const auto listed = rig.get("decisions");
@@ -173,17 +173,17 @@ TEST_CASE("a decision names the network that took part in it, also when another 
   RolloutSpec other = rig.decider->spec();
   other.policy = "planner";
   rig.decider->take(other);
-  rig.decider->ask(ask_for("ruled", {"n1"}));
+  rig.decider->asks().ask(ask_for("ruled", {"n1"}));
   CHECK(model_of("ruled").is_null());
 }
 
 TEST_CASE("status, the fleet and metrics count who decided as the decisions say") {
   LiveRig rig;
   for (int i = 0; i < 7; ++i) {
-    rig.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
+    rig.decider->asks().ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
     rig.tick({});
   }
-  rig.decider->ask(ask_for("none", {"ghost"}));
+  rig.decider->asks().ask(ask_for("none", {"ghost"}));
   std::map<std::string, int> counted;
   const json decisions = *rig.get("decisions", {{"limit", "100"}});
   for (const json& each : decisions["decisions"]) ++counted[each["decided_by"].get<std::string>()];
@@ -194,7 +194,7 @@ TEST_CASE("status, the fleet and metrics count who decided as the decisions say"
   CHECK(status["decided_by"] == wanted);
   CHECK(status["neutral"] == counted["neutral"]);
   CHECK((*rig.get("fleet"))["fleet"]["decided_by"] == wanted);
-  const std::string text = metrics_text(rig.sources());
+  const std::string text = *finished(metrics_text(rig.parts()));
   for (const std::string_view by : placement::kDeciders) {
     const std::string series = "wattle_controller_decisions_total{decided_by=\"" + std::string(by) + "\"} ";
     if (by == "scheduler")
@@ -207,7 +207,7 @@ TEST_CASE("status, the fleet and metrics count who decided as the decisions say"
 TEST_CASE("a restart reports the mean reward of outcomes that were judged by the reward in force") {
   LiveRig before;
   for (int i = 0; i < 4; ++i) {
-    before.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
+    before.decider->asks().ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
     for (int second = 0; second < 6; ++second) before.tick({"p" + std::to_string(i)});
   }
   const auto mean = before.decider->figures().mean_reward();
@@ -237,20 +237,18 @@ TEST_CASE("a budget that is not in force has no limit, in every document and in 
     CHECK(budgets(what)["cpu_wait"]["in_force"] == true);
     CHECK(budgets(what)["cpu_wait"]["limit"] == 0.01);
   }
-  CHECK(metrics_text(rig.sources()).find("wattle_controller_late_limit_ratio") == std::string::npos);
+  CHECK(finished(metrics_text(rig.parts()))->find("wattle_controller_late_limit_ratio") == std::string::npos);
   RolloutSpec spec = rig.decider->spec();
   spec.limits.late = 0.02;
   rig.decider->take(spec);
   CHECK(budgets("status")["late"]["in_force"] == true);
   CHECK(budgets("fleet")["late"]["limit"] == 0.02);
-  CHECK(metrics_text(rig.sources()).find("\nwattle_controller_late_limit_ratio 0.02\n") != std::string::npos);
+  CHECK(finished(metrics_text(rig.parts()))->find("\nwattle_controller_late_limit_ratio 0.02\n") != std::string::npos);
 }
 
 TEST_CASE("metrics are Prometheus text with one sample per node") {
   LiveRig rig;
-  const Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77,
-                        {},         0};
-  const std::string text = metrics_text(sources);
+  const std::string text = *finished(metrics_text(rig.parts()));
   CHECK(text.find("# TYPE wattle_controller_node_power_watts gauge") != std::string::npos);
   CHECK(text.find("wattle_controller_node_power_watts{node=\"n2\"} 102") != std::string::npos);
   const std::string source = "wattle_controller_node_energy_source{node=\"n2\",source=";

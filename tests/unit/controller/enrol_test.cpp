@@ -9,6 +9,7 @@
 #include "common/enrol_tokens.hpp"
 #include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
+#include "controller/enrol/token_file.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle;
@@ -33,13 +34,14 @@ struct EnrolFixture {
   KeyPair server = KeyPair::generate();
   std::string key = KeyPair::generate().public_key;
   std::string allow = dir.file("allow"), tokens = dir.file("tokens");
+  EnrolCounts counts;
   std::unique_ptr<Enrolment> enrolment;
 
   EnrolFixture() {
     std::ofstream(allow) << "# by hand\n";
     EnrolOptions options{allow, dir.file("controller.key"), server.public_key};
     options.burst = 50;
-    enrolment = std::make_unique<Enrolment>(options, std::make_unique<TokenFile>(tokens, clock), clock, log);
+    enrolment = std::make_unique<Enrolment>(options, std::make_unique<TokenFile>(tokens, clock), counts, clock, log);
   }
   // A token that lives for `valid_s`.
   std::string token(const std::string& node, std::int64_t valid_s = 60, bool replace = false) {
@@ -61,7 +63,7 @@ struct EnrolFixture {
     request.body = body.dump();
     return enrolment->answer(request);
   }
-  std::uint64_t refused(EnrolRefused why) const { return enrolment->counts().get(why); }
+  std::uint64_t refused(EnrolRefused why) const { return counts.get(why); }
 };
 
 }  // namespace
@@ -71,7 +73,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a token puts its node's key on the list, and no
   REQUIRE(answer.status == 200);
   CHECK(json::parse(answer.body) == json{{"node", "node-1"}, {"server_keys", {server.public_key}}});
   CHECK(text_of(allow) == "# by hand\n" + key + " agent node-1\n");
-  CHECK(enrolment->counts().enrolled() == 1);
+  CHECK(counts.enrolled() == 1);
 }
 
 TEST_CASE_FIXTURE(EnrolFixture, "the next server key is told while keys are rotated") {
@@ -124,7 +126,8 @@ TEST_CASE_FIXTURE(EnrolFixture, "a crash between token and key leaves a token th
     bool crashed = false;
   };
   EnrolOptions options{allow, dir.file("controller.key"), server.public_key};
-  enrolment = std::make_unique<Enrolment>(options, std::make_unique<Crashing>(tokens, clock, allow), clock, log);
+  enrolment =
+      std::make_unique<Enrolment>(options, std::make_unique<Crashing>(tokens, clock, allow), counts, clock, log);
   const std::string any = token(std::string(kAnyNode));
   CHECK(ask(any, key, "node-1").status == 503);
   std::ofstream(allow) << "";

@@ -16,7 +16,7 @@ struct ExpectedRig : WatchedRig {
   std::string ask(const std::string& uid, double hold_ms = 0) {
     wire::Ask question = ask_for(uid, {"n1", "n2"});
     question.hold_ms = hold_ms;
-    CHECK_FALSE(decider->ask(std::move(question)).neutral);
+    CHECK_FALSE(decider->asks().ask(std::move(question)).neutral);
     return state.pod(uid)->in_flight_to;
   }
   std::uint64_t expected() const { return state.node_view("n1")->in_flight + state.node_view("n2")->in_flight; }

@@ -217,11 +217,12 @@ TEST_CASE("records of an hour ago that name what has gone since are not folded")
 TEST_CASE("a thousandth pod that an agent tells of is bound, the one beyond the node's share is not, and counted") {
   DeciderRig rig(ModeSetting{Mode::live});
   rig.begin();
-  for (std::size_t i = 0; i < kMaxPods + 5; ++i) rig.decider->placed("pod-" + std::to_string(i), "n1", false);
+  for (std::size_t i = 0; i < kMaxPods + 5; ++i)
+    rig.decider->placements().placed("pod-" + std::to_string(i), "n1", false);
   CHECK(rig.state.node("n1")->pods.size() == kMaxPods);
   CHECK(rig.decider->figures().placements_beyond == 5);
-  CHECK(rig.decider->bound("pod-x", "n1", true));  // an API server is believed
-  CHECK(rig.decider->placed("pod-y", "n2", false));
+  CHECK(rig.decider->placements().bound("pod-x", "n1", true));  // an API server is believed
+  CHECK(rig.decider->placements().placed("pod-y", "n2", false));
 }
 
 TEST_CASE("pods that were asked for and never came are kept up to a number, the newest") {
@@ -240,7 +241,7 @@ TEST_CASE("outcomes of many pods of one node are joined in one look at the recor
   std::vector<std::string> uids;
   for (int i = 0; i < 50; ++i) {
     uids.push_back("p" + std::to_string(i));
-    rig.decider->ask(ask_for(uids.back(), {"n1", "n2"}));
+    rig.decider->asks().ask(ask_for(uids.back(), {"n1", "n2"}));
   }
   rig.tick(uids);
   for (int i = 0; i < 5; ++i) rig.tick(uids);

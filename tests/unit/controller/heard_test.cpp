@@ -58,13 +58,13 @@ struct HeardRig : DeciderRig {
     wire::Ask small = ask_for(name, nodes);
     small.cpu_request_cores = 0.1;
     small.memory_request_bytes = 1e6;
-    decider->ask(small);
+    decider->asks().ask(small);
     went.push_back(advice());
     second();
-    decider->placed(name, went.back(), false);
+    decider->placements().placed(name, went.back(), false);
     if (went.size() > 60) {
       const std::size_t old = went.size() - 61;
-      decider->gone("p" + std::to_string(old), went[old]);
+      decider->placements().gone("p" + std::to_string(old), went[old]);
     }
   }
   std::string text(std::size_t contender) const { return contender_text(decider->contenders().at(contender)); }
@@ -125,7 +125,7 @@ TEST_CASE("a certificate does not save a network that costs more here") {
   // A restart goes on with the trial.
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  for (const MonitorState& state : rig.decider->monitors()) REQUIRE(next.restore(state));
+  for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(next.restore(state));
   CHECK(next.network_gated());
   CHECK(next.network_gate().on_trial());
   CHECK(next.network_gate().state().behind_s == rig.decider->network_gate().state().behind_s);
@@ -156,7 +156,7 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
   CHECK(rig.advice() == "cheap");
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  for (const MonitorState& state : rig.decider->monitors()) REQUIRE(next.restore(state));
+  for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(next.restore(state));
   CHECK(next.heard().learned);
   CHECK(next.learned_network_gate().blocks() == rig.decider->learned_network_gate().blocks());
   // The one that was learned here has its own figures, none of those that speak for the shipped one, and a restart keeps them.
@@ -180,7 +180,7 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
   CHECK(all[2].compared.empty());
   Decider later(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  for (const MonitorState& state : rig.decider->monitors()) REQUIRE(later.restore(state));
+  for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(later.restore(state));
   const std::vector<Contender> restored = later.contenders();
   REQUIRE(restored.size() == all.size());
   for (std::size_t i = 0; i < all.size(); ++i) CHECK(contender_text(restored[i]) == contender_text(all[i]));

@@ -9,6 +9,7 @@
 #include "common/json/value.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/trainer/model_service.hpp"
+#include "controller/trainer/trainer.hpp"
 #include "controller/web/model_json.hpp"
 #include "models/frozen/layout.hpp"
 #include "models/frozen/prefixed.hpp"
@@ -420,7 +421,7 @@ TEST_CASE("the desk answers when the trainer has, audits what changed, and refus
   OrdersRig rig;
   auto rollout = RolloutManager::open_({}, "", {}, rig.clock, rig.log);
   REQUIRE(rollout);
-  ModelService desk(rig.trainer.get(), *rollout);
+  ModelService desk(*rig.trainer, *rollout);
   const auto reply = [&](const std::string& what, const std::map<std::string, std::string>& arguments) {
     desk.take({9, what, arguments}, "operator/ann", "route");
     const MonoTime patience = rig.clock.mono() + wattle::tests::late();
@@ -449,7 +450,8 @@ TEST_CASE("the desk answers when the trainer has, audits what changed, and refus
   CHECK_FALSE(reply("model-load", {{"name", "mine"}, {"color", "red"}}).ok);
   CHECK_FALSE(reply("model-delete", {{"name", "mine"}}).ok);
   CHECK(rollout->document()["changes"].size() == changes);
-  ModelService off(nullptr, *rollout);
+  Learning none;
+  ModelService off(none, *rollout);
   off.take({1, "model-save", {{"name", "mine"}}}, "operator/ann", "route");
   CHECK(off.done().at(0).reply.error.find("learning is off") != std::string::npos);
 }

@@ -38,14 +38,14 @@ struct OwnerRig : DeciderRig {
     }
     ++seq;
     for (const std::string& name : names)
-      decider->record(name, record_of(name, seq), state.apply(name, record_of(name, seq), clock.mono()));
+      decider->outcomes().record(name, record_of(name, seq), state.apply(name, record_of(name, seq), clock.mono()));
   }
   std::string ask(const std::string& uid, const std::string& owner = kOwner) {
     wire::Ask pod = ask_for(uid, names);
     pod.cpu_request_cores = 0.01;
     pod.memory_request_bytes = 1 << 20;
     pod.owner = owner;
-    const wire::Suggestion answer = decider->ask(pod);
+    const wire::Suggestion answer = decider->asks().ask(pod);
     if (answer.neutral) return {};
     return names[static_cast<std::size_t>(std::max_element(answer.scores.begin(), answer.scores.end()) -
                                           answer.scores.begin())];
@@ -101,8 +101,8 @@ TEST_CASE("replicas count once, in flight or bound, until they go; other owners'
   rig.bind("p3", first);  // its scheduler chose otherwise
   CHECK(rig.replicas(first) == 2);
   CHECK(rig.replicas(second) == 0);
-  rig.decider->deleted("p1");
-  rig.decider->deleted("p3");
+  rig.decider->placements().deleted("p1");
+  rig.decider->placements().deleted("p3");
   CHECK(rig.replicas(first) == 0);
 }
 

@@ -10,7 +10,7 @@
 #include "controller/web/documents.hpp"
 #include "controller/web/live.hpp"
 #include "tests/unit/common/temp_dir.hpp"
-#include "tests/unit/controller/decider_rig.hpp"
+#include "tests/unit/controller/parts_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -21,15 +21,10 @@ using json = wattle::SortedJson;
 namespace {
 
 // n1 to n4 with 100, 200, ... watts; n4 estimates, n3 has pods.
-struct PageRig : DeciderRig {
-  NoSink sink;
-  Log log = Log::silent();
-  Telemetry telemetry{clock, log, sink};
-  Series series;
-  http::Broadcast broadcast;
+struct PageRig : PartsRig {
   Live live{broadcast};
 
-  PageRig() : DeciderRig(Mode::live) {
+  PageRig() : PartsRig(Mode::live) {
     for (int i = 1; i <= 4; ++i) state.greet(hello_of("n" + std::to_string(i)));
     all();
   }
@@ -46,19 +41,9 @@ struct PageRig : DeciderRig {
           record.workloads.push_back(pod_values(uid, 100'000U * static_cast<unsigned>(*uid - '`')));
       const std::string name = "n" + std::to_string(i);
       const RecordNews told = state.apply(name, record, clock.mono());
-      for (const std::string& uid : told.appeared) decider->placed(uid, name, false);
+      for (const std::string& uid : told.appeared) decider->placements().placed(uid, name, false);
     }
-    series.sample(from());
-  }
-  Sources from() {
-    Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
-    sources.series = &series;
-    return sources;
-  }
-  Result<json> get(const std::string& what, const Arguments& arguments = {}) {
-    auto body = document(from(), what, arguments);
-    if (!body) return forward_error(body);
-    return json::parse(*body);
+    finish(series.sample(parts()));
   }
   std::string names(const std::string& what, const Arguments& arguments, const char* key = "name") {
     const auto found = get(what, arguments);
@@ -207,7 +192,7 @@ TEST_CASE("curves have a point each 5 s of the fleet, each minute of its day, ea
   CHECK(pod["values"]["cpu_cores"].back().get<double>() == doctest::Approx(0.2));
   for (int i = 0; i < 4000; ++i) {
     rig.clock.advance(5s);
-    rig.series.sample(rig.from());
+    finish(rig.series.sample(rig.parts()));
   }
   CHECK((*rig.get("history"))["history"]["values"]["measured_w"].size() == 720);
 }
@@ -219,19 +204,19 @@ TEST_CASE("nothing is made while nobody listens; who comes is told all at once, 
     ear->heard.clear();
     for (int i = 0; i < count; ++i) {
       rig.clock.advance(each);
-      rig.live.turn(rig.from(), rig.clock.mono());
+      finish(rig.live.turn(rig.parts(), rig.clock.mono()));
     }
     return std::count(ear->heard.begin(), ear->heard.end(), "heat") * 100 +
            std::count(ear->heard.begin(), ear->heard.end(), "fleet");
   };
   CHECK(turns(50, 100ms) == 0);
   rig.all();
-  rig.decider->ask(ask_for("before", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("before", {"n1", "n2"}));
   REQUIRE(rig.broadcast.join(ear, {"127.0.0.1", true}));
   CHECK(turns(1, 100ms) == 101);
   CHECK(std::count(ear->heard.begin(), ear->heard.end(), "decisions") == 0);
   rig.all();
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   CHECK(turns(80, 100ms) == 204);
   REQUIRE(std::count(ear->heard.begin(), ear->heard.end(), "decisions") == 1);
   const auto told = std::find_if(ear->texts.begin(), ear->texts.end(),

@@ -183,7 +183,7 @@ TEST_CASE("from each preset to each: the former's network is not heard, the prio
       };
       const auto decided = [&] {
         const std::string uid = "p" + std::to_string(++pod);
-        const auto answer = rig.decider->ask(ask_for(uid, {"n1", "n2"}));
+        const auto answer = rig.decider->asks().ask(ask_for(uid, {"n1", "n2"}));
         const wire::Decision& decision = rig.decider->log().newest(uid)->decision;
         CHECK(answer.neutral == (decision.decided_by == "neutral"));
         CHECK(answer.reason == decision.reason);

@@ -24,7 +24,7 @@ TEST_CASE(
     rig.tell(itself);
     CHECK(rig.state.queue(9, "small").size() == 1);
     CHECK(rig.state.queue(9, "").size() == 2);
-    rig.decider->ask(ask_for("small", {"n1", "n2"}));
+    rig.decider->asks().ask(ask_for("small", {"n1", "n2"}));
     const wire::Decision& decision = rig.decider->log().newest("small")->decision;
     CHECK(decision.next_pods == (look_ahead > 0 ? 1U : 0U));
     if (look_ahead > 0) CHECK(decision.advice == "n1");

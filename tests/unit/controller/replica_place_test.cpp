@@ -38,13 +38,12 @@ struct NineRig : RequestRig {
     tell(pod_of("a"));
     tell(pod_of("b"));
   }
-  ReplicaPlace place(const std::string& name) {
-    return place_of(name, api ? &*book : nullptr, suggests ? &replicas : nullptr, api);
-  }
+  const ReplicaBook& suggested() { return suggests ? replicas : provisioning.replicas(); }
+  ReplicaPlace place(const std::string& name) { return place_of(name, api, *book, suggested(), api); }
   void pass(int minutes, double cores) {
     for (int i = 0; i < minutes; ++i) {
       RequestRig::minute(cores);
-      replicas.tick(book->workloads(), [] {});
+      finish(replicas.tick(book->workloads()));
       ++number;
       for (const kube::Pod& pod : pods) node_tells(pod.uid, cores);
       node_tells("reports.service", 0.1);
@@ -66,11 +65,7 @@ struct NineRig : RequestRig {
   const SteeredService& service(const std::string& name) const { return teacher.services().at({"n1", name}); }
   wattle::SortedJson told(const std::string& what, const Arguments& arguments = {}) {
     config.teacher = TeacherMode::shadow;
-    Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
-    sources.requests = &*book;
-    sources.replicas = suggests ? &replicas : nullptr;
-    sources.margins = &teacher;
-    auto body = document(sources, what, arguments);
+    auto body = finished(document(parts(*book, suggested(), teacher), what, arguments));
     REQUIRE(body);
     return wattle::SortedJson::parse(*body);
   }
@@ -161,7 +156,7 @@ TEST_CASE(
   CHECK(rig.teacher.replicas().at(kShopWeb).suggested() == 1);
   // Once there is one, that is what is needed.
   rig.tell_gone("b");
-  rig.book->tick(rig.state, [] {});
+  finish(rig.book->tick(rig.state));
   rig.pass(3, 0.1);
   CHECK(rig.service("a").replicas.now == 1);
   CHECK(action_word(rig.service("a").action) != "replicas_down");

@@ -44,7 +44,7 @@ struct PodsRig {
   void minutes(int count) {
     for (int i = 0; i < count; ++i) {
       clock.advance(std::chrono::minutes(1));
-      book.tick(workloads, [] {});
+      finish(book.tick(workloads));
     }
   }
   ReplicaState state() { return book.state_of(kShop, workloads.at(kShop)); }

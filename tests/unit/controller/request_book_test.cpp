@@ -250,10 +250,9 @@ TEST_CASE("metrics have the sums") {
   pod.shrink_allowed = true;
   rig.tell(pod);
   rig.hours(14, 0.5);
-  Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77, {}, 0};
-  CHECK(metrics_text(sources).find("wattle_controller_provision") == std::string::npos);
-  sources.requests = &*rig.book;
-  const std::string text = metrics_text(sources);
+  CHECK(finished(metrics_text(rig.parts()))->find("wattle_controller_provision") == std::string::npos);
+  const std::string text =
+      *finished(metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins())));
   CHECK(text.find("wattle_controller_provision_workloads 1\n") != std::string::npos);
   CHECK(text.find("wattle_controller_provision_requested_cores 2\n") != std::string::npos);
   CHECK(text.find("wattle_controller_provision_freed_cores 1.4") != std::string::npos);

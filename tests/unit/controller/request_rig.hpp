@@ -41,14 +41,14 @@ struct RequestRig : LiveRig {
   void tell(const kube::Pod& pod) {
     placement::PodSpec spec;
     spec.uid = pod.uid;
-    decider->described(spec);
+    decider->placements().described(spec);
     book->described(pod);
-    decider->bound(pod.uid, "n1", false);
+    decider->placements().bound(pod.uid, "n1", false);
     std::erase_if(pods, [&](const kube::Pod& each) { return each.uid == pod.uid; });
     pods.push_back(pod);
   }
   void tell_gone(const std::string& uid) {
-    decider->deleted(uid);
+    decider->placements().deleted(uid);
     std::erase_if(pods, [&](const kube::Pod& each) { return each.uid == uid; });
   }
   // Each pod uses so much; `change` may change what it tells.
@@ -65,16 +65,15 @@ struct RequestRig : LiveRig {
     }
     state.apply("n1", record, clock.mono());
     book->record(*state.node("n1"));
-    book->tick(state, [] {});
+    finish(book->tick(state));
   }
   void hours(double hours, double cores) {
     for (int i = 0; i < static_cast<int>(hours * 60); ++i) minute(cores);
   }
   const RequestWorkload& web() const { return book->workloads().at("shop/Deployment/web"); }
   Result<wattle::SortedJson> provision(const Arguments& arguments = {}) {
-    Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
-    sources.requests = book ? &*book : nullptr;
-    auto body = document(sources, "provision", arguments);
+    auto body =
+        finished(document(parts(*book, provisioning.replicas(), provisioning.margins()), "provision", arguments));
     if (!body) return forward_error(body);
     return wattle::SortedJson::parse(*body);
   }

@@ -136,7 +136,7 @@ struct SettingsRig {
   void restart() {
     clock.advance(config.learn.checkpoint_every);
     trainer->turn();
-    rows = decider->monitors();
+    rows = decider->monitor_states();
     start();
   }
   void second() {

@@ -31,21 +31,21 @@ struct ShadowRig : DeciderRig {
       clock.advance(1s);
       ++seq;
       for (const std::string& name : names)
-        decider->record(name, record_at(seq), state.apply(name, record_at(seq), clock.mono()));
+        decider->outcomes().record(name, record_at(seq), state.apply(name, record_at(seq), clock.mono()));
       decider->expire();
     }
   }
   // n1 is a little fuller than the others, so that nodes are worth differently from the first pod on.
   void tip() {
-    decider->described({.uid = "tip", .request = {0, 2e9}});
-    decider->bound("tip", "n1", false);
+    decider->placements().described({.uid = "tip", .request = {0, 2e9}});
+    decider->placements().bound("tip", "n1", false);
     tell(1);
   }
   // Where it is advised; empty: nowhere.
   std::string ask(const std::string& uid) {
     wire::Ask pod = ask_for(uid, names);
     pod.memory_request_bytes = 1 << 20;
-    decider->ask(pod);
+    decider->asks().ask(pod);
     return decider->log().newest(uid)->decision.advice;
   }
 };
@@ -62,7 +62,7 @@ TEST_CASE("fifty pods of a core each are advised to no more of them than each no
       REQUIRE(!to.empty());
       ++advised[to];
       // The default scheduler puts them all somewhere else, in turn.
-      if (run) rig.decider->placed(uid, rig.names[static_cast<std::size_t>(pod) % 7], false);
+      if (run) rig.decider->placements().placed(uid, rig.names[static_cast<std::size_t>(pod) % 7], false);
     }
     for (const auto& [node, pods] : advised) CHECK(pods <= 8);
     for (int pod = 50; pod < 56; ++pod) ++advised[rig.ask("p" + std::to_string(pod))];
@@ -80,10 +80,10 @@ TEST_CASE("what was advised and never ran makes room again, and so does a pod th
   rig.tell(31);
   for (int pod = 0; pod < 8; ++pod) {
     CHECK(rig.ask("q" + std::to_string(pod)) == "n1");
-    rig.decider->placed("q" + std::to_string(pod), "n1", false);
+    rig.decider->placements().placed("q" + std::to_string(pod), "n1", false);
   }
   CHECK(rig.ask("later").empty());
-  rig.decider->gone("q3", "n1");
+  rig.decider->placements().gone("q3", "n1");
   rig.tell(1);
   CHECK(rig.ask("later") == "n1");
 }
@@ -96,14 +96,14 @@ TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
   rig.tip();
   // All of it is advised to one of the two, and runs on the other.
   const std::string to = rig.ask("p0"), other = to == "n1" ? "n2" : "n1";
-  rig.decider->placed("p0", other, false);
+  rig.decider->placements().placed("p0", other, false);
   for (int pod = 1; pod < 8; ++pod) {
     CHECK(rig.ask("p" + std::to_string(pod)) == to);
-    rig.decider->placed("p" + std::to_string(pod), other, false);
+    rig.decider->placements().placed("p" + std::to_string(pod), other, false);
   }
   rig.news.clear();
   CHECK(rig.ask("p8") == other);  // on the copy the first is full; in the cluster it is the other one
-  rig.decider->placed("p8", to, false);
+  rig.decider->placements().placed("p8", to, false);
   REQUIRE(rig.news.size() == 1);
   const auto* placed = std::get_if<PlacedNews>(&rig.news[0]);
   REQUIRE(placed != nullptr);
@@ -121,7 +121,7 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   CHECK(modelled_json(rig.decider->saving(), {})["first_in_s"] == 2700);
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
-    rig.decider->placed(uid, to == "n1" ? "n2" : "n1", false);
+    rig.decider->placements().placed(uid, to == "n1" ? "n2" : "n1", false);
   }
   rig.tell(2800);
   const auto figure = rig.decider->saving()->figure();
@@ -143,7 +143,7 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   CHECK(half["saving_ratio"] == told["saving_ratio"]);
   CHECK(modelled_json(nullptr, {}).is_null());
 
-  const std::vector<MonitorState> kept = rig.decider->monitors();
+  const std::vector<MonitorState> kept = rig.decider->monitor_states();
   ShadowRig next(3);
   for (const MonitorState& state : kept) CHECK(next.decider->restore(state));
   REQUIRE(next.decider->saving()->figure());
@@ -154,7 +154,7 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   spec.mode = Mode::live;
   rig.decider->take(spec);
   CHECK(rig.decider->saving() == nullptr);
-  for (const MonitorState& state : rig.decider->monitors()) CHECK(state.name != kSavingRow);
+  for (const MonitorState& state : rig.decider->monitor_states()) CHECK(state.name != kSavingRow);
   spec.mode = Mode::shadow;
   rig.decider->take(spec);
   CHECK_FALSE(rig.decider->saving()->figure());
@@ -175,8 +175,9 @@ TEST_CASE("what was advised before a restart is where it was on the copy, once i
     after.tip();
     if (recalled)
       for (const LoggedDecision& entry : before.decider->log().entries()) after.decider->recall(entry);
-    for (int pod = 0; pod < 8; ++pod) after.decider->described({.uid = "p" + std::to_string(pod), .request = {1, 1e6}});
-    for (int pod = 0; pod < 8; ++pod) after.decider->bound("p" + std::to_string(pod), other, false);
+    for (int pod = 0; pod < 8; ++pod)
+      after.decider->placements().described({.uid = "p" + std::to_string(pod), .request = {1, 1e6}});
+    for (int pod = 0; pod < 8; ++pod) after.decider->placements().bound("p" + std::to_string(pod), other, false);
     after.tell(12);
     CHECK(after.ask("p8") == (recalled ? other : to));  // full on the copy, or in the cluster
   }
@@ -186,7 +187,7 @@ TEST_CASE("where every pod goes where it was advised nothing would be saved") {
   ShadowRig rig(3);
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod);
-    rig.decider->placed(uid, rig.ask(uid), false);
+    rig.decider->placements().placed(uid, rig.ask(uid), false);
   }
   rig.tell(2800);
   const auto figure = rig.decider->saving()->figure();
@@ -222,9 +223,9 @@ TEST_CASE(
     block_before = block;
     if (step % 4 != 0) continue;
     const std::string uid = "p" + std::to_string(pod++), to = rig.ask(uid);
-    if (!to.empty()) rig.decider->placed(uid, to == "n1" ? "n2" : "n1", false);
-    if (pod > 6) rig.decider->gone("p" + std::to_string(pod - 6), "n1");
-    if (pod > 6) rig.decider->gone("p" + std::to_string(pod - 6), "n2");
+    if (!to.empty()) rig.decider->placements().placed(uid, to == "n1" ? "n2" : "n1", false);
+    if (pod > 6) rig.decider->placements().gone("p" + std::to_string(pod - 6), "n1");
+    if (pod > 6) rig.decider->placements().gone("p" + std::to_string(pod - 6), "n2");
   }
   CHECK(control.size() >= 1);
   CHECK(treated);

@@ -41,14 +41,14 @@ struct StartCapRig : DeciderRig {
   void tell() {
     ++seq;
     for (const std::string& name : names)
-      decider->record(name, record_of(name, seq), state.apply(name, record_of(name, seq), clock.mono()));
+      decider->outcomes().record(name, record_of(name, seq), state.apply(name, record_of(name, seq), clock.mono()));
   }
   // The node that got the most; empty: neutral.
   std::string ask(const std::string& uid) {
     wire::Ask pod = ask_for(uid, names);
     pod.cpu_request_cores = 0.01;  // room is never what ends it
     pod.memory_request_bytes = 1 << 20;
-    const wire::Suggestion answer = decider->ask(pod);
+    const wire::Suggestion answer = decider->asks().ask(pod);
     if (answer.neutral) return {};
     return names[static_cast<std::size_t>(std::max_element(answer.scores.begin(), answer.scores.end()) -
                                           answer.scores.begin())];
@@ -104,7 +104,7 @@ TEST_CASE("a burst whose bindings are known at once leaves no node above its sta
 
 TEST_CASE("pods that ran before the controller looked are no starts") {
   StartCapRig rig(1);
-  for (int i = 0; i < 50; ++i) rig.decider->bound("old" + std::to_string(i), "n1", false);
+  for (int i = 0; i < 50; ++i) rig.decider->placements().bound("old" + std::to_string(i), "n1", false);
   CHECK(rig.state.node_view("n1")->starts == 0);
   CHECK(rig.state.node_view("n1")->pods == 50);
   CHECK(rig.ask("new") == "n1");
@@ -115,11 +115,11 @@ TEST_CASE("a pod that is advised anew counts once, and one that is deleted unbou
   StartCapRig rig(1);
   for (int i = 0; i < 5; ++i) CHECK(rig.ask("p") == "n1");
   CHECK(rig.state.node_view("n1")->starts == 1);
-  rig.decider->deleted("p");
+  rig.decider->placements().deleted("p");
   CHECK(rig.state.node_view("n1")->starts == 0);
   rig.ask("q");
   rig.watch("q", "n1");
-  rig.decider->deleted("q");  // it did start
+  rig.decider->placements().deleted("q");  // it did start
   CHECK(rig.state.node_view("n1")->starts == 1);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("who is advised and bound, in whichever order and however late, never 
         const bool expected = rig.clock.mono() - one->second.at < rig.config.in_flight_expiry;
         if (what < 8 && expected) {
           rig.watch(one->first, one->second.node);
-          if (*rc::gen::arbitrary<bool>()) rig.decider->deleted(one->first);
+          if (*rc::gen::arbitrary<bool>()) rig.decider->placements().deleted(one->first);
           waiting.erase(one);
         } else if (what <= 8) {
           const std::string again = rig.ask(one->first);
@@ -154,7 +154,7 @@ TEST_CASE("who is advised and bound, in whichever order and however late, never 
           else
             one->second = {again, rig.clock.mono()};
         } else {
-          rig.decider->deleted(one->first);
+          rig.decider->placements().deleted(one->first);
           waiting.erase(one);
         }
       }

@@ -14,15 +14,16 @@ TEST_CASE("what nobody waits for any more is not done later") {
   REQUIRE(queue);
   bool done = false;
   const auto gone = (*queue)->call(
-      [&]() -> Result<std::string> {
+      [&] {
         done = true;
-        return std::string();
+        return ready(Result<std::string>(std::string()));
       },
       1ms);
   REQUIRE_FALSE(gone);
   CHECK(gone.error().code == Errc::timeout);
   CHECK(gone.error().what == "is too busy to answer");
-  CHECK_FALSE((*queue)->run(true));
+  CHECK_FALSE((*queue)->waits());
+  finish((*queue)->begin());
   CHECK_FALSE(done);
 }
 
@@ -33,12 +34,12 @@ TEST_CASE("who leaves while it is done is told that it is, since it may be done 
   const std::shared_future<void> has_left = left.get_future().share();
   std::atomic<int> done = 0;
   std::thread owner([&] {
-    while (done == 0) (*queue)->run(true);
+    while (done == 0) finish((*queue)->begin());
   });
-  const auto work = [&]() -> Result<std::string> {
+  const auto work = [&] {
     has_left.wait();
     ++done;
-    return std::string();
+    return ready(Result<std::string>(std::string()));
   };
   // Until the owner has taken one before its time was over.
   std::string told;

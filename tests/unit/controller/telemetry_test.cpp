@@ -21,7 +21,11 @@ struct Sink final : TelemetrySink {
   std::vector<std::string> lost;
   std::size_t hellos = 0, placements = 0;
   void on_hello(const wire::Hello&) override { ++hellos; }
-  void on_record(const std::string&, const Record& record) override { seqs.push_back(record.seq); }
+  void on_record(const std::string&, const Record& record) override {
+    CHECK(steps_left == 0);
+    seqs.push_back(record.seq);
+    steps_left = steps_each;
+  }
   void on_live(const std::string&, const Record& record) override { live.push_back(record.seq); }
   void on_placement(const wire::Placement&) override { ++placements; }
   void on_lost(const std::string& node) override { lost.push_back(node); }
@@ -35,6 +39,10 @@ struct Sink final : TelemetrySink {
   std::map<std::string, wire::MarginStep> steps;
   std::shared_ptr<const Student> student(const std::string& node) override { return node == "n9" ? nullptr : trained; }
   std::shared_ptr<const Student> trained;
+  // Each record leaves so many steps, and every one of them pauses.
+  bool pause() override { return steps_each > 0; }
+  bool step() override { return steps_left > 0 && steps_left-- > 0; }
+  std::size_t steps_each = 0, steps_left = 0;
 };
 
 struct TelemetryRig {
@@ -68,6 +76,25 @@ TEST_CASE("records are taken once and acknowledged cumulatively") {
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(2), record_at(3)})).seq == 3);
   CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 2, 3});
   CHECK(rig.telemetry.figures().duplicates == 1);
+}
+
+TEST_CASE("a message is read in steps when its receiver pauses, and acknowledged after the last one") {
+  TelemetryRig rig;
+  only<wire::Welcome>(rig.say("a", hello_of("n1")));
+  rig.sink.steps_each = 2;
+  const transport::Incoming incoming{
+      "a", {Role::agent, "n1"}, wire::encode(wire::Samples{{record_at(1), record_at(2), record_at(3)}, {}})};
+  std::vector<wire::Message> messages = rig.telemetry.receive(incoming);
+  CHECK(messages.empty());
+  CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1});
+  std::size_t pauses = 0;
+  for (; rig.telemetry.reads(); ++pauses) {
+    CHECK(messages.empty());
+    messages = rig.telemetry.read_on();
+  }
+  CHECK(pauses == 3 * 3);
+  CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 2, 3});
+  CHECK(only<wire::Ack>(messages).seq == 3);
 }
 
 TEST_CASE("each acknowledgement tells the levels that the node's pods say") {

@@ -81,7 +81,7 @@ TEST_CASE("the writer keeps whose workloads are before it answers, and at its en
   options.file = in_memory();
   const std::map<std::string, std::string> by_owner{{"by", "owner"}};
   const auto rows = [&](Store& store) {
-    auto asked = ask_store(&store, "report", by_owner, clock.wall());
+    auto asked = ask_store(store, "report", by_owner, clock.wall());
     REQUIRE(asked);
     const auto text = asked->get();
     if (!text) FAIL(text.error().message());
@@ -169,7 +169,7 @@ TEST_CASE("what is asked wrongly is refused by its name, with the mend") {
   CHECK(is_of_store("report", {}));
   CHECK(is_of_store("decisions", {{"since", "7d"}}));
   CHECK_FALSE(is_of_store("decisions", {}));
-  const auto nowhere = ask_store(nullptr, "report", {}, now);
+  const auto nowhere = ask_store(*Store::none(SystemClock(), Log::silent()), "report", {}, now);
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().message().find("store.path") != std::string::npos);
 }

@@ -33,9 +33,9 @@ struct WatchedRig : DeciderRig {
     Record record = record_at(++seq);
     for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
     const RecordNews told = state.apply("n1", record, clock.mono());
-    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
-    decider->record("n1", record, told);
-    for (const std::string& uid : told.gone) decider->gone(uid, "n1");
+    for (const std::string& uid : told.appeared) decider->placements().placed(uid, "n1", false);
+    decider->outcomes().record("n1", record, told);
+    for (const std::string& uid : told.gone) decider->placements().gone(uid, "n1");
     state.apply("n2", record_at(seq), clock.mono());
     decider->expire();
   }

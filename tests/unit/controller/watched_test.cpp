@@ -37,7 +37,7 @@ struct SaysNothing final : models::QNetwork {
 
 TEST_CASE("a binding joins the decision of its UID before any cgroup is seen, and the sighting changes nothing") {
   WatchedRig rig(Mode::live);
-  const auto answer = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  const auto answer = rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   rig.tell(WatchedRig::pod("p1", ""));
   rig.tell(WatchedRig::pod("p1", "n1"));
   CHECK(rig.decider->log().newest("p1")->decision.placed_on == "n1");
@@ -116,7 +116,7 @@ TEST_CASE("what the API server says of a failure is in the outcome, whoever tell
     rig.tell(WatchedRig::pod("p1", "n1"));
     rig.tick({"p1"});
     if (agent_first) {
-      rig.decider->gone("p1", "n1");
+      rig.decider->placements().gone("p1", "n1");
       rig.decider->expire();
       CHECK(rig.decider->figures().outcomes == 0);
     }
@@ -136,7 +136,7 @@ TEST_CASE("what the API server says of a failure is in the outcome, whoever tell
 TEST_CASE(
     "a pod that its node refused before we looked fails the placement that was asked for; strangers' past does not") {
   WatchedRig rig(Mode::live);
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   kube::Pod refused = WatchedRig::pod("p1", "n2");
   refused.ended = true;
   refused.failure = kube::PodFailure::failed_start;
@@ -190,7 +190,7 @@ TEST_CASE("pods that kube-scheduler could not place are pending for as long as i
   rig.clock.advance(10min);
   rig.tick({});
   CHECK(pending("") == 1);
-  rig.decider->ask(ask_for("p1", {}));
+  rig.decider->asks().ask(ask_for("p1", {}));
   CHECK(pending("") == 1);  // once, though it was asked for too
   waits.node_name = "n1";
   waits.unschedulable = false;
@@ -241,10 +241,10 @@ TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that l
   rig.tell_gone("p1");
   CHECK(rig.requested("n1") == 0);
   rig.tick({"p1"});
-  rig.decider->placed("p1", "n1", false);
+  rig.decider->placements().placed("p1", "n1", false);
   CHECK(rig.state.pod("p1") == nullptr);
   CHECK(rig.requested("n1") == 0);
-  rig.decider->ask(ask_for("p2", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p2", {"n1", "n2"}));
   rig.tell(WatchedRig::pod("p2", ""));
   CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 1);
   rig.tell_gone("p2");
@@ -268,7 +268,7 @@ TEST_CASE("a bound pod keeps its room while its image is pulled and while its co
   for (int i = 0; i < 30; ++i) rig.tick({});
   CHECK(rig.requested("n1") == 1);
   rig.tick({"p1"});
-  rig.decider->gone("p1", "n1");
+  rig.decider->placements().gone("p1", "n1");
   CHECK(rig.requested("n1") == 1);
 }
 
@@ -277,11 +277,11 @@ TEST_CASE("no agent takes a pod that the API server has bound elsewhere") {
   rig.tell(WatchedRig::pod("p1", "n2"));
   rig.tick({"p1"});
   CHECK(rig.state.pod("p1")->node == "n2");
-  CHECK_FALSE(rig.decider->placed("p1", "n1", true));
+  CHECK_FALSE(rig.decider->placements().placed("p1", "n1", true));
   CHECK(rig.requested("n1") == 0);
   // And one that took it before the binding was known loses it.
   rig.tell(WatchedRig::pod("p3", ""));
-  CHECK(rig.decider->placed("p3", "n1", false));
+  CHECK(rig.decider->placements().placed("p3", "n1", false));
   rig.tell(WatchedRig::pod("p3", "n2"));
   CHECK(rig.state.pod("p3")->node == "n2");
   CHECK(rig.requested("n1") == 0);
@@ -337,7 +337,7 @@ TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is
   rig.clock.advance(500ms);
   rig.decider->expire();
   CHECK(rig.state.node("n2") == nullptr);
-  CHECK(rig.decider->ask(ask_for("p2", {"n1", "n2"})).decision_id != 0);
+  CHECK(rig.decider->asks().ask(ask_for("p2", {"n1", "n2"})).decision_id != 0);
   rig.greet("n2");
   CHECK(rig.state.node_view("n2")->ready);
   // Long after, another node takes the row that is free.
@@ -368,7 +368,7 @@ TEST_CASE("whatever comes in whichever order, what is requested is what the API 
         dead.insert(uid);
         rig.tell_gone(uid);
       } else if (step == 3 && !dead.contains(uid)) {
-        rig.decider->ask(ask_for(uid, {"n1", "n2"}));
+        rig.decider->asks().ask(ask_for(uid, {"n1", "n2"}));
       } else if (step == 4 && server.contains(uid) && server.at(uid).node_name == "n1") {
         rig.tick({uid});
       } else if (step == 5) {
@@ -457,7 +457,7 @@ TEST_CASE("an ask that names a pod of the API server changes none of what the AP
   wire::Ask ask = ask_for("victim", {"n1", "n2"});
   ask.pod_namespace = "tenant";
   ask.cpu_request_cores = 0;
-  rig.decider->ask(std::move(ask));
+  rig.decider->asks().ask(std::move(ask));
   CHECK(rig.requested("n1") == 1);
   CHECK(rig.state.pod("victim")->spec.pod_namespace == "shop");
   CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 0);

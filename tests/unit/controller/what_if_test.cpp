@@ -17,7 +17,7 @@ using Given = std::map<std::string, std::string>;
 
 struct WhatIfRig : LiveRig {
   Result<json> ask(const Given& given) {
-    WATTLE_TRY(const std::string text, what_if_text(sources(), *decider, given));
+    WATTLE_TRY(const std::string text, finished(what_if_text(parts(), given)));
     return json::parse(text)["what_if"];
   }
 };
@@ -33,7 +33,7 @@ const json& candidate(const json& answer, const std::string& node) {
 
 TEST_CASE("without its winner the next best would be advised, and the answer beside it is that of now") {
   WhatIfRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto told = rig.ask({{"pod", "p1"}, {"without", "n1"}});
   REQUIRE_MESSAGE(told, told.error().message());
   CHECK((*told)["decision"] == 1);
@@ -46,7 +46,7 @@ TEST_CASE("without its winner the next best would be advised, and the answer bes
 
 TEST_CASE("a larger pod adds more where it may go, and goes nowhere when it is larger than any node") {
   WhatIfRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto told = rig.ask({{"pod", "p1"}, {"cpu", "4"}, {"memory", "2Gi"}});
   REQUIRE_MESSAGE(told, told.error().message());
   const json &as_is = (*told)["as_is"], &otherwise = (*told)["otherwise"];
@@ -62,7 +62,7 @@ TEST_CASE("a larger pod adds more where it may go, and goes nowhere when it is l
 
 TEST_CASE("other weights change what nodes are worth") {
   WhatIfRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto told = rig.ask({{"pod", "p1"}, {"weight.energy", "3"}});
   REQUIRE_MESSAGE(told, told.error().message());
   const json &as_is = (*told)["as_is"], &otherwise = (*told)["otherwise"];
@@ -73,12 +73,12 @@ TEST_CASE("other weights change what nodes are worth") {
 
 TEST_CASE("a pod that runs is thought away from where it does, so that its own node is not fuller for it") {
   WhatIfRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const double before_w =
       rig.ask({{"pod", "p1"}, {"weight.energy", "1"}}).value()["as_is"]["candidates"][0]["marginal_w"].get<double>();
   wire::Ask large = ask_for("large", {"n1", "n2"});
   large.cpu_request_cores = 6;
-  rig.decider->ask(large);
+  rig.decider->asks().ask(large);
   for (int i = 0; i < 3; ++i) rig.tick({"large"});
   REQUIRE(rig.state.pod("large")->node == "n1");
   // Of its eight cores six are requested by the pod itself: there is room for it again.
@@ -91,7 +91,7 @@ TEST_CASE("a pod that runs is thought away from where it does, so that its own n
 TEST_CASE("nothing stays behind of what was asked: not in the log, the state, the figures or the next decision") {
   const auto next = [](bool asked) {
     WhatIfRig rig;
-    rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+    rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
     rig.tick({"p1"});
     if (asked) {
       for (const Given& given : {Given{{"pod", "p1"}, {"without", "n1"}}, Given{{"pod", "p1"}, {"cpu", "5"}},
@@ -103,7 +103,7 @@ TEST_CASE("nothing stays behind of what was asked: not in the log, the state, th
     CHECK(rig.decider->figures().asks == 1);
     CHECK(rig.decider->spec().reward.preset == placement::Preset::weighted);
     rig.tick({"p1"});
-    rig.decider->ask(ask_for("p2", {"n1", "n2"}));
+    rig.decider->asks().ask(ask_for("p2", {"n1", "n2"}));
     json told = rig.get("explain", {{"pod", "p2"}}).value()["decision"];
     told.erase("decide_us");
     return told;
@@ -113,7 +113,7 @@ TEST_CASE("nothing stays behind of what was asked: not in the log, the state, th
 
 TEST_CASE("what is asked wrongly is told by name") {
   WhatIfRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto refused = [&](const Given& given) { return rig.ask(given).error(); };
   CHECK(refused({{"pod", "nope"}, {"without", "n1"}}).code == Errc::not_found);
   CHECK(refused({{"without", "n1"}}).code == Errc::malformed);

@@ -1,9 +1,9 @@
-// Outcomes of placements: records of the node fill a window until it is an outcome.
+#include "controller/decisions/outcomes.hpp"
+
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
-#include "controller/decisions/decider.hpp"
+#include "controller/decisions/settle.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -33,23 +33,14 @@ std::optional<double> expected_of(const LoggedDecision& made, const std::string&
 
 }  // namespace
 
-std::optional<double> DeciderFigures::mean_reward() const {
-  if (rewards.empty()) return std::nullopt;
-  return std::accumulate(rewards.begin(), rewards.end(), 0.0) / static_cast<double>(rewards.size());
+void Outcomes::open(std::uint64_t decision_id, const placement::PodSpec& spec, const std::string& node, std::size_t row,
+                    placement::RawOutcome begun, const std::optional<ArmNow>& arm) {
+  begun.placement = watched_++;
+  const Duration window = settle_window(core_.config(), core_.options().reward.preset);
+  windows_.open({decision_id, spec, node, row, clock_.mono(), window, std::move(begun), arm});
 }
 
-void DeciderFigures::rewarded(double reward) {
-  constexpr std::size_t kKept = 100;
-  rewards.push_back(reward);
-  if (rewards.size() > kKept) rewards.pop_front();
-}
-
-std::uint64_t DeciderFigures::by(std::string_view decider) const {
-  const auto found = decided_by.find(decider);
-  return found == decided_by.end() ? 0 : found->second;
-}
-
-void Decider::record(const std::string& node, const Record& record, const RecordNews& news) {
+void Outcomes::record(const std::string& node, const Record& record, const RecordNews& news) {
   const Node* known = state_.node(node);
   // When all parts of an interval are in, its workloads are complete; those at rest used nothing.
   const bool shown = news.turn != Turn::late;
@@ -60,44 +51,44 @@ void Decider::record(const std::string& node, const Record& record, const Record
       const auto workload = known->workloads.find(uid);
       if (workload == known->workloads.end() || !workload->second.cpu_cores) continue;
       const double cores = workload->second.whole_cores();
-      readings.push_back({engine_.cluster_model().pod(uid), cores,
+      readings.push_back({core_.engine().cluster_model().pod(uid), cores,
                           placement::stalled_ratio(workload->second.values, cores, interval_s)});
     }
-    engine_.on_usage(readings, interval_s);
+    core_.engine().on_usage(readings, interval_s);
   }
   const MonoTime now = clock_.mono();
   settle(windows_.add(node, record, news.at, news.turn == Turn::ahead, now));
 }
 
-void Decider::settle(const std::vector<SettleWindow>& windows) {
+void Outcomes::settle(const std::vector<SettleWindow>& windows) {
   for (const SettleWindow& window : windows) {
     if (auto raw = window.finish(state_.raw_view())) {
       settled(window, std::move(*raw));
     } else {
-      ++figures_.outcomes_lost;
-      learn_(LostNews{window.decision_id()});
+      ++core_.figures().outcomes_lost;
+      core_.learn(LostNews{window.decision_id()});
     }
   }
 }
 
-void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
-  const placement::Reward reward = placement::evaluate(engine_.options().reward, raw);
-  ++figures_.outcomes;
-  if (raw.failed) ++figures_.outcomes_failed[std::string(window.failure())];
-  figures_.rewarded(reward.value);
-  if (LoggedDecision* entry = log_.find(window.decision_id())) {
+void Outcomes::settled(const SettleWindow& window, placement::RawOutcome raw) {
+  const placement::Reward reward = placement::evaluate(core_.engine().options().reward, raw);
+  ++core_.figures().outcomes;
+  if (raw.failed) ++core_.figures().outcomes_failed[std::string(window.failure())];
+  core_.figures().rewarded(reward.value);
+  if (LoggedDecision* entry = core_.log().find(window.decision_id())) {
     entry->decision.outcome = told(window, reward, raw);
-    entry->judged_by = reward_id(engine_.options().reward);
-    entry->reward_preset = placement::to_string(engine_.options().reward.preset);
-    changed_.insert(window.decision_id());
+    entry->judged_by = reward_id(core_.engine().options().reward);
+    entry->reward_preset = placement::to_string(core_.engine().options().reward.preset);
+    core_.changed(window.decision_id());
   }
-  const LoggedDecision* made = log_.find(window.decision_id());
-  monitors_.judged(window.decision_id(), window.node(), reward.value,
-                   made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
+  const LoggedDecision* made = core_.log().find(window.decision_id());
+  core_.monitors().judged(window.decision_id(), window.node(), reward.value,
+                          made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
   // The guard judges what is done on purpose: after a shift more is explored, and that must not look like harm.
   const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
   if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
-  learn_(SettledNews{window.decision_id(), std::move(raw)});
+  core_.learn(SettledNews{window.decision_id(), std::move(raw)});
 }
 
 }  // namespace wattle::controller

@@ -1,0 +1,195 @@
+#include "controller/decisions/decision_core.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <string_view>
+#include <utility>
+
+#include "common/json/value.hpp"
+
+namespace wattle::controller {
+
+DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, const ServingModel& networks,
+                           const Clock& clock, std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
+                           placement::ClusterModel knowledge)
+    : config_(config),
+      state_(state),
+      networks_(networks),
+      clock_(clock),
+      learn_(std::move(learn)),
+      random_(static_cast<std::uint64_t>(config.seed)),
+      engine_({config.decide,
+               config.require_evidence,
+               config.network,
+               {.unseen = config.in_flight_expiry, .start_window = config.decide.mask.start_cap.window},
+               config.modelled},
+              std::move(knowledge)),
+      monitors_(engine_, clock_, learn_),
+      log_(static_cast<std::size_t>(config.decision_ring)),
+      next_id_(first_decision_id) {
+  take(configured_spec(config));
+}
+
+void DecisionCore::take(const RolloutSpec& spec) {
+  if (!(engine_.options().reward == spec.reward)) {
+    monitors_.reward_changes();
+    figures_.rewards.clear();  // a mean over two rewards is of neither
+  }
+  spec_ = spec;
+  ++takes_;
+  engine_.cluster_model().set_limits(spec.limits);
+  const auto other = engine_.set_policy(spec.policy, spec.reward);
+  assert(other);  // callers check the spec
+  ++edition_;     // an answer of before is no answer now
+  monitors_.changed(*other);
+  engine_.shadow().set_shadow(spec.mode.mode == Mode::shadow, *other);
+  follow_block();
+}
+
+// Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.
+void DecisionCore::follow_block() {
+  const bool control = arm().arm == Arm::control;
+  engine_.shadow().set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
+}
+
+void DecisionCore::plan_with(placement::PlanMaker& maker) {
+  engine_.plan_with(&maker);
+  monitors_.plan_with(maker);
+}
+
+// Shadow's advice adds up on a copy of the cluster. The pod goes to the cluster as it is: what is learned from is that.
+std::optional<OpenDecision> DecisionCore::go_by_copy(placement::PlacementDecision& advice,
+                                                     const placement::ClusterView& view, const placement::PodSpec& spec,
+                                                     const models::QNetwork* network, double epsilon,
+                                                     std::span<const std::size_t> rows, const placement::Ahead& ahead) {
+  auto on_copy = engine_.decide_on_copy({.view = view,
+                                         .pod = spec,
+                                         .candidates = advice.candidates,
+                                         .network = network,
+                                         .epsilon = epsilon,
+                                         .turn = figures_.decisions,
+                                         .random = random_,
+                                         .rows = rows,
+                                         .ahead = ahead});
+  if (!on_copy) return std::nullopt;
+  OpenDecision open{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
+  open.predicted.assign(open.node.size(), 0);
+  for (std::size_t i = 0; i < advice.recorded.size(); ++i)
+    if (advice.recorded[i] < open.predicted.size())
+      open.predicted[advice.recorded[i]] = advice.predictions[advice.recorded[i]].value();
+  advice = std::move(*on_copy);
+  return open;
+}
+
+void DecisionCore::refresh(MonoTime now) {
+  if (now - refreshed_ < kRefreshEvery) return;
+  refreshed_ = now;
+  const placement::ClusterView& view = state_.view({}, now);
+  monitors_.watch_curves(view, kRefreshEvery);
+  follow_recalled(now);
+  engine_.cluster_model().set_acting(acts(arm().arm));
+  follow_block();
+  const placement::Fleet& fleet = engine_.refresh(view);
+  if (monitors_.compare(fleet, networks_.serving(), heard().network.get())) ++edition_;
+  if (!monitors_.due(now)) return;
+  const Heard heard = this->heard();
+  if (monitors_.compare_rankings(state_, networks_.serving(), heard.network.get(), figures_.decisions)) ++edition_;
+}
+
+void DecisionCore::recall_advice(const wire::Decision& decision) {
+  const bool shadow = decision.mode == "shadow" || decision.mode == "observed";
+  if (engine_.shadow().saving() != nullptr && shadow && decision.policy == spec_.policy && !decision.advice.empty())
+    recalled_[decision.pod_uid] = decision.advice;
+}
+
+std::vector<MonitorState> DecisionCore::monitor_states() const { return monitors_.rows(ranking_of(spec_)); }
+
+Status DecisionCore::restore(const MonitorState& state) {
+  WATTLE_TRY(const bool verdict_changed, monitors_.restore(state, ranking_of(spec_)));
+  if (verdict_changed) ++edition_;
+  return {};
+}
+
+void DecisionCore::follow_recalled(MonoTime now) {
+  std::erase_if(recalled_, [&](const auto& each) {
+    const auto& [uid, advice] = each;
+    const Pod* pod = state_.pod(uid);
+    const Node* advised = state_.node(advice);
+    if (pod == nullptr || pod->node.empty() || advised == nullptr) return false;
+    engine_.reserve_again(pod->spec, {advised->row, advice}, {state_.node(pod->node)->row, pod->node}, now);
+    return true;
+  });
+}
+
+DecisionCore::Heard DecisionCore::heard() const {
+  ServingModel::Serving serving = networks_.serving();
+  const bool learned = fits(serving.network, serving.version);
+  if (fits(serving.trusted, serving.trusted_version) && (engine_.learned_gated() || !learned))
+    return {std::move(serving.trusted), std::move(serving.trusted_version), false};
+  if (!learned) return {};
+  return {std::move(serving.network), std::move(serving.version), true};
+}
+
+std::vector<Contender> DecisionCore::contenders() const {
+  const Heard heard = this->heard();
+  if (heard.network == nullptr || !engine_.policy().learns) return {};
+  const ServingModel::Serving serving = networks_.serving();
+  const bool held = fits(serving.trusted, serving.trusted_version);
+  const bool learns =
+      fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
+  const auto name_of = [](bool learned, const ModelVersion& version) {
+    return learned || version.loaded_from.empty() ? std::string("the network learned on this cluster")
+                                                  : "the network " + version.loaded_from;
+  };
+  const auto compared = [this](Contender& one, const char* with, const placement::RecentBlocks& recent) {
+    if (recent.at())
+      one.compared.push_back({with, recent.mean(), recent.blocks(), seconds(clock_.mono() - *recent.at())});
+  };
+  const bool applies = engine_.network_gate_applies(), gated = network_gated();
+
+  Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}};
+  if (applies && !gated) network.why = "the plan replaces it if its choices cost more than the plan's";
+  if (applies && engine_.gates().recent_is_of_learned() == (heard.learned && held))
+    compared(network, "the plan", engine_.gates().recent());
+  if (heard.learned && held && learns) compared(network, "the initial network", engine_.gates().recent_learned());
+
+  std::vector<Contender> all;
+  if (applies) {
+    Contender plan{"the plan", gated, {}, {}, {}};
+    if (gated) {
+      static constexpr std::string_view kOfDecision = "the plan's choice: ";  // as a decision's reason begins
+      std::string_view why = network_gated_why();
+      if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
+      // A verdict may be about the network that was asked before: it is named, as its figures are in the text.
+      static constexpr std::string_view kLeftOut = "the network is not used";
+      plan.why = held && why.starts_with(kLeftOut)
+                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kLeftOut.find(" is not")))
+                     : std::string(why);
+    }
+    all.push_back(std::move(plan));
+  }
+  all.insert(gated ? all.end() : all.begin(), std::move(network));
+  if (applies && held && learns) {
+    const bool other_learned = !heard.learned;
+    Contender other{name_of(other_learned, serving.trusted_version),
+                    false,
+                    {},
+                    other_learned ? std::string() : serving.trusted_version.certificate,
+                    {}};
+    if (other_learned) {
+      other.why = "it replaces the initial network once its choices cost less";
+      compared(other, "the initial network", engine_.gates().recent_learned());
+    }
+    all.push_back(std::move(other));
+  }
+  return all;
+}
+
+// Zero for a gated network, and for the initial one, which was judged elsewhere.
+double DecisionCore::epsilon() const {
+  const Heard heard = this->heard();
+  const bool began_with = heard.network != nullptr && !heard.learned;
+  return network_gated() || began_with ? 0 : monitors_.epsilon(engine_.options().epsilon);
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,155 @@
+// decision_core: what asks, placements and outcomes share: the engine, the network in use, the spec in force, the log.
+// Shadow   advice is reserved on a copy of the cluster (placement/judge/advised_cluster), which later decisions use.
+//          Learning uses the real cluster and what was expected of the placement there
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/contender.hpp"
+#include "controller/decisions/decider_figures.hpp"
+#include "controller/decisions/decision_log.hpp"
+#include "controller/decisions/decision_monitors.hpp"
+#include "controller/decisions/news.hpp"
+#include "controller/decisions/open_decisions.hpp"
+#include "controller/rollout/rollout_spec.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/trainer/serving_model.hpp"
+#include "placement/decide/decision_engine.hpp"
+
+namespace wattle::controller {
+
+class DecisionCore {
+ public:
+  static constexpr Duration kRefreshEvery = std::chrono::seconds(1);  // of knowledge, plans and comparisons
+  // `knowledge` was restored from before the restart.
+  DecisionCore(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
+               std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
+               placement::ClusterModel knowledge);
+  DecisionCore(const DecisionCore&) = delete;
+  DecisionCore& operator=(const DecisionCore&) = delete;
+
+  const ControllerConfig& config() const { return config_; }
+  placement::DecisionEngine& engine() { return engine_; }
+  DecisionMonitors& monitors() { return monitors_; }
+  OpenDecisions& open() { return open_; }
+  std::mt19937_64& random() { return random_; }
+  DecisionLog& log() { return log_; }
+  const DecisionLog& log() const { return log_; }
+  DeciderFigures& figures() { return figures_; }
+  const DeciderFigures& figures() const { return figures_; }
+  void learn(LearningNews news) { learn_(std::move(news)); }
+  std::uint64_t next_id() { return next_id_++; }
+  std::uint64_t last_id() const { return next_id_ - 1; }
+  // Notes that the decision was added or extended.
+  void changed(std::uint64_t id) { changed_.insert(id); }
+  // Takes the ids of decisions added or extended since the last call.
+  std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
+
+  // Applies mode, policy and reward from the next decision on; the policy must exist.
+  void take(const RolloutSpec& spec);
+  std::uint64_t takes() const { return takes_; }
+  const RolloutSpec& spec() const { return spec_; }
+  // Sets the maker of the policies' plans; it must outlive the decider. Without one, asks wait for plans.
+  void plan_with(placement::PlanMaker& maker);
+  // The arm that applies now, which determines whether advice may be acted upon.
+  ArmNow arm() const { return arm_at(spec_, clock_.wall()); }
+  const std::string& policy() const { return spec_.policy; }
+  const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
+  // Changes when earlier answers are no answers any more: with the spec, or a verdict on the network.
+  std::uint64_t edition() const { return edition_; }
+  // True if a network of the policy's kind and of the reward preset exists.
+  bool has_network() const { return heard().network != nullptr; }
+  // `told` is called with the findings of the monitors: the network gate and drift.
+  void on_event(std::function<void(const MonitorEvent&)> told) { monitors_.on_event(std::move(told)); }
+  const placement::SequentialTest& network_gate() const { return engine_.gates().network_test(); }
+  const placement::PlanRecord& plan_record() const { return engine_.gates().plan_record(); }
+  const placement::SequentialTest& learned_network_gate() const { return engine_.gates().learned_test(); }
+  // The recent blocks that contenders() shows.
+  const placement::RecentBlocks& recent() const { return engine_.gates().recent(); }
+  const placement::RecentBlocks& recent_learned() const { return engine_.gates().recent_learned(); }
+  // The network that serves the policy at present, or null; its gates may still exclude it (see below).
+  struct Heard {
+    ServingModel::Network network;
+    ModelVersion version;
+    bool learned = false;  // learned here, unlike the initial network
+  };
+  Heard heard() const;
+  // The policy or network that serves, followed by those that might; empty if no network is consulted.
+  std::vector<Contender> contenders() const;
+  // Returns whether the network is gated, and why; the reason is empty if it is not gated.
+  bool network_gated() const { return engine_.gated(); }
+  const std::string& network_gated_why() const { return engine_.gated_why(); }
+  // Saves and restores monitors over a restart. State of another policy or reward is ignored, so that its network gate
+  // and comparison start from scratch. restore() ignores unknown names.
+  std::vector<MonitorState> monitor_states() const;
+  Status restore(const MonitorState& state);
+  // Exploration of decisions made now: raised for a while after a shift, zero while the network is excluded.
+  double epsilon() const;
+  bool drifting() const { return monitors_.drifting(); }
+  std::uint64_t drifts() const { return monitors_.drifts(); }
+  const placement::ClusterModel& knowledge() const { return engine_.cluster_model(); }
+  // Off-policy comparison of the ranking in force, from recent decisions.
+  const placement::OffPolicyComparison& off_policy() const { return monitors_.off_policy(); }
+  // Energy compared in the canary's control block; no value if no canary runs.
+  std::optional<placement::ComparedEnergy> compared() const { return engine_.shadow().compared(); }
+  // Modelled saving of acting on the advice; null outside of shadow.
+  const placement::ModelledSaving* saving() const { return engine_.shadow().saving(); }
+  std::string save_knowledge() { return engine_.cluster_model().save(state_.view({}, clock_.mono())); }
+  const placement::DecideOptions& options() const { return engine_.options(); }
+
+  // Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.
+  void follow_block();
+  // If shadow's copy of the cluster differs from the cluster: replaces `advice` by the one to give and returns the
+  // decision to learn from.
+  std::optional<OpenDecision> go_by_copy(placement::PlacementDecision& advice, const placement::ClusterView& view,
+                                         const placement::PodSpec& spec, const models::QNetwork* network,
+                                         double epsilon, std::span<const std::size_t> rows,
+                                         const placement::Ahead& ahead);
+  // Updates knowledge, plans and comparisons when they are due.
+  void refresh(MonoTime now);
+  // Remembers what shadow advised before a restart, until the pod asks again.
+  void recall_advice(const wire::Decision& decision);
+  void forget_advice(const std::string& pod_uid) { recalled_.erase(pod_uid); }
+
+ private:
+  // Restores the reservations of shadow's advice from before a restart, for running pods whose nodes are known.
+  void follow_recalled(MonoTime now);
+  // True if the network belongs to the policy and was trained for the reward preset; after a change the trainer
+  // replaces it.
+  bool fits(const ServingModel::Network& network, const ModelVersion& version) const {
+    const bool judged_so = version.preset.empty() || version.preset == placement::to_string(spec_.reward.preset);
+    return network != nullptr && judged_so && config_.learn.tabular == (spec_.policy == "tabular-q");
+  }
+
+  const ControllerConfig& config_;
+  ClusterState& state_;
+  const ServingModel& networks_;
+  const Clock& clock_;
+  std::function<void(LearningNews)> learn_;
+  std::mt19937_64 random_;
+  placement::DecisionEngine engine_;
+  MonoTime refreshed_{};
+  DecisionMonitors monitors_;
+  RolloutSpec spec_;
+  DecisionLog log_;
+  DeciderFigures figures_;
+  std::uint64_t next_id_, takes_ = 0, edition_ = 0;
+  OpenDecisions open_;
+  std::set<std::uint64_t> changed_;
+  std::map<std::string, std::string>
+      recalled_;  // pod UID -> where shadow advised it before a restart; as many as the log has
+};
+
+}  // namespace wattle::controller

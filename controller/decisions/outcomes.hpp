@@ -1,0 +1,51 @@
+// outcomes: joins placements to their outcomes: records of a pod's node fill a window (settle) until it is an outcome.
+// Rules    outcomes come from telemetry after the settle window. They become rewards, news for the trainer and entries
+//          of the log. A window without telemetry is lost
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/decisions/decision_core.hpp"
+#include "controller/decisions/outcome_windows.hpp"
+
+namespace wattle::controller {
+
+class Outcomes {
+ public:
+  Outcomes(DecisionCore& core, ClusterState& state, const Clock& clock) : core_(core), state_(state), clock_(clock) {}
+  // A pod was placed by a decision; `begun` is the state before the placement.
+  void open(std::uint64_t decision_id, const placement::PodSpec& spec, const std::string& node, std::size_t row,
+            placement::RawOutcome begun, const std::optional<ArmNow>& arm);
+  void record(const std::string& node, const Record& record, const RecordNews& news);
+  // The pod has left the node. `for_good` false: its containers may return.
+  void pod_gone(const std::string& pod_uid, const std::string& node, bool for_good = true) {
+    windows_.pod_gone(pod_uid, node, for_good);
+  }
+  // The pod could not run or stay on its node; `how` is a kube::PodFailure.
+  void pod_failed(const std::string& pod_uid, const std::string& node, std::string_view how) {
+    windows_.pod_failed(pod_uid, node, how);
+  }
+  void expire(MonoTime now) { settle(windows_.over(now)); }
+  // `judged` is called with the reward of each outcome. It may change the spec.
+  void on_judged(std::function<void(const ArmNow&, double)> judged) { judged_ = std::move(judged); }
+
+ private:
+  // Settles the outcomes of these windows.
+  void settle(const std::vector<SettleWindow>& windows);
+  void settled(const SettleWindow& window, placement::RawOutcome raw);
+
+  DecisionCore& core_;
+  ClusterState& state_;
+  const Clock& clock_;
+  OutcomeWindows windows_;
+  std::uint64_t watched_ = 0;  // placements whose outcome was or is watched
+  std::function<void(const ArmNow&, double)> judged_;
+};
+
+}  // namespace wattle::controller

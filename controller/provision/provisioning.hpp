@@ -1,0 +1,55 @@
+// provisioning: what the controller learns of the resources that workloads need, and what agents get of it.
+// Parts    requests (request_book), replicas (replica_book), levels of pods (pod_levels), margins (margin_teacher)
+// Errors   stored needs that cannot be read are logged and learned from scratch
+// Threads  single owner
+#pragma once
+
+#include <string>
+
+#include "controller/provision/margin_teacher.hpp"
+#include "controller/provision/pod_levels.hpp"
+#include "controller/provision/replica_book.hpp"
+#include "controller/provision/request_book.hpp"
+
+namespace wattle::controller {
+
+struct ControllerConfig;
+class Store;
+class Watch;
+class PrometheusRates;
+
+class Provisioning {
+ public:
+  // `learner` null: learning is off, or provisioning.teacher. The other arguments outlive this object.
+  Provisioning(const ControllerConfig& config, Store& store, const PrometheusRates& traffic, const Watch& watch,
+               MarginLearner* learner, const Clock& clock, const Log& log);
+
+  // The API server describes a pod on a node with an agent, again when it changes.
+  void described(const kube::Pod& pod);
+  // The pod has no node yet, or a node without an agent.
+  void elsewhere(const kube::Pod& pod) { replicas_.elsewhere(pod); }
+  // The pod has ended, was deleted or goes by another UID now.
+  void gone(const std::string& uid);
+  // Adds a complete interval of the node.
+  void record(const Node& node) { requests_.record(node); }
+  // Adds a minute of a service on the node; `known` is the node's state, null if there is none.
+  void minute(const std::string& node, const Node* known, const LimitMinute& minute);
+  // Closes a minute each minute.
+  Steps tick(const ClusterState& state);
+
+  const RequestBook& requests() const { return requests_; }
+  const ReplicaBook& replicas() const { return replicas_; }
+  const PodLevels& levels() const { return levels_; }
+  MarginTeacher& margins() { return margins_; }
+  const PrometheusRates& traffic() const { return traffic_; }
+
+ private:
+  const PrometheusRates& traffic_;
+  const Watch& watch_;
+  RequestBook requests_;
+  ReplicaBook replicas_;
+  PodLevels levels_;
+  MarginTeacher margins_;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,44 @@
+// learning: the trainer as other threads see it. This base class is learning that is off: it ignores what it gets.
+// Threads  any
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <optional>
+#include <string>
+
+#include "controller/decisions/news.hpp"
+#include "controller/trainer/model_orders.hpp"
+
+namespace wattle::controller {
+
+struct TrainerFigures {
+  std::uint64_t steps = 0;
+  std::uint64_t resumed_steps = 0;  // that the checkpoint brought
+  bool resumed = false;             // from a checkpoint, whatever steps it had
+  std::optional<double> steps_per_s, loss, mean_q, td_error, reward_centre;
+  std::size_t replay = 0;
+  std::uint64_t placed = 0, settled = 0, expired = 0, unmatched = 0;
+  std::uint64_t networks = 0, networks_refused = 0;  // frozen, and kept from serving
+  std::uint64_t failed_steps = 0;
+  std::uint64_t checkpoints = 0, failed_checkpoints = 0;
+  std::string problem;  // the last one, for people
+};
+
+class Learning {
+ public:
+  Learning() = default;
+  Learning(const Learning&) = delete;
+  Learning& operator=(const Learning&) = delete;
+  virtual ~Learning() = default;
+  virtual bool on() const { return false; }
+  virtual void post(LearningNews /*news*/) {}
+  // Call only if learning is on. The trainer's own thread replies; unavailable if it ends first.
+  virtual std::future<Result<std::string>> order(ModelOrder /*order*/) { return {}; }
+  virtual ModelList models() const { return {}; }
+  virtual TrainerFigures figures() const { return {}; }
+  // Greatest decision id that the checkpoint knows; new ids begin behind it.
+  virtual std::uint64_t last_decision_id() const { return 0; }
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,120 @@
+// network_store: the networks of a trainer: the one that learns, the trusted one that it is held to, and the kept ones.
+// Names    checkpoints without a name continue learning after a restart. Networks with a name wait for an order. Each
+//          reward preset has its own networks, kept under kept_name() while another preset is in force; kPromotedModel
+//          is that of the last promotion
+// Presets  a change of the preset keeps the networks of the former one. The new preset gets its kept ones, or else its
+//          initial ones (initial_network). A restart with the new preset ends in the same state
+// Errors   those of the checkpoint directory and of networks that do not fit; the networks of before stay
+// Threads  the trainer's
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "controller/config.hpp"
+#include "controller/trainer/anchor.hpp"
+#include "controller/trainer/initial_network.hpp"
+#include "controller/trainer/model_orders.hpp"
+#include "controller/trainer/serving_model.hpp"
+#include "models/frozen/checkpoint.hpp"
+#include "models/frozen/trainer.hpp"
+#include "placement/learn/learner.hpp"
+#include "placement/worth/reward.hpp"
+
+namespace wattle::controller {
+
+// A network that serving may use: finite, and within the bound on every one of the observations.
+Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
+                                             const std::deque<models::Observation>& recent, bool on_prior = true);
+
+class NetworkStore {
+ public:
+  using Figures = std::map<std::string, double>;  // of a manifest
+  using Decisions = std::deque<placement::Experience>;
+
+  // `origin`: origin of the weights of `network`, which outlives this. `begin`: makes the initial network of another
+  // preset that has none here; without it, the network as given.
+  NetworkStore(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
+               models::QTrainer& network, ServingModel& slot, const NetworkOrigin& origin, BeginNetwork begin,
+               const Clock& clock, const Log& log);
+
+  const NetworkOrigin& origin() const { return origin_; }
+  const placement::RewardConfig& reward() const { return reward_; }
+  // The reward as the network in use needs it: with or without the prior.
+  placement::RewardConfig learned_by() const;
+  bool fits_preset(const models::Manifest& manifest) const;
+  // Pulls the network towards the trusted one after a training step on this batch.
+  Status stepped(std::span<const models::Transition> batch);
+  // True if the network of the preset in force values all nodes of these decisions alike and can learn nothing else.
+  bool shut(const Decisions& chain) const;
+
+  // Loads the newest checkpoint; no value if there is none or it is not usable, which is logged.
+  std::optional<models::LoadedCheckpoint> newest() const;
+  // Restores the network of a checkpoint of the preset in force.
+  Status restore(const models::LoadedCheckpoint& loaded);
+  // The restored network is the one of this checkpoint, with what it was held to.
+  void resumed(const models::LoadedCheckpoint& loaded);
+  // Writes the networks and the learner's tensors.
+  Status save(const models::Weights& learner, const Figures& figures);
+
+  // Continues under another reward of the same preset.
+  void set_reward(const placement::RewardConfig& reward) { reward_ = reward; }
+  Status keep_for_preset(const Figures& figures);
+  Status keep_for_preset(const models::LoadedCheckpoint& loaded);
+  // Begins the preset in force with its kept or initial networks.
+  Status begin_preset();
+  // Trusts the promoted network unless a later one was chosen.
+  void trust_promoted();
+
+  // Puts the network that learns into use. Errors: as freeze_checked.
+  Status serve(const std::deque<models::Observation>& recent);
+  // Answers to orders (model_orders.hpp).
+  Status load(const std::string& name, const std::deque<models::Observation>& recent);
+  Result<models::LoadedCheckpoint> load_named(const std::string& name) const;
+  Result<std::string> add(const ModelOrder& order);
+  Result<std::string> save_as(const std::string& name, const Figures& figures);
+  bool trusts() const { return !trusted_.empty(); }
+  // Keeps the trusted network, which serves, as the promoted one.
+  Result<std::string> keep_trusted(const Figures& figures);
+  bool on_prior(const models::Manifest& manifest) const;
+
+  // The network in use and the kept ones, as of the last look at the directory.
+  ModelList models() const { return {listed_, serving_network_, serving_from_, {}}; }
+  void look();
+
+ private:
+  Status begin_initial();
+  void trust(const models::Weights& weights, const NetworkOrigin& origin, bool chosen);
+  void trust_kept(const models::LoadedCheckpoint& kept);
+  Status keep(const std::string& preset, const models::Weights& networks, const models::Manifest& manifest);
+  Status of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const;
+  models::Manifest manifest(const Figures& figures) const;
+  models::Weights networks() const;
+
+  const LearnConfig& config_;
+  placement::RewardConfig reward_;
+  models::CheckpointDir checkpoints_;
+  models::QTrainer& network_;
+  const models::Weights untrained_;  // network_ as it was given
+  ServingModel& slot_;
+  NetworkOrigin origin_;
+  const BeginNetwork begin_;
+  const Clock& clock_;
+  const Log& log_;
+  Anchor anchor_;
+  models::Weights trusted_;  // of the network that is held to, and where it is from; empty: none is
+  NetworkOrigin trusted_origin_;
+  bool trusted_chosen_ = false;  // by an operator or a promotion: checkpoints keep it. False: the preset begins with it
+  std::uint64_t from_step_ = 0;  // of the network that was loaded last
+  std::string serving_network_, serving_from_;
+  std::vector<models::ListedCheckpoint> listed_;
+};
+
+}  // namespace wattle::controller
