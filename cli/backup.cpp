@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -15,12 +14,12 @@
 
 #include "cli/archive.hpp"
 #include "cli/controller_files.hpp"
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
+#include "cli/process.hpp"
 #include "cli/show.hpp"
 #include "cli/view.hpp"
-#include "common/clock.hpp"
 #include "common/dir.hpp"
-#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/state_lock.hpp"
 #include "common/version.hpp"
@@ -89,13 +88,15 @@ Result<std::vector<Source>> open_sources(const ControllerFiles& files, const std
   return sources;
 }
 
-std::int64_t unix_now() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
+struct BackupOptions {
+  std::string file, controller_file;
+};
 
-Result<int> back_up(const Invocation& invocation, Controller& controller) {
-  const std::string& to = invocation.arguments.words[0];
-  WATTLE_TRY(const ControllerFiles files, load_controller_files(invocation.arguments.controller_file));
+Result<int> back_up(const Invocation& invocation, Controller& controller, const BackupOptions& options) {
+  const std::string& to = options.file;
+  WATTLE_TRY(const ControllerFiles files, load_controller_files(options.controller_file));
   if (files.data_dir.empty() || files.store.empty())
-    return fail(Errc::not_found, invocation.arguments.controller_file, "data_dir or store.path is not set",
+    return fail(Errc::not_found, options.controller_file, "data_dir or store.path is not set",
                 "this controller keeps no state on disk, so there is no state to back up");
   WATTLE_CHECK(refuse_taken(to));
   // Checks for a controller first with the usual timeout instead of that of a copy.
@@ -107,7 +108,7 @@ Result<int> back_up(const Invocation& invocation, Controller& controller) {
                 "check that the controller has the same version as wattle");
   const auto written = [&]() -> Result<Manifest> {
     WATTLE_TRY(const auto sources, open_sources(files, copies));
-    return write_archive(to, std::string(kVersion), unix_now(), sources);
+    return write_archive(to, std::string(kVersion), unix_now_s(), sources);
   }();
   std::error_code ignored;
   for (const std::string_view name : {kStoreName, kControlName}) fs::remove(copies + "/" + std::string(name), ignored);
@@ -238,15 +239,18 @@ class Unpacked {
   Fd to_;
 };
 
-Status restore(const Invocation& invocation) {
-  const Arguments& arguments = invocation.arguments;
-  const std::string& archive = arguments.words[0];
-  WATTLE_TRY(const ControllerFiles files, load_controller_files(arguments.controller_file));
+struct RestoreOptions : BackupOptions {
+  bool replace = false;
+};
+
+Outcome restore(const Invocation& invocation, const RestoreOptions& options) {
+  const std::string& archive = options.file;
+  WATTLE_TRY(const ControllerFiles files, load_controller_files(options.controller_file));
   // Reads and checks the whole archive before any change.
   WATTLE_TRY(const Manifest manifest, read_archive(archive, [](const Member&, std::string_view) { return Status(); }));
   WATTLE_CHECK(refuse_newer(manifest, archive));
   if (files.data_dir.empty())
-    return fail(Errc::not_found, arguments.controller_file, "data_dir is not set", "set it: restored files go there");
+    return fail(Errc::not_found, options.controller_file, "data_dir is not set", "set it: restored files go there");
   WATTLE_CHECK(make_own_folder(files.data_dir));
   // Prevents a controller from starting on this data until the end.
   WATTLE_TRY(const StateLock lock, StateLock::take(files.data_dir));
@@ -256,52 +260,39 @@ Status restore(const Invocation& invocation) {
     std::error_code error;
     if (there.empty() && fs::exists(one.path, error)) there = one.path;
   }
-  if (!there.empty() && !arguments.replace)
+  if (!there.empty() && !options.replace)
     return fail(Errc::conflict, there, "the file exists and would be replaced",
                 "wattle restore --replace " + archive + ", which keeps existing files under other names");
-  const std::string aside = ".replaced-" + std::to_string(unix_now());
+  const std::string aside = ".replaced-" + std::to_string(unix_now_s());
   Unpacked unpacked(files, archive);
   WATTLE_TRY(const Manifest again, read_archive(archive, [&](const Member& member, std::string_view bytes) {
                return unpacked.take(member, bytes);
              }));
   WATTLE_CHECK(unpacked.put(aside));
   invocation.around.out << archive << ": " << again.files.size() << " files of Wattle " << again.version << ", "
-                        << utc(static_cast<double>(again.made_s) * 1e9) << ", restored\n";
+                        << utc_s(static_cast<double>(again.made_s)) << ", restored\n";
   if (!there.empty()) invocation.around.out << "the previous files were renamed with the suffix " << aside << "\n";
   invocation.around.out << "start the controller: systemctl start wattle-controller\n";
-  return {};
+  return kOk;
 }
 
 }  // namespace
 
-void declare_backup(CLI::App& command, Arguments& arguments) {
-  command.add_option("FILE", arguments.words, "Backup file; must not exist yet, and is created with mode 0600")
+void declare_backup(CLI::App& command, Run& chosen) {
+  auto& options = runs<BackupOptions>(command, chosen, [](const Invocation& invocation, const BackupOptions& given) {
+    return with_controller(invocation, [&](Controller& controller) { return back_up(invocation, controller, given); });
+  });
+  command.add_option("FILE", options.file, "Backup file; must not exist yet, and is created with mode 0600")
       ->type_name("FILE")
-      ->required()
-      ->expected(1);
-  command.add_option("--config", arguments.controller_file, "The controller's configuration")
-      ->type_name("FILE")
-      ->capture_default_str();
+      ->required();
+  declare_controller_file(command, options.controller_file);
 }
 
-void declare_restore(CLI::App& command, Arguments& arguments) {
-  command.add_option("FILE", arguments.words, "File that `wattle backup` wrote")
-      ->type_name("FILE")
-      ->required()
-      ->expected(1);
-  command.add_flag("--replace", arguments.replace, "Replace existing files, and keep them under other names");
-  command.add_option("--config", arguments.controller_file, "The controller's configuration")
-      ->type_name("FILE")
-      ->capture_default_str();
-}
-
-int run_backup(const Invocation& invocation) {
-  return with_controller(invocation, [&](Controller& controller) { return back_up(invocation, controller); });
-}
-
-int run_restore(const Invocation& invocation) {
-  const Status done = restore(invocation);
-  return done ? kOk : complain(invocation, done.error(), kProblem);
+void declare_restore(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, restore);
+  command.add_option("FILE", options.file, "File that `wattle backup` wrote")->type_name("FILE")->required();
+  command.add_flag("--replace", options.replace, "Replace existing files, and keep them under other names");
+  declare_controller_file(command, options.controller_file);
 }
 
 }  // namespace wattle::cli

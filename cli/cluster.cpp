@@ -4,15 +4,14 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/command.hpp"
+#include "cli/declare.hpp"
+#include "cli/process.hpp"
 #include "cli/view.hpp"
-#include "common/clock.hpp"
 #include "common/dir.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
 constexpr std::chrono::seconds kPatience{10};
 constexpr const char* kNameOne = "pass --kubeconfig FILE or set KUBECONFIG";
 
@@ -120,7 +119,7 @@ class Cluster::Session final : public kube::Api {
   template <class Send>
   Result<kube::Reply> request(Send send) {
     constexpr std::int64_t kBefore_s = 10;
-    const std::int64_t now_s = to_ns(SystemClock().wall()) / 1'000'000'000;
+    const std::int64_t now_s = unix_now_s();
     if (exec_ && expires_s_ && now_s + kBefore_s >= *expires_s_) WATTLE_CHECK(renew());
     auto reply = send();
     if (!exec_ || !reply || reply->status != 401) return reply;
@@ -151,8 +150,12 @@ Cluster::Cluster(std::shared_ptr<Session> session) : session_(std::move(session)
 
 kube::Api& Cluster::api() { return *session_; }
 
-Result<Cluster> Cluster::open_(const Invocation& invocation) {
-  const Arguments& given = invocation.arguments;
+void declare_cluster(CLI::App& command, ClusterOptions& options, const char* help) {
+  command.add_option("--kubeconfig", options.kubeconfig, help)->type_name("FILE");
+  command.add_option("--context", options.context, "Context of the kubeconfig (default: its current context)");
+}
+
+Result<Cluster> Cluster::open_(const Invocation& invocation, const ClusterOptions& given) {
   const Variable& variable = invocation.around.variable;
   const auto open = [&](const std::string& paths) {
     return open_kubeconfig(paths, given.context, variable, invocation.around.keyboard);

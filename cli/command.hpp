@@ -1,6 +1,6 @@
-// command: the interface of `wattle` commands (arguments, environment, exit code) and the table of commands.
-// Errors   a command prints its errors itself and returns an exit code: 0 success, 1 problem found, 2 usage or
-//          configuration
+// command: the interface of `wattle` commands: options of all commands, environment, outcome, and the rows of tables of
+// commands.
+// Errors   a command returns its error with an exit code, and run_app prints it
 // Threads  main only
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "common/result.hpp"
 
@@ -32,74 +32,16 @@ struct Surroundings {
   bool keyboard = false;                                            // is standard input a terminal?
 };
 
-// Arguments of `place`.
-struct PlaceArguments {
-  std::string name, cpu, memory = "0", app, latency_soft, latency_hard, latency_target, name_space = "default", uid;
-  std::string defer, next_file;
-  bool wait = false;
-  std::vector<std::string> nodes, next;
-};
-
-// Arguments of `confirm` and `done`.
-struct ConfirmArguments {
-  std::string unit, time_limit;
-  bool failed = false;
-};
-
-// The parsed command line; each command reads its own part.
-struct Arguments {
+// The options of all commands. Each command has a struct of its own for the others.
+struct CommonOptions {
   std::string server, feed, key, server_key, timeout;  // empty: as configured
   Output output = Output::table;
-  std::string node;
-  std::string pod;  // of `explain`, `pod` and `report`
-  int limit = 20;
-  std::string since;
-  std::string by, label;  // of `report`
-  bool watch = false, once = false;
-  std::string watched = "nodes";   // of `watch`
-  std::string action;              // of `keys` and `policy`
-  std::vector<std::string> words;  // its operands
-  std::string allow_list;          // empty: as configured
-  bool switch_over = false;        // of `keys rotate`
-  std::string tokens;              // of `keys token`, as are the next two
-  std::string valid = "24h";
-  bool replace = false;
-  std::string controller_file = "/etc/wattle/controller.yaml";           // of `token` and `keys controller`
-  std::string address, join_valid = "15m";                               // of `token`
-  std::string folder;                                                    // of `up` and `down`
-  std::string name_space = "wattle", agents_namespace = "wattle-agent";  // of `keys bootstrap`
-  std::string kubeconfig, context;                                       // of it, `doctor` and `provision`
-  bool before = false, this_node = false;                                // of `doctor`, as are the next two
-  std::vector<std::string> scheduler_files;
-  std::string values_file;
-  std::string shell;
-  std::vector<std::string> name_spaces;  // of `provision set` and `provision restore`, as are the next
-  bool follow = false, dry_run = false;
-  int every_s = 60;
-  std::string from, token_file;
-  std::string mode, policy, reward, load, expression, cpu_wait, late, why,
-      to;            // of `policy`; rewards of `explain`, `why` of `model` too
-  std::string name;  // of `model`
-  std::vector<std::string> weights;
-  std::vector<std::string> without;  // of `explain`, as are the next two
-  std::string cpu, memory;
-  bool force = false;
-  bool hash_names = false;  // of `model record`
-  PlaceArguments place;
-  ConfirmArguments confirm;
 };
 
 struct Invocation {
-  const Arguments& arguments;
+  const CommonOptions& common;
   Surroundings& around;
   std::string command = {};  // the words that the user typed for it: "keys new"
-};
-
-struct Command {
-  std::string_view name;
-  std::string_view help;
-  void (*declare)(CLI::App& command, Arguments& arguments);  // its own options; null: none
-  int (*run)(const Invocation& invocation);
 };
 
 inline constexpr int kOk = 0;
@@ -107,9 +49,50 @@ inline constexpr int kProblem = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kWait = 3;  // `place`: the workload should wait; run `place` again later
 
+// An error that ends a command, and the exit code that it gives.
+struct Failure {
+  Failure(Error e, int code = kProblem) : error(std::move(e)), exit_code(code) {}
+  Error error;
+  int exit_code;
+};
+using Outcome = tl::expected<int, Failure>;  // an exit code, or a failure
+
+// Failures of usage and configuration.
+inline tl::unexpected<Failure> misuse(Error error) {
+  return tl::unexpected<Failure>(Failure(std::move(error), kUsage));
+}
+template <class T>
+tl::expected<T, Failure> as_misuse(Result<T> result) {
+  return std::move(result).map_error([](Error error) { return Failure(std::move(error), kUsage); });
+}
+
+// For a command whose malformed inputs are all given by the user.
+inline Outcome misuse_if_malformed(Status done) {
+  if (done) return kOk;
+  return done.error().code == Errc::malformed ? Outcome(misuse(std::move(done.error()))) : Outcome(forward_error(done));
+}
+
+using Run = std::function<Outcome(const Invocation& invocation)>;
+
+// A row of a table of commands.
+struct Command {
+  std::string_view name;
+  std::string_view help;
+  // Adds the options or commands of `command`. If the user types the command, parsing sets `chosen` to its work.
+  void (*declare)(CLI::App& command, Run& chosen);
+};
+
 std::span<const Command> commands();
 
-// Writes "wattle: COMMAND: subject: what (fix)" and returns `exit_code`.
-int complain(const Invocation& invocation, Error error, int exit_code);
+// Writes "wattle: COMMAND: subject: what (fix)".
+void complain(const Invocation& invocation, Error error);
 
 }  // namespace wattle::cli
+
+namespace wattle {
+// For WATTLE_TRY and WATTLE_CHECK.
+template <class T>
+tl::unexpected<cli::Failure> forward_error(tl::expected<T, cli::Failure>& result) {
+  return tl::unexpected<cli::Failure>(std::move(result.error()));
+}
+}  // namespace wattle

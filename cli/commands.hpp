@@ -9,8 +9,8 @@
 #include <string>
 
 #include "cli/command.hpp"
+#include "cli/view.hpp"
 #include "common/cmdline/outline.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -19,59 +19,31 @@ struct Style {
   bool colour = false;
 };
 
-using Json = OrderedJson;
-
-int run_nodes(const Invocation& invocation);
-int run_node(const Invocation& invocation);
-int run_pods(const Invocation& invocation);
-int run_pod(const Invocation& invocation);
-int run_top(const Invocation& invocation);
-int run_decisions(const Invocation& invocation);
-int run_report(const Invocation& invocation);
-int run_provision(const Invocation& invocation);
-int run_explain(const Invocation& invocation);
-int run_watch(const Invocation& invocation);
-int run_place(const Invocation& invocation);
-int run_confirm(const Invocation& invocation);
-int run_done(const Invocation& invocation);
-int run_doctor(const Invocation& invocation);
-int run_pre(const Invocation& invocation);  // `doctor --pre`
-int run_gaps(const Invocation& invocation);
-int run_status(const Invocation& invocation);
-int run_policy(const Invocation& invocation);
-int run_model(const Invocation& invocation);
-int run_keys(const Invocation& invocation);
-int run_token(const Invocation& invocation);
-int run_join(const Invocation& invocation);
-int run_up(const Invocation& invocation);
-int run_down(const Invocation& invocation);
-int run_backup(const Invocation& invocation);
-int run_restore(const Invocation& invocation);
-int run_completion(const Invocation& invocation);
-
-void declare_node(CLI::App& command, Arguments& arguments);
-void declare_pods(CLI::App& command, Arguments& arguments);
-void declare_pod(CLI::App& command, Arguments& arguments);
-void declare_top(CLI::App& command, Arguments& arguments);
-void declare_decisions(CLI::App& command, Arguments& arguments);
-void declare_report(CLI::App& command, Arguments& arguments);
-void declare_provision(CLI::App& command, Arguments& arguments);
-void declare_explain(CLI::App& command, Arguments& arguments);
-void declare_watch(CLI::App& command, Arguments& arguments);
-void declare_place(CLI::App& command, Arguments& arguments);
-void declare_confirm(CLI::App& command, Arguments& arguments);
-void declare_done(CLI::App& command, Arguments& arguments);
-void declare_doctor(CLI::App& command, Arguments& arguments);
-void declare_gaps(CLI::App& command, Arguments& arguments);
-void declare_policy(CLI::App& command, Arguments& arguments);
-void declare_model(CLI::App& command, Arguments& arguments);
-void declare_keys(CLI::App& command, Arguments& arguments);
-void declare_token(CLI::App& command, Arguments& arguments);
-void declare_join(CLI::App& command, Arguments& arguments);
-void declare_up(CLI::App& command, Arguments& arguments);
-void declare_backup(CLI::App& command, Arguments& arguments);
-void declare_restore(CLI::App& command, Arguments& arguments);
-void declare_completion(CLI::App& command, Arguments& arguments);
+void declare_nodes(CLI::App& command, Run& chosen);
+void declare_node(CLI::App& command, Run& chosen);
+void declare_pods(CLI::App& command, Run& chosen);
+void declare_pod(CLI::App& command, Run& chosen);
+void declare_top(CLI::App& command, Run& chosen);
+void declare_watch(CLI::App& command, Run& chosen);
+void declare_decisions(CLI::App& command, Run& chosen);
+void declare_report(CLI::App& command, Run& chosen);
+void declare_provision(CLI::App& command, Run& chosen);
+void declare_explain(CLI::App& command, Run& chosen);
+void declare_place(CLI::App& command, Run& chosen);
+void declare_confirm(CLI::App& command, Run& chosen);
+void declare_done(CLI::App& command, Run& chosen);
+void declare_doctor(CLI::App& command, Run& chosen);
+void declare_gaps(CLI::App& command, Run& chosen);
+void declare_status(CLI::App& command, Run& chosen);
+void declare_policy(CLI::App& command, Run& chosen);
+void declare_model(CLI::App& command, Run& chosen);
+void declare_keys(CLI::App& command, Run& chosen);
+void declare_join(CLI::App& command, Run& chosen);
+void declare_up(CLI::App& command, Run& chosen);
+void declare_down(CLI::App& command, Run& chosen);
+void declare_backup(CLI::App& command, Run& chosen);
+void declare_restore(CLI::App& command, Run& chosen);
+void declare_completion(CLI::App& command, Run& chosen);
 
 Result<std::string> render_nodes(const Json& document, const Style& style);
 Result<std::string> render_node(const Json& document, const Style& style);

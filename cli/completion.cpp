@@ -1,5 +1,6 @@
 // completion: `wattle completion SHELL`: prints a script generated from the program's declared options.
 #include "common/cmdline/completion.hpp"
+#include "cli/declare.hpp"
 
 #include <ostream>
 
@@ -8,11 +9,15 @@
 
 namespace wattle::cli {
 
-void declare_completion(CLI::App& command, Arguments& arguments) { cmdline::declare_shell(command, arguments.shell); }
-
-int run_completion(const Invocation& invocation) {
-  invocation.around.out << cmdline::completion_script(invocation.arguments.shell, outline());
-  return invocation.around.out.flush() ? kOk : kProblem;
+void declare_completion(CLI::App& command, Run& chosen) {
+  struct Options {
+    std::string shell;
+  };
+  auto& options = runs<Options>(command, chosen, [](const Invocation& invocation, const Options& given) -> Outcome {
+    invocation.around.out << cmdline::completion_script(given.shell, outline());
+    return invocation.around.out.flush() ? kOk : kProblem;
+  });
+  cmdline::declare_shell(command, options.shell);
 }
 
 }  // namespace wattle::cli

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "cli/show.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

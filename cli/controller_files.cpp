@@ -1,9 +1,9 @@
 #include "cli/controller_files.hpp"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/yaml_tree.hpp"
 
@@ -17,6 +17,11 @@ std::uint16_t port_of(const View& socket, std::uint16_t otherwise) {
   return parse::integer<std::uint16_t>(std::string_view(endpoint).substr(endpoint.rfind(':') + 1)).value_or(otherwise);
 }
 }  // namespace
+
+void declare_controller_file(CLI::App& command, std::string& path) {
+  path = kControllerFile;
+  command.add_option("--config", path, "Controller's configuration")->type_name("FILE")->capture_default_str();
+}
 
 Result<ControllerFiles> load_controller_files(const std::string& path) {
   WATTLE_TRY(const auto documents, load_yaml(path));

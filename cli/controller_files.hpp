@@ -9,7 +9,13 @@
 
 #include "common/result.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace wattle::cli {
+
+inline constexpr const char* kControllerFile = "/etc/wattle/controller.yaml";
 
 struct ControllerFiles {
   std::string key, allow_list, data_dir, store;
@@ -17,6 +23,8 @@ struct ControllerFiles {
   std::string tokens, enrol_address, certificate, certificate_key;  // empty: no enrolment by token
   std::uint16_t enrol_port = 0;
 };
+// Adds --config.
+void declare_controller_file(CLI::App& command, std::string& path);
 Result<ControllerFiles> load_controller_files(const std::string& path);
 // Path of root's own key on this machine, next to the controller's.
 std::string operator_key_of(const ControllerFiles& files);

@@ -1,11 +1,10 @@
 // `wattle decisions [--limit N] [--since 7d]`: the newest decisions and what became of them.
-#include <CLI/CLI.hpp>
 #include <map>
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -24,7 +23,7 @@ bool mixes_presets(const std::vector<View>& decisions) {
 }
 
 std::string reward_text(const View& outcome, bool with_preset) {
-  const std::string reward = number(outcome["reward"].number(), 3);
+  const std::string reward = number(outcome["reward"], 3);
   const auto preset = outcome["preset"].text();
   return with_preset && preset ? reward + " " + *preset : reward;
 }
@@ -37,45 +36,32 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
   if (decisions.empty())
     return std::string(kept ? "the store has no decision of that time\n"
                             : "no decisions yet: the controller has received no request\n");
-  const auto right = Align::right;
-  Table table{{{"ID", right}, {"TIME"}, {"POD"}, {"BY"}, {"ADVICE"}, {"ADDS", right}, {"PLACED-ON"}, {"REWARD", right}},
-              {}};
+  Table table{{">ID", "TIME", "POD", "BY", "ADVICE", ">ADDS", "PLACED-ON", ">REWARD"}, {}};
   if (style.wide)
-    for (Column column : std::vector<Column>{{"CANDIDATES", right},
-                                             {"MASKED", right},
-                                             {"POLICY"},
-                                             {"MODE"},
-                                             {"PROPENSITY", right},
-                                             {"EXPLORED"},
-                                             {"MODEL-STEP", right},
-                                             {"DECIDED-IN", right},
-                                             {"PROBLEMS"},
-                                             {"REASON"}})
-      table.columns.push_back(std::move(column));
+    table.columns.insert(table.columns.end(), {">CANDIDATES", ">MASKED", "POLICY", "MODE", ">PROPENSITY", "EXPLORED",
+                                               ">MODEL-STEP", ">DECIDED-IN", "PROBLEMS", "REASON"});
   const bool mixed = mixes_presets(decisions);
   for (const View& decision : decisions) {
     const auto advice = decision["advice"].text();
     const auto placed = decision["placed_on"].text();
     std::vector<Cell> row{
         count(decision["id"]),
-        utc(decision["wall_ns"].number()),
+        utc(decision["wall_ns"]),
         pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]),
         decision["decided_by"].text_or(),
         advice.value_or(std::string(kAbsent)),
-        advice && decision["marginal_w"].number() ? watts(decision["marginal_w"].number()) + " est"
-                                                  : std::string(kAbsent),
+        advice && decision["marginal_w"].number() ? watts(decision["marginal_w"]) + " est" : std::string(kAbsent),
         {placed.value_or(std::string(kAbsent)), advice && placed && *advice != *placed ? Tone::warning : Tone::plain},
         reward_text(decision["outcome"], style.wide || mixed)};
     if (style.wide) {
       std::vector<std::string> problems;
       for (const View& problem : decision["problems"].items()) problems.push_back(problem.any());
       const auto explored = decision["explored"].flag();
-      for (Cell cell : std::vector<Cell>{
-               count(decision["candidates"]), count(decision["masked"]), decision["policy"].text_or(),
-               decision["mode"].text_or(), number(decision["propensity"].number(), 2),
-               explored ? (*explored ? "yes" : "no") : "-", count(decision["model_step"]),
-               microseconds(decision["decide_us"].number()), joined(problems, "; "), decision["reason"].text_or()})
-        row.push_back(std::move(cell));
+      row.insert(row.end(),
+                 {count(decision["candidates"]), count(decision["masked"]), decision["policy"].text_or(),
+                  decision["mode"].text_or(), number(decision["propensity"], 2),
+                  explored ? (*explored ? "yes" : "no") : "-", count(decision["model_step"]),
+                  microseconds(decision["decide_us"]), joined(problems, "; "), decision["reason"].text_or()});
     }
     table.rows.push_back(std::move(row));
   }
@@ -86,18 +72,21 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
   return text;
 }
 
-void declare_decisions(CLI::App& command, Arguments& arguments) {
-  command.add_option("--since", arguments.since,
+void declare_decisions(CLI::App& command, Run& chosen) {
+  struct Options {
+    std::string since;
+    int limit = 20;
+  };
+  auto& options = runs<Options>(command, chosen, [](const Invocation& invocation, const Options& given) {
+    std::map<std::string, std::string> query{{"limit", std::to_string(given.limit)}};
+    if (!given.since.empty()) query["since"] = given.since;
+    return show(invocation, "decisions", query, render_decisions);
+  });
+  command.add_option("--since", options.since,
                      "Show decisions of this period from the controller's store, for example 90m, 24h or 7d");
-  command.add_option("--limit", arguments.limit, "Number of decisions, 1 to 1000")
+  command.add_option("--limit", options.limit, "Number of decisions, 1 to 1000")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-}
-
-int run_decisions(const Invocation& invocation) {
-  std::map<std::string, std::string> query{{"limit", std::to_string(invocation.arguments.limit)}};
-  if (!invocation.arguments.since.empty()) query["since"] = invocation.arguments.since;
-  return show(invocation, "decisions", query, render_decisions);
 }
 
 }  // namespace wattle::cli

@@ -1,13 +1,14 @@
 // `wattle doctor`: lists faults of the controller and of every node, each with the fix.
 
+#include "cli/declare.hpp"
 #include "cli/fleet.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/pre/live.hpp"
+#include "cli/pre/pre.hpp"
 #include "cli/show.hpp"
 #include "common/clock.hpp"
 #include "common/http/certificate.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -39,7 +40,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
     std::vector<View> findings = node["findings"].items();
     const Json silent{{"name", "connection"},
                       {"state", "failed"},
-                      {"detail", "last sample " + age(node["age_ms"].number()) + " ago"},
+                      {"detail", "last sample " + age(node["age_ms"]) + " ago"},
                       {"mend", "check the agent on that node: systemctl status wattle-agent"}};
     if (node["connected"].flag() == false)
       findings.insert(findings.begin(), View(silent));
@@ -62,11 +63,10 @@ struct ClusterSeen {
   std::vector<Finding> findings;
 };
 
-Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
-  const Arguments& given = invocation.arguments;
+Result<ClusterSeen> look_at_cluster(const Invocation& invocation, const ClusterOptions& given) {
   ClusterSeen seen;
-  if (given.kubeconfig.empty() && given.context.empty()) return seen;
-  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
+  if (!given.given()) return seen;
+  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, given));
   WATTLE_TRY(const auto nodes, list_nodes(cluster));
   seen.nodes.emplace();
   for (const Json& node : nodes) seen.nodes->push_back(View(node)["metadata"]["name"].text_or());
@@ -83,13 +83,15 @@ Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
 std::vector<Finding> not_judged(const Error& why) {
   return {{"fleet", "answer", State::warn, why.subject + ": " + why.what, why.mend}};
 }
-}  // namespace
+struct DoctorOptions : PreOptions {
+  bool before = false;
+};
 
-int run_doctor(const Invocation& invocation) {
-  if (invocation.arguments.before) return run_pre(invocation);
+Outcome run_doctor(const Invocation& invocation, const DoctorOptions& options) {
+  if (options.before) return run_pre(invocation, options);
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(Json document, controller.ask("doctor", {}));
-    WATTLE_TRY(ClusterSeen seen, look_at_cluster(invocation));
+    WATTLE_TRY(ClusterSeen seen, look_at_cluster(invocation, options.cluster));
     const auto nodes = controller.ask("nodes", {}), status = controller.ask("status", {});
     std::vector<Finding> fleet = nodes && status ? judge_fleet(document, *nodes, *status, seen.nodes)
                                                  : not_judged((nodes ? status : nodes).error());
@@ -98,6 +100,24 @@ int run_doctor(const Invocation& invocation) {
     WATTLE_CHECK(print(invocation, document, render_doctor));
     return doctor_is_well(document) ? kOk : kProblem;
   });
+}
+}  // namespace
+
+void declare_doctor(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, run_doctor);
+  auto* pre = command.add_flag(
+      "--pre", options.before,
+      "Check before an installation: the files and the cluster of the next four options, or this machine");
+  command.add_option("--scheduler", options.scheduler_files, "Configuration or manifest of a kube-scheduler")
+      ->type_name("FILE")
+      ->needs(pre);
+  command.add_option("--values", options.values_file, "Values for the Helm chart")->type_name("FILE")->needs(pre);
+  command.add_flag("--node", options.this_node, "Also check this machine with wattle-agent doctor")->needs(pre);
+  declare_cluster(command, options.cluster,
+                  "Cluster to check; without --pre: report nodes of the cluster without an agent");
+  command.add_option("--namespace", options.control, "Namespace of the controller (default wattle)")->needs(pre);
+  command.add_option("--agents-namespace", options.agents, "Namespace of the agents (default wattle-agent)")
+      ->needs(pre);
 }
 
 }  // namespace wattle::cli

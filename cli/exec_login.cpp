@@ -3,12 +3,11 @@
 #include <ctime>
 
 #include "cli/process.hpp"
+#include "cli/view.hpp"
 #include "common/base64.hpp"
 
 namespace wattle::cli {
 namespace {
-
-using Json = OrderedJson;
 
 constexpr const char* kVersions[] = {"client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"};
 

@@ -1,13 +1,12 @@
 // `wattle explain POD`: reports why a pod was placed on its node, and the outcome.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -20,15 +19,10 @@ View candidate_of(const std::vector<View>& candidates, const std::optional<std::
   return {};
 }
 
-std::string predicted_w(const View& candidate) {
-  const auto value = candidate["marginal_w"].number();
-  return value ? number(value, 1) + " W est" : std::string(kAbsent);
-}
-
 // "q -0.210 = prior -0.250 + residual 0.040, marginal 4.2 W predicted"
 std::string worth_of(const View& candidate) {
-  return "q " + number(candidate["q"].number(), 3) + " = prior " + number(candidate["prior"].number(), 3) +
-         " + residual " + number(candidate["residual"].number(), 3) + ", adds " + predicted_w(candidate);
+  return "q " + number(candidate["q"], 3) + " = prior " + number(candidate["prior"], 3) + " + residual " +
+         number(candidate["residual"], 3) + ", adds " + watts(candidate["marginal_w"], "estimated");
 }
 
 // Lists the terms that make up the values of the best node and the runner-up.
@@ -36,9 +30,8 @@ std::string contributions(const View& decision) {
   std::string out;
   const auto add = [&](const char* title, const View& terms) {
     if (!terms.present()) return;
-    out += std::string(title) + "energy " + number(terms["energy"].number(), 3) + ", latency " +
-           number(terms["latency"].number(), 3) + ", learned " + number(terms["residual"].number(), 3) +
-           "; ranked by " + number(terms["policy_value"].number(), 3);
+    out += std::string(title) + "energy " + number(terms["energy"], 3) + ", latency " + number(terms["latency"], 3) +
+           ", learned " + number(terms["residual"], 3) + "; ranked by " + number(terms["policy_value"], 3);
     if (const auto spread = terms["uncertainty"].number())
       out += "; standard deviation of rewards around Q: " + number(*spread, 3);
     out += ".\n";
@@ -74,33 +67,24 @@ std::string beside(double mine_w, double theirs_w, const std::string& other) {
 
 // Lists masked nodes by reason: "sim-00, sim-04: hard latency limit exceeded"
 std::string impossible(const std::vector<View>& candidates) {
-  constexpr std::size_t kNamed = 3;
   std::map<std::string, std::vector<std::string>> nodes;
   for (const View& candidate : candidates)
     if (const auto masked = candidate["masked"].text()) nodes[*masked].push_back(candidate["node"].text_or());
   std::string out;
-  for (auto& [reason, names] : nodes) {
-    const std::size_t more = names.size() - std::min(names.size(), kNamed);
-    names.resize(names.size() - more);
-    out += "Excluded: " + joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") + ": " +
-           reason + ".\n";
-  }
+  for (const auto& [reason, names] : nodes) out += "Excluded: " + first_of(names) + ": " + reason + ".\n";
   return out;
 }
 
 // Lists the nodes that are left for the next pods.
 std::string left_to_next(const View& decision, const std::vector<View>& candidates) {
-  constexpr std::size_t kNamed = 3;
   std::vector<std::string> names;
   for (const View& candidate : candidates)
     if (candidate["leaves_out"].number().value_or(0) + candidate["wakes_for_next"].number().value_or(0) > 0)
       names.push_back(candidate["node"].text_or());
   if (names.empty() || !decision["advice"].text()) return {};
-  const std::size_t more = names.size() - std::min(names.size(), kNamed);
-  names.resize(names.size() - more);
   const auto next = decision["next_pods"].number().value_or(0);
-  return "Left free for the next " + (next == 1 ? std::string("pod") : count(next) + " pods") + ": " +
-         joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") + ".\n";
+  return "Left free for the next " + (next == 1 ? std::string("pod") : count(next) + " pods") + ": " + first_of(names) +
+         ".\n";
 }
 
 // Summarises the advised node and the reason for people.
@@ -144,10 +128,9 @@ std::string why(const View& decision, const std::vector<View>& candidates) {
 
 // Keeps the order of the document: nodes that can take the pod in descending order of Q, then those that cannot.
 Table candidates_table(const std::vector<View>& candidates, const std::string& advice, bool wide) {
-  const auto right = Align::right;
-  Table table{{{"ADVISED"}, {"NODE"}, {"Q", right}, {"SCORE", right}, {"ADDS"}}, {}};
-  if (wide) table.columns.insert(table.columns.end(), {{"PRIOR", right}, {"RESIDUAL", right}});
-  table.columns.push_back({"EXCLUDED"});
+  Table table{{"ADVISED", "NODE", ">Q", ">SCORE", "ADDS"}, {}};
+  if (wide) table.columns.insert(table.columns.end(), {">PRIOR", ">RESIDUAL"});
+  table.columns.push_back("EXCLUDED");
   for (const View& candidate : candidates) {
     const auto masked = candidate["masked"].text();
     const std::string node = candidate["node"].text_or();
@@ -155,11 +138,11 @@ Table candidates_table(const std::vector<View>& candidates, const std::string& a
     const Tone tone = masked ? Tone::faint : advised ? Tone::good : Tone::plain;
     std::vector<Cell> row{{advised ? "*" : "", tone},
                           {node, tone},
-                          number(candidate["q"].number(), 3),
+                          number(candidate["q"], 3),
                           count(candidate["score"]),
-                          predicted_w(candidate)};
+                          watts(candidate["marginal_w"], "estimated")};
     if (wide)
-      for (const char* value : {"prior", "residual"}) row.emplace_back(number(candidate[value].number(), 3));
+      for (const char* value : {"prior", "residual"}) row.emplace_back(number(candidate[value], 3));
     row.push_back({masked.value_or(""), Tone::warning});
     table.rows.push_back(std::move(row));
   }
@@ -170,12 +153,12 @@ std::string features_text(const View& decision, bool colour) {
   const View features = decision["features"];
   if (!features.present()) return "Features: not recorded for this decision.\n";
   const auto value_at = [](const std::vector<View>& values, std::size_t i) {
-    return i < values.size() ? number(values[i].number(), 3) : std::string(kAbsent);
+    return i < values.size() ? number(values[i], 3) : std::string(kAbsent);
   };
   const auto names = features["names"].items();
   const auto winner = features["winner"].items();
   const auto runner_up = features["runner_up"].items();
-  Table nodes{{{"FEATURE"},
+  Table nodes{{"FEATURE",
                {decision["winner"].text_or("BEST"), Align::right},
                {decision["runner_up"].text_or("RUNNER-UP"), Align::right}},
               {}};
@@ -183,7 +166,7 @@ std::string features_text(const View& decision, bool colour) {
     nodes.rows.push_back({names[i].text_or(), value_at(winner, i), value_at(runner_up, i)});
   const auto pod_names = features["pod_names"].items();
   const auto pod = features["pod"].items();
-  Table of_pod{{{"POD FEATURE"}, {"VALUE", Align::right}}, {}};
+  Table of_pod{{"POD FEATURE", ">VALUE"}, {}};
   for (std::size_t i = 0; i < pod_names.size(); ++i) of_pod.rows.push_back({pod_names[i].text_or(), value_at(pod, i)});
   return to_text(nodes, colour) + "\n" + to_text(of_pod, colour);
 }
@@ -205,15 +188,15 @@ std::string outcome_text(const View& decision) {
   const View outcome = decision["outcome"];
   if (!outcome.present()) return out + "; the outcome is pending.\n";
   const auto preset = outcome["preset"].text();
-  out += "; reward " + number(outcome["reward"].number(), 3) + (preset ? " (" + printable(*preset) + ")" : "") +
-         " on " + printable(outcome["node"].text_or()) +
+  out += "; reward " + number(outcome["reward"], 3) + (preset ? " (" + printable(*preset) + ")" : "") + " on " +
+         printable(outcome["node"].text_or()) +
          (outcome["end_of_episode"].flag() == true ? ", which ended an episode" : "") + ".\n";
   if (const auto failure = outcome["failure"].text()) out += "The pod failed there: " + failure_text(*failure) + ".\n";
   return out;
 }
 
 std::string terms_text(const View& decision, bool colour) {
-  Table table{{{"TERM"}, {"VALUE", Align::right}}, {}};
+  Table table{{"TERM", ">VALUE"}, {}};
   for (const auto& [name, value] : decision["outcome"]["terms"].members()) table.rows.push_back({name, value.any()});
   return table.rows.empty() ? "" : "\n" + to_text(table, colour);
 }
@@ -223,7 +206,7 @@ std::string decided_text(const View& decision) {
   std::string out = "Decision " + count(decision["id"]);
   if (const auto by = decision["decided_by"].text()) out += " by " + *by;
   return out + " (policy " + decision["policy"].text_or() + ", mode " + decision["mode"].text_or() + ") at " +
-         utc(decision["wall_ns"].number()) + ", in " + microseconds(decision["decide_us"].number()) + ": " +
+         utc(decision["wall_ns"]) + ", in " + microseconds(decision["decide_us"]) + ": " +
          decision["reason"].text_or() + ".\n";
 }
 }  // namespace
@@ -236,8 +219,8 @@ Result<std::string> render_explain(const Json& document, const Style& style) {
   for (const View& problem : decision["problems"].items()) out += printable_lines("Problem: " + problem.any() + "\n");
   out += "\n" + to_text(candidates_table(candidates, decision["advice"].text_or(""), style.wide), style.colour);
   if (!style.wide) return out + "\nSorted by Q. All features and terms: -o wide\n";
-  out += "\n" + printable_lines("Propensity " + number(decision["propensity"].number(), 2) + ", " +
-                                network_of(decision) + ".\n" + why(decision, candidates));
+  out += "\n" + printable_lines("Propensity " + number(decision["propensity"], 2) + ", " + network_of(decision) +
+                                ".\n" + why(decision, candidates));
   const View budgets = View(document)["budgets"];
   if (budgets.present())
     out += "Waiting now: " + waiting_cell(budgets["cpu_wait"]).text +
@@ -245,24 +228,15 @@ Result<std::string> render_explain(const Json& document, const Style& style) {
   return out + "\n" + features_text(decision, style.colour) + terms_text(decision, style.colour);
 }
 
-void declare_explain(CLI::App& command, Arguments& arguments) {
-  command.add_option("POD", arguments.pod, "Pod name, NAMESPACE/NAME, pod UID or decision ID")->required();
-  const char* group = "What if, on the current cluster (changes nothing)";
-  command.add_option("--without", arguments.without, "Nodes to exclude")->delimiter(',')->group(group);
-  command.add_option("--cpu", arguments.cpu, "CPU request of the pod, for example 250m or 1.5")->group(group);
-  command.add_option("--memory", arguments.memory, "Memory request of the pod, for example 64Mi or 2Gi")->group(group);
-  command.add_option("--weight", arguments.weights, "Weight of preset weighted as NAME=NUMBER; can be repeated")
-      ->group(group);
-  command.add_option("--reward", arguments.reward, "Reward preset")->group(group);
-  command.add_option("--load", arguments.load, "Load measure of presets ee and lb: pods, cpu, memory or disk")
-      ->group(group);
-  command.add_option("--expression", arguments.expression, "Formula of preset expression")->group(group);
-}
+namespace {
+struct ExplainOptions {
+  std::string pod, cpu, memory, reward, load, expression;
+  std::vector<std::string> without, weights;
+};
 
-int run_explain(const Invocation& invocation) {
-  const Arguments& given = invocation.arguments;
+Outcome run_explain(const Invocation& invocation, const ExplainOptions& given) {
   std::map<std::string, std::string> asked;
-  if (const auto well = add_weights(given.weights, asked); !well) return complain(invocation, well.error(), kUsage);
+  WATTLE_CHECK(as_misuse(add_weights(given.weights, asked)));
   const auto put = [&](const char* name, const std::string& value) {
     if (!value.empty()) asked[name] = value;
   };
@@ -275,6 +249,22 @@ int run_explain(const Invocation& invocation) {
   const bool what_if = !asked.empty();
   asked["pod"] = given.pod;
   return show(invocation, what_if ? "what-if" : "explain", asked, what_if ? render_what_if : render_explain);
+}
+}  // namespace
+
+void declare_explain(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, run_explain);
+  command.add_option("POD", options.pod, "Pod name, NAMESPACE/NAME, pod UID or decision ID")->required();
+  const char* group = "What if, on the current cluster (changes nothing)";
+  command.add_option("--without", options.without, "Nodes to exclude")->delimiter(',')->group(group);
+  command.add_option("--cpu", options.cpu, "CPU request of the pod, for example 250m or 1.5")->group(group);
+  command.add_option("--memory", options.memory, "Memory request of the pod, for example 64Mi or 2Gi")->group(group);
+  command.add_option("--weight", options.weights, "Weight of preset weighted as NAME=NUMBER; can be repeated")
+      ->group(group);
+  command.add_option("--reward", options.reward, "Reward preset")->group(group);
+  command.add_option("--load", options.load, "Load measure of presets ee and lb: pods, cpu, memory or disk")
+      ->group(group);
+  command.add_option("--expression", options.expression, "Formula of preset expression")->group(group);
 }
 
 }  // namespace wattle::cli

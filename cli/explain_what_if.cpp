@@ -4,7 +4,6 @@
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
-#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -15,11 +14,6 @@ View of_node(const View& answer, const std::string& node) {
   for (const View& candidate : answer["candidates"].items())
     if (candidate["node"].text() == node) return candidate;
   return {};
-}
-
-std::string adds_w(const View& candidate) {
-  const auto value = candidate["marginal_w"].number();
-  return value ? number(value, 1) + " W est" : std::string(kAbsent);
 }
 
 // "sim-03, where it adds 4.2 W by the model", "no node (no candidate is feasible: ...)"
@@ -39,11 +33,10 @@ std::string difference(const View& asked) {
   if (!without.empty()) parts.push_back("without " + joined(without, ", "));
   const auto differs = [](const View& a, const View& b) { return a.any() != b.any(); };
   if (differs(as_is["cpu_request_cores"], otherwise["cpu_request_cores"]))
-    parts.push_back(number(otherwise["cpu_request_cores"].number(), 3) + " cores instead of " +
-                    number(as_is["cpu_request_cores"].number(), 3));
+    parts.push_back(number(otherwise["cpu_request_cores"], 3) + " cores instead of " +
+                    number(as_is["cpu_request_cores"], 3));
   if (differs(as_is["memory_request_bytes"], otherwise["memory_request_bytes"]))
-    parts.push_back(bytes(otherwise["memory_request_bytes"].number()) + " instead of " +
-                    bytes(as_is["memory_request_bytes"].number()));
+    parts.push_back(bytes(otherwise["memory_request_bytes"]) + " instead of " + bytes(as_is["memory_request_bytes"]));
   const View was = as_is["reward"], is = otherwise["reward"];
   for (const char* name : {"preset", "load", "expression"})
     if (differs(was[name], is[name])) parts.push_back(std::string(name) + " " + is[name].any());
@@ -54,17 +47,7 @@ std::string difference(const View& asked) {
 
 // Sorted by Q as it would be then; nodes that could not take the pod come last.
 Table both_table(const View& as_is, const View& otherwise) {
-  const auto right = Align::right;
-  Table table{{{"ADVISED"},
-               {"NODE"},
-               {"Q", right},
-               {"SCORE", right},
-               {"ADDS"},
-               {"THEN Q", right},
-               {"THEN SCORE", right},
-               {"THEN ADDS"},
-               {"THEN EXCLUDED"}},
-              {}};
+  Table table{{"ADVISED", "NODE", ">Q", ">SCORE", "ADDS", ">THEN Q", ">THEN SCORE", "THEN ADDS", "THEN EXCLUDED"}, {}};
   std::vector<std::string> names;
   for (const View& answer : {otherwise, as_is})
     for (const View& candidate : answer["candidates"].items())
@@ -77,9 +60,9 @@ Table both_table(const View& as_is, const View& otherwise) {
     const Tone tone = then ? Tone::good : Tone::plain;
     std::vector<Cell> row{{now && then ? "now, then" : now ? "now" : then ? "then" : "", tone}, {name, tone}};
     for (const View& candidate : {before, after}) {
-      row.emplace_back(number(candidate["q"].number(), 3));
+      row.emplace_back(number(candidate["q"], 3));
       row.emplace_back(count(candidate["score"]));
-      row.emplace_back(adds_w(candidate));
+      row.emplace_back(watts(candidate["marginal_w"], "estimated"));
     }
     row.push_back({after["masked"].text().value_or(""), Tone::warning});
     table.rows.push_back(std::move(row));

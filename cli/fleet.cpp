@@ -9,12 +9,10 @@
 #include "cli/parts.hpp"
 #include "cli/pre/rules.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
 constexpr std::size_t kNamesShown = 5;
 constexpr double kClocksNear_s = 1;        // well above the delay of a record
 constexpr double kClocksBearable_s = 300;  // beyond it, tokens and certificates count as expired or not yet valid

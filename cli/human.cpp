@@ -1,10 +1,10 @@
 #include "cli/human.hpp"
 
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 
 namespace wattle::cli {
 
@@ -76,14 +76,18 @@ std::string watts(std::optional<double> value, std::string_view source) {
   return text;
 }
 
-std::string utc(std::optional<double> wall_ns) {
-  if (!wall_ns || !std::isfinite(*wall_ns) || *wall_ns < 0 || *wall_ns > 9.2e18) return kNothing;
-  const auto all = static_cast<std::int64_t>(*wall_ns / 1e9);
-  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(all / 86400))};
-  const std::int64_t day = all % 86400;
-  return std::to_string(static_cast<int>(date.year())) + "-" + two_digits(static_cast<unsigned>(date.month())) + "-" +
-         two_digits(static_cast<unsigned>(date.day())) + " " + two_digits(day / 3600) + ":" +
-         two_digits(day / 60 % 60) + ":" + two_digits(day % 60) + "Z";
+std::string age_s(std::optional<double> value_s) {
+  return age(value_s ? std::optional(*value_s * 1000) : std::nullopt);
 }
+
+std::string utc_s(std::optional<double> wall_s) {
+  if (!wall_s || !std::isfinite(*wall_s) || *wall_s < 0 || *wall_s > 9.2e9) return kNothing;
+  const auto at = static_cast<std::time_t>(*wall_s);
+  std::tm parts{};
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", ::gmtime_r(&at, &parts))};
+}
+
+std::string utc(std::optional<double> wall_ns) { return utc_s(wall_ns ? std::optional(*wall_ns / 1e9) : std::nullopt); }
 
 }  // namespace wattle::cli

@@ -22,9 +22,11 @@ std::string microseconds(std::optional<double> value_us);
 std::string joules(std::optional<double> value_j);
 // "410ms", "12s", "3m05s", "2h05m", "3d04h"
 std::string age(std::optional<double> value_ms);
+std::string age_s(std::optional<double> value_s);
 // "61.2 W rapl", or "12.3 W est" for a model's estimate. Sums have no source: "812.5 W".
 std::string watts(std::optional<double> value_w, std::string_view energy_source = {});
 // Formats Unix time as "2026-11-21 06:07:31Z".
 std::string utc(std::optional<double> wall_ns);
+std::string utc_s(std::optional<double> wall_s);
 
 }  // namespace wattle::cli

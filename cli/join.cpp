@@ -3,20 +3,18 @@
 // the command may be run again.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <array>
 #include <chrono>
 #include <iostream>
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "cli/declare.hpp"
 #include "cli/process.hpp"
 #include "cli/view.hpp"
 #include "common/dir.hpp"
 #include "common/http/client.hpp"
 #include "common/http/enrol.hpp"
 #include "common/join_token.hpp"
-#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/transport/keys.hpp"
 #include "common/yaml_tree.hpp"
@@ -35,12 +33,11 @@ constexpr std::size_t kMostEnrolAnswer = 1 << 20;
 constexpr int kSamplePatience_s = 60;
 
 Result<std::string> this_node() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0 ||
-      !transport::Identity::from_user_id(std::string("agent/") + name.data()))
+  const std::string name = host_name();
+  if (!transport::Identity::from_user_id("agent/" + name))
     return fail(Errc::malformed, "this machine's name", "is not a valid node name",
                 "set a name: wattle join --node NAME -");
-  return std::string(name.data());
+  return name;
 }
 
 Result<KeyPair> own_pair() {
@@ -96,7 +93,7 @@ Status enrol_here(const JoinToken& token, const KeyPair& own, const std::string&
   WATTLE_TRY(const http::Enrolled enrolled, http::enrol(client, url, "/api/v1/enrol", own.public_key, node));
   if (enrolled.server_keys.front() != token.server_key)
     return fail(Errc::conflict, url, "the controller's key differs from the key in the token",
-                "create a new token: wattle token");
+                "create a new token: wattle keys token new");
   if (enrolled.node != node)
     return fail(Errc::conflict, url,
                 "the controller enrolled this machine as node " + enrolled.node + " instead of " + node,
@@ -152,9 +149,13 @@ Status wait_for_sample() {
               std::string("check journalctl -u ") + kAgentUnit + " and that the controller's telemetry port is open");
 }
 
-Status join_here(const Invocation& invocation) {
+struct JoinOptions {
+  std::string token, node;
+};
+
+Status join_here(const Invocation& invocation, const JoinOptions& options) {
   std::ostream& out = invocation.around.out;
-  std::string text = invocation.arguments.words[0];
+  std::string text = options.token;
   if (text == "-") {
     if (::isatty(STDIN_FILENO) == 1) invocation.around.err << "Paste the token, then press Enter:\n";
     std::getline(std::cin, text);
@@ -166,7 +167,7 @@ Status join_here(const Invocation& invocation) {
   if (::geteuid() != 0)
     return fail(Errc::denied, "permission denied", "this command writes to /etc/wattle and starts a unit",
                 "run it as root");
-  std::string node = invocation.arguments.node;
+  std::string node = options.node;
   if (node.empty()) {
     WATTLE_TRY(node, this_node());
   }
@@ -189,19 +190,16 @@ Status join_here(const Invocation& invocation) {
 
 }  // namespace
 
-void declare_join(CLI::App& command, Arguments& arguments) {
+void declare_join(CLI::App& command, Run& chosen) {
+  auto& options = runs<JoinOptions>(command, chosen, [](const Invocation& invocation, const JoinOptions& given) {
+    return misuse_if_malformed(join_here(invocation, given));
+  });
   command
-      .add_option("TOKEN", arguments.words,
-                  "Output of `wattle token`, or - to read it from standard input, which hides it from other users")
-      ->required()
-      ->expected(1);
-  command.add_option("--node", arguments.node, "Node name (default: this machine's host name)");
-}
-
-int run_join(const Invocation& invocation) {
-  const Status joined = join_here(invocation);
-  if (joined) return kOk;
-  return complain(invocation, joined.error(), joined.error().code == Errc::malformed ? kUsage : kProblem);
+      .add_option("TOKEN", options.token,
+                  "Output of `wattle keys token new`, or - to read it from standard input, which hides it from other "
+                  "users")
+      ->required();
+  command.add_option("--node", options.node, "Node name (default: this machine's host name)");
 }
 
 }  // namespace wattle::cli

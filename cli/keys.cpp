@@ -4,19 +4,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <map>
 #include <ostream>
 
+#include "cli/declare.hpp"
 #include "cli/keys.hpp"
 #include "cli/parts.hpp"
 #include "cli/settings.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "common/dir.hpp"
-#include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/keys.hpp"
 
@@ -31,8 +31,12 @@ using transport::lock_list;
 using transport::read_list;
 using transport::write_list;
 
-Result<std::string> allow_list_file(const Invocation& invocation) {
-  if (!invocation.arguments.allow_list.empty()) return invocation.arguments.allow_list;
+struct AllowListOptions {
+  std::string allow_list;  // empty: as configured
+};
+
+Result<std::string> allow_list_file(const Invocation& invocation, const AllowListOptions& options) {
+  if (!options.allow_list.empty()) return options.allow_list;
   WATTLE_TRY(const Settings settings, load_settings(invocation));
   if (settings.allow_list_file.empty())
     return fail(Errc::not_found, "--allow-list", "no allow list is configured",
@@ -70,21 +74,21 @@ Status make_pair_at(const std::string& path, std::ostream& out) {
   return {};
 }
 
-int make_pairs(const Invocation& invocation) {
-  for (const std::string& path : invocation.arguments.words)
-    if (const auto made = make_pair_at(path, invocation.around.out); !made)
-      return complain(invocation, made.error(), kProblem);
+struct NewKeysOptions {
+  std::vector<std::string> files;
+};
+
+Outcome make_pairs(const Invocation& invocation, const NewKeysOptions& options) {
+  for (const std::string& path : options.files) WATTLE_CHECK(make_pair_at(path, invocation.around.out));
   return kOk;
 }
 
-int list(const Invocation& invocation) {
-  const auto path = allow_list_file(invocation);
-  if (!path) return complain(invocation, path.error(), kUsage);
-  const auto text = read_list(*path, false);
-  if (!text) return complain(invocation, text.error(), kUsage);
+Outcome list_keys(const Invocation& invocation, const AllowListOptions& options) {
+  WATTLE_TRY(const std::string path, as_misuse(allow_list_file(invocation, options)));
+  WATTLE_TRY(const std::string text, as_misuse(read_list(path, false)));
   Json document{{"keys", Json::array()}};
-  Table table{{{"KEY"}, {"ROLE"}, {"NAME"}, {"NOTE"}}, {}};
-  const auto entries = allow_lines(*text);
+  Table table{{"KEY", "ROLE", "NAME", "NOTE"}, {}};
+  const auto entries = allow_lines(text);
   std::map<std::string, int> keys_of;
   for (const AllowLine& entry : entries) ++keys_of[entry.role + "/" + entry.name];
   for (const AllowLine& entry : entries) {
@@ -94,43 +98,38 @@ int list(const Invocation& invocation) {
     table.rows.push_back(
         {entry.key, entry.role, entry.name, same > 1 ? "one of " + std::to_string(same) + " keys of this name" : ""});
   }
-  const auto printed = print(invocation, document, [&](const Json&, const Style& style) -> Result<std::string> {
+  WATTLE_CHECK(print(invocation, document, [&](const Json&, const Style& style) -> Result<std::string> {
     return to_text(table, style.colour);
-  });
-  return printed ? kOk : complain(invocation, printed.error(), kProblem);
+  }));
+  return kOk;
 }
 
-int allow(const Invocation& invocation) {
-  const auto& words = invocation.arguments.words;
-  const auto path = allow_list_file(invocation);
-  if (!path) return complain(invocation, path.error(), kUsage);
-  const auto key = key_of(words[0]);
-  if (!key) return complain(invocation, key.error(), kUsage);
-  const std::string line = *key + " " + words[1] + " " + words[2];
+struct AllowOptions : AllowListOptions {
+  std::vector<std::string> words;  // key or file, role, name
+};
+
+Outcome allow(const Invocation& invocation, const AllowOptions& options) {
+  const std::string &role = options.words[1], &name = options.words[2];
+  WATTLE_TRY(const std::string path, as_misuse(allow_list_file(invocation, options)));
+  WATTLE_TRY(const std::string key, as_misuse(key_of(options.words[0])));
+  const std::string line = key + " " + role + " " + name;
   const auto fine = AllowList::parse(line, "keys allow");
-  if (!fine || line.find_first_of("#\r\n", key->size()) != std::string::npos) {
-    if (const auto role = transport::parse_role(words[1]); !role) return complain(invocation, role.error(), kUsage);
-    return complain(invocation,
-                    {Errc::malformed, words[2], "is not a valid name", "use letters, digits, '.', '-', '_'"}, kUsage);
+  if (!fine || line.find_first_of("#\r\n", key.size()) != std::string::npos) {
+    WATTLE_CHECK(as_misuse(transport::parse_role(role)));
+    return misuse({Errc::malformed, name, "is not a valid name", "use letters, digits, '.', '-', '_'"});
   }
-  const auto held = lock_list(*path);
-  if (!held) return complain(invocation, held.error(), kProblem);
-  const auto text = read_list(*path, true);
-  if (!text) return complain(invocation, text.error(), kUsage);
-  for (const AllowLine& entry : allow_lines(*text)) {
-    if (entry.key != *key) continue;
-    if (entry.role == words[1] && entry.name == words[2]) {
-      invocation.around.out << *path << ": has " << line << " already\n";
-      return kOk;
-    }
-    return complain(invocation,
-                    {Errc::conflict, *path, *key + " is " + entry.role + " " + entry.name + " there",
-                     "revoke it first: wattle keys revoke " + entry.name},
-                    kProblem);
+  WATTLE_TRY(const auto held, lock_list(path));
+  WATTLE_TRY(const std::string text, as_misuse(read_list(path, true)));
+  for (const AllowLine& entry : allow_lines(text)) {
+    if (entry.key != key) continue;
+    if (entry.role != role || entry.name != name)
+      return fail(Errc::conflict, path, key + " is " + entry.role + " " + entry.name + " there",
+                  "revoke it first: wattle keys revoke " + entry.name);
+    invocation.around.out << path << ": has " << line << " already\n";
+    return kOk;
   }
-  if (const auto written = write_list(*path, transport::with_line(*text, {*key, words[1], words[2]})); !written)
-    return complain(invocation, written.error(), kProblem);
-  invocation.around.out << *path << ": allows " << line << "\n";
+  WATTLE_CHECK(write_list(path, transport::with_line(text, {key, role, name})));
+  invocation.around.out << path << ": allows " << line << "\n";
   return kOk;
 }
 
@@ -140,33 +139,32 @@ std::vector<AllowLine> lines_of(const std::string& text, const std::string& key_
   return lines;
 }
 
-int revoke(const Invocation& invocation) {
-  const std::string& whom = invocation.arguments.words[0];
-  const auto path = allow_list_file(invocation);
-  if (!path) return complain(invocation, path.error(), kUsage);
-  const auto held = lock_list(*path);
-  if (!held) return complain(invocation, held.error(), kProblem);
-  const auto text = read_list(*path, false);
-  if (!text) return complain(invocation, text.error(), kUsage);
-  std::vector<AllowLine> gone = lines_of(*text, whom);
+struct RevokeOptions : AllowListOptions {
+  std::string whom;
+};
+
+Outcome revoke(const Invocation& invocation, const RevokeOptions& options) {
+  const std::string& whom = options.whom;
+  WATTLE_TRY(const std::string path, as_misuse(allow_list_file(invocation, options)));
+  WATTLE_TRY(const auto held, lock_list(path));
+  WATTLE_TRY(const std::string text, as_misuse(read_list(path, false)));
+  std::vector<AllowLine> gone = lines_of(text, whom);
   // Without such a key or name, the argument may name a file with the key.
   if (const auto key = gone.empty() ? key_of(whom) : Result<std::string>(whom); gone.empty() && key)
-    gone = lines_of(*text, *key);
+    gone = lines_of(text, *key);
   if (gone.empty())
-    return complain(
-        invocation,
-        {Errc::not_found, *path,
-         "'" + whom +
-             "' not found: the list has no such key or name, and no file of that name contains a key of the list",
-         "list keys with `wattle keys list`"},
-        kProblem);
+    return fail(
+        Errc::not_found, path,
+        "'" + whom +
+            "' not found: the list has no such key or name, and no file of that name contains a key of the list",
+        "list keys with `wattle keys list`");
   std::vector<std::string> keys;
   for (const AllowLine& line : gone) keys.push_back(line.key);
-  auto written = write_list(*path, transport::without_keys(*text, keys));
-  if (!written && written.error().code == Errc::exhausted) written = transport::revoke_in_place(*path, *text, keys);
-  if (!written) return complain(invocation, written.error(), kProblem);
+  auto written = write_list(path, transport::without_keys(text, keys));
+  if (!written && written.error().code == Errc::exhausted) written = transport::revoke_in_place(path, text, keys);
+  WATTLE_CHECK(written);
   for (const AllowLine& entry : gone)
-    invocation.around.out << *path << ": no longer allows " << entry.key << " " << entry.role << " " << entry.name
+    invocation.around.out << path << ": no longer allows " << entry.key << " " << entry.role << " " << entry.name
                           << "\n";
   return kOk;
 }
@@ -217,63 +215,70 @@ Status switch_to_next(const std::string& path, std::ostream& out) {
   return {};
 }
 
-int rotate(const Invocation& invocation) {
-  const std::string& path = invocation.arguments.words[0];
-  const auto held = lock_list(path);
-  if (!held) return complain(invocation, held.error(), kProblem);
+struct RotateOptions {
+  std::string file;
+  bool switch_over = false;
+};
+
+Outcome rotate(const Invocation& invocation, const RotateOptions& options) {
+  WATTLE_TRY(const auto held, lock_list(options.file));
   std::ostream& out = invocation.around.out;
-  const auto done = invocation.arguments.switch_over ? switch_to_next(path, out) : make_next(path, out);
-  return done ? kOk : complain(invocation, done.error(), kProblem);
+  WATTLE_CHECK(options.switch_over ? switch_to_next(options.file, out) : make_next(options.file, out));
+  return kOk;
 }
 
-constexpr std::array kActions{
-    KeysAction{"new", "Create a key pair: FILE (secret, mode 0400) and FILE.pub", make_pairs},
-    KeysAction{"list", "Show the allowed keys and their roles", list},
-    KeysAction{"allow", "Allow a public key (KEY or its FILE) with a role (agent, shim, reader or operator) and a name",
-               allow},
-    KeysAction{"revoke", "Remove a key (KEY or its FILE) or all keys of a name from the allow list", revoke},
-    KeysAction{"rotate", "Create the controller's next key pair next to FILE; with --switch, replace FILE by it",
-               rotate}};
+void declare_allow_list(CLI::App& command, AllowListOptions& options) {
+  command
+      .add_option("--allow-list", options.allow_list,
+                  "Controller's allow list (default: allow_list of the configuration)")
+      ->type_name("FILE");
+}
+
+void declare_keys_new(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, make_pairs);
+  command.add_option("FILE", options.files, "File to create")->type_name("FILE")->required();
+}
+
+void declare_keys_list(CLI::App& command, Run& chosen) {
+  declare_allow_list(command, runs(command, chosen, list_keys));
+}
+
+void declare_keys_allow(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, allow);
+  declare_allow_list(command, options);
+  command.add_option("KEY ROLE NAME", options.words, "Key, role and name")->type_name("FILE")->required()->expected(3);
+}
+
+void declare_keys_revoke(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, revoke);
+  declare_allow_list(command, options);
+  command.add_option("KEY|FILE|NAME", options.whom, "Whose")->type_name("FILE")->required();
+}
+
+void declare_keys_rotate(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, rotate);
+  command.add_option("FILE", options.file, "The controller's key file")->type_name("FILE")->required();
+  command.add_flag("--switch", options.switch_over, "Replace the current key pair by the next one");
+}
+
+constexpr std::array kKeysCommands{
+    Command{"new", "Create a key pair: FILE (secret, mode 0400) and FILE.pub", declare_keys_new},
+    Command{"list", "Show the allowed keys and their roles", declare_keys_list},
+    Command{"allow", "Allow a public key (KEY or its FILE) with a role (agent, shim, reader or operator) and a name",
+            declare_keys_allow},
+    Command{"revoke", "Remove a key (KEY or its FILE) or all keys of a name from the allow list", declare_keys_revoke},
+    Command{"rotate", "Create the controller's next key pair next to FILE; with --switch, replace FILE by it",
+            declare_keys_rotate},
+    Command{"token", "Manage the tokens with which nodes enrol (enrol.tokens of the controller)", declare_tokens},
+    Command{"controller", "Create the key files that the controller's configuration names and that do not exist",
+            declare_controller_keys},
+    Command{"bootstrap", "Create the keys of a Kubernetes installation as Secrets, unless they exist",
+            declare_bootstrap},
+    Command{"unpack",
+            "Copy the files of a mounted Secret to a folder with mode 0400, and allow the keys of its file `allow`",
+            declare_unpack}};
 }  // namespace
 
-void declare_keys(CLI::App& command, Arguments& arguments) {
-  command.require_subcommand(1);
-  for (const KeysAction& action : kActions) {
-    auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
-    sub->fallthrough();
-    sub->callback([&arguments, name = action.name] { arguments.action = name; });
-    if (action.name == "new") {
-      sub->add_option("FILE", arguments.words, "File to create")->type_name("FILE")->required();
-      continue;
-    }
-    if (action.name == "rotate") {
-      sub->add_option("FILE", arguments.words, "The controller's key file")->type_name("FILE")->required()->expected(1);
-      sub->add_flag("--switch", arguments.switch_over, "Replace the current key pair by the next one");
-      continue;
-    }
-    sub->add_option("--allow-list", arguments.allow_list,
-                    "Controller's allow list (default: allow_list of the configuration)")
-        ->type_name("FILE");
-    if (action.name == "allow")
-      sub->add_option("KEY ROLE NAME", arguments.words, "Key, role and name")
-          ->type_name("FILE")
-          ->required()
-          ->expected(3);
-    if (action.name == "revoke")
-      sub->add_option("KEY|FILE|NAME", arguments.words, "Whose")->type_name("FILE")->required()->expected(1);
-  }
-  declare_tokens(command, arguments);
-  declare_controller_keys(command, arguments);
-  declare_cluster_keys(command, arguments);
-}
-
-int run_keys(const Invocation& invocation) {
-  for (const KeysAction& action : kActions)
-    if (action.name == invocation.arguments.action) return action.run(invocation);
-  if (const KeysAction* action = token_action(invocation.arguments.action)) return action->run(invocation);
-  if (const KeysAction* action = controller_action(invocation.arguments.action)) return action->run(invocation);
-  if (const KeysAction* action = cluster_action(invocation.arguments.action)) return action->run(invocation);
-  return complain(invocation, {Errc::malformed, "keys", "a command is missing", "see wattle keys --help"}, kUsage);
-}
+void declare_keys(CLI::App& command, Run& chosen) { add_commands(command, kKeysCommands, chosen); }
 
 }  // namespace wattle::cli

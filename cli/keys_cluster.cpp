@@ -8,11 +8,11 @@
 //
 // Existing objects stay unchanged, so the command can run again at any time. The controller's Secret is created last of
 // the three.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ostream>
 
 #include "cli/cluster.hpp"
+#include "cli/declare.hpp"
 #include "cli/keys.hpp"
 #include "cli/view.hpp"
 #include "common/base64.hpp"
@@ -20,14 +20,12 @@
 #include "common/dir.hpp"
 #include "common/enrol_tokens.hpp"
 #include "common/http/certificate.hpp"
-#include "common/json/value.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/keys.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
 using transport::AllowLine;
 using transport::KeyPair;
 using Texts = std::map<std::string, std::string>;
@@ -156,17 +154,18 @@ Status make_all(Cluster& cluster, const std::string& control, const std::string&
   return publish(cluster, agents, {{"ca.pem", text("tls.crt")}}, out);
 }
 
-int bootstrap(const Invocation& invocation) {
-  const Arguments& said = invocation.arguments;
-  for (const std::string& name : {said.name_space, said.agents_namespace})
+struct BootstrapOptions {
+  std::string control = "wattle", agents = "wattle-agent";  // namespaces
+  ClusterOptions cluster;
+};
+
+Outcome bootstrap(const Invocation& invocation, const BootstrapOptions& options) {
+  for (const std::string& name : {options.control, options.agents})
     if (!is_label(name))
-      return complain(invocation,
-                      {Errc::malformed, "'" + name + "'", "is not a valid namespace", "use letters, digits and '-'"},
-                      kUsage);
-  auto cluster = Cluster::open_(invocation);
-  if (!cluster) return complain(invocation, cluster.error(), kUsage);
-  const auto made = make_all(*cluster, said.name_space, said.agents_namespace, invocation.around.out);
-  return made ? kOk : complain(invocation, made.error(), kProblem);
+      return misuse({Errc::malformed, "'" + name + "'", "is not a valid namespace", "use letters, digits and '-'"});
+  WATTLE_TRY(Cluster cluster, as_misuse(Cluster::open_(invocation, options.cluster)));
+  WATTLE_CHECK(make_all(cluster, options.control, options.agents, invocation.around.out));
+  return kOk;
 }
 
 // Returns the lines that the list does not have yet. A revoked key stays revoked.
@@ -204,45 +203,31 @@ Status copy_all(const std::string& from, const std::string& to, const std::strin
   return {};
 }
 
-int unpack(const Invocation& invocation) {
-  const auto& words = invocation.arguments.words;
-  const auto done = copy_all(words[0], words[1], invocation.arguments.allow_list, invocation.around.out);
-  return done ? kOk : complain(invocation, done.error(), kProblem);
-}
+struct UnpackOptions {
+  std::vector<std::string> folders;
+  std::string allow_list;
+};
 
-constexpr std::array kClusterActions{
-    KeysAction{"bootstrap", "Create the keys of a Kubernetes installation as Secrets, unless they exist", bootstrap},
-    KeysAction{"unpack",
-               "Copy the files of a mounted Secret to a folder with mode 0400, and allow the keys of its file `allow`",
-               unpack}};
+Outcome unpack(const Invocation& invocation, const UnpackOptions& options) {
+  WATTLE_CHECK(copy_all(options.folders[0], options.folders[1], options.allow_list, invocation.around.out));
+  return kOk;
+}
 }  // namespace
 
-void declare_cluster_keys(CLI::App& keys, Arguments& arguments) {
-  for (const KeysAction& action : kClusterActions) {
-    auto* sub = keys.add_subcommand(std::string(action.name), std::string(action.help));
-    sub->fallthrough();
-    sub->callback([&arguments, name = action.name] { arguments.action = name; });
-    if (action.name == "unpack") {
-      sub->add_option("FROM TO", arguments.words, "Folder of the Secret and destination folder")
-          ->type_name("DIR")
-          ->required()
-          ->expected(2);
-      sub->add_option("--allow-list", arguments.allow_list, "Controller's allow list")->type_name("FILE");
-      continue;
-    }
-    sub->add_option("--namespace", arguments.name_space, "Namespace of the controller (default wattle)");
-    sub->add_option("--agents-namespace", arguments.agents_namespace, "Namespace of the agents (default wattle-agent)");
-    sub->add_option("--kubeconfig", arguments.kubeconfig,
-                    "Kubeconfig for the API server (default: KUBECONFIG, else the service account of the pod)")
-        ->type_name("FILE");
-    sub->add_option("--context", arguments.context, "Context of the kubeconfig (default: its current context)");
-  }
+void declare_bootstrap(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, bootstrap);
+  command.add_option("--namespace", options.control, "Namespace of the controller (default wattle)");
+  command.add_option("--agents-namespace", options.agents, "Namespace of the agents (default wattle-agent)");
+  declare_cluster(command, options.cluster);
 }
 
-const KeysAction* cluster_action(std::string_view name) {
-  const auto found = std::find_if(kClusterActions.begin(), kClusterActions.end(),
-                                  [&](const KeysAction& action) { return action.name == name; });
-  return found == kClusterActions.end() ? nullptr : &*found;
+void declare_unpack(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, unpack);
+  command.add_option("FROM TO", options.folders, "Folder of the Secret and destination folder")
+      ->type_name("DIR")
+      ->required()
+      ->expected(2);
+  command.add_option("--allow-list", options.allow_list, "Controller's allow list")->type_name("FILE");
 }
 
 }  // namespace wattle::cli

@@ -1,17 +1,14 @@
 // keys_controller: `wattle keys controller`: creates files that a controller's configuration names and that are
 // missing: its key pair, an allow list with an operator's key for root on this machine, and the certificate for
 // enrolment. Existing files do not change.
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
-#include <array>
 #include <filesystem>
 #include <ostream>
 #include <sstream>
 
 #include "cli/controller_files.hpp"
+#include "cli/declare.hpp"
 #include "cli/keys.hpp"
+#include "cli/process.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/http/certificate.hpp"
@@ -33,11 +30,6 @@ bool file_is_there(const std::string& path) {
 Status make_folder_of(const std::string& path, unsigned mode) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return folder.empty() || file_is_there(folder) ? Status() : make_dirs(folder, mode);
-}
-
-std::string certificate_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != 0 ? std::string(name.data()) : "localhost";
 }
 
 Status make_missing(const ControllerFiles& files, std::ostream& out) {
@@ -68,42 +60,32 @@ Status make_missing(const ControllerFiles& files, std::ostream& out) {
     out << files.allow_list << ": allows root on this machine with key " << operator_file << ", and no other key yet\n";
   }
   if (files.certificate.empty() || file_is_there(files.certificate)) return {};
-  WATTLE_TRY(const auto made, http::self_signed({certificate_name()}, SystemClock().wall(), kEnrolCertificateLife));
+  WATTLE_TRY(const auto made, http::self_signed({host_name().empty() ? "localhost" : host_name()}, SystemClock().wall(),
+                                                kEnrolCertificateLife));
   WATTLE_CHECK(write_file_atomically(files.certificate_key, made.key, 0400));
   WATTLE_CHECK(write_file_atomically(files.certificate, made.certificate, 0644));
   out << files.certificate << ": certificate for enrolment, valid for ten years\n";
   return {};
 }
 
-int run_controller_keys(const Invocation& invocation) {
-  const auto files = load_controller_files(invocation.arguments.controller_file);
-  if (!files) return complain(invocation, files.error(), kUsage);
-  std::ostringstream told;
-  const Status made = make_missing(*files, told);
-  invocation.around.out << told.str();
-  if (!made) return complain(invocation, made.error(), kProblem);
-  if (told.str().empty())
-    invocation.around.out << invocation.arguments.controller_file << ": all files that it names exist\n";
+struct ControllerKeysOptions {
+  std::string controller_file;
+};
+
+Outcome make_controller_keys(const Invocation& invocation, const ControllerKeysOptions& options) {
+  WATTLE_TRY(const ControllerFiles files, as_misuse(load_controller_files(options.controller_file)));
+  std::ostringstream made;
+  const Status done = make_missing(files, made);
+  invocation.around.out << made.str();
+  WATTLE_CHECK(done);
+  if (made.str().empty()) invocation.around.out << options.controller_file << ": all files that it names exist\n";
   return kOk;
 }
 
-constexpr KeysAction kControllerAction{
-    "controller", "Create the key files that the controller's configuration names and that do not exist",
-    run_controller_keys};
-
 }  // namespace
 
-void declare_controller_keys(CLI::App& keys, Arguments& arguments) {
-  auto* sub = keys.add_subcommand(std::string(kControllerAction.name), std::string(kControllerAction.help));
-  sub->fallthrough();
-  sub->callback([&arguments] { arguments.action = kControllerAction.name; });
-  sub->add_option("--config", arguments.controller_file, "Controller's configuration")
-      ->type_name("FILE")
-      ->capture_default_str();
-}
-
-const KeysAction* controller_action(std::string_view name) {
-  return name == kControllerAction.name ? &kControllerAction : nullptr;
+void declare_controller_keys(CLI::App& command, Run& chosen) {
+  declare_controller_file(command, runs(command, chosen, make_controller_keys).controller_file);
 }
 
 }  // namespace wattle::cli

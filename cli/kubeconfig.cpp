@@ -12,8 +12,6 @@ namespace wattle::cli {
 
 namespace {
 
-using Json = OrderedJson;
-
 struct NamedList {
   const char *list, *inside;
 };

@@ -7,7 +7,6 @@
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -16,7 +15,7 @@ namespace {
 // Renders the range of request rates in nine of ten minutes.
 std::string expected_of(const View& expected) {
   if (!expected.present()) return "-";
-  return number(expected["low_rps"].number(), 0) + ".." + number(expected["high_rps"].number(), 0);
+  return number(expected["low_rps"], 0) + ".." + number(expected["high_rps"], 0);
 }
 
 // Renders the replicas of a pod's workload, with the teacher's suggestion: "3", "3 to 4".
@@ -52,17 +51,16 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
         "Student " + (student["version"].number().value_or(0) > 0 ? count(student["version"]) + ", " : std::string());
     text += spaced(student["stage"].text_or()) + ": " + student["why"].text_or();
     if (const View agreement = student["agreement"]; agreement.present())
-      text += "; repeats " + percent(agreement["student_ratio"].number()) + " of its teacher's choices, throttling " +
-              percent(agreement["rule_ratio"].number());
+      text += "; repeats " + percent(agreement["student_ratio"]) + " of its teacher's choices, throttling " +
+              percent(agreement["rule_ratio"]);
     text += ".\n";
   }
   if (const View prometheus = view["prometheus"]; prometheus.present()) {
     WATTLE_TRY(const std::vector<View> queries, prometheus.list("queries"));
     for (const View& query : queries) {
       text += "Prometheus " + prometheus["url"].text_or() + ", " + query["key"].text_or() + ": ";
-      text += query["age_s"].number()
-                  ? count(query["series"]) + " workloads, " + number(query["age_s"].number(), 0) + " s ago"
-                  : std::string("no answer yet");
+      text += query["age_s"].number() ? count(query["series"]) + " workloads, " + number(query["age_s"], 0) + " s ago"
+                                      : std::string("no answer yet");
       if (const auto problem = query["problem"].text()) text += "; " + *problem;
       text += ".\n";
     }
@@ -76,34 +74,17 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
   if (rows.empty())
     return printable_lines(text) +
            "no agent reports a service at level limits (provisioning.limits in the agent's configuration)\n";
-  const auto right = Align::right;
-  Table table{{{"NODE"},
-               {"SERVICE"},
-               {"REQ/S", right},
-               {"NEXT", right},
-               {"BY"},
-               {"LATE", right},
-               {"USED", right},
-               {"GRANTED", right},
-               {"MARGIN", right},
-               {"RULE", right},
-               {"TEACHER", right},
-               {"MEM-MARGIN", right},
-               {"MEM-TEACHER", right},
-               {"REPLICAS", right},
-               {"GAIN", right},
-               {"SERVES"},
-               {"WHY"}},
+  Table table{{"NODE", "SERVICE", ">REQ/S", ">NEXT", "BY", ">LATE", ">USED", ">GRANTED", ">MARGIN", ">RULE", ">TEACHER",
+               ">MEM-MARGIN", ">MEM-TEACHER", ">REPLICAS", ">GAIN", "SERVES", "WHY"},
               {}};
   for (const View& row : rows)
-    table.rows.push_back(
-        {row["node"].text_or(), row["workload"].text_or(row["service"].text_or()),
-         number(row["requests_per_s"].number(), 1), expected_of(row["expected"]), row["requests_by"].text_or(),
-         percent(row["over_ratio"].number()), number(row["used_cores"].number(), 3),
-         number(row["granted_cores"].number(), 3), number(row["margin_ratio"].number(), 3),
-         number(row["rule"]["margin_ratio"].number(), 3), number(row["teacher"]["margin_ratio"].number(), 3),
-         number(row["memory"]["margin_ratio"].number(), 3), number(row["teacher"]["memory_margin_ratio"].number(), 3),
-         replicas_of(row), number(row["gain"].number(), 3), row["next"].text_or(), row["why"].text_or()});
+    table.rows.push_back({row["node"].text_or(), row["workload"].text_or(row["service"].text_or()),
+                          number(row["requests_per_s"], 1), expected_of(row["expected"]), row["requests_by"].text_or(),
+                          percent(row["over_ratio"]), number(row["used_cores"], 3), number(row["granted_cores"], 3),
+                          number(row["margin_ratio"], 3), number(row["rule"]["margin_ratio"], 3),
+                          number(row["teacher"]["margin_ratio"], 3), number(row["memory"]["margin_ratio"], 3),
+                          number(row["teacher"]["memory_margin_ratio"], 3), replicas_of(row), number(row["gain"], 3),
+                          row["next"].text_or(), row["why"].text_or()});
   text = printable_lines(text) + to_text(table, style.colour);
   if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more (show them with --limit)\n";
   return text;

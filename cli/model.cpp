@@ -1,26 +1,16 @@
 // `wattle model list|save|load|eval|record|add`: shows the stored networks and the serving one, and changes them.
-#include <CLI/CLI.hpp>
 #include <array>
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/model_files.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
 
 namespace {
-
-struct ModelAction {
-  std::string_view name, help, query;
-};
-constexpr std::array kModelActions{
-    ModelAction{"list", "List the stored networks and the network in use", "models"},
-    ModelAction{"save", "Store the current network under a name", "model-save"},
-    ModelAction{"load", "Use another network, and continue learning from it", "model-load"},
-    ModelAction{"eval", "Compare a network with the one in use on recorded decisions", "model-eval"}};
 
 std::string shortened(const View& digest) {
   const auto text = digest.text();
@@ -28,8 +18,8 @@ std::string shortened(const View& digest) {
 }
 
 std::string side_text(const View& side) {
-  return "reward " + number(side["mean_reward"].number(), 3) + " over the " + count(side["taken"]) +
-         " decisions that match its own choice; residual " + number(side["max_abs_residual"].number(), 3) + " at most";
+  return "reward " + number(side["mean_reward"], 3) + " over the " + count(side["taken"]) +
+         " decisions that match its own choice; residual " + number(side["max_abs_residual"], 3) + " at most";
 }
 
 std::string serving_label(const View& serving) {
@@ -38,9 +28,8 @@ std::string serving_label(const View& serving) {
 
 std::string difference_text(const View& difference) {
   if (!difference.present()) return "unknown: needs 20 outcomes of each network where the two differ";
-  return number(difference["mean"].number(), 3) + " per decision, 95% interval " +
-         number(difference["low"].number(), 3) + " to " + number(difference["high"].number(), 3) +
-         ", where the two differ";
+  return number(difference["mean"], 3) + " per decision, 95% interval " + number(difference["low"], 3) + " to " +
+         number(difference["high"], 3) + ", where the two differ";
 }
 
 Result<std::string> render_eval(const View& eval, const Style& style) {
@@ -50,8 +39,7 @@ Result<std::string> render_eval(const View& eval, const Style& style) {
       {"decisions", count(eval["decisions"]) + ", " + count(eval["outcomes"]) + " with an outcome; the two differ in " +
                         count(eval["differ"])},
       {"same choice", ratio ? number(100 * *ratio, 1) + "%" : std::string(kAbsent)},
-      {"Q difference",
-       number(eval["mean_abs_q_difference"].number(), 4) + " on average, chosen node relative to the others"},
+      {"Q difference", number(eval["mean_abs_q_difference"], 4) + " on average, chosen node relative to the others"},
       {serving_label(serving), side_text(serving)},
       {model["name"].text_or() + ", step " + count(model["step"]), side_text(model)},
       {"reward gained", difference_text(eval["reward_difference"]) + ", preset " + eval["preset"].text_or()}};
@@ -66,8 +54,7 @@ std::string compared_text(const View& one) {
   if (!regret || !share)
     return "Compared with " + reference + ": " + decisions + " decisions compared, too few for a verdict\n";
   const auto interval = [&](const std::string& key) {
-    return number(one[key].number(), 4) + " [" + number(one[key + "_low"].number(), 4) + ", " +
-           number(one[key + "_high"].number(), 4) + "]";
+    return number(one[key], 4) + " [" + number(one[key + "_low"], 4) + ", " + number(one[key + "_high"], 4) + "]";
   };
   std::string text = "Compared with " + reference + ": regret " + interval("regret") + " reward per decision; " +
                      number(100 * *share, 1) + "% of " + decisions + " differ";
@@ -78,9 +65,9 @@ std::string compared_text(const View& one) {
 // Describes the progress of learning; empty if nothing has been learned.
 std::string learning_text(const View& learning) {
   if (!learning["reward_centre"].number()) return {};
-  return "Learning: mean reward " + number(learning["mean_reward"].number(), 3) + " of the last hundred outcomes, " +
-         number(learning["reward_centre"].number(), 3) + " subtracted from each; TD error " +
-         number(learning["td_error"].number(), 3) + ", loss " + number(learning["loss"].number(), 4) + "\n";
+  return "Learning: mean reward " + number(learning["mean_reward"], 3) + " of the last hundred outcomes, " +
+         number(learning["reward_centre"], 3) + " subtracted from each; TD error " + number(learning["td_error"], 3) +
+         ", loss " + number(learning["loss"], 4) + "\n";
 }
 
 }  // namespace
@@ -89,22 +76,14 @@ Result<std::string> render_models(const Json& document, const Style& style) {
   const View view(document);
   if (view["eval"].present()) return render_eval(view["eval"], style);
   WATTLE_TRY(const std::vector<View> models, view.list("models"));
-  Table table{{{"NAME"},
-               {"STEP", Align::right},
-               {"SAVED"},
-               {"SERVES"},
-               {"SIZE", Align::right},
-               {"SHA-256"},
-               {"SCHEMA"},
-               {"FAULT"}},
-              {}};
+  Table table{{"NAME", ">STEP", "SAVED", "SERVES", ">SIZE", "SHA-256", "SCHEMA", "FAULT"}, {}};
   for (const View& model : models) {
     const bool active = model["active"].flag() == true;
     table.rows.push_back({model["name"].text_or(),
                           count(model["step"]),
-                          utc(model["saved_wall_ns"].number()),
+                          utc(model["saved_wall_ns"]),
                           active ? Cell{"yes", Tone::good} : Cell{"no"},
-                          bytes(model["bytes"].number()),
+                          bytes(model["bytes"]),
                           shortened(model["sha256"]),
                           shortened(model["schema"]),
                           {model["fault"].text_or(""), Tone::warning}});
@@ -126,34 +105,56 @@ Result<std::string> render_models(const Json& document, const Style& style) {
                          learning_text(view["learning"]) + beside);
 }
 
-void declare_model(CLI::App& command, Arguments& arguments) {
-  command.require_subcommand(1);
-  for (const ModelAction& action : kModelActions) {
-    auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
-    sub->fallthrough();
-    sub->callback([&arguments, name = action.name] { arguments.action = name; });
-    if (action.name == "list") continue;
-    sub->add_option("NAME", arguments.name, "Name of a network or number of a checkpoint")->required();
-    if (action.name != "eval") sub->add_option("--why", arguments.why, "Reason, recorded with the change");
-  }
-  declare_model_files(command, arguments);
+namespace {
+struct ModelOptions {
+  std::string name, why;
+};
+
+Outcome ask_about(const Invocation& invocation, const char* query, const ModelOptions& options) {
+  std::map<std::string, std::string> pairs{{"name", options.name}};
+  if (!options.why.empty()) pairs["why"] = options.why;
+  return show(invocation, query, pairs, render_models);
 }
 
-int run_model(const Invocation& invocation) {
-  if (invocation.arguments.action == "record") return run_model_record(invocation);
-  std::map<std::string, std::string> pairs;
-  if (!invocation.arguments.name.empty()) pairs["name"] = invocation.arguments.name;
-  if (!invocation.arguments.why.empty()) pairs["why"] = invocation.arguments.why;
-  if (invocation.arguments.action == "add") {
-    auto network = network_parts(invocation.arguments.words.at(0));
-    if (!network) return complain(invocation, network.error(), kProblem);
-    pairs.merge(*network);
-    return show(invocation, "model-add", pairs, render_models);
-  }
-  for (const ModelAction& action : kModelActions)
-    if (action.name == invocation.arguments.action)
-      return show(invocation, std::string(action.query), pairs, render_models);
-  return complain(invocation, {Errc::malformed, "model", "a command is missing", "see wattle model --help"}, kUsage);
+void declare_model_list(CLI::App& command, Run& chosen) {
+  runs(command, chosen, [](const Invocation& invocation) { return show(invocation, "models", {}, render_models); });
 }
+
+ModelOptions& declare_model_name(CLI::App& command, ModelOptions& options) {
+  command.add_option("NAME", options.name, "Name of a network or number of a checkpoint")->required();
+  return options;
+}
+
+void declare_model_save(CLI::App& command, Run& chosen) {
+  auto& options = runs<ModelOptions>(command, chosen, [](const Invocation& invocation, const ModelOptions& given) {
+    return ask_about(invocation, "model-save", given);
+  });
+  command.add_option("--why", declare_model_name(command, options).why, kWhyOfModel);
+}
+
+void declare_model_load(CLI::App& command, Run& chosen) {
+  auto& options = runs<ModelOptions>(command, chosen, [](const Invocation& invocation, const ModelOptions& given) {
+    return ask_about(invocation, "model-load", given);
+  });
+  command.add_option("--why", declare_model_name(command, options).why, kWhyOfModel);
+}
+
+void declare_model_eval(CLI::App& command, Run& chosen) {
+  declare_model_name(command,
+                     runs<ModelOptions>(command, chosen, [](const Invocation& invocation, const ModelOptions& given) {
+                       return ask_about(invocation, "model-eval", given);
+                     }));
+}
+
+constexpr std::array kModelCommands{
+    Command{"list", "List the stored networks and the network in use", declare_model_list},
+    Command{"save", "Store the current network under a name", declare_model_save},
+    Command{"load", "Use another network, and continue learning from it", declare_model_load},
+    Command{"eval", "Compare a network with the one in use on recorded decisions", declare_model_eval},
+    Command{"record", "Write the cluster's history to a file for wattle-sim improve", declare_model_record},
+    Command{"add", "Store a network from a file under a name; `load` puts it in use", declare_model_add}};
+}  // namespace
+
+void declare_model(CLI::App& command, Run& chosen) { add_commands(command, kModelCommands, chosen); }
 
 }  // namespace wattle::cli

@@ -1,21 +1,20 @@
 // model_files: `wattle model record FILE` writes the cluster's history to a file for `wattle-sim improve`; `wattle
 // model add NAME FILE` adds a network from a file to the controller's networks.
-#include <CLI/CLI.hpp>
 #include <array>
 #include <map>
 #include <ostream>
 
 #include "cli/archive.hpp"
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/model_files.hpp"
+#include "cli/process.hpp"
 #include "cli/show.hpp"
 #include "cli/view.hpp"
 #include "common/base64.hpp"
-#include "common/clock.hpp"
 #include "common/digest.hpp"
 #include "common/dir.hpp"
 #include "common/enrol_tokens.hpp"
-#include "common/json/value.hpp"
 #include "common/version.hpp"
 
 namespace wattle::cli {
@@ -49,23 +48,27 @@ class Names {
   std::string salt_;
 };
 
-Result<int> write_record(const Invocation& invocation, Controller& controller) {
-  const Arguments& arguments = invocation.arguments;
-  const std::string& to = arguments.words.at(0);
+struct RecordOptions {
+  std::string file, since;
+  bool hash_names = false;
+};
+
+Result<int> write_record(const Invocation& invocation, Controller& controller, const RecordOptions& options) {
+  const std::string& to = options.file;
   WATTLE_CHECK(refuse_taken(to));
-  WATTLE_TRY(const Names names, Names::make(arguments.hash_names));
+  WATTLE_TRY(const Names names, Names::make(options.hash_names));
   // Checks for a controller first with the usual timeout instead of that of a page.
   WATTLE_CHECK(controller.ask("status", {}));
   std::string text = Json{{"wattle_record", 1},
                           {"version", kVersion},
-                          {"to_s", to_ns(SystemClock().wall()) / 1'000'000'000},
+                          {"to_s", unix_now_s()},
                           {"names", names.hashed() ? "hashed" : "plain"}}
                          .dump() +
                      "\n";
   std::array<std::size_t, kParts.size()> rows{};
   for (std::size_t part = 0; part < kParts.size(); ++part) {
     std::map<std::string, std::string> query{{"of", kParts[part]}};
-    if (part > 0 && !arguments.since.empty()) query["since"] = arguments.since;
+    if (part > 0 && !options.since.empty()) query["since"] = options.since;
     for (;;) {
       WATTLE_TRY(Json page, controller.ask("record", query, std::chrono::minutes(1)));
       for (Json& row : page["rows"]) {
@@ -85,33 +88,7 @@ Result<int> write_record(const Invocation& invocation, Controller& controller) {
   return kOk;
 }
 
-}  // namespace
-
-void declare_model_files(CLI::App& command, Arguments& arguments) {
-  auto* record = command.add_subcommand("record", "Write the cluster's history to a file for wattle-sim improve");
-  record->fallthrough();
-  record->callback([&arguments] { arguments.action = "record"; });
-  record->add_option("FILE", arguments.words, "File to create, with mode 0600; must not exist yet")
-      ->type_name("FILE")
-      ->required()
-      ->expected(1);
-  record->add_option("--since", arguments.since, "Period to record, for example 24h or 7d (default 30d)");
-  record->add_flag("--hash-names", arguments.hash_names, "Replace names of nodes and applications by hashes");
-  auto* add = command.add_subcommand("add", "Store a network from a file under a name; `load` puts it in use");
-  add->fallthrough();
-  add->callback([&arguments] { arguments.action = "add"; });
-  add->add_option("NAME", arguments.name, "Name for the network")->required();
-  add->add_option("FILE", arguments.words, "File that wattle-sim improve or train wrote")
-      ->type_name("FILE")
-      ->required()
-      ->expected(1);
-  add->add_option("--why", arguments.why, "Reason, recorded with the change");
-}
-
-int run_model_record(const Invocation& invocation) {
-  return with_controller(invocation, [&](Controller& controller) { return write_record(invocation, controller); });
-}
-
+// Splits a network's file into arguments of the query model-add.
 Result<std::map<std::string, std::string>> network_parts(const std::string& file) {
   constexpr std::size_t kPart = 4000;  // limit of a text on the wire: 4096 bytes
   WATTLE_TRY(const std::string content, read_file(file, kMostNetworkBytes));
@@ -125,6 +102,40 @@ Result<std::map<std::string, std::string>> network_parts(const std::string& file
     parts["network." + std::string(4 - number.size(), '0') + number] = text.substr(at, kPart);
   }
   return parts;
+}
+
+struct ModelAddOptions {
+  std::string name, file, why;
+};
+
+Outcome add_model(const Invocation& invocation, const ModelAddOptions& options) {
+  WATTLE_TRY(auto pairs, network_parts(options.file));
+  pairs["name"] = options.name;
+  if (!options.why.empty()) pairs["why"] = options.why;
+  return show(invocation, "model-add", pairs, render_models);
+}
+
+}  // namespace
+
+void declare_model_record(CLI::App& command, Run& chosen) {
+  auto& options = runs<RecordOptions>(command, chosen, [](const Invocation& invocation, const RecordOptions& given) {
+    return with_controller(invocation,
+                           [&](Controller& controller) { return write_record(invocation, controller, given); });
+  });
+  command.add_option("FILE", options.file, "File to create, with mode 0600; must not exist yet")
+      ->type_name("FILE")
+      ->required();
+  command.add_option("--since", options.since, "Period to record, for example 24h or 7d (default 30d)");
+  command.add_flag("--hash-names", options.hash_names, "Replace names of nodes and applications by hashes");
+}
+
+void declare_model_add(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, add_model);
+  command.add_option("NAME", options.name, "Name for the network")->required();
+  command.add_option("FILE", options.file, "File that wattle-sim improve or train wrote")
+      ->type_name("FILE")
+      ->required();
+  command.add_option("--why", options.why, kWhyOfModel);
 }
 
 }  // namespace wattle::cli

@@ -45,13 +45,6 @@ std::string finding_text(const View& finding, bool colour) {
          (mend.empty() ? "" : wrapped("fix: " + mend, kIndent));
 }
 
-// "worker-1, worker-2, worker-3 and 4 more"
-std::string places(std::vector<std::string> names) {
-  constexpr std::size_t kNamed = 3;
-  const std::size_t more = names.size() - std::min(names.size(), kNamed);
-  names.resize(names.size() - more);
-  return joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
-}
 }  // namespace
 
 void FindingsText::add(const std::string& where, const std::vector<View>& findings) {
@@ -69,7 +62,7 @@ void FindingsText::add(const std::string& where, const std::vector<View>& findin
 
 std::string FindingsText::text() const {
   std::string out;
-  for (const auto& [found, where] : groups_) out += "\n" + printable(places(where)) + "\n" + found;
+  for (const auto& [found, where] : groups_) out += "\n" + printable(first_of(where)) + "\n" + found;
   return out;
 }
 
@@ -106,12 +99,10 @@ Cell budget_cell(const View& budget, const std::string& text) {
 }  // namespace
 
 Cell waiting_cell(const View& cpu_wait) {
-  return budget_cell(cpu_wait, budget_text(cpu_wait, number(cpu_wait["price_w"].number(), 1) + " W per core"));
+  return budget_cell(cpu_wait, budget_text(cpu_wait, number(cpu_wait["price_w"], 1) + " W per core"));
 }
 
-Cell late_cell(const View& late) {
-  return budget_cell(late, budget_text(late, number(late["price"].number(), 1) + " times"));
-}
+Cell late_cell(const View& late) { return budget_cell(late, budget_text(late, number(late["price"], 1) + " times")); }
 
 std::string power_text(const View& status) {
   const auto all = status["power_w"].number(), estimated = status["estimated_w"].number();
@@ -127,11 +118,9 @@ std::string modelled_text(const View& modelled) {
   const bool put_right = ratio && ratio_low && ratio_high && right && right_low && right_high;
   const auto saved = put_right ? right : modelled["saving_ratio"].number(),
              low = put_right ? right_low : modelled["saving_low"].number(),
-             high = put_right ? right_high : modelled["saving_high"].number(),
-             first_s = modelled["first_in_s"].number(), power_w = modelled["power_w"].number();
+             high = put_right ? right_high : modelled["saving_high"].number(), power_w = modelled["power_w"].number();
   if (!saved || !low || !high)
-    return "unknown: needs " + age(first_s ? std::optional(*first_s * 1000) : std::nullopt) +
-           " more with advised pods running";
+    return "unknown: needs " + age_s(modelled["first_in_s"]) + " more with advised pods running";
   const int digits = std::abs(*saved) < 0.095 ? 1 : 0;
   const auto share = [](const View& part) { return number(100 * part.number().value_or(0), 1) + "%"; };
   const auto change = [digits](double part) { return (part < 0 ? "+" : "") + number(0.0 - 100 * part, digits); };
@@ -148,10 +137,10 @@ std::string modelled_text(const View& modelled) {
 std::string status_line(const View& status) {
   return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " + count(status["nodes_connected"]) +
          "/" + count(status["nodes"]) + " | " + power_text(status) + " | workloads " + count(status["workloads"]) +
-         " | decisions " + count(status["decisions"]) + ", " + number(status["decisions_per_s"].number(), 1) +
-         "/s, p50 " + microseconds(status["decide_p50_us"].number()) + ", p99 " +
-         microseconds(status["decide_p99_us"].number()) + " | step " + count(status["model_step"]) + ", loss " +
-         number(status["loss"].number(), 4) + ", reward " + number(status["mean_reward"].number(), 3);
+         " | decisions " + count(status["decisions"]) + ", " + number(status["decisions_per_s"], 1) + "/s, p50 " +
+         microseconds(status["decide_p50_us"]) + ", p99 " + microseconds(status["decide_p99_us"]) + " | step " +
+         count(status["model_step"]) + ", loss " + number(status["loss"], 4) + ", reward " +
+         number(status["mean_reward"], 3);
 }
 
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour) {
@@ -172,6 +161,13 @@ Status add_weights(const std::vector<std::string>& given, std::map<std::string, 
     arguments["weight." + weight.substr(0, equals)] = weight.substr(equals + 1);
   }
   return {};
+}
+
+std::string first_of(std::vector<std::string> names) {
+  constexpr std::size_t kNamed = 3;
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  return joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
 }
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {

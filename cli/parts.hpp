@@ -58,6 +58,8 @@ std::string status_line(const View& status);
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour);
 // Adds each "NAME=NUMBER" as argument weight.NAME of a query.
 Status add_weights(const std::vector<std::string>& given, std::map<std::string, std::string>& arguments);
+// "worker-1, worker-2, worker-3 and 4 more"
+std::string first_of(std::vector<std::string> names);
 std::string joined(const std::vector<std::string>& words, std::string_view between);
 
 }  // namespace wattle::cli

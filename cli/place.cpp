@@ -1,21 +1,18 @@
 // `wattle place NAME`: asks for a node for a workload that Kubernetes does not schedule. The exit code is 0 with an
-// advised node, 1 without one, and 3 if the workload should wait. `-q` prints the node alone, so that a script can
+// advised node, 1 without one, and 3 if the workload should wait. `-o name` prints the node alone, so that a script can
 // use both the node and the exit code.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <random>
 #include <set>
-#include <sstream>
 #include <thread>
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "common/dir.hpp"
-#include "common/json/value.hpp"
 #include "common/nearest.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
@@ -24,6 +21,13 @@ namespace wattle::cli {
 
 namespace {
 constexpr std::size_t kMostNext = 16;  // the controller's limit
+
+struct PlaceOptions {
+  std::string name, cpu, memory = "0", app, latency_soft, latency_hard, latency_target, name_space = "default", uid;
+  std::string defer;
+  bool wait = false;
+  std::vector<std::string> nodes, next;
+};
 
 // A version 4 UUID (RFC 9562).
 std::string new_uid() {
@@ -73,35 +77,15 @@ Result<wire::NextPod> next_pod(const char* option, const std::string& text) {
   return next;
 }
 
-// Reads one entry per line; # starts a comment.
-Result<std::vector<std::string>> next_lines(const std::string& path) {
-  constexpr std::size_t kMostBytes = 1 << 20;
-  WATTLE_TRY(const std::string text, read_file(path, kMostBytes));
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    line = line.substr(0, line.find('#'));
-    const auto from = line.find_first_not_of(" \t\r");
-    if (from == std::string::npos) continue;
-    lines.push_back(line.substr(from, line.find_last_not_of(" \t\r") + 1 - from));
-  }
-  return lines;
-}
-
-Status add_next(const PlaceArguments& said, wire::Ask& ask) {
-  std::vector<std::string> all = said.next;
-  if (!said.next_file.empty()) {
-    WATTLE_TRY(const std::vector<std::string> lines, next_lines(said.next_file));
-    all.insert(all.end(), lines.begin(), lines.end());
-  }
-  for (const std::string& each : all) {
+Status add_next(const PlaceOptions& said, wire::Ask& ask) {
+  for (const std::string& each : said.next) {
     WATTLE_TRY(wire::NextPod next, next_pod("--next", each));
     if (ask.next.size() < kMostNext) ask.next.push_back(std::move(next));
   }
   return {};
 }
 
-Result<wire::Ask> ask_of(const PlaceArguments& said) {
+Result<wire::Ask> ask_of(const PlaceOptions& said) {
   wire::Ask ask;
   ask.pod_uid = said.uid.empty() ? new_uid() : said.uid;
   ask.pod_name = said.name;
@@ -143,7 +127,7 @@ Status report_unknown(const Invocation& invocation, Controller& controller, cons
           unknown_name("node", name, "no agent has registered under that name",
                        did_you_mean(name, {known.begin(), known.end()}, "list nodes with `wattle nodes`")));
   if (!unknown.empty() && unknown.size() == named.size()) return tl::unexpected<Error>(unknown.front());
-  for (const Error& each : unknown) complain(invocation, each, kProblem);
+  for (const Error& each : unknown) complain(invocation, each);
   return {};
 }
 
@@ -214,51 +198,19 @@ Result<wire::Suggestion> final_answer(Controller& controller, const wire::Ask& a
   }
 }
 
-}  // namespace
-
-void declare_place(CLI::App& command, Arguments& arguments) {
-  PlaceArguments& place = arguments.place;
-  command.add_option("NAME", place.name, "Name of the workload")->required();
-  command.add_option("--cpu", place.cpu, "CPU request, for example 250m or 1.5")->required();
-  command.add_option("--memory", place.memory, "Memory request, for example 64Mi or 2Gi")->capture_default_str();
-  command.add_option("--app", place.app, "Application name under which use and lifetime are learned (default: NAME)");
-  command.add_option("--nodes", place.nodes, "Candidate nodes (default: all connected nodes)")->delimiter(',');
-  command.add_option("--latency-soft", place.latency_soft,
-                     "Preferred limit of the round-trip time to the users, for example 20ms");
-  command.add_option("--latency-hard", place.latency_hard,
-                     "Limit of the round-trip time above which a node is excluded");
-  command.add_option("--latency-target", place.latency_target,
-                     "Probe that measures the round-trip time (default: the agents' own)");
-  command.add_option("--namespace", place.name_space, "Namespace for reports")->capture_default_str();
-  auto* defer = command.add_option("--defer", place.defer,
-                                   "Longest time that the workload may wait, for example 30s (default: place it now)");
-  command.add_flag("--wait", place.wait, "With --defer: wait and retry until the answer is final")->needs(defer);
-  command
-      .add_option("--next", place.next,
-                  "CPU,MEMORY[,APP] of a workload to place next; can be repeated; room is left for the first 16")
-      ->allow_extra_args(false);
-  command.add_option("--next-file", place.next_file, "File with --next values, one per line");
-  command.add_option("--uid", place.uid, "UID of the workload (default: a new one)");
-  command.add_flag_callback(
-      "-q,--quiet", [&arguments] { arguments.output = Output::name; },
-      "Print only the node, like -o name; without a node, print only the reason on standard error");
-}
-
-int run_place(const Invocation& invocation) {
-  const auto asked = ask_of(invocation.arguments.place);
-  if (!asked) return complain(invocation, asked.error(), kUsage);
+Outcome run_place(const Invocation& invocation, const PlaceOptions& options) {
+  WATTLE_TRY(wire::Ask ask, as_misuse(ask_of(options)));
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
-    wire::Ask ask = *asked;
     if (ask.candidates.empty()) {
       WATTLE_TRY(ask.candidates, heard_nodes(controller));
     } else {
       WATTLE_CHECK(report_unknown(invocation, controller, ask.candidates));
     }
-    WATTLE_TRY(const wire::Suggestion told, final_answer(controller, ask, invocation.arguments.place.wait));
+    WATTLE_TRY(const wire::Suggestion told, final_answer(controller, ask, options.wait));
     Json document = placed_document(ask, told);
     WATTLE_CHECK(add_unadvised(controller, document));
     const int code = !document["again_s"].is_null() ? kWait : document["node"].is_null() ? kProblem : kOk;
-    if (invocation.arguments.output != Output::name) {
+    if (invocation.common.output != Output::name) {
       WATTLE_CHECK(print(invocation, document, render_placed));
     } else if (code == kOk) {
       invocation.around.out << printable(document["node"].get<std::string>()) << "\n";
@@ -269,6 +221,32 @@ int run_place(const Invocation& invocation) {
     }
     return code;
   });
+}
+
+}  // namespace
+
+void declare_place(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, run_place);
+  command.add_option("NAME", options.name, "Name of the workload")->required();
+  command.add_option("--cpu", options.cpu, "CPU request, for example 250m or 1.5")->required();
+  command.add_option("--memory", options.memory, "Memory request, for example 64Mi or 2Gi")->capture_default_str();
+  command.add_option("--app", options.app, "Application name under which use and lifetime are learned (default: NAME)");
+  command.add_option("--nodes", options.nodes, "Candidate nodes (default: all connected nodes)")->delimiter(',');
+  command.add_option("--latency-soft", options.latency_soft,
+                     "Preferred limit of the round-trip time to the users, for example 20ms");
+  command.add_option("--latency-hard", options.latency_hard,
+                     "Limit of the round-trip time above which a node is excluded");
+  command.add_option("--latency-target", options.latency_target,
+                     "Probe that measures the round-trip time (default: the agents' own)");
+  command.add_option("--namespace", options.name_space, "Namespace for reports")->capture_default_str();
+  auto* defer = command.add_option("--defer", options.defer,
+                                   "Longest time that the workload may wait, for example 30s (default: place it now)");
+  command.add_flag("--wait", options.wait, "With --defer: wait and retry until the answer is final")->needs(defer);
+  command
+      .add_option("--next", options.next,
+                  "CPU,MEMORY[,APP] of a workload to place next; can be repeated; room is left for the first 16")
+      ->allow_extra_args(false);
+  command.add_option("--uid", options.uid, "UID of the workload (default: a new one)");
 }
 
 }  // namespace wattle::cli

@@ -1,27 +1,25 @@
 // `wattle pod NAME`: shows one pod and each container's part of its power.
-#include <CLI/CLI.hpp>
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
 std::vector<std::pair<std::string, Cell>> facts_of(const View& pod, const std::string& source) {
   const View psi = pod["psi"];
-  const auto age_s = pod["age_s"].number();
   return {{"pod", pod_label(pod["name"], pod["namespace"], pod["uid"])},
           {"uid", pod["uid"].text_or()},
           {"node", pod["node"].text_or()},
-          {"age", age(age_s ? std::optional(*age_s * 1000) : std::nullopt)},
-          {"cpu", number(pod["cpu_cores"].number(), 3) + " cores"},
-          {"memory", bytes(pod["memory_bytes"].number())},
-          {"pressure", percent(psi["cpu_some_ratio"].number()) + " CPU, " + percent(psi["memory_some_ratio"].number()) +
-                           " memory, " + percent(psi["io_some_ratio"].number()) + " io"},
-          {"power", watts(pod["power_w"].number(), source)},
-          {"energy", joules(pod["energy_j"].number()) + (source == "estimated" ? " est" : "") + " since first seen"},
+          {"age", age_s(pod["age_s"])},
+          {"cpu", number(pod["cpu_cores"], 3) + " cores"},
+          {"memory", bytes(pod["memory_bytes"])},
+          {"pressure", percent(psi["cpu_some_ratio"]) + " CPU, " + percent(psi["memory_some_ratio"]) + " memory, " +
+                           percent(psi["io_some_ratio"]) + " io"},
+          {"power", watts(pod["power_w"], source)},
+          {"energy", joules(pod["energy_j"]) + (source == "estimated" ? " est" : "") + " since first seen"},
           {"decision", count(pod["decision_id"])}};
 }
 
@@ -36,16 +34,15 @@ Result<std::string> render_pod(const Json& document, const Style& style) {
   WATTLE_TRY(const View pod, View(document).object("pod"));
   const std::string source = pod["energy_source"].text_or("");
   std::string out = pairs_text(facts_of(pod, source), style.colour);
-  const auto right = Align::right;
-  Table table{{{"CONTAINER"}, {"CPU", right}, {"POWER"}, {"ENERGY", right}, {"SHARE", right}}, {}};
+  Table table{{"CONTAINER", ">CPU", "POWER", ">ENERGY", ">SHARE"}, {}};
   if (style.wide) table.columns.push_back({"ID"});
   const auto all_j = pod["energy_j"].number();
   const auto add = [&](const std::string& label, const View& part, Tone tone) {
     const auto energy_j = part["energy_j"].number();
     const bool shared = energy_j && all_j && *all_j > 0;
     std::vector<Cell> row{{label, tone},
-                          number(part["cpu_cores"].number(), 3),
-                          watts(part["power_w"].number(), source),
+                          number(part["cpu_cores"], 3),
+                          watts(part["power_w"], source),
                           joules(energy_j),
                           percent(shared ? std::optional(*energy_j / *all_j) : std::nullopt)};
     if (style.wide) row.emplace_back(part["id"].text_or());
@@ -58,12 +55,14 @@ Result<std::string> render_pod(const Json& document, const Style& style) {
   return out + "\n" + to_text(table, style.colour);
 }
 
-void declare_pod(CLI::App& command, Arguments& arguments) {
-  command.add_option("POD", arguments.pod, "Pod name, NAMESPACE/NAME or UID, as listed by wattle pods")->required();
-}
-
-int run_pod(const Invocation& invocation) {
-  return show(invocation, "pod", {{"pod", invocation.arguments.pod}}, render_pod);
+void declare_pod(CLI::App& command, Run& chosen) {
+  struct Options {
+    std::string pod;
+  };
+  auto& options = runs<Options>(command, chosen, [](const Invocation& invocation, const Options& given) {
+    return show(invocation, "pod", {{"pod", given.pod}}, render_pod);
+  });
+  command.add_option("POD", options.pod, "Pod name, NAMESPACE/NAME or UID, as listed by wattle pods")->required();
 }
 
 }  // namespace wattle::cli

@@ -1,12 +1,11 @@
 // `wattle policy get|set|promote|rollback`: shows the policy in force, its changes with author and time, and its
 // savings; changes it.
-#include <CLI/CLI.hpp>
 #include <array>
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "common/json/value.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -30,15 +29,13 @@ std::string regression_text(const View& regression) {
   if (regression["ready"].flag() != true)
     return "waiting for control placements: " + count(regression["control_rewards"]) + " of " +
            count(regression["control_rewards_needed"]);
-  return "level " + number(regression["level"].number(), 2) + " of " + number(regression["limit"].number(), 0) + ", " +
+  return "level " + number(regression["level"], 2) + " of " + number(regression["limit"], 0) + ", " +
          count(regression["judged"]) + " placements evaluated";
 }
 
 std::string block_text(const View& block) {
-  const auto left_s = block["left_s"].number();
   return count(block["number"]) + (block["treated"].flag() == true ? ", treated" : ", control") +
-         (block["measured"].flag() == true ? "" : ", not measured yet") + ", ends in " +
-         age(left_s ? std::optional(*left_s * 1000) : std::nullopt);
+         (block["measured"].flag() == true ? "" : ", not measured yet") + ", ends in " + age_s(block["left_s"]);
 }
 
 std::string promotion_text(const View& promotion) {
@@ -58,11 +55,10 @@ std::string reward_text(const View& reward) {
 }
 
 Table changes_table(const std::vector<View>& changes) {
-  Table table{{{"CHANGE", Align::right}, {"TIME"}, {"WHO"}, {"WHAT"}, {"WHY"}}, {}};
+  Table table{{">CHANGE", "TIME", "WHO", "WHAT", "WHY"}, {}};
   for (const View& change : changes) {
-    const auto at_s = change["at_s"].number();
-    table.rows.push_back({count(change["id"]), utc(at_s ? std::optional(*at_s * 1e9) : std::nullopt),
-                          change["who"].text_or(), change["what"].text_or(), change["why"].text_or("")});
+    table.rows.push_back({count(change["id"]), utc_s(change["at_s"]), change["who"].text_or(), change["what"].text_or(),
+                          change["why"].text_or("")});
   }
   return table;
 }
@@ -73,40 +69,6 @@ std::string unwritten_text(const View& unwritten) {
   const std::string changes = count(unwritten["changes"]);
   return changes + (changes == "1" ? " change is" : " changes are") +
          " in force but not saved, and would be lost at a restart of the controller: " + unwritten["error"].text_or();
-}
-
-struct Action {
-  std::string_view name, help, query;
-};
-constexpr std::array kPolicyActions{
-    Action{"get", "Show mode, policy, reward, saving of the canary and the history of changes", "policy"},
-    Action{"set", "Change mode, policy, reward or limits", "policy-set"},
-    Action{"promote", "Advance to the next mode: off, shadow, canary:10%, live", "policy-promote"},
-    Action{"rollback", "Return to the previous settings, or to those of a change", "policy-rollback"}};
-
-using Pairs = std::map<std::string, std::string>;
-
-Result<Pairs> pairs_of(const Arguments& given) {
-  Pairs pairs;
-  const auto put = [&](const char* name, const std::string& value) {
-    if (!value.empty()) pairs[name] = value;
-  };
-  put("why", given.why);
-  if (given.action != "get" && given.force) pairs["force"] = "yes";
-  if (given.action == "rollback") put("to", given.to);
-  if (given.action != "set") return pairs;
-  put("mode", given.mode);
-  put("policy", given.policy);
-  put("reward", given.reward);
-  put("load", given.load);
-  put("expression", given.expression);
-  put("cpu_wait", given.cpu_wait);
-  put("late", given.late);
-  WATTLE_CHECK(add_weights(given.weights, pairs));
-  if (pairs.size() == pairs.count("why") + pairs.count("force"))
-    return fail(Errc::malformed, "no setting given", "at least one setting must change",
-                "pass --mode, --policy, --reward or another option; see wattle policy set --help");
-  return pairs;
 }
 
 }  // namespace
@@ -133,57 +95,110 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
   return printable_lines(pairs_text(pairs, style.colour)) + "\n" + to_text(changes_table(changes), style.colour);
 }
 
-void declare_policy(CLI::App& command, Arguments& arguments) {
-  command.require_subcommand(1);
-  for (const Action& action : kPolicyActions) {
-    auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
-    sub->fallthrough();
-    sub->callback([&arguments, name = action.name] { arguments.action = name; });
-    if (action.name != "get") {
-      sub->add_option("--why", arguments.why, "Reason, recorded with the change");
-      sub->add_flag("--force", arguments.force, "Ignore a closed gate; needs --why");
-    }
-    if (action.name == "set") {
-      sub->add_option("--mode", arguments.mode, "off, shadow, canary:P% or live");
-      sub->add_option("--policy", arguments.policy, "dqn, planner, amortised, ...");
-      sub->add_option("--reward", arguments.reward, "Preset");
-      sub->add_option("--load", arguments.load, "Load measure of presets ee and lb: pods, cpu, memory or disk");
-      sub->add_option("--expression", arguments.expression,
-                      "Formula of preset expression, for example \"energy + 2 * latency\"");
-      sub->add_option(
-          "--cpu-wait", arguments.cpu_wait,
-          "Share of time that pods may wait for CPU, for example 2% (default: the share under the default scheduler)");
-      sub->add_option(
-          "--late", arguments.late,
-          "Share of time that pods may exceed their soft latency limit, for example 2% (default: the share under the "
-          "default scheduler)");
-      sub->add_option("--weight", arguments.weights, "Weight of preset weighted as NAME=NUMBER; can be repeated");
-    }
-    if (action.name == "rollback") sub->add_option("--to", arguments.to, "Number of the change");
-  }
+namespace {
+using PolicyPairs = std::map<std::string, std::string>;
+
+void put_given(PolicyPairs& pairs, const char* name, const std::string& value) {
+  if (!value.empty()) pairs[name] = value;
 }
 
-int run_policy(const Invocation& invocation) {
-  for (const Action& action : kPolicyActions) {
-    if (action.name != invocation.arguments.action) continue;
-    const auto pairs = pairs_of(invocation.arguments);
-    if (!pairs) return complain(invocation, pairs.error(), kUsage);
-    return with_controller(invocation, [&](Controller& controller) -> Result<int> {
-      WATTLE_TRY(Json document, controller.ask(std::string(action.query), *pairs));
-      // The answer to a change is incomplete, so query the whole policy.
-      if (action.name != "get") {
-        WATTLE_TRY(document, controller.ask("policy", {}));
-      }
-      WATTLE_CHECK(print(invocation, document, render_policy));
-      const std::string unwritten = action.name == "get" ? "" : unwritten_text(View(document)["unwritten"]);
-      if (unwritten.empty()) return kOk;
-      return complain(invocation,
-                      {Errc::exhausted, "policy " + std::string(action.name), unwritten,
-                       "free space in the controller's data_dir; the controller then retries within a second"},
-                      kProblem);
-    });
-  }
-  return complain(invocation, {Errc::malformed, "policy", "a command is missing", "see wattle policy --help"}, kUsage);
+struct ChangeOptions {
+  std::string why;
+  bool force = false;
+};
+struct RollbackOptions : ChangeOptions {
+  std::string to;
+};
+struct PolicySetOptions : ChangeOptions {
+  std::string mode, policy, reward, load, expression, cpu_wait, late;
+  std::vector<std::string> weights;
+};
+
+Outcome change_policy(const Invocation& invocation, const char* query, PolicyPairs pairs,
+                      const ChangeOptions& options) {
+  put_given(pairs, "why", options.why);
+  if (options.force) pairs["force"] = "yes";
+  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    WATTLE_CHECK(controller.ask(query, pairs));
+    // The answer to a change is incomplete, so query the whole policy.
+    WATTLE_TRY(const Json document, controller.ask("policy", {}));
+    WATTLE_CHECK(print(invocation, document, render_policy));
+    const std::string unwritten = unwritten_text(View(document)["unwritten"]);
+    if (unwritten.empty()) return kOk;
+    return fail(Errc::exhausted, "control file", unwritten,
+                "free space in the controller's data_dir; the controller then retries within a second");
+  });
 }
+
+Outcome set_policy(const Invocation& invocation, const PolicySetOptions& options) {
+  PolicyPairs pairs;
+  put_given(pairs, "mode", options.mode);
+  put_given(pairs, "policy", options.policy);
+  put_given(pairs, "reward", options.reward);
+  put_given(pairs, "load", options.load);
+  put_given(pairs, "expression", options.expression);
+  put_given(pairs, "cpu_wait", options.cpu_wait);
+  put_given(pairs, "late", options.late);
+  WATTLE_CHECK(as_misuse(add_weights(options.weights, pairs)));
+  if (pairs.empty())
+    return misuse({Errc::malformed, "no setting given", "at least one setting must change",
+                   "pass --mode, --policy, --reward or another option; see wattle policy set --help"});
+  return change_policy(invocation, "policy-set", pairs, options);
+}
+
+void declare_policy_change(CLI::App& command, ChangeOptions& options) {
+  command.add_option("--why", options.why, "Reason, recorded with the change");
+  command.add_flag("--force", options.force, "Ignore a closed gate; needs --why");
+}
+
+void declare_policy_get(CLI::App& command, Run& chosen) {
+  runs(command, chosen, [](const Invocation& invocation) { return show(invocation, "policy", {}, render_policy); });
+}
+
+void declare_policy_set(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, set_policy);
+  declare_policy_change(command, options);
+  command.add_option("--mode", options.mode, "off, shadow, canary:P% or live");
+  command.add_option("--policy", options.policy, "dqn, planner, amortised, ...");
+  command.add_option("--reward", options.reward, "Preset");
+  command.add_option("--load", options.load, "Load measure of presets ee and lb: pods, cpu, memory or disk");
+  command.add_option("--expression", options.expression,
+                     "Formula of preset expression, for example \"energy + 2 * latency\"");
+  command.add_option(
+      "--cpu-wait", options.cpu_wait,
+      "Share of time that pods may wait for CPU, for example 2% (default: the share under the default scheduler)");
+  command.add_option(
+      "--late", options.late,
+      "Share of time that pods may exceed their soft latency limit, for example 2% (default: the share under the "
+      "default scheduler)");
+  command.add_option("--weight", options.weights, "Weight of preset weighted as NAME=NUMBER; can be repeated");
+}
+
+void declare_policy_promote(CLI::App& command, Run& chosen) {
+  auto& options = runs<ChangeOptions>(command, chosen, [](const Invocation& invocation, const ChangeOptions& given) {
+    return change_policy(invocation, "policy-promote", {}, given);
+  });
+  declare_policy_change(command, options);
+}
+
+void declare_policy_rollback(CLI::App& command, Run& chosen) {
+  auto& options =
+      runs<RollbackOptions>(command, chosen, [](const Invocation& invocation, const RollbackOptions& given) {
+        PolicyPairs pairs;
+        put_given(pairs, "to", given.to);
+        return change_policy(invocation, "policy-rollback", pairs, given);
+      });
+  declare_policy_change(command, options);
+  command.add_option("--to", options.to, "Number of the change");
+}
+
+constexpr std::array kPolicyCommands{
+    Command{"get", "Show mode, policy, reward, saving of the canary and the history of changes", declare_policy_get},
+    Command{"set", "Change mode, policy, reward or limits", declare_policy_set},
+    Command{"promote", "Advance to the next mode: off, shadow, canary:10%, live", declare_policy_promote},
+    Command{"rollback", "Return to the previous settings, or to those of a change", declare_policy_rollback}};
+}  // namespace
+
+void declare_policy(CLI::App& command, Run& chosen) { add_commands(command, kPolicyCommands, chosen); }
 
 }  // namespace wattle::cli

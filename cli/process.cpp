@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/parse.hpp"
 
@@ -19,7 +20,7 @@ namespace wattle::cli {
 
 namespace {
 
-constexpr std::size_t kMostSaid = 64 << 10;
+constexpr std::size_t kMostSaid = 1 << 20;
 constexpr int kNotStarted = 127;
 
 // Makes the argument array of execvp, before the fork.
@@ -130,6 +131,13 @@ void end_process(const Started& process, int patience_s) {
   if (runs(process)) ::kill(process.pid, SIGKILL);
   ::waitpid(process.pid, nullptr, WNOHANG);
 }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+std::int64_t unix_now_s() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
 
 std::string program_of_ours(const std::string& name) {
   std::error_code error;

@@ -16,7 +16,7 @@ namespace wattle::cli {
 
 struct Ran {
   int code = 0;      // 128 + the signal's number if a signal ended the program
-  std::string said;  // standard output and error; at most 64 KiB
+  std::string said;  // standard output and error; at most 1 MiB
 };
 // Runs a program to its end. A name without '/' is searched in PATH.
 Result<Ran> run_program(const std::vector<std::string>& words);
@@ -37,6 +37,11 @@ Result<Started> start_program(const std::vector<std::string>& words, const std::
 bool runs(const Started& process);
 // Sends TERM, and KILL after `patience_s`.
 void end_process(const Started& process, int patience_s);
+
+// Returns the name of this machine; empty if it has none.
+std::string host_name();
+// Returns the seconds since 1970.
+std::int64_t unix_now_s();
 
 // Returns the path of a Wattle program: beside this one, else by PATH.
 std::string program_of_ours(const std::string& name);

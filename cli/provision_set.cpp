@@ -1,20 +1,19 @@
 #include "cli/provision_set.hpp"
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <ostream>
 
+#include "cli/declare.hpp"
 #include "cli/parts.hpp"
+#include "cli/process.hpp"
 #include "cli/requests/setter.hpp"
 #include "cli/screen.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
-#include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/error_line.hpp"
 #include "common/http/client.hpp"
 #include "common/http/url.hpp"
-#include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 
@@ -23,27 +22,32 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{30};
 
+struct RequestsOptions {
+  std::string workload, from, token_file;
+  std::vector<std::string> name_spaces;
+  ClusterOptions cluster;
+  bool follow = false, dry_run = false;
+  int every_s = 60;
+};
+
 // A full workload name includes its namespace.
-Result<std::vector<std::string>> namespaces_of(const Arguments& said) {
-  std::vector<std::string> spaces = said.name_spaces;
-  if (const auto slash = said.name.find('/'); spaces.empty() && said.name.find('/', slash + 1) != std::string::npos)
-    spaces.push_back(said.name.substr(0, slash));
+Result<std::vector<std::string>> namespaces_of(const std::string& workload, std::vector<std::string> spaces) {
+  if (const auto slash = workload.find('/'); spaces.empty() && workload.find('/', slash + 1) != std::string::npos)
+    spaces.push_back(workload.substr(0, slash));
   if (spaces.empty())
     return fail(Errc::malformed, "--namespace", "no namespace given",
                 "pass --namespace NAME or the workload as NAMESPACE/KIND/NAME");
   return spaces;
 }
 
-std::int64_t unix_s() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
-
 // The source of suggestions: the controller's ask socket, or its page by HTTP.
 class Advisor {
  public:
-  static Result<Advisor> open_(const Invocation& invocation) {
+  static Result<Advisor> open_(const Invocation& invocation, const RequestsOptions& options) {
     Advisor advisor;
-    if (const std::string& from = invocation.arguments.from; !from.empty()) {
-      WATTLE_TRY(http::Url url, http::parse_url(from, "for example http://wattle-controller.wattle.svc:8050"));
-      advisor.token_file_ = invocation.arguments.token_file;
+    if (!options.from.empty()) {
+      WATTLE_TRY(http::Url url, http::parse_url(options.from, "for example http://wattle-controller.wattle.svc:8050"));
+      advisor.token_file_ = options.token_file;
       advisor.http_ = std::make_unique<http::Client>(std::move(url.origin));
       return advisor;
     }
@@ -88,8 +92,8 @@ Tone tone_of_state(const std::string& state) {
   return state == "in_force" || state == "restored" ? Tone::good : Tone::plain;
 }
 
-Result<std::string> render_done(const Json& document, const Style& style) {
-  Table table{{{"POD"}, {"WORKLOAD"}, {"STATE"}, {"HAD"}, {"HAS"}, {"WHY"}}, {}};
+Result<std::string> render_pods_done(const Json& document, const Style& style) {
+  Table table{{"POD", "WORKLOAD", "STATE", "HAD", "HAS", "WHY"}, {}};
   for (const View& one : View(document)["pods"].items()) {
     const std::string state = one["state"].text_or();
     table.rows.push_back({one["namespace"].text_or() + "/" + one["pod"].text_or(), one["workload"].text_or(),
@@ -100,28 +104,28 @@ Result<std::string> render_done(const Json& document, const Style& style) {
 }
 
 Result<std::vector<PodDone>> set_once(Cluster& cluster, Advisor& advisor, const std::string& name_space,
-                                      const Arguments& said) {
+                                      const RequestsOptions& said) {
   WATTLE_TRY(const Json document, advisor.of_namespace(name_space));
   if (said.follow && View(document)["level"].text() != "requests")
     return fail(Errc::denied, "provisioning.level",
                 "is " + View(document)["level"].text_or() + ", so requests are not set",
                 "set it to requests in the controller's configuration");
   SetOptions options;
-  options.workload = said.name;
+  options.workload = said.workload;
   options.by_hand = !said.follow;
   options.dry_run = said.dry_run;
-  options.now_s = unix_s();
+  options.now_s = unix_now_s();
   return set_requests(cluster, name_space, document, options);
 }
 
 // Runs until a signal and prints a line per change. Reports each failure once and retries.
 int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster, Advisor& advisor,
-           const std::vector<std::string>& spaces) {
+           const std::vector<std::string>& spaces, const RequestsOptions& options) {
   using Lines = std::map<std::string, std::string>;  // about -> what
   std::map<std::string, Lines> told;
   do {
     for (const std::string& space : spaces) {
-      auto done = set_once(cluster, advisor, space, invocation.arguments);
+      auto done = set_once(cluster, advisor, space, options);
       Lines now{{"namespace " + space, done ? "is followed" : error_text(done.error())}};
       if (!done) now.insert(told[space].begin(), told[space].end());  // keeps the last state of its pods
       for (const PodDone& one : done ? *done : std::vector<PodDone>())
@@ -131,84 +135,74 @@ int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster,
         if (told[space][about] != what) invocation.around.out << printable(about + ": " + what) << "\n" << std::flush;
       told[space] = std::move(now);
     }
-  } while (!stop.pressed(std::chrono::seconds(invocation.arguments.every_s)));
+  } while (!stop.pressed(std::chrono::seconds(options.every_s)));
   return kOk;
 }
 
-Result<int> do_all(const Invocation& invocation) {
-  const Arguments& said = invocation.arguments;
+Outcome set_all(const Invocation& invocation, const RequestsOptions& options) {
   WATTLE_TRY(const StopKeys stop, StopKeys::open_());  // before any thread
-  WATTLE_TRY(const auto spaces, namespaces_of(said));
-  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
+  WATTLE_TRY(const auto spaces, as_misuse(namespaces_of(options.workload, options.name_spaces)));
+  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, options.cluster));
+  WATTLE_TRY(Advisor advisor, Advisor::open_(invocation, options));
+  if (options.follow) return follow(invocation, stop, cluster, advisor, spaces, options);
+  Json list = Json::array();
+  for (const std::string& space : spaces) {
+    WATTLE_TRY(const auto done, set_once(cluster, advisor, space, options));
+    for (const PodDone& one : done) list.push_back(done_json(space, one));
+  }
+  WATTLE_CHECK(print(invocation, Json{{"pods", std::move(list)}}, render_pods_done));
+  return kOk;
+}
+
+struct RestoreRequestsOptions {
+  std::string workload;
+  std::vector<std::string> name_spaces;
+  ClusterOptions cluster;
+};
+
+Outcome restore_all(const Invocation& invocation, const RestoreRequestsOptions& options) {
+  WATTLE_TRY(const auto spaces, as_misuse(namespaces_of(options.workload, options.name_spaces)));
+  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, options.cluster));
   Json list = Json::array();
   bool well = true;
-  if (said.action == kRestoreAction) {
-    for (const std::string& space : spaces) {
-      WATTLE_TRY(const auto done, restore_requests(cluster, space, said.name));
-      for (const PodDone& one : done) {
-        list.push_back(done_json(space, one));
-        well = well && one.state != "refused";
-      }
-    }
-  } else {
-    WATTLE_TRY(Advisor advisor, Advisor::open_(invocation));
-    if (said.follow) return follow(invocation, stop, cluster, advisor, spaces);
-    for (const std::string& space : spaces) {
-      WATTLE_TRY(const auto done, set_once(cluster, advisor, space, said));
-      for (const PodDone& one : done) list.push_back(done_json(space, one));
+  for (const std::string& space : spaces) {
+    WATTLE_TRY(const auto done, restore_requests(cluster, space, options.workload));
+    for (const PodDone& one : done) {
+      list.push_back(done_json(space, one));
+      well = well && one.state != "refused";
     }
   }
-  WATTLE_CHECK(print(invocation, Json{{"pods", std::move(list)}}, render_done));
+  WATTLE_CHECK(print(invocation, Json{{"pods", std::move(list)}}, render_pods_done));
   return well ? kOk : kProblem;
+}
+
+template <class Options>
+void declare_target(CLI::App& command, Options& options) {
+  command.add_option("WORKLOAD", options.workload,
+                     "Workload as NAMESPACE/KIND/NAME or a suffix of it (default: all of the namespaces)");
+  command.add_option("--namespace", options.name_spaces, "Namespace of the pods; can be repeated");
+  declare_cluster(command, options.cluster);
 }
 
 }  // namespace
 
-void declare_cluster(CLI::App& command, Arguments& arguments) {
-  command
-      .add_option("--kubeconfig", arguments.kubeconfig,
-                  "Kubeconfig for the API server (default: KUBECONFIG, else the service account of the pod)")
-      ->type_name("FILE");
-  command.add_option("--context", arguments.context, "Context of the kubeconfig (default: its current context)");
+void declare_provision_restore(CLI::App& command, Run& chosen) {
+  declare_target(command, runs(command, chosen, restore_all));
 }
 
-void declare_provision_set(CLI::App& command, bool sets, Arguments& arguments) {
-  command.add_option("WORKLOAD", arguments.name,
-                     "Workload as NAMESPACE/KIND/NAME or a suffix of it (default: all of the namespaces)");
-  command.add_option("--namespace", arguments.name_spaces, "Namespace of the pods; can be repeated");
-  declare_cluster(command, arguments);
-  if (!sets) return;
-  command.add_flag("--dry-run", arguments.dry_run, "Show the changes without making them");
-  command.add_flag("--follow", arguments.follow, "Run until stopped; needs provisioning.level requests");
-  command.add_option("--every", arguments.every_s, "With --follow: seconds between passes, 1 to 3600")
+void declare_provision_set(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, set_all);
+  declare_target(command, options);
+  command.add_flag("--dry-run", options.dry_run, "Show the changes without making them");
+  command.add_flag("--follow", options.follow, "Run until stopped; needs provisioning.level requests");
+  command.add_option("--every", options.every_s, "With --follow: seconds between passes, 1 to 3600")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   command
-      .add_option("--from", arguments.from,
+      .add_option("--from", options.from,
                   "Controller's HTTP address, for example http://host:8050 (default: its ask endpoint)")
       ->type_name("URL");
-  command.add_option("--token-file", arguments.token_file, "With --from: file with the bearer token")
-      ->type_name("FILE");
-}
-
-int run_provision_set(const Invocation& invocation) {
-  const auto done = do_all(invocation);
-  if (done) return *done;
-  return complain(invocation, done.error(), done.error().subject == "--namespace" ? kUsage : kProblem);
-}
-
-int run_provision_recorded(const Invocation& invocation) {
-  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
-    WATTLE_TRY(Json document, controller.ask("provision", {{"workload", invocation.arguments.name}}));
-    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
-    for (Json& row : document["workloads"]) {
-      WATTLE_TRY(const auto words,
-                 recorded_words(cluster, View(row)["namespace"].text_or(""), View(row)["workload"].text_or("")));
-      row["recorded"] = words;
-    }
-    WATTLE_CHECK(print(invocation, document, render_provision));
-    return kOk;
-  });
+  command.add_option("--token-file", options.token_file, "With --from: file with the bearer token")->type_name("FILE");
 }
 
 }  // namespace wattle::cli

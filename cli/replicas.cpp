@@ -5,7 +5,6 @@
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 namespace {
@@ -26,27 +25,16 @@ Result<std::string> render_replicas(const Json& document, const Style& style) {
   if (rows.empty())
     return std::string(
         "no request rates known yet (see provisioning.prometheus and `wattle provision why WORKLOAD`)\n");
-  const auto right = Align::right;
-  Table table{{{"WORKLOAD"},
-               {"REPLICAS", right},
-               {"WOULD BE", right},
-               {"TEACHER", right},
-               {"REQ/S", right},
-               {"NEXT", right},
-               {"UP TO", right},
-               {"EACH", right},
-               {"AIM", right},
-               {"STATE"},
-               {"OWNER"}},
+  Table table{{"WORKLOAD", ">REPLICAS", ">WOULD BE", ">TEACHER", ">REQ/S", ">NEXT", ">UP TO", ">EACH", ">AIM", "STATE",
+               "OWNER"},
               {}};
   for (const View& row : rows) {
     const View replicas = row["replicas"];
     const std::string state = replicas["state"].text_or();
     table.rows.push_back({row["workload"].text_or(), count(replicas["now"]), count(replicas["suggested"]),
-                          count(replicas["teacher"]["suggested"]), number(replicas["rate_rps"].number(), 1),
-                          number(replicas["expected_rps"].number(), 1),
-                          number(replicas["expected_high_rps"].number(), 1),
-                          number(replicas["replica_rps"].number(), 1), percent(replicas["aim_ratio"].number()),
+                          count(replicas["teacher"]["suggested"]), number(replicas["rate_rps"], 1),
+                          number(replicas["expected_rps"], 1), number(replicas["expected_high_rps"], 1),
+                          number(replicas["replica_rps"], 1), percent(replicas["aim_ratio"]),
                           Cell{state, tone_of_replicas(state)}, replicas["owner"].text_or()});
   }
   std::string text = to_text(table, style.colour);

@@ -1,25 +1,17 @@
 // `wattle report [--since 7d] [--by namespace|owner|node|label|container] [--label KEY] [--pod POD]`: reports usage
 // from the controller's store.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-constexpr double kNsPerS = 1e9;
-constexpr double kMsPerS = 1e3;
-
-std::optional<double> times(std::optional<double> value, double factor) {
-  return value ? std::optional(*value * factor) : std::nullopt;
-}
-
 double sum_of(const View& energy) {
   return energy["measured_j"].number().value_or(0) + energy["estimated_j"].number().value_or(0);
 }
@@ -35,16 +27,16 @@ std::string energy_text(const View& energy) {
 struct Lines {
   Table table;
   double all_j = 0;
-  bool wide = false, by_node = false;
+  bool by_node = false;
 
   void add(const std::string& key, const View& row, Tone tone = Tone::plain) {
     std::vector<Cell> cells{{key, tone},
-                            joules(row["measured_j"].number()),
-                            joules(row["estimated_j"].number()),
+                            joules(row["measured_j"]),
+                            joules(row["estimated_j"]),
                             all_j > 0 ? percent(sum_of(row) / all_j) : std::string(kAbsent),
-                            number(row["core_h"].number(), 2),
-                            age(times(row["waited_s"].number(), kMsPerS)),
-                            percent(row["waiting_ratio"].number()),
+                            number(row["core_h"], 2),
+                            age_s(row["waited_s"]),
+                            percent(row["waiting_ratio"]),
                             count(row["placements"]),
                             count(row["workloads"])};
     if (by_node)
@@ -61,9 +53,9 @@ std::string title_of(const View& report) {
 }
 
 std::string span_text(const View& report) {
-  const std::string from = utc(times(report["from_wall_s"].number(), kNsPerS));
+  const std::string from = utc_s(report["from_wall_s"]);
   if (report["cut"].flag().value_or(false)) return "from " + from + " on; there is no earlier data\n";
-  return "from " + from + " to " + utc(times(report["to_wall_s"].number(), kNsPerS)) + "\n";
+  return "from " + from + " to " + utc_s(report["to_wall_s"]) + "\n";
 }
 }  // namespace
 
@@ -72,15 +64,12 @@ Result<std::string> render_report(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> rows, report.list("rows"));
   if (!report["from_wall_s"].present())
     return std::string("no usage recorded yet: the store has received no samples\n");
-  const auto right = Align::right;
   Lines lines;
-  lines.table.columns = {{title_of(report)}, {"MEASURED", right},   {"ESTIMATED", right},
-                         {"SHARE", right},   {"CORE-HOURS", right}, {"WAITED", right},
-                         {"WAITING", right}, {"PLACEMENTS", right}, {"WORKLOADS", right}};
+  lines.table.columns = {title_of(report), ">MEASURED", ">ESTIMATED",  ">SHARE",    ">CORE-HOURS",
+                         ">WAITED",        ">WAITING",  ">PLACEMENTS", ">WORKLOADS"};
   lines.all_j = sum_of(report["nodes"]);
   lines.by_node = report["by"].text_or() == "node";
-  if (lines.by_node)
-    for (const char* title : {"IDLE", "UNATTRIBUTED", "DRAWN"}) lines.table.columns.push_back({title, right});
+  if (lines.by_node) lines.table.columns.insert(lines.table.columns.end(), {">IDLE", ">UNATTRIBUTED", ">DRAWN"});
   for (const View& row : rows) lines.add(row["key"].text_or(), row);
   if (report["rest"].present()) lines.add("(" + count(report["rest"]["rows"]) + " more)", report["rest"]);
   for (const char* part : {"idle", "unattributed", "missing"})
@@ -92,25 +81,27 @@ Result<std::string> render_report(const Json& document, const Style& style) {
   return text;
 }
 
-void declare_report(CLI::App& command, Arguments& arguments) {
-  command.add_option("--since", arguments.since, "Period in whole hours, for example 24h or 7d (default 7d)");
-  command.add_option("--by", arguments.by, "Group by")
+void declare_report(CLI::App& command, Run& chosen) {
+  struct Options {
+    std::string since, by, label, pod;
+    int limit = 20;
+  };
+  auto& options = runs<Options>(command, chosen, [](const Invocation& invocation, const Options& given) {
+    std::map<std::string, std::string> query{{"limit", std::to_string(given.limit)}};
+    for (const auto& [name, value] : {std::pair{"since", &given.since}, std::pair{"by", &given.by},
+                                      std::pair{"label", &given.label}, std::pair{"pod", &given.pod}})
+      if (!value->empty()) query[name] = *value;
+    return show(invocation, "report", query, render_report);
+  });
+  command.add_option("--since", options.since, "Period in whole hours, for example 24h or 7d (default 7d)");
+  command.add_option("--by", options.by, "Group by")
       ->check(CLI::IsMember({"namespace", "owner", "node", "label", "container"}))
       ->default_str("namespace");
-  command.add_option("--label", arguments.label, "With --by label: key of the label");
-  command.add_option("--pod", arguments.pod, "Show only the containers of this pod: its name, NAMESPACE/NAME or UID");
-  command.add_option("--limit", arguments.limit, "Number of rows, 1 to 1000; the last row sums up the others")
+  command.add_option("--label", options.label, "With --by label: key of the label");
+  command.add_option("--pod", options.pod, "Show only the containers of this pod: its name, NAMESPACE/NAME or UID");
+  command.add_option("--limit", options.limit, "Number of rows, 1 to 1000; the last row sums up the others")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-}
-
-int run_report(const Invocation& invocation) {
-  const Arguments& arguments = invocation.arguments;
-  std::map<std::string, std::string> query{{"limit", std::to_string(arguments.limit)}};
-  for (const auto& [name, value] : {std::pair{"since", &arguments.since}, std::pair{"by", &arguments.by},
-                                    std::pair{"label", &arguments.label}, std::pair{"pod", &arguments.pod}})
-    if (!value->empty()) query[name] = *value;
-  return show(invocation, "report", query, render_report);
 }
 
 }  // namespace wattle::cli

@@ -63,7 +63,7 @@ std::vector<config::Key> config_keys() {
 }
 
 Result<Settings> load_settings(const Invocation& invocation) {
-  const Arguments& said = invocation.arguments;
+  const CommonOptions& said = invocation.common;
   const std::string home = invocation.around.variable("HOME").value_or("");
   Settings out;
   if (!home.empty()) use_home(home, out);
@@ -84,7 +84,6 @@ Result<Settings> load_settings(const Invocation& invocation) {
   if (out.feed.empty()) out.feed = feed_beside(out.server);
   if (!said.key.empty()) out.key_file = said.key;
   if (!said.server_key.empty()) out.server_key_file = said.server_key;
-  if (!said.allow_list.empty()) out.allow_list_file = said.allow_list;
   if (!said.timeout.empty()) {
     const auto timeout_s = parse::duration_s(said.timeout);
     if (!timeout_s || *timeout_s < kMinTimeout_s || *timeout_s > kMaxTimeout_s)

@@ -5,7 +5,6 @@
 #include "cli/parts.hpp"
 #include "cli/yaml.hpp"
 #include "common/error_line.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -13,31 +12,28 @@ Error unknown_name(const std::string& kind, const std::string& name, std::string
   return {Errc::not_found, kind + " \"" + name + "\" not found", std::move(why), std::move(fix)};
 }
 
-int complain(const Invocation& invocation, Error error, int exit_code) {
+void complain(const Invocation& invocation, Error error) {
   // "wattle: node: "a" not found", without the kind that the command already names.
   if (error.subject.starts_with(invocation.command + " \"")) error.subject.erase(0, invocation.command.size() + 1);
   invocation.around.err << error_line("wattle", invocation.command, error) << "\n";
-  return exit_code;
 }
 
 Style style_of(const Invocation& invocation) {
   const auto no_colour = invocation.around.variable("NO_COLOR");
-  return {.wide = invocation.arguments.output == Output::wide,
+  return {.wide = invocation.common.output == Output::wide,
           .colour = invocation.around.terminal && (!no_colour || no_colour->empty())};
 }
 
-int with_controller(const Invocation& invocation, const std::function<Result<int>(Controller&)>& work) {
-  const auto settings = load_settings(invocation);
-  if (!settings) return complain(invocation, settings.error(), kUsage);
-  auto controller = Controller::open_(*settings);
-  if (!controller) return complain(invocation, controller.error(), kUsage);
-  const auto done = work(*controller);
-  return done ? *done : complain(invocation, done.error(), controller->refused_argument() ? kUsage : kProblem);
+Outcome with_controller(const Invocation& invocation, const std::function<Result<int>(Controller&)>& work) {
+  WATTLE_TRY(const Settings settings, as_misuse(load_settings(invocation)));
+  WATTLE_TRY(Controller controller, as_misuse(Controller::open_(settings)));
+  auto done = work(controller);
+  return controller.refused_argument() ? Outcome(as_misuse(std::move(done))) : Outcome(std::move(done));
 }
 
 Status print(const Invocation& invocation, const Json& document, const Render& render) {
   std::ostream& out = invocation.around.out;
-  switch (invocation.arguments.output) {
+  switch (invocation.common.output) {
     case Output::json:
       // Escapes non-ASCII text: a JSON reader gets the same text, and a terminal gets no control sequences.
       out << document.dump(2, JsonText::ascii) << "\n";
@@ -56,8 +52,8 @@ Status print(const Invocation& invocation, const Json& document, const Render& r
   return {};
 }
 
-int show(const Invocation& invocation, const std::string& what, const std::map<std::string, std::string>& arguments,
-         const Render& render) {
+Outcome show(const Invocation& invocation, const std::string& what, const std::map<std::string, std::string>& arguments,
+             const Render& render) {
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(const Json document, controller.ask(what, arguments));
     WATTLE_CHECK(print(invocation, document, render));

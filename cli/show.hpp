@@ -1,5 +1,5 @@
 // show: the common part of commands that read: queries the controller and prints the answer in the chosen format.
-// Errors   written to stderr; exit code 2 for keys, configuration and arguments, 1 for the controller
+// Errors   exit code 2 for keys, configuration and arguments, 1 for the controller
 // Threads  main only
 #pragma once
 
@@ -9,7 +9,6 @@
 
 #include "cli/commands.hpp"
 #include "cli/controller.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -20,7 +19,7 @@ Style style_of(const Invocation& invocation);
 
 // Opens the controller and calls `work` with it. Its errors give exit code 1; an argument that the controller refuses
 // gives 2.
-int with_controller(const Invocation& invocation, const std::function<Result<int>(Controller&)>& work);
+Outcome with_controller(const Invocation& invocation, const std::function<Result<int>(Controller&)>& work);
 
 using Render = std::function<Result<std::string>(const Json& document, const Style& style)>;
 
@@ -28,7 +27,7 @@ using Render = std::function<Result<std::string>(const Json& document, const Sty
 Status print(const Invocation& invocation, const Json& document, const Render& render);
 
 // Runs a command that makes one query and prints one document.
-int show(const Invocation& invocation, const std::string& what, const std::map<std::string, std::string>& arguments,
-         const Render& render);
+Outcome show(const Invocation& invocation, const std::string& what, const std::map<std::string, std::string>& arguments,
+             const Render& render);
 
 }  // namespace wattle::cli

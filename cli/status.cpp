@@ -1,9 +1,9 @@
 // `wattle status`: shows the controller's state.
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
@@ -41,7 +41,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   if (!status["mode"].present() && !status["version"].present())
     return fail(Errc::malformed, "the controller's answer", "contains neither 'version' nor 'mode'",
                 "check that controller and wattle have the same version");
-  const auto uptime_s = status["uptime_s"].number(), started = status["started_wall_ns"].number();
+  const auto started = status["started_wall_ns"].number();
   // These counters begin at 0 with the controller's process; the store keeps what came before.
   const std::string since = started ? " since " + utc(started) : std::string(" since the controller's start");
   const auto nodes = status["nodes"].number();
@@ -50,7 +50,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   const auto integer = [&](const char* key) { return count(status[key]); };
   std::vector<std::pair<std::string, Cell>> pairs{
       {"version", status["version"].text_or() + ", epoch " + integer("epoch")},
-      {"uptime", age(uptime_s ? std::optional(*uptime_s * 1000) : std::nullopt)},
+      {"uptime", age_s(status["uptime_s"])},
       {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
       {"policy", status["policy"].text_or()},
       {"nodes",
@@ -58,20 +58,18 @@ Result<std::string> render_status(const Json& document, const Style& style) {
         nodes && connected && *connected < *nodes ? Tone::bad : Tone::plain}},
       {"workloads", integer("workloads")},
       {"power", power_text(status)},
-      {"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"].number(), 1) + "/s, " +
+      {"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"], 1) + "/s, " +
                         integer("neutral") + " neutral"},
       {"decided by", decided_by(status["decided_by"])},
-      {"decided in", microseconds(status["decide_p50_us"].number()) + " p50, " +
-                         microseconds(status["decide_p99_us"].number()) + " p99"},
+      {"decided in", microseconds(status["decide_p50_us"]) + " p50, " + microseconds(status["decide_p99_us"]) + " p99"},
       {"placements", integer("placements") + since},
       {"outcomes",
-       integer("outcomes") + since + ", mean reward of the last hundred " + number(status["mean_reward"].number(), 3)},
-      {"learning", integer("gradient_steps") + " gradient steps, " +
-                       number(status["gradient_steps_per_s"].number(), 1) + "/s, " + integer("replay") +
-                       " in replay, loss " + number(status["loss"].number(), 4)},
+       integer("outcomes") + since + ", mean reward of the last hundred " + number(status["mean_reward"], 3)},
+      {"learning", integer("gradient_steps") + " gradient steps, " + number(status["gradient_steps_per_s"], 1) +
+                       "/s, " + integer("replay") + " in replay, loss " + number(status["loss"], 4)},
       {"serving", "network of step " + integer("model_step") +
                       (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
-                      ", epsilon " + number(status["epsilon"].number(), 3)},
+                      ", epsilon " + number(status["epsilon"], 3)},
       {"samples", integer("samples") + since + ", " + integer("samples_refused") + " refused"}};
   for (const View& one : status["who_serves"].items())
     pairs.push_back({one["serves"].flag() == true ? "in use" : "not in use", one["text"].text_or()});
@@ -86,6 +84,8 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   return pairs_text(pairs, style.colour);
 }
 
-int run_status(const Invocation& invocation) { return show(invocation, "status", {}, render_status); }
+void declare_status(CLI::App& command, Run& chosen) {
+  runs(command, chosen, [](const Invocation& invocation) { return show(invocation, "status", {}, render_status); });
+}
 
 }  // namespace wattle::cli

@@ -13,8 +13,11 @@ enum class Tone { plain, good, warning, bad, faint };
 enum class Align { left, right };
 
 struct Column {
+  Column(std::string t, Align a = Align::left) : title(std::move(t)), align(a) {}
+  // ">AGE": the title AGE, aligned to the right.
+  Column(const char* t) : title(*t == '>' ? t + 1 : t), align(*t == '>' ? Align::right : Align::left) {}
   std::string title;
-  Align align = Align::left;
+  Align align;
 };
 
 struct Cell {

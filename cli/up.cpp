@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "cli/declare.hpp"
 #include "cli/own_path.hpp"
 #include "cli/process.hpp"
 #include "common/dir.hpp"
@@ -34,9 +34,12 @@ constexpr int kReady_s = 120, kEnd_s = 20;
 constexpr std::string_view kProcesses = "processes";  // lines "NAME PID SINCE"; marks a folder as ours
 constexpr std::string_view kMadeFolder = "made";      // the topmost folder that `up` created on the path
 
-Result<std::string> up_folder(const Invocation& invocation) {
-  if (!invocation.arguments.folder.empty())
-    return fs::absolute(invocation.arguments.folder).lexically_normal().string();
+struct UpOptions {
+  std::string folder;
+};
+
+Result<std::string> up_folder(const Invocation& invocation, const UpOptions& options) {
+  if (!options.folder.empty()) return fs::absolute(options.folder).lexically_normal().string();
   const auto state = invocation.around.variable("XDG_STATE_HOME");
   const auto home = invocation.around.variable("HOME");
   if (state && !state->empty()) return *state + "/wattle-up";
@@ -214,11 +217,10 @@ std::string ended_of(const std::string& folder) {
   return ended.empty() ? "is in use: Wattle is running" : "is in use, and some processes have ended" + ended;
 }
 
-Status bring_up(const Invocation& invocation) {
+Outcome bring_up(const Invocation& invocation, const UpOptions& options) {
   UpPlan plan;
-  WATTLE_TRY(plan.folder, up_folder(invocation));
-  const std::string mend = "stop it with: wattle down" +
-                           (invocation.arguments.folder.empty() ? "" : " --folder " + invocation.arguments.folder);
+  WATTLE_TRY(plan.folder, up_folder(invocation, options));
+  const std::string mend = "stop it with: wattle down" + (options.folder.empty() ? "" : " --folder " + options.folder);
   WATTLE_CHECK(check_own_path(plan.folder));
   std::error_code error;
   if (fs::exists(plan.folder, error) && !fs::is_empty(plan.folder, error)) {
@@ -229,10 +231,7 @@ Status bring_up(const Invocation& invocation) {
   if (std::any_of(plan.folder.begin(), plan.folder.end(),
                   [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' '; }))
     return fail(Errc::malformed, plan.folder, "contains a character that YAML would misread", "use another folder");
-  std::array<char, 256> name{};
-  const bool named = ::gethostname(name.data(), name.size() - 1) == 0 &&
-                     transport::Identity::from_user_id(std::string("agent/") + name.data());
-  plan.node = named ? name.data() : "this-machine";
+  plan.node = transport::Identity::from_user_id("agent/" + host_name()) ? host_name() : "this-machine";
   WATTLE_TRY(const auto ports, free_ports<6>());
   plan.telemetry = ports[0], plan.feed = ports[1], plan.ask = ports[2];
   plan.web = ports[3], plan.agent_web = ports[4], plan.shim_web = ports[5];
@@ -244,8 +243,8 @@ Status bring_up(const Invocation& invocation) {
   if (up) up = start_all(plan, running);
   if (!up) {
     // Removes a partial start. The error has the cause.
-    if (const Status down = end_and_remove(plan.folder); !down) return down;
-    return up;
+    WATTLE_CHECK(end_and_remove(plan.folder));
+    return forward_error(up);
   }
   std::ostream& out = invocation.around.out;
   const auto url = [](std::uint16_t port) { return "http://127.0.0.1:" + std::to_string(port); };
@@ -253,11 +252,11 @@ Status bring_up(const Invocation& invocation) {
       << "; node " << plan.node << " is live\nfiles and logs: " << plan.folder << "\ntry: WATTLE_CONFIG=" << plan.folder
       << "/cli.yaml wattle nodes\n"
       << mend << "\n";
-  return {};
+  return kOk;
 }
 
-Status bring_down(const Invocation& invocation) {
-  WATTLE_TRY(const std::string folder, up_folder(invocation));
+Outcome bring_down(const Invocation& invocation, const UpOptions& options) {
+  WATTLE_TRY(const std::string folder, up_folder(invocation, options));
   std::error_code error;
   if (!fs::exists(folder + "/" + std::string(kProcesses), error))
     return fail(Errc::not_found, folder, "contains no installation of `wattle up`", "pass its folder: --folder FOLDER");
@@ -265,23 +264,19 @@ Status bring_down(const Invocation& invocation) {
   WATTLE_CHECK(check_own_path(folder));
   WATTLE_CHECK(end_and_remove(folder));
   invocation.around.out << folder << ": stopped all processes and removed the folder\n";
-  return {};
+  return kOk;
 }
 
-int tell_end(const Invocation& invocation, const Status& done) {
-  return done ? kOk : complain(invocation, done.error(), kProblem);
-}
-
-}  // namespace
-
-void declare_up(CLI::App& command, Arguments& arguments) {
+void declare_folder(CLI::App& command, UpOptions& options) {
   command
-      .add_option("--folder", arguments.folder,
+      .add_option("--folder", options.folder,
                   "Folder for keys, configuration, state and logs (default: ~/.local/state/wattle-up)")
       ->type_name("DIR");
 }
 
-int run_up(const Invocation& invocation) { return tell_end(invocation, bring_up(invocation)); }
-int run_down(const Invocation& invocation) { return tell_end(invocation, bring_down(invocation)); }
+}  // namespace
+
+void declare_up(CLI::App& command, Run& chosen) { declare_folder(command, runs(command, chosen, bring_up)); }
+void declare_down(CLI::App& command, Run& chosen) { declare_folder(command, runs(command, chosen, bring_down)); }
 
 }  // namespace wattle::cli

@@ -1,7 +1,6 @@
 #include "cli/view.hpp"
 
 #include "cli/human.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 

@@ -15,6 +15,8 @@
 
 namespace wattle::cli {
 
+using Json = OrderedJson;
+
 class View {
  public:
   View() = default;
@@ -23,6 +25,7 @@ class View {
   View operator[](std::string_view key) const;
   bool present() const;  // there, and not null
   std::optional<double> number() const;
+  operator std::optional<double>() const { return number(); }  // for the functions of cli/human.hpp
   // An integer to its last digit: ids and counts have 64 bits, of which a double holds 53.
   std::optional<std::string> integer() const;
   std::optional<bool> flag() const;

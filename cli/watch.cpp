@@ -1,16 +1,15 @@
 // `wattle watch nodes|pods|decisions`: follows the controller's feed. Redraws nodes and pods after a change, at most
 // once per second; prints each decision once, when it is made.
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <ostream>
 
+#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/printed_decisions.hpp"
 #include "cli/screen.hpp"
 #include "cli/show.hpp"
 #include "common/clock.hpp"
-#include "common/json/value.hpp"
 #include "common/printable.hpp"
 #include "common/wire/codec.hpp"
 
@@ -43,7 +42,7 @@ Json decision_document(const wire::Decision& decision) {
 std::string decision_line(const Json& document) {
   const View decision(document);
   const auto added = decision["marginal_w"].number();
-  return printable(utc(decision["wall_ns"].number()) + "  " +
+  return printable(utc(decision["wall_ns"]) + "  " +
                    pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]) + " -> " +
                    decision["advice"].text_or("no node") + (added ? ", adds " + number(*added, 1) + " W est" : "") +
                    " (" + decision["decided_by"].text_or("-") + ")") +
@@ -63,7 +62,7 @@ class Watch {
       if (decision == nullptr || !printed_.take(*decision)) continue;
       const Json document = decision_document(*decision);
       std::ostream& out = invocation_.around.out;
-      if (invocation_.arguments.output == Output::json)
+      if (invocation_.common.output == Output::json)
         out << document.dump(-1, JsonText::ascii) << "\n" << std::flush;
       else
         WATTLE_CHECK(print(invocation_, document,
@@ -119,7 +118,7 @@ class Watch {
                      was_up_ ? "retrying" : "check that the controller runs and that --feed is its feed"};
     if (!was_up_) return tl::unexpected<Error>(away);
     told_away_ = true;
-    complain(invocation_, away, kProblem);
+    complain(invocation_, away);
     return {};
   }
 
@@ -135,21 +134,19 @@ class Watch {
 };
 }  // namespace
 
-void declare_watch(CLI::App& command, Arguments& arguments) {
-  command.add_option("WHAT", arguments.watched, "Kind of objects: nodes, pods or decisions")
-      ->check(CLI::IsMember({"nodes", "pods", "decisions"}))
-      ->capture_default_str();
-}
+namespace {
+struct WatchOptions {
+  std::string what = "nodes";
+};
 
-int run_watch(const Invocation& invocation) {
-  auto stop = StopKeys::open_();
-  if (!stop) return complain(invocation, stop.error(), kProblem);
-  const std::string& what = invocation.arguments.watched;
+Outcome run_watch(const Invocation& invocation, const WatchOptions& options) {
+  WATTLE_TRY(StopKeys stop, StopKeys::open_());
+  const std::string& what = options.what;
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     const std::array<std::string, 1> topics{
         std::string(what == "decisions" ? transport::kTopicDecision : transport::kTopicState)};
     WATTLE_TRY(auto feed, controller.listen(topics));
-    Watch watch(invocation, controller, std::move(feed), std::move(*stop));
+    Watch watch(invocation, controller, std::move(feed), std::move(stop));
     if (what == "decisions") return watch.decisions();
     if (what == "nodes") return watch.table("nodes", render_nodes);
     WATTLE_TRY(const Json nodes, controller.ask("nodes", {}));
@@ -157,6 +154,14 @@ int run_watch(const Invocation& invocation) {
       return render_pods(pods, sources, style);
     });
   });
+}
+}  // namespace
+
+void declare_watch(CLI::App& command, Run& chosen) {
+  auto& options = runs(command, chosen, run_watch);
+  command.add_option("WHAT", options.what, "Kind of objects: nodes, pods or decisions")
+      ->check(CLI::IsMember({"nodes", "pods", "decisions"}))
+      ->capture_default_str();
 }
 
 }  // namespace wattle::cli

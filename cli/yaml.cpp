@@ -4,14 +4,12 @@
 #include <array>
 #include <cmath>
 
-#include "common/json/value.hpp"
+#include "cli/view.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
-
 // Words that some readers take for a boolean or null.
 constexpr std::array<std::string_view, 9> kWords{"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
 

@@ -31,7 +31,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE
 if(NOT EXISTS "${WATTLE_WEB}/node_modules/uplot/LICENSE")
   message(FATAL_ERROR "what the controller's page is built with is not in ${WATTLE_WEB}: run scripts/setup, or scripts/web alone.")
 endif()
-pkg_check_modules(Sodium REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(Sodium REQUIRED IMPORTED_TARGET libsodium)          # common/base64
 add_library(wattle_zeromq UNKNOWN IMPORTED)                           # common/transport
 set_target_properties(wattle_zeromq PROPERTIES
   IMPORTED_LOCATION "${WATTLE_ZEROMQ}/lib/libzmq.${zeromq_kind}"
@@ -45,7 +45,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)                                           # command lines, in .cpp files
 pkg_check_modules(YamlCpp REQUIRED IMPORTED_TARGET yaml-cpp)          # common/config
 find_package(OpenSSL REQUIRED)                                        # common/http, common/digest
-find_package(Boost 1.74 REQUIRED)                                     # common/http, load/users.cpp
+find_package(Boost 1.74 REQUIRED)                                     # common/http, common/stats/distributions.cpp, load/users.cpp
 # Asio and Beast, compiled once in common/http/boost_sources.cpp. Boost's own assertions stay on;
 # common/http/boost_assert.cpp handles them.
 add_library(wattle_asio INTERFACE)

@@ -1,4 +1,5 @@
 // base64: encodes and decodes base64 (RFC 4648, section 4), as in Kubernetes Secrets and kubeconfigs.
+// Source   libsodium
 // Errors   no value for a character outside the alphabet or an impossible length
 // Threads  pure
 #pragma once

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kTokenBegin = "wattle-", kTokenVersion = "1";
 constexpr std::size_t kLongestToken = 2048, kTokenFields = 8, kTokenSumDigits = 8, kTokenKeyDigits = 40,
                       kTokenFingerprintDigits = 64;
-constexpr const char* kJoinMend = "copy the whole line that `wattle token` printed, or create a new token";
+constexpr const char* kJoinMend = "copy the whole line that `wattle keys token new` printed, or create a new token";
 
 bool consists_of(std::string_view text, std::string_view allowed) {
   return text.find_first_not_of(allowed) == std::string_view::npos;
@@ -45,7 +45,7 @@ std::string to_text(const JoinToken& token) {
 Result<JoinToken> parse_join_token(std::string_view text) {
   text = parse::trim(text);
   if (!text.starts_with(kTokenBegin) || text.size() > kLongestToken)
-    return fail(Errc::malformed, "the token", "is not a token of `wattle token`", kJoinMend);
+    return fail(Errc::malformed, "the token", "is not a token of `wattle keys token new`", kJoinMend);
   const auto plain = base64_decode(text.substr(kTokenBegin.size()));
   const std::size_t end = plain ? plain->rfind(' ') : std::string::npos;
   if (end == std::string::npos || plain->substr(end + 1) != token_sum(std::string_view(*plain).substr(0, end)))

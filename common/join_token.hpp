@@ -1,5 +1,5 @@
-// join_token: the text that `wattle token` prints and `wattle join` takes: everything a machine needs to become a node
-// of a controller.
+// join_token: the text that `wattle keys token new` prints and `wattle join` takes: everything that a machine
+// needs to become a node of a controller.
 // Format   "wattle-" and the base64 of "1 HOST ENROL-PORT TELEMETRY-PORT SERVER-KEY FINGERPRINT SECRET SUM". SERVER-KEY
 //          is Z85; FINGERPRINT is the SHA-256 of the enrolment server's certificate; SECRET is a token of
 //          common/enrol_tokens; SUM is eight digits of the SHA-256 of the rest

@@ -7,12 +7,10 @@
 #include "cli/parts.hpp"
 #include "cli/pre/rules.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
 constexpr MinorVersion kBpfKernel{5, 12};
 constexpr MinorVersion kSeccompContainerd{1, 6};  // from 1.6.9 on, its default profile lets CAP_BPF reach bpf(2)
 

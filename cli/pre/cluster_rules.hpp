@@ -20,7 +20,7 @@ std::vector<Finding> judge_storage(const std::vector<OrderedJson>& classes, cons
 std::vector<Finding> judge_nodes(const std::vector<OrderedJson>& nodes);
 // `found` has no value if the namespace does not exist yet; `level` is the Pod Security level that its pods need.
 std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,
-                                     const std::optional<wattle::OrderedJson>& found);
+                                     const std::optional<OrderedJson>& found);
 // `refusal`: the API server's refusal of a dry-run pod with that priority class (empty: none) in that namespace; no
 // value if it admits the pod.
 // `quota`: the chart creates a ResourceQuota for such pods.

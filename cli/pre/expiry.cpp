@@ -6,13 +6,10 @@
 #include "common/base64.hpp"
 #include "common/dir.hpp"
 #include "common/http/certificate.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
-
 std::optional<std::string> text_of(const View& tls, const std::string& key) {
   if (const auto inline_text = tls[key + "Data"].text()) return base64_decode(*inline_text);
   const std::filesystem::path path = tls[key + "File"].text_or("");

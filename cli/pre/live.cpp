@@ -6,12 +6,10 @@
 #include "cli/pre/expiry.hpp"
 #include "cli/pre/neighbours.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
 constexpr std::size_t kMaxPages = 200;
 
 Status ask_permission(Cluster& cluster, const Permission& needed, const std::string& name_space, Findings& out) {

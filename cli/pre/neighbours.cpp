@@ -7,8 +7,6 @@
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
-
 View pod_of(const View& workload) {
   const View spec = workload["spec"];
   return spec["jobTemplate"].present() ? spec["jobTemplate"]["spec"]["template"]["spec"] : spec["template"]["spec"];

@@ -1,31 +1,22 @@
 // `wattle doctor --pre`: finds problems before an installation.
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/parts.hpp"
 #include "cli/pre/expiry.hpp"
 #include "cli/pre/live.hpp"
+#include "cli/pre/pre.hpp"
 #include "cli/pre/scheduler_config.hpp"
 #include "cli/pre/values.hpp"
+#include "cli/process.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 #include "common/yaml_tree.hpp"
 
 namespace wattle::cli {
 
 namespace {
 constexpr std::array<const char*, 3> kStates{"ok", "warn", "failed"};
-
-// Looks beside this program, then on the PATH.
-std::string agent_program() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto beside = self.parent_path() / "wattle-agent";
-  return !error && std::filesystem::exists(beside, error) ? beside.string() : "wattle-agent";
-}
 
 // Merges PART.resources of the values over `resources`, as Helm does.
 void lay_over(Json& resources, const Json& values, const char* part) {
@@ -34,12 +25,11 @@ void lay_over(Json& resources, const Json& values, const char* part) {
       resources[side][name] = amount.any();
 }
 
-Result<std::vector<Finding>> examine(const Invocation& invocation) {
-  const Arguments& said = invocation.arguments;
+Result<std::vector<Finding>> examine(const Invocation& invocation, const PreOptions& said) {
   Findings all("");
   Installation installation;
-  installation.control = said.name_space;
-  installation.agents = said.agents_namespace;
+  installation.control = said.control;
+  installation.agents = said.agents;
   if (!said.values_file.empty()) {
     WATTLE_TRY(const auto documents, load_yaml(said.values_file));
     for (const Json& values : documents) {
@@ -66,15 +56,14 @@ Result<std::vector<Finding>> examine(const Invocation& invocation) {
     all.take(judge_scheduler(documents, file, beside));
     all.take(judge_extender_certificates(documents, file, SystemClock().wall()));
   }
-  if (!said.kubeconfig.empty() || !said.context.empty()) {
-    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
+  if (said.cluster.given()) {
+    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, said.cluster));
     WATTLE_TRY(auto found, examine_cluster(cluster, installation));
     all.take(std::move(found));
   }
-  const bool nothing_named =
-      said.values_file.empty() && said.scheduler_files.empty() && said.kubeconfig.empty() && said.context.empty();
+  const bool nothing_named = said.values_file.empty() && said.scheduler_files.empty() && !said.cluster.given();
   if (said.this_node || nothing_named) {
-    WATTLE_TRY(auto found, examine_this_node(agent_program()));
+    WATTLE_TRY(auto found, examine_this_node(program_of_ours("wattle-agent")));
     all.take(std::move(found));
   }
   return std::move(all).all();
@@ -116,33 +105,11 @@ Result<std::string> render_pre(const Json& document, const Style& style) {
   return out + found.text();
 }
 
-int run_pre(const Invocation& invocation) {
-  const auto found = examine(invocation);
-  if (!found) return complain(invocation, found.error(), kUsage);
-  const Json document = findings_document(*found);
-  const auto printed = print(invocation, document, render_pre);
-  if (!printed) return complain(invocation, printed.error(), kProblem);
+Outcome run_pre(const Invocation& invocation, const PreOptions& options) {
+  WATTLE_TRY(const auto found, as_misuse(examine(invocation, options)));
+  const Json document = findings_document(found);
+  WATTLE_CHECK(print(invocation, document, render_pre));
   return document["ok"].get<bool>() ? kOk : kProblem;
-}
-
-void declare_doctor(CLI::App& command, Arguments& arguments) {
-  auto* pre = command.add_flag(
-      "--pre", arguments.before,
-      "Check before an installation: the files and the cluster of the next four options, or this machine");
-  command.add_option("--scheduler", arguments.scheduler_files, "Configuration or manifest of a kube-scheduler")
-      ->type_name("FILE")
-      ->needs(pre);
-  command.add_option("--values", arguments.values_file, "Values for the Helm chart")->type_name("FILE")->needs(pre);
-  command.add_flag("--node", arguments.this_node, "Also check this machine with wattle-agent doctor")->needs(pre);
-  command
-      .add_option("--kubeconfig", arguments.kubeconfig,
-                  "Cluster to check; without --pre: report nodes of the cluster without an agent")
-      ->type_name("FILE");
-  command.add_option("--context", arguments.context, "Context of the kubeconfig (default: its current context)");
-  command.add_option("--namespace", arguments.name_space, "Namespace of the controller (default wattle)")->needs(pre);
-  command
-      .add_option("--agents-namespace", arguments.agents_namespace, "Namespace of the agents (default wattle-agent)")
-      ->needs(pre);
 }
 
 }  // namespace wattle::cli

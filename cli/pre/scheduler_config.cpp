@@ -4,13 +4,11 @@
 
 #include "cli/pre/rules.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 #include "common/yaml_tree.hpp"
 
 namespace wattle::cli {
 
 namespace {
-using Json = OrderedJson;
 constexpr const char* kOwnLease = "wattle-scheduler";
 constexpr std::string_view kGate = "OpportunisticBatching=";
 constexpr std::string_view kShimPort = "8888";

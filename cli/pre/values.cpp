@@ -2,7 +2,6 @@
 
 #include "cli/pre/rules.hpp"
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {

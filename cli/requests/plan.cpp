@@ -7,13 +7,11 @@
 #include <vector>
 
 #include "cli/parts.hpp"
-#include "common/json/value.hpp"
+#include "cli/view.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
 namespace {
-
-using Json = OrderedJson;
 
 constexpr double kSameRatio = 0.01;
 constexpr double kMilli = 1000, kBytesPerMiB = 1 << 20;

@@ -3,13 +3,12 @@
 #include <array>
 #include <cmath>
 
-#include "common/json/value.hpp"
+#include "cli/view.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
 namespace {
 
-using Json = OrderedJson;
 constexpr std::array kResizable{"cpu", "memory"};
 constexpr const char* kPodPrefix = "pod.";
 

@@ -14,7 +14,6 @@
 #include <string>
 
 #include "cli/view.hpp"
-#include "common/json/value.hpp"
 #include "common/result.hpp"
 
 namespace wattle::cli {

@@ -4,14 +4,12 @@
 #include <array>
 #include <utility>
 
-#include "common/json/value.hpp"
+#include "cli/view.hpp"
 #include "common/kube/autoscalers.hpp"
 #include "common/kube/pod.hpp"
 
 namespace wattle::cli {
 namespace {
-
-using Json = OrderedJson;
 
 constexpr int kRestoreRounds = 5;
 constexpr const char* kGrant =

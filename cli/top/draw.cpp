@@ -41,10 +41,10 @@ std::string Model::about_node() const {
   const View node = View(document_)["node"];
   if (!known_) return node_ + ": waiting for the controller";
   const std::string source = node["energy_source"].text_or("");
-  return node_ + ": " + state_cell(node).text + ", " + watts(node["power_w"].number(), source) + " (idle " +
-         watts(node["idle_w"].number(), source) + "), " + joules(node["energy_j"].number()) +
-         " since first seen, CPU " + number(node["cpu_used_cores"].number(), 2) + " of " +
-         number(node["cpu_cores"].number(), 0) + ", latency " + latency_cell(node).text;
+  return node_ + ": " + state_cell(node).text + ", " + watts(node["power_w"], source) + " (idle " +
+         watts(node["idle_w"], source) + "), " + joules(node["energy_j"]) + " since first seen, CPU " +
+         number(node["cpu_used_cores"], 2) + " of " + number(node["cpu_cores"], 0) + ", latency " +
+         latency_cell(node).text;
 }
 
 Line Model::heading(std::size_t shown, std::size_t all) {

@@ -25,11 +25,11 @@ bool wait_for_keys() {
 bool same(const Size& a, const Size& b) { return a.lines == b.lines && a.columns == b.columns; }
 }  // namespace
 
-bool is_interactive(const Invocation& invocation) {
-  const Arguments& said = invocation.arguments;
+bool can_interact(const Invocation& invocation) {
+  const Output output = invocation.common.output;
   const auto term = invocation.around.variable("TERM");
   return invocation.around.terminal && invocation.around.keyboard && term && !term->empty() && *term != "dumb" &&
-         !said.watch && !said.once && (said.output == Output::table || said.output == Output::wide);
+         (output == Output::table || output == Output::wide);
 }
 
 Result<int> interact(const Invocation& invocation, Controller& controller, const StopKeys& stop) {

@@ -10,8 +10,8 @@
 
 namespace wattle::cli::top {
 
-// Returns whether the terminal has a screen and a keyboard, and neither --watch, --once nor a document is requested.
-bool is_interactive(const Invocation& invocation);
+// Returns whether the terminal has a screen and a keyboard, and no document is requested.
+bool can_interact(const Invocation& invocation);
 Result<int> interact(const Invocation& invocation, Controller& controller, const StopKeys& stop);
 
 }  // namespace wattle::cli::top

@@ -12,7 +12,6 @@
 #include "cli/top/columns.hpp"
 #include "cli/top/key.hpp"
 #include "cli/top/picture.hpp"
-#include "common/json/value.hpp"
 
 namespace wattle::cli::top {
 

@@ -86,7 +86,7 @@ Result<Terminal> Terminal::open_(bool colour) {
   if (screen == nullptr) {
     const char* term = std::getenv("TERM");
     return fail(Errc::not_found, "TERM", "unknown terminal: '" + std::string(term == nullptr ? "" : term) + "'",
-                "set TERM, or use --once or --watch");
+                "set TERM, or run `wattle top | cat`");
   }
   auto own = std::make_unique<Screen>(screen);
   cbreak();

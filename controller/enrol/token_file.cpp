@@ -10,7 +10,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr const char* kNewToken = "create another token with wattle token";
+constexpr const char* kNewToken = "create another token with wattle keys token new";
 
 }  // namespace
 

@@ -14,7 +14,7 @@ class Command(NamedTuple):
     states: list
     asks: str = ""          # "reader" or "operator"
     formats: tuple = ()     # of -o, of its first state in the fleet
-    once: bool = False      # it changes something: done once, not in a terminal again
+    once: bool = False      # it changes something, or stays on a terminal: done once, not in a terminal again
     elsewhere: str = ""     # a test that has states which this one cannot have
 
 
@@ -44,10 +44,9 @@ COMMANDS = {
         ("one", "fleet", ("{captured}",), 0, r"pod +\S+\nuid +{captured}\nnode +captured\n.*energy +\S+ .*\n\n(no containers known yet|CONTAINER +CPU .*\(rest\))"),
         ("unknown", "fleet", ("nobody",), 1, r'^wattle: [a-z ]+: (pod )?"nobody" not found: no agent reports it now \(list pods with `wattle pods`\)'),
         ("not named", "fleet", (), 2, r"POD is required|pod is required")]),
-    "top": Command(asks="reader", formats=ALL, elsewhere="tests/e2e/top_test.py", states=[
-        ("nothing", "empty", ("--once",), 0, "nodes 0/0 .*\n\n" + NO_NODES),
-        ("all", "fleet", ("--once",), 0, r"live dqn \| nodes 2/2 .*NODE +STATE"),
-        ("both at once", "fleet", ("--once", "--watch"), 2, r"--watch cannot be combined with --once")]),
+    "top": Command(once=True, asks="reader", formats=ALL, elsewhere="tests/e2e/top_test.py", states=[
+        ("nothing", "empty", (), 0, "nodes 0/0 .*\n\n" + NO_NODES),
+        ("all", "fleet", (), 0, r"live dqn \| nodes 2/2 .*NODE +STATE")]),
     "watch": Command(asks="reader", elsewhere="tests/e2e/watch_test.py", states=[
         ("of what is not there", "fleet", ("clouds",), 2, r'unknown value \"clouds\" \(use one of nodes, pods, decisions\)'),
         ("no feed", "fleet", ("--timeout", "10m", "--feed", "{nowhere}", "decisions"), 1,
@@ -99,12 +98,11 @@ COMMANDS = {
         ("no time", "fleet", ("batch", "--cpu", "1", "--latency-soft", "quick"), 2, r"--latency-soft: 'quick' is not a duration \(for example 20ms or 1s\)"),
         ("with what comes next", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}", "--next", "1,1Gi", "--next", "2,1Gi,big"), 0, r"^{node}\n"),
         ("no next", "fleet", ("batch", "--cpu", "1", "--next", "4"), 2, r"--next: '4' is not CPU,MEMORY \(for example 4,8Gi or 4,8Gi,APP\)"),
-        ("no file of next", "fleet", ("batch", "--cpu", "1", "--next-file", "{dir}/none"), 2, r"/none: No such file or directory"),
         ("no time to wait", "fleet", ("batch", "--cpu", "1", "--defer", "later"), 2, r"--defer: 'later' is not a duration"),
         ("too big to wait for", "fleet", ("batch", "--cpu", "4000", "--defer", "30s"), 1, r"^no node for batch: no candidate is feasible: cpu does not fit")]),
     "confirm": Command(once=True, asks="operator", states=[
         ("unknown node", "fleet", ("{pod}", "nobody"), 1, r'^wattle: [a-z ]+: (node )?"nobody" not found: no agent has registered under that name \(list nodes with `wattle nodes`\)'),
-        ("it runs", "fleet", ("{pod}", "{node}"), 0, r"^{pod} runs on {node}\nends: +when you run `wattle done {pod}`, at .* UTC at the latest\nunit: +no unit of its name found on {node} yet; set it with --unit\n$")]),
+        ("it runs", "fleet", ("{pod}", "{node}"), 0, r"^{pod} runs on {node}\nends: +when you run `wattle done {pod}`, at .*Z at the latest\nunit: +no unit of its name found on {node} yet; set it with --unit\n$")]),
     "done": Command(once=True, asks="operator", elsewhere="tests/e2e/nights_test.py", states=[
         ("unknown workload", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: .*nobody")]),
     "doctor": Command(asks="reader", formats=ALL, states=[
@@ -183,7 +181,9 @@ COMMANDS = {
         ("made", "empty", ("{dir}/stranger.key",), 0, r"stranger\.key\.next: next key pair \(secret\), mode 0400\n.*wattle keys rotate --switch ")]),
     "keys token new": Command(once=True, states=[
         ("made", "fleet", (*TOKENS, "worker-1", "{dir}/worker-1.token"), 0, r"worker-1"),
-        ("how long", "empty", (*TOKENS, "--valid", "soon", "worker-1", "{dir}/other.token"), 2, r"soon")]),
+        ("how long", "empty", (*TOKENS, "--valid", "soon", "worker-1", "{dir}/other.token"), 2, r"soon"),
+        ("nobody may enrol", "empty", CONFIG, 1, r"controller\.yaml: enrolment with tokens over TLS is not configured \(set enrol\.tokens and enrol\.tls, then run "),
+        ("no file", "empty", ("--config", "{dir}/none"), 1, NO_FILE)]),
     "keys token list": Command(formats=("json", "yaml"), states=[
         ("some", "fleet", TOKENS, 0, r"worker-1"),
         ("none", "empty", ("--tokens", "{dir}/none"), 0, r"/none: no tokens")]),
@@ -198,11 +198,8 @@ COMMANDS = {
         ("no cluster", "empty", ("--kubeconfig", "{dir}/none"), None, NO_FILE)]),
     "keys unpack": Command(elsewhere="tests/unit/cli/cluster_test.cpp", states=[
         ("no folder", "empty", ("{dir}/none", "{dir}/unpacked"), 1, NO_FILE)]),
-    "token": Command(elsewhere="tests/e2e/machine/join_test.py", states=[
-        ("nobody may enrol", "empty", CONFIG, 1, r"controller\.yaml: enrolment with tokens over TLS is not configured \(set enrol\.tokens and enrol\.tls, then run "),
-        ("no file", "empty", ("--config", "{dir}/none"), 1, NO_FILE)]),
     "join": Command(elsewhere="tests/e2e/machine/join_test.py", states=[
-        ("no token", "empty", ("word",), 2, r"the token: is not a token of `wattle token` \(copy the whole line that `wattle token` printed, or create a new token\)")]),
+        ("no token", "empty", ("word",), 2, r"the token: is not a token of `wattle keys token new` \(copy the whole line that `wattle keys token new` printed, or create a new token\)")]),
     "up": Command(elsewhere="tests/e2e/packages/joining.py", states=[
         ("no folder", "empty", ("--folder", "/proc/none/x"), 1, r"/proc/none")]),
     "down": Command(elsewhere="tests/e2e/packages/joining.py", states=[

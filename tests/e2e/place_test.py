@@ -67,9 +67,8 @@ def waits_and_leaves_room(house):
     check("the whole node is left to what comes next", small["node"] == first, small)
     told = house.cli("explain", "small").stdout
     check("and a person is told so", f"Left free for the next pod: {second}." in told, told)
-    queue = house.write("queue", f"# two of them\n{most}\n\n  0.1,64Mi,tiny  # small\n")
-    listed = json.loads(place("listed", 0.15 * min(cores.values()), "--nodes", f"{first},{second}", "--next-file", str(queue)).stdout)
-    check("likewise from a file", listed["node"] == first and house.query("explain", "listed")["decision"]["next_pods"] == 2, listed)
+    listed = json.loads(place("listed", 0.15 * min(cores.values()), "--nodes", f"{first},{second}", "--next", most, "--next", "0.1,64Mi,tiny").stdout)
+    check("likewise with two of them", listed["node"] == first and house.query("explain", "listed")["decision"]["next_pods"] == 2, listed)
 
     full = json.loads(place("full", 0.8 * cores[second], "--nodes", second).stdout)
     check("a node is full", full["node"] == second, full)
@@ -152,7 +151,7 @@ def main():
         shy = json.loads(house.cli("place", "shy", "--cpu", "1", "-o", "json", key="operator", check=False).stdout)
         decision = house.query("explain", shy["uid"])["decision"]
         check("as its decision has it", shy["node"] is None and shy["would_advise"] == {"node": decision["advice"], "reason": decision["reason"]}, shy)
-        quiet = house.cli("place", "shy", "--cpu", "1", "-q", key="operator", check=False)
+        quiet = house.cli("place", "shy", "--cpu", "1", "-o", "name", key="operator", check=False)
         check("a script gets no node, and the reason beside it", quiet.returncode == 1 and quiet.stdout == "" and "would advise:" in quiet.stderr, quiet)
     return 1 if failures else 0
 

@@ -101,7 +101,9 @@ PUBLIC = re.compile(r"^- `([\w/]+\.hpp)`", re.MULTILINE)
 # Header prefix of a library -> the only files or folders that may include it.
 HOMES = {
     r"zmq(\.h|\.hpp|_addon\.hpp)": ["common/transport"],
-    r"boost/": ["common/http", "load/users.cpp"],
+    r"boost/(?!math/)": ["common/http", "load/users.cpp"],
+    r"boost/math/": ["common/stats/distributions.cpp"],
+    r"sodium": ["common/base64.cpp"],
     r"openssl/": ["common/http", "common/digest.cpp"],
     r"sqlite3\.h|SQLiteCpp/": ["common/sqlite"],
     r"bpf/": ["agent/bpf"],
@@ -129,6 +131,11 @@ SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root|farm)/[a-z]")
 NOW = re.compile(r"(system_clock|steady_clock|high_resolution_clock)\s*::\s*now\s*\(|\bclock_gettime\s*\(|\bgettimeofday\s*\(")
+
+
+# A test of class `pure` opens no socket and starts no server, nor do the headers in tests/ that it includes.
+WATTLE_TEST = re.compile(r"wattle_test\((\w+) CLASS pure\b(.*?)\)", re.DOTALL)
+SOCKETS = re.compile(r"sys/socket\.h|netinet/|arpa/inet\.h|common/http/server\.hpp|common/transport/sockets\.hpp")
 
 
 def folder_of(path: pathlib.PurePosixPath, folders) -> str:
@@ -228,8 +235,34 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
         breach(len(lines), "is longer than 400 lines (what two things is it?)")
 
 
+def sockets_of(root: pathlib.Path, path: pathlib.Path, seen: set):
+    """The first include by which a file of tests/ reaches a socket; None if there is none."""
+    seen.add(path)
+    for line in path.read_text(encoding="utf-8").splitlines():
+        found = INCLUDE.match(line)
+        if not found:
+            continue
+        if SOCKETS.match(found[2]):
+            return found[2]
+        for header in (root / found[2], path.parent / found[2]):
+            if found[1] == '"' and root / "tests" in header.parents and header.is_file() and header not in seen:
+                if reached := sockets_of(root, header, seen):
+                    return reached
+    return None
+
+
+def check_pure_tests(root: pathlib.Path, breaches: list) -> None:
+    for cmake in sorted((root / "tests").rglob("CMakeLists.txt")):
+        for name, body in WATTLE_TEST.findall(cmake.read_text(encoding="utf-8")):
+            for source in re.split(r"\b(?:LIVE|USES)\b", body)[0].split():
+                path = cmake.parent / source
+                if path.suffix == ".cpp" and path.is_file() and (reached := sockets_of(root, path, set())):
+                    breaches.append(f"{path.relative_to(root)}:1: reaches {reached} in the pure test {name} (list it under LIVE)")
+
+
 def check_tree(root: pathlib.Path) -> list:
     breaches = []
+    check_pure_tests(root, breaches)
     tops = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"tests"}
     for top in sorted(tops):
         for path in sorted((root / top).rglob("*")):
@@ -295,6 +328,15 @@ def self_test() -> int:
             (root / name).write_text(content)
             if len(check_tree(root)) != 1:
                 missed.append(f"{name}: {check_tree(root)}")
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        (root / "tests").mkdir()
+        (root / "tests/CMakeLists.txt").write_text("wattle_test(unit_x CLASS pure LABEL unit\n  SOURCES x_test.cpp LIVE y_test.cpp)\n")
+        (root / "tests/rig.hpp").write_text("#include <sys/socket.h>\n")
+        for test in ("x", "y"):
+            (root / f"tests/{test}_test.cpp").write_text('#include "rig.hpp"\n')
+        if len(check_tree(root)) != 1:
+            missed.append(f"a pure test with a socket: {check_tree(root)}")
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
         (root / "controller").mkdir()

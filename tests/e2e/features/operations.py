@@ -41,7 +41,7 @@ def o1(world):
 @row("O2", "CLI for live state in table, wide, json and yaml; completions; kubectl plugin")
 def o2(world):
     shell = world.shell
-    asked = ("nodes", f"node {world.house.node}", "pods", "top --once", "decisions", "policy get", "model list", "status")
+    asked = ("nodes", f"node {world.house.node}", "pods", "top", "decisions", "policy get", "model list", "status")
     for words in asked:
         document = shell.json(f"wattle {words} -o json")
         claim(f"{words}: YAML is the same document", _shape(yaml.safe_load(shell(f"wattle {words} -o yaml"))) == _shape(document), words)

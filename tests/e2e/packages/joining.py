@@ -62,7 +62,7 @@ def last_line(said):
 def refusals(claims, host):
     """One reason each, and nothing changed."""
     def token(*options):
-        return last_line(host.run("wattle token " + " ".join(options))[1])
+        return last_line(host.run("wattle keys token new " + " ".join(options))[1])
 
     good = opened(token())
     expired = token("--valid 1s")
@@ -77,9 +77,9 @@ def refusals(claims, host):
         ("used by another key", used, "has been used"),
         ("truncated", sealed(good)[:-10], "is incomplete or was changed"),
         ("changed on its way", sealed(good)[:40] + "A" + sealed(good)[41:], "is incomplete or was changed"),
-        ("nothing like one", "hello", "is not a token of `wattle token`"),
-        ("shell", "'$(touch /tmp/hit); `touch /tmp/hit`'", "is not a token of `wattle token`"),
-        ("very long", "wattle-" + "A" * 100_000, "is not a token of `wattle token`"),
+        ("nothing like one", "hello", "is not a token of `wattle keys token new`"),
+        ("shell", "'$(touch /tmp/hit); `touch /tmp/hit`'", "is not a token of `wattle keys token new`"),
+        ("very long", "wattle-" + "A" * 100_000, "is not a token of `wattle keys token new`"),
         ("of another version", sealed(["2", *good[1:]]), "another version"),
         ("with a host that would be two lines of YAML", sealed([good[0], "evil\nhttp:", *good[2:]]), "contains invalid fields"),
         ("with a host that is an option", sealed([good[0], "--help", *good[2:]]), "contains invalid fields"),

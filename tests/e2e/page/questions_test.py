@@ -32,7 +32,7 @@ def by_command(house, most, pod):
     """(question, what was typed, what the answer must say)"""
     name = house.query("explain", pod)["decision"]["pod_name"]
     asked = [
-        ("which node draws most and why", ("top", "--once"), [rf"(?m)^NODE.*\n{re.escape(most)} .* W", rf"(?m)^default/{re.escape(name)} .*{re.escape(most)}"]),
+        ("which node draws most and why", ("top",), [rf"(?m)^NODE.*\n{re.escape(most)} .* W", rf"(?m)^default/{re.escape(name)} .*{re.escape(most)}"]),
         ("what did namespace X cost last week", ("report", "--since", "7d", "--by", "namespace"), [r"(?m)^default .* J"]),
         ("why is this pod there", ("explain", pod), [rf"default/{re.escape(name)}: \S+ was advised", r"By the model, the pod adds [0-9.]+ W there"]),
         ("is the network any good", ("status",), [r"(?m)^in use .*(in use|the plan)"]),

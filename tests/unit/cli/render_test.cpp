@@ -351,7 +351,7 @@ TEST_CASE("confirm reports the unit and what ends the workload; done reports who
   document["unit"] = nullptr;
   document["limit_s"] = 1'700'000'000;
   CHECK(render_confirmed(document, {}).value() ==
-        "u-1 runs on worker-1\nends:  when you run `wattle done u-1`, at 2023-11-14 22:13 UTC at the latest\n"
+        "u-1 runs on worker-1\nends:  when you run `wattle done u-1`, at 2023-11-14 22:13:20Z at the latest\n"
         "unit:  no unit of its name found on worker-1 yet; set it with --unit\n");
   document["ended"] = true;
   CHECK(has(render_confirmed(document, {}).value(), "has already ended"));

@@ -11,12 +11,12 @@ using namespace wattle::cli;
 using namespace wattle::cli::test;
 
 namespace {
-Result<Settings> settings_of(Outside& outside, const Arguments& arguments) {
+Result<Settings> settings_of(Outside& outside, const CommonOptions& common) {
   Surroundings around{outside.out, outside.err, false, [&](const char* name) -> std::optional<std::string> {
                         const auto found = outside.variables.find(name);
                         return found == outside.variables.end() ? std::nullopt : std::optional(found->second);
                       }};
-  return load_settings({arguments, around});
+  return load_settings({common, around});
 }
 }  // namespace
 
@@ -32,7 +32,7 @@ TEST_CASE("the command line goes before the file, and the file before the defaul
 
   outside.variables["WATTLE_CONFIG"] = folder / "cli.yaml";
   std::ofstream(folder / "cli.yaml") << "server: tcp://a:1\nkey: ~/k\ntimeout: 250ms\n";
-  Arguments said;
+  CommonOptions said;
   said.server = "tcp://b:2";
   auto both = settings_of(outside, said);
   REQUIRE(both);

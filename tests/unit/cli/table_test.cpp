@@ -5,7 +5,7 @@
 using namespace wattle::cli;
 
 TEST_CASE("columns are as wide as their widest cell, numbers end together, no line ends in a space") {
-  const Table table{{{"NODE"}, {"CPU", Align::right}, {"NOTE"}}, {{"a", "1.25", ""}, {"worker-1", "10", "x"}}};
+  const Table table{{"NODE", ">CPU", "NOTE"}, {{"a", "1.25", ""}, {"worker-1", "10", "x"}}};
   CHECK(to_text(table, false) ==
         "NODE       CPU  NOTE\n"
         "a         1.25\n"
