@@ -50,7 +50,8 @@ def prepare(cache, nodes):
     """Everything that a later start finds in the cache."""
     packages.check_tools()
     built = binaries()
-    say("programs of Kubernetes (built from their Go modules once, which takes 15 minutes)")
+    if not all((assets.cache_folder() / assets.VERSION / program).exists() for program in assets.REAL_NODE):
+        say("building Kubernetes from its Go modules, once: 15 minutes of processor time")
     kube = assets.assets(assets.VERSION, assets.REAL_NODE)
     helm = assets.helm()
     tree = packages.tree(cache)
