@@ -220,6 +220,7 @@ Result<AgentConfig> read(config::Document document) {
   out.outbox_records = static_cast<std::size_t>(records);
   out.pod_capacity = static_cast<std::uint64_t>(pods);
   root.read("labels", out.labels);
+  root.read("nested", out.nested);
   root.read("pod_parents", out.pod_parents);
   for (auto& path : out.pod_parents) {
     const auto normal = normal_cgroup_path(path);

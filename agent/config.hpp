@@ -84,6 +84,7 @@ struct AgentConfig {
   Duration http_energy_floor = std::chrono::seconds(1);  // energy on /metrics moves at most once in this time
   EchoConfig echo;
   Roots roots;
+  bool nested = false;                   // the node shares its kernel with others: values of its own cgroup
   std::vector<std::string> pod_parents;  // cgroup paths whose children are pods, named by the directory
   std::vector<ProbeTarget> probes;
   EstimateConfig estimate;

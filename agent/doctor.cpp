@@ -93,11 +93,16 @@ std::optional<Finding> pods_of_v1(const Roots& roots, const Dir* v2) {
   return std::nullopt;
 }
 
-std::string controller_mend(const Roots& roots, std::string_view controller) {
-  if (is_on_v1(roots, controller))
-    return "the controller is on cgroup v1; boot with systemd.unified_cgroup_hierarchy=1";
-  return "this kernel has it turned off: remove cgroup_disable=" + std::string(controller) +
-         " from its command line (Raspberry Pi: add cgroup_enable=" + std::string(controller) + ")";
+// A controller of cgroup v2, or of the hierarchy of cgroup v1 that has it.
+Finding controller_finding(const AgentConfig& config, const Dir& root, const std::string& name) {
+  const std::string file = root.path() + "/cgroup.controllers";
+  const auto controllers = root.read_file("cgroup.controllers");
+  if (controllers && (" " + *controllers).find(" " + name) != std::string::npos) return usable("cgroup-" + name, file);
+  if (const auto v1 = open_v1_root(config.roots, name == "io" ? "blkio" : name))
+    return usable("cgroup-" + name, "cgroup v1: " + v1->path());
+  return {"cgroup-" + name, false, true, file + ": no " + name,
+          "this kernel has it turned off: remove cgroup_disable=" + name +
+              " from its command line (Raspberry Pi: add cgroup_enable=" + name + ")"};
 }
 
 std::vector<Finding> examine_cgroup(const AgentConfig& config) {
@@ -110,14 +115,7 @@ std::vector<Finding> examine_cgroup(const AgentConfig& config) {
   }
   std::vector<Finding> out{usable("cgroup", root->path())};
   if (pods_on_v1) out.push_back(*pods_on_v1);
-  const auto controllers = root->read_file("cgroup.controllers");
-  for (const std::string_view name : {"memory", "io", "pids"}) {
-    const bool on = controllers && (" " + *controllers).find(" " + std::string(name)) != std::string::npos;
-    out.push_back(
-        {"cgroup-" + std::string(name), on, true,
-         on ? root->path() + "/cgroup.controllers" : root->path() + "/cgroup.controllers: no " + std::string(name),
-         on ? "" : controller_mend(config.roots, name)});
-  }
+  for (const char* name : {"memory", "io", "pids"}) out.push_back(controller_finding(config, *root, name));
   return out;
 }
 

@@ -35,6 +35,9 @@ Result<Sampler> Sampler::open_(const AgentConfig& config, const Clock& clock, st
   WATTLE_TRY(auto proc, Dir::open_(config.roots.proc));
   Sampler sampler(clock, std::move(procfs), std::move(proc), EnergyMeter::open_(config));
   sampler.findings_ = examine_at_start(config);
+  if (config.nested) {
+    WATTLE_TRY(sampler.own_, NodeCgroup::open_(config.roots));
+  }
   auto root = open_cgroup_root(config.roots);
   if (config.bpf.enabled && !config.roots.captured)
     sampler.signals_.emplace(KernelSignals::load_(signal_options(config, root ? &*root : nullptr), sampler.findings_));
@@ -53,6 +56,7 @@ Result<Sampler> Sampler::open_(const AgentConfig& config, const Clock& clock, st
     sampler.cgroups_.emplace(CgroupTree::open_(std::move(*root), std::move(options)), std::move(sweep));
     if (const auto devices = sampler.proc_.read_file("devices"))
       sampler.cgroups_->leave_out(parse_stacked_majors(*devices));
+    sampler.cgroups_->use_v1(CgroupV1::open_(config.roots));
   }
   for (const auto& finding : sampler.energy_.findings()) sampler.findings_.push_back(finding);
   sampler.sample_.record.incarnation = incarnation;
@@ -141,6 +145,7 @@ void Sampler::read_node() {
   NodeValues& node = sample_.record.node;
   prev_node_ = sample_.node;
   procfs_.read(sample_.node, *clock_, scratch_, sample_.errors);
+  if (own_) own_->read(sample_.node, *clock_, scratch_);
   const NodeCounters& prev = prev_node_;
   const NodeCounters& now = sample_.node;
 
@@ -169,7 +174,7 @@ void Sampler::read_node() {
   node.tcp_established = now.tcp_established;
 
   prev_pressure_ = sample_.pressure;
-  sample_.pressure = psi_.read_from(proc_, scratch_);
+  sample_.pressure = own_ ? own_->read_pressure(scratch_) : psi_.read_from(proc_, scratch_);
   const MonoTime at = clock_->mono();
   node.pressure =
       sample_.record.seq == 1 ? Pressure{} : mean_pressure(prev_pressure_, sample_.pressure, at - pressure_at_);

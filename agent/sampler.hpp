@@ -19,6 +19,7 @@
 #include "agent/bpf/kernel_signals.hpp"
 #include "agent/collect/cgroup.hpp"
 #include "agent/collect/energy.hpp"
+#include "agent/collect/node_cgroup.hpp"
 #include "agent/collect/procfs.hpp"
 #include "agent/collect/psi.hpp"
 #include "agent/config.hpp"
@@ -85,6 +86,7 @@ class Sampler {
   Procfs procfs_;
   Dir proc_;
   PsiFiles psi_ = PsiFiles::of_node();
+  std::optional<NodeCgroup> own_;  // of a nested node
   std::optional<CgroupCollector> cgroups_;
   std::optional<CgroupLifecycle> lifecycle_;
   std::uint64_t lifecycle_lost_ = 0;

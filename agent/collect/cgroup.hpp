@@ -1,7 +1,8 @@
 // cgroup: measures the resource usage of each workload root over the interval.
 // Source   one BPF sweep per tick (CPU time, throttling, memory and its events, pids, pressure), or the same values
 //          from files that stay open (cpu.stat, memory.current, memory.events, pids.current, *.pressure). io.stat and
-//          memory.stat always come from files: a fifth of the roots is read each second, an idle root each minute
+//          memory.stat always come from files: a fifth of the roots is read each second, an idle root each minute.
+//          On hybrid machines memory, I/O and pids come from cgroup v1 (cgroup_v1)
 // Gives    one WorkloadValues per living root, without the usage of roots within it (cgroup_nesting), and one, marked
 //          `ended`, per root that ended since the previous tick. Roots that started and ended since then are included
 //          if the lifecycle program reports them. The last usage of an ended root is the gain of its parent's counter
@@ -30,6 +31,7 @@
 #include "agent/collect/cgroup_containers.hpp"
 #include "agent/collect/cgroup_short.hpp"
 #include "agent/collect/cgroup_tree.hpp"
+#include "agent/collect/cgroup_v1.hpp"
 #include "common/clock.hpp"
 #include "common/sample.hpp"
 
@@ -52,6 +54,8 @@ class CgroupCollector {
   // `cores` bounds the CPU time of a cgroup created within the interval.
   void read(CgroupReadings& out, const Clock& clock, double cores, std::span<char> scratch,
             const ShortLivedSources& short_sources = {});
+  // Reads values that cgroup v2 lacks from cgroup v1.
+  void use_v1(std::optional<CgroupV1> v1) { v1_ = std::move(v1); }
   const CgroupTree& tree() const { return tree_; }
   // Roots that were created and removed between the last two reads.
   std::span<const ShortLived> short_lived() const { return short_; }
@@ -87,11 +91,14 @@ class CgroupCollector {
   void read_root(CgroupNode& node, const cgroup_record* record);
   void take_record(CgroupNode& node, const cgroup_record& record, bool newborn, WorkloadValues& values);
   void read_files(CgroupNode& node);
+  void read_v1(CgroupNode& node);
+  void take_io(CgroupRoot& root, const IoTotals& now, bool newborn, WorkloadValues& values);
   void read_slow(CgroupNode& node, const cgroup_record* record, bool newborn, WorkloadValues& values);
 
   CgroupTree tree_;
   std::optional<CgroupSweep> sweep_;
   std::optional<Error> sweep_lost_;
+  std::optional<CgroupV1> v1_;
   std::vector<unsigned> stacked_majors_;
   std::span<const cgroup_record> records_;
   std::vector<CgroupNode*> pressure_due_;  // roots whose stalls are not in the kernel's totals yet

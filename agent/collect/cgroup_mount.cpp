@@ -41,6 +41,8 @@ std::vector<Mount> v1_mounts(const Roots& roots) {
   const auto proc = Dir::open_(roots.proc);
   if (!proc) return {};
   for (const char* table : {"self/mountinfo", "1/mountinfo"}) {
+    const bool own = std::string_view(table).starts_with("self");
+    if (!roots.own_proc() && !roots.captured && own && proc->exists("1/mountinfo")) continue;
     const auto text = proc->read_file(table);
     if (!text) continue;
     if (auto mounts = parse_mountinfo(*text, "cgroup"); !mounts.empty()) return mounts;
@@ -57,11 +59,12 @@ std::vector<Dir> open_v1_roots(const Roots& roots) {
   return out;
 }
 
-bool is_on_v1(const Roots& roots, std::string_view controller) {
+std::optional<Dir> open_v1_root(const Roots& roots, std::string_view controller) {
   for (const Mount& mount : v1_mounts(roots))
     for (const std::string_view option : parse::split(mount.options, ','))
-      if (option == controller) return true;
-  return false;
+      if (option == controller)
+        if (auto dir = Dir::open_(roots.resolve(mount.point))) return std::move(*dir);
+  return std::nullopt;
 }
 
 }  // namespace wattle::agent

@@ -4,6 +4,7 @@
 // Threads  any
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace wattle::agent {
 Result<Dir> open_cgroup_root(const Roots& roots);
 // Opens the mounted hierarchies of cgroup v1, in addition to v2 or alone.
 std::vector<Dir> open_v1_roots(const Roots& roots);
-// True if a mounted hierarchy of cgroup v1 has the controller, which v2 then cannot have.
-bool is_on_v1(const Roots& roots, std::string_view controller);
+// Opens the hierarchy of cgroup v1 that has the controller, which v2 then cannot have.
+std::optional<Dir> open_v1_root(const Roots& roots, std::string_view controller);
 
 }  // namespace wattle::agent

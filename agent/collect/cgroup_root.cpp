@@ -111,6 +111,7 @@ void CgroupCollector::read_root(CgroupNode& node, const cgroup_record* record) {
     take_record(node, *record, newborn, values);
   else
     read_files(node);
+  if (v1_) read_v1(node);
   if (root.last_delta_us > 0 || root.memory_bytes != memory_before) root.active_at = now_;
   if (now_ + kEarly >= root.slow_at) read_slow(node, record, newborn, values);
   root.fresh = false;
@@ -160,6 +161,22 @@ void CgroupCollector::read_files(CgroupNode& node) {
   take_pressure(root, totals, clock_->mono());
 }
 
+void CgroupCollector::read_v1(CgroupNode& node) {
+  CgroupRoot& root = *node.root;
+  if (!root.memory_bytes) root.memory_bytes = v1_->memory_bytes(root.of_v1(), node.path, now_, scratch_);
+  if (!root.pids) root.pids = v1_->pids(root.of_v1(), node.path, now_, scratch_);
+}
+
+void CgroupCollector::take_io(CgroupRoot& root, const IoTotals& now, bool newborn, WorkloadValues& values) {
+  const auto& before = root.raw.io;
+  const auto part = [&](std::uint64_t IoTotals::*which) {
+    return since(before ? std::optional((*before).*which) : std::nullopt, now.*which, newborn);
+  };
+  values.io_read_bytes = part(&IoTotals::read_bytes);
+  values.io_write_bytes = part(&IoTotals::write_bytes);
+  root.raw.io = now;
+}
+
 void CgroupCollector::read_slow(CgroupNode& node, const cgroup_record* record, bool newborn, WorkloadValues& values) {
   CgroupRoot& root = *node.root;
   if (root.fresh)
@@ -177,26 +194,27 @@ void CgroupCollector::read_slow(CgroupNode& node, const cgroup_record* record, b
     const auto text = read(root.files().events);
     take_events(root, text ? parse_memory_events(*text) : MemoryEvents{}, newborn, values);
   }
-  if (record == nullptr || (record->present & kCgroup_has_memory) != 0) {
+  if (record == nullptr || v1_ || (record->present & kCgroup_has_memory) != 0) {
     const auto text = read(root.memory_stat);
     const MemoryUse use = text ? parse_memory_stat(*text) : MemoryUse{};
     root.memory_anon_bytes = use.anon_bytes;
     root.memory_file_bytes = use.file_bytes;
   }
-  if (const auto text = read(root.io)) {
-    const IoTotals now = parse_io_stat(*text, stacked_majors_);
-    const auto& before = root.raw.io;
-    const auto part = [&](std::uint64_t IoTotals::*which) {
-      return since(before ? std::optional((*before).*which) : std::nullopt, now.*which, newborn);
-    };
-    values.io_read_bytes = part(&IoTotals::read_bytes);
-    values.io_write_bytes = part(&IoTotals::write_bytes);
-    root.raw.io = now;
-  }
+  if (v1_ && root.memory_stat.is_absent(now_))
+    if (const auto text = v1_->memory_stat(root.of_v1(), node.path, now_, scratch_)) {
+      const MemoryUse use = parse_memory_stat_v1(*text);
+      root.memory_anon_bytes = use.anon_bytes;
+      root.memory_file_bytes = use.file_bytes;
+    }
+  if (const auto text = read(root.io))
+    take_io(root, parse_io_stat(*text, stacked_majors_), newborn, values);
+  else if (const auto io = v1_ ? v1_->io(root.of_v1(), node.path, stacked_majors_, now_, scratch_) : std::nullopt)
+    take_io(root, *io, newborn, values);
   if (tree_.size() > kKeep_files_max) {
     if (root.rare_files) root.rare_files->events.close();
     root.memory_stat.close();
     root.io.close();
+    root.v1_files.reset();
   }
 }
 

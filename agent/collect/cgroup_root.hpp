@@ -10,7 +10,9 @@
 #include <string_view>
 
 #include "agent/collect/cgroup_files.hpp"
+#include "agent/collect/cgroup_v1.hpp"
 #include "agent/collect/kept_file.hpp"
+#include "agent/collect/maybe_file.hpp"
 #include "agent/collect/psi.hpp"
 #include "common/clock.hpp"
 #include "common/sample.hpp"
@@ -23,26 +25,6 @@ struct WorkloadCounters {
   PressureTotals pressure;
   std::optional<std::uint64_t> cpu_throttled_us;
   MemoryEvents events;
-};
-
-// A file that is missing if its cgroup controller is off. Tries again every kRetry.
-class MaybeFile {
- public:
-  explicit MaybeFile(const char* name) : file_(name) {}
-  bool is_open() const { return file_.is_open(); }
-  void close() { file_.close(); }
-  bool is_absent(MonoTime now) const { return now < retry_at_; }
-  std::optional<std::string_view> read_from(const Dir& dir, std::span<char> scratch, MonoTime now) {
-    if (is_absent(now)) return std::nullopt;
-    if (auto text = file_.read_from(dir, scratch)) return *text;
-    retry_at_ = now + kRetry;
-    return std::nullopt;
-  }
-
- private:
-  static constexpr std::chrono::seconds kRetry{30};
-  KeptFile file_;
-  MonoTime retry_at_{Duration::min()};
 };
 
 // Files that are unnecessary with a sweep, or that few roots need.
@@ -77,10 +59,15 @@ struct CgroupRoot {
 
   MaybeFile io{"io.stat"}, memory_stat{"memory.stat"};
   std::unique_ptr<CgroupRootFiles> rare_files;
+  std::unique_ptr<CgroupV1Files> v1_files;
   std::unique_ptr<CgroupNesting> nesting;  // null: neither within another workload nor containing one
   CgroupRootFiles& files() {
     if (!rare_files) rare_files = std::make_unique<CgroupRootFiles>();
     return *rare_files;
+  }
+  CgroupV1Files& of_v1() {
+    if (!v1_files) v1_files = std::make_unique<CgroupV1Files>();
+    return *v1_files;
   }
 
   MonoTime slow_at;    // when the slow files are due

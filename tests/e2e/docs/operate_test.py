@@ -51,6 +51,7 @@ HERE_SECTIONS = {
 }
 # Sections that other tests run; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).
 ELSEWHERE = {
+    "../cluster/cluster_test.py": (("docs/start/real-cluster.md", "Start the cluster"),),
     "simulate_test.py": (("docs/how-to/extend.md", "3. Try it"), ("docs/how-to/train-a-network.md", "Train and judge a network")),
     "load_test.py": (("docs/reference/load.md", "Apply load"),),
     "../packages/joining.py": (

@@ -9,6 +9,7 @@ Errors    HouseError with the end of the output of openssl or the program
 import base64
 import json
 import pathlib
+import secrets
 import subprocess
 import sys
 
@@ -48,12 +49,14 @@ class Authority:
         lines = ["extendedKeyUsage=serverAuth,clientAuth", *([f"subjectAltName={addresses}"] if addresses else [])]
         (self.folder / f"{name}.ext").write_text("\n".join(lines) + "\n", encoding="utf-8")
         self.openssl("req", "-new", *self.new_key(name), "-subj", subject, "-out", f"{name}.csr")
-        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", str(secrets.randbits(63)), "-days", "2",
                      "-extfile", f"{name}.ext", "-out", f"{name}.pem")
         return self.folder / f"{name}.pem", self.folder / f"{name}.key"
 
 
 class NodePlane(ControlPlane):
+    host = HOST
+
     def __init__(self, assets):
         super().__init__(assets)
         self.authority = Authority(self.dir / "authority")
@@ -69,7 +72,7 @@ class NodePlane(ControlPlane):
         kept = [word for before, word in zip(("", *command), command) if word not in INSTEAD and before not in INSTEAD]
         told = [word for flag, _ in pairs if INSTEAD.get(flag) for word in (flag, INSTEAD[flag])]
         certificate, key = self.authority.issue("kube-apiserver", "/CN=kube-apiserver", ",".join(
-            [f"IP:{address}" for address in ("127.0.0.1", HOST, FIRST_SERVICE)] + [f"DNS:kubernetes.default{rest}" for rest in ("", ".svc", ".svc.cluster.local")]))
+            [f"IP:{address}" for address in ("127.0.0.1", self.host, FIRST_SERVICE)] + [f"DNS:kubernetes.default{rest}" for rest in ("", ".svc", ".svc.cluster.local")]))
         return [*kept, *told, "--tls-cert-file", str(certificate), "--tls-private-key-file", str(key), "--client-ca-file", str(self.ca),
                 "--enable-admission-plugins", "NodeRestriction", "--requestheader-client-ca-file", str(self.ca),
                 "--requestheader-allowed-names", "front-proxy-client", "--requestheader-username-headers", "X-Remote-User",
@@ -90,7 +93,7 @@ class NodePlane(ControlPlane):
         certificate, key = self.authority.issue(name, subject)
         return json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "it",
-            "clusters": [{"name": "it", "cluster": {"server": f"https://{HOST}:{self.port}", "certificate-authority-data": text(self.ca)}}],
+            "clusters": [{"name": "it", "cluster": {"server": f"https://{self.host}:{self.port}", "certificate-authority-data": text(self.ca)}}],
             "users": [{"name": "it", "user": {"client-certificate-data": text(certificate), "client-key-data": text(key)}}],
             "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}]})
 
@@ -100,4 +103,4 @@ class NodePlane(ControlPlane):
         self.call("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
             "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},
-            "endpoints": [{"addresses": [HOST], "conditions": {"ready": True}}], "ports": [{"name": "https", "port": self.port, "protocol": "TCP"}]})
+            "endpoints": [{"addresses": [self.host], "conditions": {"ready": True}}], "ports": [{"name": "https", "port": self.port, "protocol": "TCP"}]})

@@ -1,0 +1,58 @@
+// cgroup_v1: reads memory, I/O and pids of a cgroup from the hierarchies of cgroup v1, for hybrid machines, where
+// cgroup v2 has no controllers.
+// Source   memory.usage_in_bytes, memory.stat, pids.current, blkio.throttle.io_service_bytes_recursive. A container
+//          runtime gives a cgroup the same path in each hierarchy
+// Units    bytes, counts; I/O is cumulative
+// Errors   a value whose hierarchy or file is missing is unset
+// Meaning  memory includes the page cache, as in cgroup v2. I/O lacks buffered writes: the kernel charges them to the
+//          root of cgroup v1
+// Cost     1 pread per value; the files stay open;  Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "agent/collect/cgroup_files.hpp"
+#include "agent/collect/maybe_file.hpp"
+#include "agent/roots.hpp"
+#include "common/dir.hpp"
+
+namespace wattle::agent {
+
+// Sums all devices except those of `stacked_majors`. No value without a device: the kernel lists none before the first
+// I/O, and Linux 6.10 and later count only where a limit is set (block/blk-throttle.c).
+std::optional<IoTotals> parse_blkio_bytes(std::string_view text, std::span<const unsigned> stacked_majors = {});
+// anon: total_rss; file: total_cache
+MemoryUse parse_memory_stat_v1(std::string_view text);
+
+// The open files of one cgroup.
+struct CgroupV1Files {
+  MaybeFile memory{"memory.usage_in_bytes"}, memory_stat{"memory.stat"}, memory_limit{"memory.limit_in_bytes"};
+  MaybeFile pids{"pids.current"}, io{"blkio.throttle.io_service_bytes_recursive"};
+};
+
+class CgroupV1 {
+ public:
+  // No value if no mounted hierarchy has one of these controllers.
+  static std::optional<CgroupV1> open_(const Roots& roots);
+
+  // `path` is that of the cgroup in cgroup v2, "" for the root.
+  std::optional<std::uint64_t> memory_bytes(CgroupV1Files& files, const std::string& path, MonoTime now,
+                                            std::span<char> scratch) const;
+  std::optional<std::uint64_t> memory_limit_bytes(CgroupV1Files& files, const std::string& path, MonoTime now,
+                                                  std::span<char> scratch) const;
+  std::optional<std::string_view> memory_stat(CgroupV1Files& files, const std::string& path, MonoTime now,
+                                              std::span<char> scratch) const;
+  std::optional<std::uint64_t> pids(CgroupV1Files& files, const std::string& path, MonoTime now,
+                                    std::span<char> scratch) const;
+  std::optional<IoTotals> io(CgroupV1Files& files, const std::string& path, std::span<const unsigned> stacked_majors,
+                             MonoTime now, std::span<char> scratch) const;
+
+ private:
+  std::optional<Dir> memory_, pids_, blkio_;
+};
+
+}  // namespace wattle::agent

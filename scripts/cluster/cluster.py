@@ -1,0 +1,250 @@
+"""cluster: control plane, nodes, Wattle's chart and workloads, inside the namespaces that guard.py made.
+
+Usage    cluster.py RUN-FOLDER, with settings.json in it; only guard.py starts it
+Gives    in RUN-FOLDER: kubeconfig, cli.yaml (for `wattle`), ready.json once everything runs
+Errors   names the program that ended, with the end of its log; exit 1
+"""
+import base64
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "k8s/images"), str(ROOT / "tests/e2e/kube/node"), str(ROOT / "tests/e2e/kube"), str(ROOT / "tests/e2e")]
+import images  # noqa: E402
+import network  # noqa: E402
+import workloads  # noqa: E402
+from house import HouseError, wait_until  # noqa: E402
+from node_plane import NodePlane  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+TAIL_LINES = 15
+KUBELET = {
+    "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "cgroupDriver": "cgroupfs", "failCgroupV1": False,
+    "failSwapOn": False, "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "clusterDNS": [network.HOST],
+    "clusterDomain": "cluster.local", "authorization": {"mode": "Webhook"}, "imageGCHighThresholdPercent": 100,
+    "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"}}
+
+
+class Plane(NodePlane):
+    """A control plane that the nodes reach at network.HOST, and that may call their kubelets."""
+    host = network.HOST
+
+    def as_clusters_are(self, command):
+        instead = {"--bind-address": "0.0.0.0", "--advertise-address": self.host}
+        words = [instead.get(before, word) for before, word in zip(("", *command), command)]
+        certificate, key = self.authority.issue("to-kubelets", "/O=system:masters/CN=kube-apiserver")
+        return [*super().as_clusters_are(words), "--kubelet-client-certificate", str(certificate), "--kubelet-client-key", str(key),
+                "--kubelet-preferred-address-types", "InternalIP"]
+
+
+class Cluster:
+    def __init__(self, run):
+        self.run = run
+        self.settings = json.loads((run / "settings.json").read_text(encoding="utf-8"))
+        self.begun = time.monotonic() - (time.time() - self.settings["begun"])
+        self.names = [f"node-{number}" for number in range(1, self.settings["nodes"] + 1)]
+        self.kube = pathlib.Path(self.settings["kube"])
+        self.listeners = {name: socket.socket(fileno=fd) for name, fd in self.settings["sockets"].items()}
+        self.nodes = {}
+        self.plane = None
+
+    def say(self, text):
+        print(f"cluster: {time.monotonic() - self.begun:5.1f} s: {text}", flush=True)
+
+    # ---- nodes
+
+    def start_node(self, number):
+        name = self.names[number - 1]
+        folder = self.run / name
+        (folder / "kubelet").mkdir(parents=True)
+        images.clone(self.settings["store"], folder / "containerd")
+        memory_kib = int(next(line.split()[1] for line in open("/proc/meminfo", encoding="utf-8") if line.startswith("MemTotal:")))
+        kubelet = KUBELET | {"resolvConf": str(folder / "resolv.conf"), "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
+                                                                                          "x509": {"clientCAFile": str(self.plane.ca)}},
+                             # Every kubelet sees the whole memory: it offers its share
+                             "systemReserved": {"memory": f"{memory_kib * (len(self.names) - 1) // len(self.names)}Ki"}}
+        proxy = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "nftables", "hostnameOverride": name,
+                 "clusterCIDR": "10.244.0.0/16", "clientConnection": {"kubeconfig": str(folder / "kube-proxy.kubeconfig")},
+                 "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}}
+        for file, text in (("resolv.conf", f"nameserver {network.HOST}\n"), ("kubelet.yaml", json.dumps(kubelet)), ("kube-proxy.yaml", json.dumps(proxy)),
+                           ("kubelet.kubeconfig", self.plane.kubeconfig_for_guest(f"kubelet-{number}", f"/O=system:nodes/CN=system:node:{name}")),
+                           ("kube-proxy.kubeconfig", self.plane.kubeconfig_for_guest(f"kube-proxy-{number}", "/CN=system:kube-proxy"))):
+            (folder / file).write_text(text, encoding="utf-8")
+        env = os.environ | {"NODE": name, "ADDRESS": network.address(number), "PODS": network.pods(number), "RUN": str(folder),
+                            "TREE": self.settings["tree"], "KUBE": str(self.kube), "PAUSE": images.TOOLS,
+                            "CGROUP": f"wattle-cluster-{self.run.name[4:]}/{name}", "HIERARCHIES": str(self.run / "hierarchies")}
+        with open(folder / "node.log", "wb") as log:
+            self.nodes[name] = subprocess.Popen(["bash", str(HERE / "node.sh"), "enter"], env=env, stdout=log, stderr=log)
+
+    def tail(self, path):
+        try:
+            return f"{path.name}:\n" + "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:])
+        except OSError as error:
+            return str(error)
+
+    def check(self):
+        """Fails if a program of the control plane or a node has ended."""
+        for name, process in self.nodes.items():
+            if process.poll() is not None:
+                raise SystemExit("\n".join([f"cluster: {name} has ended", *(self.tail(self.run / name / f"{log}.log") for log in ("node", "containerd", "kubelet"))]))
+        for name, process in self.plane.processes.items():
+            if process.poll() is not None:
+                raise SystemExit(f"cluster: {name} has ended\n{self.plane.tail(name)}")
+        return True
+
+    def wait(self, what, condition):
+        try:
+            found = wait_until(what, lambda: self.check() and condition())
+        except HouseError as error:
+            raise SystemExit("\n".join([f"cluster: {error}", self.pods_text(), *(self.tail(self.run / name / "kubelet.log") for name in self.names)])) from None
+        self.say(what)
+        return found
+
+    # ---- the API
+
+    def get(self, path):
+        return self.plane.call("GET", path)
+
+    def pods(self, space, app):
+        return self.get(f"/api/v1/namespaces/{space}/pods?labelSelector=app.kubernetes.io%2Fname%3D{app}")["items"]
+
+    def pods_text(self):
+        try:
+            return "\n".join(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}: {pod['status'].get('phase')} {json.dumps(pod['status'].get('containerStatuses', pod['status'].get('conditions')))[:400]}"
+                             for pod in self.get("/api/v1/pods")["items"] if pod["status"].get("phase") not in ("Succeeded",) and not ready(pod))
+        except (OSError, HouseError) as error:
+            return str(error)
+
+    def apply(self, thing):
+        version, kind = thing["apiVersion"], thing["kind"].lower() + "s"
+        space = f"/namespaces/{thing['metadata'].get('namespace', 'default')}" if kind not in ("persistentvolumes", "namespaces") else ""
+        self.plane.call("POST", f"{'/api' if version == 'v1' else '/apis'}/{version}{space}/{kind}", thing)
+
+    def resolve(self, name, space):
+        status, text = self.plane.raw("GET", f"/api/v1/namespaces/{space}/services/{name}")
+        address = json.loads(text)["spec"].get("clusterIP") if status == 200 else None
+        return address if address != "None" else None
+
+    def controller(self, port):
+        """Address of the controller's pod: services have none in this namespace."""
+        return next((pod["status"]["podIP"], port) for pod in self.pods("wattle", "wattle-controller") if pod["status"].get("podIP"))
+
+    def token(self):
+        return base64.b64decode(self.get("/api/v1/namespaces/wattle/secrets/wattle-metrics")["data"]["token"]).decode()
+
+    # ---- Wattle
+
+    def install(self):
+        self.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "controller"}, "spec": {
+            "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "local": {"path": "/var/lib/wattle-volume"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": [self.names[0]]}]}]}}}})
+        done = subprocess.run([self.settings["helm"], "install", "wattle", str(ROOT / "k8s/chart"), "--namespace", "kube-system", "--kubeconfig",
+                               str(self.plane.kubeconfig()), "--values", str(HERE / "values.yaml"), "--set-string", f"scheduler.tag=v{self.settings['version']}"],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"cluster: helm install: {done.stderr[-2000:]}")
+        self.say("the chart is installed")
+
+    def wattle_runs(self):
+        found = [self.pods("wattle-agent", "wattle-agent"), self.pods("wattle", "wattle-controller"), self.pods("wattle", "wattle-scheduler")]
+        return [len(pods) for pods in found] == [len(self.names), 1, 1] and all(ready(pod) for pods in found for pod in pods)
+
+    def command_line(self):
+        """Files for kubectl and `wattle` on this machine."""
+        secret = self.get("/api/v1/namespaces/wattle/secrets/wattle-operator")["data"]
+        (self.run / "operator.key").write_bytes(base64.b64decode(secret["operator.key"]))
+        (self.run / "operator.key").chmod(0o400)
+        public = self.get("/api/v1/namespaces/wattle/configmaps/wattle-public")["data"]["controller.pub"]
+        (self.run / "controller.pub").write_text(public, encoding="utf-8")
+        (self.run / "cli.yaml").write_text(f'server: "tcp://127.0.0.1:{self.port("ask")}"\nkey: {self.run}/operator.key\nserver_key: {self.run}/controller.pub\n', encoding="utf-8")
+
+    def port(self, name):
+        return self.listeners[name].getsockname()[1]
+
+    def agents_report(self):
+        answer = subprocess.run([str(pathlib.Path(self.settings["bin"]) / "wattle"), "nodes", "-o", "json"], capture_output=True, text=True, check=False,
+                                env=os.environ | {"WATTLE_CONFIG": str(self.run / "inside.yaml")})
+        nodes = json.loads(answer.stdout)["nodes"] if answer.returncode == 0 else []
+        return len([node for node in nodes if node["connected"] and node["power_w"] is not None]) == len(self.names)
+
+    def work(self):
+        for thing in workloads.objects():
+            self.apply(thing)
+
+    def placed(self):
+        found = [pod for pod in self.get("/api/v1/namespaces/default/pods")["items"] if pod["spec"].get("schedulerName") == "wattle" and pod["status"].get("phase") == "Running"]
+        return sorted({pod["spec"]["nodeName"] for pod in found}) if len(found) >= 3 else None
+
+    def start(self):
+        network.make(self.names)
+        (self.run / "hierarchies").write_text("\n".join(self.settings["hierarchies"]) + "\n", encoding="utf-8")
+        self.plane = Plane(self.kube)
+        with concurrent.futures.ThreadPoolExecutor() as starters:
+            starting = [starters.submit(self.start_node, number) for number in range(1, len(self.names) + 1)]
+            self.plane.start_etcd()
+            self.plane.start_apiserver()
+            for each in starting:
+                each.result()
+        self.say("the API server answers")
+        self.plane.start_controller_manager()
+        self.plane.start_scheduler()
+        self.plane.show_api_to_pods()
+        network.serve_names(self.resolve)
+        network.relay(self.listeners["api"], lambda: ("127.0.0.1", self.plane.port))
+        config = json.loads(self.plane.kubeconfig().read_text(encoding="utf-8"))
+        config["clusters"][0]["cluster"] = {"server": f"https://127.0.0.1:{self.port('api')}", "certificate-authority-data": base64.b64encode(self.plane.ca.read_bytes()).decode()}
+        (self.run / "kubeconfig").write_text(json.dumps(config), encoding="utf-8")
+        (self.run / "kubeconfig").chmod(0o600)
+        self.install()
+        self.wait(f"{len(self.names)} nodes are Ready", lambda: len(self.plane.nodes_ready(len(self.names), 1)) == len(self.names))
+        self.wait("the controller, the agents and the second scheduler run", self.wattle_runs)
+        network.relay(self.listeners["page"], lambda: self.controller(8050), self.token)
+        network.relay(self.listeners["ask"], lambda: self.controller(7462))
+        self.command_line()
+        host, port = self.controller(7462)
+        (self.run / "inside.yaml").write_text(f'server: "tcp://{host}:{port}"\nkey: {self.run}/operator.key\nserver_key: {self.run}/controller.pub\n', encoding="utf-8")
+        self.wait("every agent reports watts", self.agents_report)
+        self.work()
+        nodes = self.wait("pods of the scheduler `wattle` run", self.placed)
+        (self.run / "ready.json").write_text(json.dumps({"page": f"http://127.0.0.1:{self.port('page')}/", "kubeconfig": str(self.run / "kubeconfig"),
+                                                         "cli": str(self.run / "cli.yaml"), "seconds": time.monotonic() - self.begun, "nodes": nodes}), encoding="utf-8")
+
+    def hold(self):
+        while self.check():
+            time.sleep(1)
+
+
+def ready(pod):
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in pod["status"].get("conditions", []))
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    cluster = Cluster(pathlib.Path(sys.argv[1]))
+    cluster.start()
+    cluster.say("ready")
+    bin_folder = cluster.settings["bin"]
+    print(f"""
+Page:      http://127.0.0.1:{cluster.port("page")}/
+In another terminal:
+  export KUBECONFIG={cluster.run}/kubeconfig WATTLE_CONFIG={cluster.run}/cli.yaml PATH={bin_folder}:$PATH
+  kubectl get pods --all-namespaces --output wide
+  wattle nodes; wattle pods; wattle decisions
+
+Differences from hardware: watts are estimates per node, from the node's own CPU time and the power curve in
+scripts/cluster/values.yaml. All nodes share one kernel, and each shows all processors of this machine.
+Ctrl-C ends the cluster and removes everything.
+""", flush=True)
+    cluster.hold()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""demo: starts a cluster of real nodes on this machine, and ends it with this process.
+
+Usage    scripts/demo cluster [NODES]     NODES: 1 to 9, default 3; needs root
+         scripts/demo cluster --clean     removes what killed demos left
+Units    DEMO_BIN: folder with built programs; the demo then builds nothing
+         DEMO_LOGS: folder that receives the logs
+         WATTLE_CLUSTER_CACHE (default ~/.cache/wattle/cluster): unpacked packages, images and the state of running nodes
+         WATTLE_KUBE_CACHE, WATTLE_KUBE_VERSION: as in tests/e2e/kube/assets.py
+Errors   names what is missing and the fix; exit 1
+Leaves   no process, namespace, mount, cgroup or file outside the cache, also after kill -9 (guard.py)
+"""
+import argparse
+import json
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/e2e/kube"), str(ROOT / "k8s/images")]
+import assets  # noqa: E402
+import guard  # noqa: E402
+import images  # noqa: E402
+import packages  # noqa: E402
+from closure import ImageError  # noqa: E402
+
+PROGRAMS = ("wattle", "wattle-agent", "wattle-controller", "wattle-shim", "wattle-load")
+
+
+def say(text):
+    print(f"cluster: {text}", flush=True)
+
+
+def version_of_chart():
+    return next(line.split()[1] for line in (ROOT / "k8s/chart/Chart.yaml").read_text(encoding="utf-8").splitlines() if line.startswith("appVersion:"))
+
+
+def binaries():
+    if given := os.environ.get("DEMO_BIN"):
+        return pathlib.Path(given).resolve()
+    subprocess.run([ROOT / "scripts/setup", "--build"], check=True)
+    subprocess.run([ROOT / "scripts/build", "release", *PROGRAMS], check=True)
+    return ROOT / "build/release/bin"
+
+
+def prepare(cache, nodes):
+    """Everything that a later start finds in the cache."""
+    packages.check_tools()
+    built = binaries()
+    if not all((assets.cache_folder() / assets.VERSION / program).exists() for program in assets.REAL_NODE):
+        say("building Kubernetes from its Go modules, once: 15 minutes of processor time")
+    kube = assets.assets(assets.VERSION, assets.REAL_NODE)
+    helm = assets.helm()
+    tree = packages.tree(cache)
+    say("images")
+    store = images.store(images.all_images(built, tree, kube, assets.VERSION, version_of_chart(), cache), tree, cache)
+    return {"nodes": nodes, "bin": str(built), "kube": str(kube), "version": assets.VERSION, "helm": str(helm), "tree": str(tree), "store": str(store)}
+
+
+def run(cache, settings):
+    folder = cache / f"run-{secrets.token_hex(4)}"
+    folder.mkdir(mode=0o700)
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    keeper = subprocess.Popen([sys.executable, "-B", str(pathlib.Path(guard.__file__)), str(folder)], stdin=subprocess.PIPE, start_new_session=True)
+
+    def stop(*_):
+        keeper.stdin.close()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    code = keeper.wait()
+    if folder.exists():  # the guard was killed
+        guard.clean(cache)
+    return code
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/demo cluster", description="starts a cluster of real nodes on this machine")
+    parser.add_argument("nodes", nargs="?", type=int, default=3, choices=range(1, 10), metavar="NODES")
+    parser.add_argument("--clean", action="store_true", help="only remove what killed demos left")
+    options = parser.parse_args()
+    begun = time.time()
+    cache = pathlib.Path(os.environ.get("WATTLE_CLUSTER_CACHE", pathlib.Path.home() / ".cache/wattle/cluster"))
+    cache.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() != 0:
+        raise packages.Missing("root is required for namespaces and cgroups")
+    for name in guard.clean(cache):
+        say(f"removed {name}, which a killed demo left")
+    if options.clean:
+        return 0
+    return run(cache, prepare(cache, options.nodes) | {"begun": begun})
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (packages.Missing, assets.Missing, ImageError, OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"cluster: {error}")

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# node.sh: one Kubernetes node in namespaces: containerd, kube-proxy and a kubelet.
+# Usage    node.sh enter, in the network namespace of the cluster; it joins the node's cgroups and namespaces and runs
+#          `node.sh run` there
+# Units    NODE name, ADDRESS, PODS network of the pods, RUN folder of the node's state and logs, TREE unpacked packages,
+#          KUBE folder of the programs, CGROUP name of the node's cgroup, HIERARCHIES file with a line for each:
+#          type, mount point, options
+# Ends     with its first process, and all of its processes with it
+set -euo pipefail
+
+if [[ "$1" == enter ]]; then
+  while read -r _ point _; do echo 0 >"$point/$CGROUP/cgroup.procs"; done <"$HIERARCHIES"
+  exec nsenter --net="/run/netns/$NODE" unshare --mount --uts --ipc --cgroup --pid --fork --kill-child=KILL bash "$0" run
+fi
+
+mount --make-rprivate /
+hostname "$NODE"
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t bpf bpf /sys/fs/bpf
+mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null || true
+
+# The node's cgroups are the roots of its hierarchies.
+if [[ "$(cut -d' ' -f1 "$HIERARCHIES" | sort -u)" == cgroup2 ]]; then
+  mount -t cgroup2 cgroup2 /sys/fs/cgroup
+  # A cgroup with processes cannot distribute controllers to its children.
+  mkdir /sys/fs/cgroup/init
+  for process in $(</sys/fs/cgroup/cgroup.procs); do echo "$process" >/sys/fs/cgroup/init/cgroup.procs || true; done
+  for controller in $(</sys/fs/cgroup/cgroup.controllers); do echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control || true; done
+else
+  mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup
+  while read -r type point options; do
+    mkdir -p "$point"
+    if [[ "$type" == cgroup2 ]]; then
+      mount -t cgroup2 cgroup2 "$point"
+      continue
+    fi
+    [[ "$options" != name=* ]] || options=none,$options
+    mount -t cgroup -o "$options" cgroup "$point"
+    for controller in ${options//,/ }; do [[ -e "/sys/fs/cgroup/$controller" || "$controller" == none || "$controller" == name=* ]] || ln -s "$point" "/sys/fs/cgroup/$controller"; done
+  done <"$HIERARCHIES"
+fi
+
+for folder in /run /var/lib /var/log; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+mkdir -p /var/lib/{containerd,kubelet,cni,wattle-agent} /var/log/{pods,containers} /run/{cni,containerd,sysctl}
+install -d -o 64460 -g 64460 /var/lib/wattle-volume
+mount --bind "$RUN/containerd" /var/lib/containerd
+mount --bind "$RUN/kubelet" /var/lib/kubelet
+mount --make-rshared /
+
+# A kubelet sets these for the whole machine. It finds them set, and the machine stays as it is.
+for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
+  file=/run/sysctl/$(tr / _ <<<"${setting%=*}")
+  echo "${setting#*=}" >"$file"
+  mount --bind "$file" "/proc/sys/${setting%=*}"
+done
+ip link set lo up
+echo 1 >/proc/sys/net/ipv4/ip_forward
+
+export PATH=$TREE/usr/bin:$TREE/usr/sbin:$PATH
+cat >/run/cni/10-pods.conflist <<JSON
+{"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods0", "isGateway": true, "hairpinMode": true,
+  "ipam": {"type": "host-local", "dataDir": "/run/cni/addresses", "ranges": [[{"subnet": "$PODS"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+JSON
+# restrict_oom_score_adj: a process without CAP_SYS_RESOURCE cannot lower its score.
+cat >/run/containerd.toml <<TOML
+version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "$PAUSE"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "$TREE/usr/lib/cni"
+    conf_dir = "/run/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      BinaryName = "$TREE/usr/sbin/runc"
+TOML
+containerd --config /run/containerd.toml >"$RUN/containerd.log" 2>&1 &
+"$KUBE/kube-proxy" --config "$RUN/kube-proxy.yaml" >"$RUN/kube-proxy.log" 2>&1 &
+"$KUBE/kubelet" --config "$RUN/kubelet.yaml" --kubeconfig "$RUN/kubelet.kubeconfig" --hostname-override "$NODE" --node-ip "$ADDRESS" >"$RUN/kubelet.log" 2>&1 &
+# As the first process of the namespace, this shell also reaps orphans.
+wait -n || true
+echo "node.sh: a program of $NODE has ended" >&2
