@@ -25,13 +25,12 @@ std::string digest_of(const models::QTrainer& network) { return models::network_
 placement::LearnerOptions options_of(const LearnConfig& config) {
   placement::LearnerOptions options;
   options.seed = static_cast<std::uint64_t>(config.seed);
-  options.replay_capacity = static_cast<std::size_t>(config.replay);
+  options.replay_capacity = kReplay;
   options.batch = static_cast<std::size_t>(config.batch);
   options.warmup = static_cast<std::size_t>(config.warmup);
   options.shortlist = config.shortlist;
   options.n_step = static_cast<std::size_t>(config.n_step);
   options.tau_s = config.tau_s;
-  options.reward_scale = config.reward_scale;
   if (config.tabular) placement::learn_with_table(options);
   options.settle_expiry_s = seconds(config.settle_expiry);
   return options;
@@ -57,7 +56,7 @@ Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, do
       if (!std::isfinite(residual) || std::abs(static_cast<double>(residual)) > max_abs_residual)
         return fail(Errc::out_of_range, "trained network",
                     "returned " + std::to_string(residual) + " on a recent decision",
-                    "it is not used; lower learn.learning_rate or raise learn.max_abs_residual");
+                    "it is not used, and learning continues from the network that serves");
     }
   }
   return ServingModel::Network(std::move(frozen));
@@ -72,7 +71,7 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
       network_(std::move(network)),
       untrained_(network_->checkpoint()),
       learner_(options_of(config), reward, *network_),
-      anchor_(*network_, config.anchor_every),
+      anchor_(*network_, 1),  // a step towards the network trusted last after each gradient step
       slot_(slot),
       clock_(clock),
       log_(log),

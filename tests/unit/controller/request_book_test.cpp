@@ -254,9 +254,9 @@ TEST_CASE("metrics have the sums") {
   CHECK(metrics_text(sources).find("wattle_controller_provision") == std::string::npos);
   sources.requests = &*rig.book;
   const std::string text = metrics_text(sources);
-  CHECK(text.find("wattle_controller_provision_workloads 1\n") != std::string::npos);
-  CHECK(text.find("wattle_controller_provision_requested_cores 2\n") != std::string::npos);
-  CHECK(text.find("wattle_controller_provision_freed_cores 1.4") != std::string::npos);
+  CHECK(text.find("wattle_controller_provision_workloads{state=\"evaluated\"} 1\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_provision_cores{kind=\"requested\"} 2\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_provision_cores{kind=\"freed\"} 1.4") != std::string::npos);
 }
 
 TEST_CASE("times that are left are told in hours or minutes, never less than one") {
