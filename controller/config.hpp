@@ -60,7 +60,7 @@ struct StoreConfig {
   std::int64_t max_bytes = std::int64_t{256} << 20;
   Duration keep = std::chrono::hours(1);                // of raw records
   Duration history_keep = std::chrono::hours(24 * 30);  // of decisions, and of hourly usage for `wattle report`
-  // Of decisions and of hourly usage, each.
+  // Size of each: decisions, hourly usage.
   std::int64_t history_max_bytes() const { return max_bytes / 4; }
 };
 

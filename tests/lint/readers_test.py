@@ -13,7 +13,7 @@ import sys
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-READERS = ("bench", "cli", "docs", "k8s/chart", "k8s/base", "k8s/overlay", "scripts", "systemd", "tests/e2e", "tests/integration", "web")
+READERS = ("cli", "docs", "k8s/chart", "k8s/base", "k8s/overlay", "lab", "scripts", "systemd", "tests/e2e", "tests/integration", "web")
 MADE = {"docs/reference/configuration.md", "docs/reference/metrics.md", "scripts/docs-keys.yaml", "k8s/chart/values.schema.json"}
 # The metrics of a process and of a program's build, which every Prometheus client exports.
 STANDARD = re.compile(r"process_\w+|wattle_build_info")
@@ -31,7 +31,7 @@ def texts():
 
 def main():
     everything = "\n".join(texts())
-    words = set(re.findall(r"\w+", everything))
+    words = set(re.findall(r"(?:wattle|process)_\w+", everything))
     set_words = set(re.findall(r"(\w+)['\"]?\]*:(?:\s|$)", everything)) | {match.rpartition(".")[2] for match in re.findall(r"\w+(?:\.\w+)+", everything)}
     breaches = []
     for program, keys in yaml.safe_load((ROOT / "scripts/docs-keys.yaml").read_text(encoding="utf-8")).items():
