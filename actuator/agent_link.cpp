@@ -23,12 +23,13 @@ std::optional<uid_t> uid_of(const std::string& user) {
     return std::nullopt;
   return entry.pw_uid;
 }
+constexpr const char* kAgentUser = "wattle-agent";  // of the unit and the packages
 }  // namespace
 
-Result<AgentLink> AgentLink::open_(const std::string& path, const std::string& agent_user) {
+Result<AgentLink> AgentLink::open_(const std::string& path) {
   std::vector<uid_t> allowed{0, ::geteuid()};
   // On a host without an agent the user does not exist, and only root and our own user may connect.
-  if (const auto uid = uid_of(agent_user)) allowed.push_back(*uid);
+  if (const auto uid = uid_of(kAgentUser)) allowed.push_back(*uid);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
@@ -56,7 +57,7 @@ Status AgentLink::accept() {
   if (::getsockopt(peer.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return fail_errno(errno, "peer");
   if (std::ranges::find(allowed_, who.uid) == allowed_.end())
     return fail(Errc::denied, "peer of user " + std::to_string(who.uid), "is not the agent",
-                "set agent_user to the agent's user");
+                "run the agent as user " + std::string(kAgentUser) + " or root");
   peer_ = std::move(peer);
   return {};
 }

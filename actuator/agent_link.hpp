@@ -25,7 +25,7 @@ struct Message {
 
 class AgentLink {
  public:
-  static Result<AgentLink> open_(const std::string& path, const std::string& agent_user);
+  static Result<AgentLink> open_(const std::string& path);
   // Descriptors to wait on; -1: none.
   int listener() const { return listener_.get(); }
   int peer() const { return peer_.get(); }

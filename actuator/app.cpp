@@ -123,7 +123,7 @@ int run_app(int argc, char** argv) {
     return 0;
   }
   const SystemClock clock;
-  const Log log("wattle-actuator", config->log_level, config->log_format);
+  const Log log("wattle-actuator", config->log_level, LogFormat::automatic);
   if (const auto ran = run(*config, Machine{}, clock, log); !ran) return complain(ran.error());
   return 0;
 }

@@ -38,7 +38,6 @@ Result<ActuatorConfig> read(config::Document document) {
   config::Section root = document.root();
   root.read("state_dir", out.state_dir);
   root.read("socket", out.socket);
-  root.read("agent_user", out.agent_user);
   if (out.state_dir.empty())
     root.mistake("state_dir", "empty", "set a folder: without it the actuator cannot restore limits");
   if (out.socket.size() > 107) root.mistake("socket", "longer than 107 bytes", "choose a shorter path");
@@ -53,28 +52,15 @@ Result<ActuatorConfig> read(config::Document document) {
     root.mistake("workloads", "more than " + std::to_string(actuation::kMaxWorkloads), "remove some");
 
   config::Section rules = root.section("rules");
-  constexpr IntegralRules kMoved;
-  rules.read("margin", out.rules.margin_ratio, {.min = kMoved.least_margin, .max = kMoved.most_margin});
   rules.read("throttled", out.rules.throttled_aim_ratio, {.min = 0, .max = 1});
   rules.read("student", out.student_file);
-  rules.read("student_throttled", out.rules.student_throttled_ratio, {.min = 0.001, .max = 1});
-  rules.read("least_cores", out.rules.student.least_cores, {.min = 0.01, .max = 1000});
-  auto window_s = static_cast<double>(out.rules.student.window_s);
-  rules.read("window", window_s, {.min = 1, .max = static_cast<double>(kMostWindow), .unit = config::Unit::seconds});
-  out.rules.student.window_s = static_cast<std::size_t>(window_s);
-  bool burst = true;
-  rules.read("burst", burst);
-  if (!burst) out.rules.student.burst_ratio = 0;
   rules.read("memory", out.rules.memory);
 
   config::Section log = root.section("log");
   static const std::vector<std::string_view> kLogLevels{"debug", "info", "warn", "error", "off"};
-  static const std::vector<std::string_view> kFormats{"auto", "text", "json"};
-  std::size_t level = 1, format = 0;
+  std::size_t level = 1;
   log.read_choice("level", level, kLogLevels);
-  log.read_choice("format", format, kFormats);
   out.log_level = static_cast<LogLevel>(level);
-  out.log_format = static_cast<LogFormat>(format);
   WATTLE_CHECK(document.finish());
   return out;
 }

@@ -18,14 +18,12 @@ namespace wattle::actuator {
 struct ActuatorConfig {
   std::string state_dir = "/run/wattle-actuator";      // cleared at boot, as limits are
   std::string socket = "/run/wattle-actuator/socket";  // empty: no socket, so no orders from an agent
-  std::string agent_user = "wattle-agent";             // may connect, besides root and the actuator's own user
   std::vector<actuation::Order> workloads;
   Rules rules;
   std::string student_file = actuation::kStudentFile;  // network that moves margins, once it exists; empty: none
   // The file is the agent's, and may be missing.
   bool student_of_agent() const { return student_file == actuation::kStudentFile; }
   LogLevel log_level = LogLevel::info;
-  LogFormat log_format = LogFormat::automatic;
 };
 
 Result<ActuatorConfig> load_config(const std::string& path);

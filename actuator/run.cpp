@@ -154,7 +154,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   WATTLE_TRY(auto student, open_student(config, governor, log));
   std::optional<AgentLink> link;
   if (!config.socket.empty()) {
-    WATTLE_TRY(auto opened, AgentLink::open_(config.socket, config.agent_user));
+    WATTLE_TRY(auto opened, AgentLink::open_(config.socket));
     link.emplace(std::move(opened));
   }
   ServiceNotify notify;

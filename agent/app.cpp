@@ -132,7 +132,7 @@ int run_app(int argc, char** argv) {
   }
   keep_memory_private();
   const SystemClock clock;
-  const Log log("wattle-agent", config->log_level, config->log_format);
+  const Log log("wattle-agent", config->log_level, LogFormat::automatic);
   if (auto ran = agent::run(*config, clock, log); !ran) return complain(ran.error());
   return 0;
 }

@@ -16,36 +16,37 @@
 namespace wattle::agent {
 
 namespace {
+// Reads "tcp://HOST:PORT", "http://HOST[:PORT][/PATH]" or "icmp://HOST"; false: none of these.
+bool read_target(std::string_view url, ProbeTarget& out) {
+  constexpr std::array<std::string_view, 3> kSchemes{"tcp://", "http://", "icmp://"};
+  const auto scheme = std::ranges::find_if(kSchemes, [&](std::string_view one) { return url.starts_with(one); });
+  if (scheme == kSchemes.end()) return false;
+  url.remove_prefix(scheme->size());
+  const auto parsed = http::parse_url("http://" + std::string(url), "");
+  if (!parsed) return false;
+  out.kind = static_cast<ProbeKind>(scheme - kSchemes.begin());
+  out.host = parsed->origin.host;
+  out.port = out.kind == ProbeKind::icmp ? 0 : parsed->origin.port;
+  out.path = parsed->target;
+  if (out.kind == ProbeKind::http) return valid_http_path(out.path);
+  const auto colon = url.rfind(':');
+  const bool has_port = colon != std::string_view::npos && url.find(']', colon) == std::string_view::npos;
+  return has_port == (out.kind == ProbeKind::tcp) && url.find_first_of("/?#") == std::string_view::npos;
+}
+
 ProbeTarget read_probe(config::Section& section) {
-  static const std::vector<std::string_view> kKinds{"tcp", "http", "icmp"};
   ProbeTarget target;
   section.read("name", target.name, true);
-  section.read("host", target.host, true);
-  if (target.host.find_first_of("[]/ ") != std::string::npos)
-    section.mistake("host", "'" + target.host + "' is not a host",
-                    "use a name or an address without scheme and brackets");
-  std::size_t kind = 0;
-  section.read_choice("kind", kind, kKinds);
-  target.kind = static_cast<ProbeKind>(kind);
-  if (target.kind == ProbeKind::icmp && section.has("port")) section.mistake("port", "ICMP has no ports", "remove it");
-  int port = 0;
-  section.read("port", port, {.min = 1, .max = 65535, .required = target.kind != ProbeKind::icmp});
-  target.port = static_cast<std::uint16_t>(port);
-  if (section.has("path") && target.kind != ProbeKind::http)
-    section.mistake("path", "only for kind http", "remove it, or set kind: http");
-  section.read("path", target.path);
-  if (!valid_http_path(target.path))
-    section.mistake("path", "'" + target.path + "' is not a path", "for example /healthz; write a blank as %20");
+  std::string url;
+  section.read("url", url, true);
+  if (!url.empty() && !read_target(url, target))
+    section.mistake("url", "'" + url + "' is not a target",
+                    "for example tcp://192.0.2.10:443, http://www.example/healthz or icmp://192.0.2.1");
   double interval_s = seconds(target.interval);
   section.read("interval", interval_s,
                {.min = seconds(kMinProbeInterval), .max = seconds(kMaxProbeInterval), .unit = config::Unit::seconds});
   target.interval = from_seconds(interval_s);
-  double timeout_s = std::min(seconds(target.timeout), interval_s);
-  section.read("timeout", timeout_s,
-               {.min = seconds(kMinProbeTimeout), .max = seconds(kMaxProbeInterval), .unit = config::Unit::seconds});
-  target.timeout = from_seconds(timeout_s);
-  if (target.timeout > target.interval)
-    section.mistake("timeout", "longer than the interval", "each probe must end before the next one starts");
+  target.timeout = std::min(target.timeout, target.interval);  // each probe ends before the next one starts
   return target;
 }
 
@@ -86,15 +87,12 @@ void read_estimate(config::Section estimate, EstimateConfig& out) {
   }
 }
 
-// Reads the enrolment section. The URL must use TLS because the token is sent to it, except on loopback with
-// `insecure`.
+// Reads the enrolment section. The URL must use TLS because the token is sent to it, except on loopback.
 void read_enrol(config::Section section, AgentConfig& out) {
   EnrolConfig& enrol = out.controller.enrol;
-  bool insecure = false;
   section.read("url", enrol.url, true);
   section.read("token_file", enrol.token_file, true);
   section.read("ca_file", enrol.ca_file);
-  section.read("insecure", insecure);
   out.controller.key_file = out.state_dir + "/agent.key";
   out.controller.server_key_file = out.state_dir + "/controller.pub";
   const std::string mend = "for example https://controller.example:7463";
@@ -110,9 +108,8 @@ void read_enrol(config::Section section, AgentConfig& out) {
   enrol.port = endpoint->port;
   if (enrol.tls && enrol.ca_file.empty())
     section.mistake("ca_file", "is missing", "set it to the PEM file of the CA of the controller's certificate");
-  if (!enrol.tls && !(insecure && http::is_loopback(enrol.host)))
-    section.mistake("url", "the token would be sent unencrypted",
-                    mend + "; on the loopback interface, insecure: true allows HTTP");
+  if (!enrol.tls && !http::is_loopback(enrol.host))
+    section.mistake("url", "the token would be sent unencrypted", mend + "; only a loopback address may use http://");
 }
 
 void read_bpf(config::Section& root, AgentConfig& out) {
@@ -162,9 +159,7 @@ LatencySource read_latency_source(config::Section& section) {
 }
 
 void read_provisioning(config::Section section, AgentConfig& out) {
-  auto level = static_cast<std::size_t>(out.provisioning.level);
   section.read("socket", out.provisioning.socket);
-  section.read_choice("level", level, {"off", "suggest"});
   section.read("limits", out.provisioning.limits);
   section.read("protect", out.provisioning.protect);
   for (const std::string& name : out.provisioning.protect)
@@ -172,8 +167,6 @@ void read_provisioning(config::Section section, AgentConfig& out) {
       section.mistake("protect", "'" + name + "' is in limits too", "keep it in one of the two");
   section.read("pod_limits", out.provisioning.pod_limits);
   section.read("margins", out.provisioning.margins);
-  section.read("student", out.provisioning.student);
-  out.provisioning.level = static_cast<actuation::Level>(level);
   std::set<std::string> workloads;
   for (auto& source : section.sections("latency")) {
     LatencySource latency = read_latency_source(source);
@@ -212,12 +205,8 @@ Result<AgentConfig> read(config::Document document) {
   root.read("tick", tick_s, {.min = seconds(kMinTick), .max = seconds(kMaxTick), .unit = config::Unit::seconds});
   out.tick = from_seconds(tick_s);
   root.read("state_dir", out.state_dir);
-  std::int64_t records = static_cast<std::int64_t>(out.outbox_records), pods = 0;
-  root.read("outbox_records", records, {.min = 1, .max = 1'000'000});
+  std::int64_t pods = 0;
   root.read("pod_capacity", pods, {.min = 0, .max = 100'000});
-  root.read("link_bytes_per_s", out.link_bytes_per_s, {.min = 0, .max = 1e13});
-  root.read("disk_bytes_per_s", out.disk_bytes_per_s, {.min = 0, .max = 1e13});
-  out.outbox_records = static_cast<std::size_t>(records);
   out.pod_capacity = static_cast<std::uint64_t>(pods);
   root.read("labels", out.labels);
   root.read("nested", out.nested);
@@ -249,13 +238,7 @@ Result<AgentConfig> read(config::Document document) {
   int http_port = -1;
   web.read("port", http_port, {.min = 0, .max = 65535});
   if (http_port >= 0) out.http_port = static_cast<std::uint16_t>(http_port);
-  http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", true, out.http_access);
-  std::int64_t max_workloads = static_cast<std::int64_t>(out.http_max_workloads);
-  web.read("max_workloads", max_workloads, {.min = 0, .max = 100'000});
-  out.http_max_workloads = static_cast<std::size_t>(max_workloads);
-  double energy_floor_s = seconds(out.http_energy_floor);
-  web.read("energy_floor", energy_floor_s, {.min = 1, .max = 3600, .unit = config::Unit::seconds});
-  out.http_energy_floor = from_seconds(energy_floor_s);
+  http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", http::Callers::with_token, out.http_access);
 
   config::Section echo = root.section("echo");
   echo.read("address", out.echo.address);
@@ -267,9 +250,9 @@ Result<AgentConfig> read(config::Document document) {
     echo.mistake("port", "missing", "an echo address needs an echo port");
   }
 
-  config::Section roots = root.section("roots");
-  roots.read("proc", out.roots.proc);
-  roots.read("sys", out.roots.sys);
+  std::string host = "/";
+  root.read("root", host);
+  out.roots = Roots::mounted(host);
   read_probes(root, out);
   read_estimate(root.section("estimate"), out.estimate);
   read_pcm(root.section("pcm"), out.pcm);
@@ -278,12 +261,9 @@ Result<AgentConfig> read(config::Document document) {
 
   config::Section log = root.section("log");
   static const std::vector<std::string_view> kLevels{"debug", "info", "warn", "error", "off"};
-  static const std::vector<std::string_view> kFormats{"auto", "text", "json"};
-  std::size_t level = 1, format = 0;
+  std::size_t level = 1;
   log.read_choice("level", level, kLevels);
-  log.read_choice("format", format, kFormats);
   out.log_level = static_cast<LogLevel>(level);
-  out.log_format = static_cast<LogFormat>(format);
 
   if (out.node.empty()) root.mistake("node", "empty", "set the name of the node");
   WATTLE_CHECK(document.finish());

@@ -51,14 +51,12 @@ struct EstimateConfig {
 
 // The actuator's socket and the workloads that it may limit.
 struct ProvisioningConfig {
-  std::string socket;  // empty: no actuator
-  actuation::Level level = actuation::Level::suggest;
+  std::string socket;                          // empty: no actuator
   std::vector<std::string> limits = {};        // names of services and VMs at level `limits`
   std::vector<std::string> protect = {};       // the same for level `protect`
   std::vector<LatencySource> latency = {};     // at most one per workload
   std::vector<AnswerTarget> connections = {};  // latency measured in the kernel; at most one per workload
-  bool margins = false;                        // the controller may move margins by rungs, and send a student
-  std::string student = actuation::kStudentFile;
+  bool margins = false;     // the controller may move margins by rungs, and send a student (actuation::kStudentFile)
   bool pod_limits = false;  // annotated pods may be at level `limits` or `protect`
 };
 
@@ -71,17 +69,12 @@ struct AgentConfig {
   Duration tick = std::chrono::seconds(1);
   std::string state_dir = "/var/lib/wattle";
   std::uint64_t spool_max_bytes = std::uint64_t{64} << 20;  // on disk, below state_dir; 0: records wait in memory only
-  std::size_t outbox_records = 600;                         // limit of these records in memory
   std::uint64_t pod_capacity = 0;
-  double link_bytes_per_s = 0;  // 0: the interfaces' speed
-  double disk_bytes_per_s = 0;  // 0: unknown
   std::map<std::string, std::string> labels;
   ControllerConfig controller;
   std::string http_address = "127.0.0.1";
   std::optional<std::uint16_t> http_port;
   http::Access http_access;
-  std::size_t http_max_workloads = 1000;
-  Duration http_energy_floor = std::chrono::seconds(1);  // energy on /metrics moves at most once in this time
   EchoConfig echo;
   Roots roots;
   bool nested = false;                   // the node shares its kernel with others: values of its own cgroup
@@ -93,7 +86,6 @@ struct AgentConfig {
   ProvisioningConfig provisioning;
   std::vector<IpNetwork> cluster_networks;  // round trips to peers in them are not counted as users'
   LogLevel log_level = LogLevel::info;
-  LogFormat log_format = LogFormat::automatic;
 };
 
 inline constexpr Duration kMinTick = std::chrono::milliseconds(100);

@@ -20,7 +20,7 @@ namespace wattle::agent {
 namespace {
 std::vector<Finding> examine_procfs(const AgentConfig& config) {
   const auto opened = Dir::open_(config.roots.proc);
-  if (!opened) return {lost("proc", opened.error(), false, "mount the host's /proc and set roots.proc to it")};
+  if (!opened) return {lost("proc", opened.error(), false, "mount the host's /proc and set root to its parent")};
   const Dir& proc = *opened;
   std::vector<Finding> out;
   struct Source {

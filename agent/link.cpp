@@ -16,6 +16,7 @@ constexpr std::uint64_t kMaxBatch = 64;
 constexpr Duration kEnrolPatience = std::chrono::milliseconds(250);
 constexpr Duration kLevelsHold = std::chrono::minutes(1);
 constexpr Duration kMarginsHold = std::chrono::seconds(10);
+constexpr std::size_t kOutboxRecords = 600;  // without a spool: ten minutes at a tick of 1 s, below 10 MB
 }  // namespace
 
 wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Record& first) {
@@ -32,8 +33,7 @@ wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Re
   hello.cpu_cores = first.node.cpu_cores.value_or(0);
   hello.memory_bytes = first.node.memory_total_bytes.value_or(0);
   hello.pod_capacity = config.pod_capacity;
-  hello.link_bytes_per_s = config.link_bytes_per_s > 0 ? config.link_bytes_per_s : sampler.link_bytes_per_s();
-  hello.disk_bytes_per_s = config.disk_bytes_per_s;
+  hello.link_bytes_per_s = sampler.link_bytes_per_s();
   hello.max_batch = kMaxBatch;
   return hello;
 }
@@ -59,7 +59,7 @@ Link::Link(transport::Context& context, const AgentConfig& config, std::unique_p
   if (spool)
     outbox_ = std::move(spool);
   else
-    outbox_ = std::make_unique<transport::MemoryOutbox>(config.outbox_records);
+    outbox_ = std::make_unique<transport::MemoryOutbox>(kOutboxRecords);
   tell_spool();
 }
 
@@ -176,14 +176,13 @@ std::optional<SentStudent> Link::student() const {
 
 LinkValues Link::values() const {
   const auto status = session_ ? session_->status() : transport::SessionStatus{};
-  LinkValues values{true, status.welcomed, status.sent_records, status.reconnects, outbox_->size(), outbox_->dropped()};
+  LinkValues values{true, status.welcomed, status.sent_records, outbox_->size(), outbox_->dropped()};
   if (spool_ != nullptr) {
     const auto spool = spool_->values();
     values.spool = true;
     values.spool_durable = spool.durable;
     values.spool_bytes = spool.bytes;
     values.spool_gap_records = spool.gap_records;
-    values.spool_commits = spool.commits;
     values.spool_written_bytes = spool.written_bytes;
   }
   return values;

@@ -2,7 +2,7 @@
 // Source   the sampler's samples; sums the differences in records, because Prometheus expects counters
 // Gives    text exposition format 0.0.4, base units (joules, seconds, bytes)
 // Secrets  energy readings at short intervals reveal what a processor computes (CVE-2020-8694), so energy on the page
-//          changes at most once per `energy_floor`, regardless of the tick and the rate of scrapes
+//          changes at most once per `energy_floor` (1 s), regardless of the tick and the rate of scrapes
 // Cost     additions per tick, copying only new names; a page per scrape;  Threads  any
 #pragma once
 
@@ -26,32 +26,29 @@ struct LinkValues {
   bool configured = false;
   bool welcomed = false;
   std::uint64_t sent_records = 0;
-  std::uint64_t reconnects = 0;
   std::uint64_t outbox_records = 0;
   std::uint64_t dropped_records = 0;
   bool spool = false;          // records wait on disk
   bool spool_durable = false;  // and the disk accepts them
   std::uint64_t spool_bytes = 0;
   std::uint64_t spool_gap_records = 0;  // dropped, and no newer record has been acknowledged yet
-  std::uint64_t spool_commits = 0;
   std::uint64_t spool_written_bytes = 0;
 };
 
 // wattle-actuator's report, summed over workloads.
 struct ProvisioningValues {
   bool configured = false, connected = false;
-  std::uint64_t set = 0, foreign = 0, refills = 0;
-  std::uint64_t student_out = 0;  // workloads whose student is no longer used
-  std::uint64_t latency_sources = 0,
-                latency_known = 0;  // services with a latency source, and those with a known latency
+  std::uint64_t set = 0;
+  std::uint64_t student_out = 0;    // workloads whose student is no longer used
+  bool latency = false;             // a service has a latency source
+  std::uint64_t latency_known = 0;  // services with a known latency
   double used_cores = 0, granted_cores = 0, suggested_cores = 0, freed_cores = 0;
-  std::optional<double> freed_w;  // power of the freed cores if they were in use; no value if unknown
   std::vector<AnswerValues> answers;
 };
 
 struct MetricsOptions {
-  std::size_t max_workloads = 1000;
-  Duration energy_floor = std::chrono::seconds(1);
+  std::size_t max_workloads = 1000;                 // listed one by one: what a Prometheus takes of a node
+  Duration energy_floor = std::chrono::seconds(1);  // the resolution that a side channel needs is far finer
 };
 
 class Metrics {
@@ -63,22 +60,10 @@ class Metrics {
   std::string page(const std::vector<ProbeCounts>& probes);
 
  private:
-  struct DomainSums {
-    Energy energy;
-    std::map<EnergySource, std::uint64_t> gaps;
-  };
-  struct SocketSums {
-    double read_bytes = 0, write_bytes = 0;
-    bool read_told = false, write_told = false;
-    std::vector<double> c_state_s;
-    std::optional<double> frequency_hz;
-  };
-
-  void add_node(const NodeValues& node, std::int64_t interval_ns);
+  void add_node(const NodeValues& node);
   void show_energy();
   void write_agent(MetricsText& text) const;
   void write_node(MetricsText& text) const;
-  void write_sockets(MetricsText& text) const;
   void write_energy(MetricsText& text) const;
   void write_workloads(MetricsText& text) const;
   void write_probes(MetricsText& text, const std::vector<ProbeCounts>& probes) const;
@@ -100,8 +85,7 @@ class Metrics {
   bool shown_ = false;
   Energy energy_, idle_, unattributed_;
   Counters kernel_;
-  std::map<std::string, DomainSums, std::less<>> domains_;
-  std::map<std::uint64_t, SocketSums> sockets_;
+  std::map<std::string, Energy, std::less<>> domains_;
   std::map<std::string, std::uint64_t, std::less<>> errors_;
   WorkloadSums workloads_;
   std::size_t page_bytes_ = 0;  // slightly more than the last page

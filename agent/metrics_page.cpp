@@ -24,13 +24,16 @@ void write_energy_of(MetricsText& text, const Energy& energy, std::string_view l
   });
 }
 
-void write_io(MetricsText& text, const std::optional<std::vector<IoCounters>>& all, std::string_view in_name,
-              std::string_view out_name, std::string_view key, std::string_view help) {
+// `in` and `out`: the labels of the two directions.
+void write_io(MetricsText& text, const std::optional<std::vector<IoCounters>>& all, std::string_view name,
+              std::string_view key, std::string_view in, std::string_view out, std::string_view help) {
   if (!all) return;
-  text.begin(in_name, "counter", help);
-  for (const auto& one : *all) text.value(one.in_bytes, label(key, one.name));
-  text.begin(out_name, "counter", help);
-  for (const auto& one : *all) text.value(one.out_bytes, label(key, one.name));
+  text.begin(name, "counter", help);
+  for (const auto& one : *all) {
+    const std::string labels = label(key, one.name);
+    text.value(one.in_bytes, labels, in);
+    text.value(one.out_bytes, labels, out);
+  }
 }
 
 enum class Scale { one, micro };
@@ -53,21 +56,12 @@ constexpr std::array kFamilies{
            "Time that a workload was throttled by its CPU limit",
            {{{Counter::cpu_throttled_us, "", ""}}},
            1},
-    Family{"wattle_workload_io_read_bytes_total",
+    Family{"wattle_workload_io_bytes_total",
            "counter",
-           "Bytes that a workload read from disks",
-           {{{Counter::io_read_bytes, "", "", Scale::one}}},
-           1},
-    Family{"wattle_workload_io_written_bytes_total",
-           "counter",
-           "Bytes that a workload wrote to disks",
-           {{{Counter::io_write_bytes, "", "", Scale::one}}},
-           1},
-    Family{"wattle_workload_memory_high_events_total",
-           "counter",
-           "Times that a workload was throttled for going over memory.high",
-           {{{Counter::memory_high_events, "", "", Scale::one}}},
-           1},
+           "Bytes that a workload read from and wrote to disks",
+           {{{Counter::io_read_bytes, "direction=\"read\"", "", Scale::one},
+             {Counter::io_write_bytes, "direction=\"written\"", "", Scale::one}}},
+           2},
     Family{"wattle_workload_oom_kills_total",
            "counter",
            "Tasks of a workload that the kernel killed because they ran out of memory",
@@ -87,26 +81,6 @@ constexpr std::array kFamilies{
 
 // Families that exist for the node and for each workload: {node, workload}.
 constexpr std::array kKernelFamilies{
-    std::array{Family{"wattle_node_on_cpu_seconds_total",
-                      "counter",
-                      "Time that tasks ran, from scheduler events",
-                      {{{Counter::on_cpu_us, "", ""}}},
-                      1},
-               Family{"wattle_workload_on_cpu_seconds_total",
-                      "counter",
-                      "Time that a workload's tasks ran, from scheduler events",
-                      {{{Counter::on_cpu_us, "", ""}}},
-                      1}},
-    std::array{Family{"wattle_node_cpu_cycles_total",
-                      "counter",
-                      "Cycles of the processor while tasks ran",
-                      {{{Counter::cpu_cycles, "", "", Scale::one}}},
-                      1},
-               Family{"wattle_workload_cpu_cycles_total",
-                      "counter",
-                      "Cycles of the processor while a workload's tasks ran",
-                      {{{Counter::cpu_cycles, "", "", Scale::one}}},
-                      1}},
     std::array{Family{"wattle_node_run_queue_seconds",
                       "summary",
                       "Time that runnable tasks waited for a CPU, per wait",
@@ -145,8 +119,6 @@ struct GaugeFamily {
 };
 constexpr std::array kGauges{
     GaugeFamily{Gauge::memory_bytes, "wattle_workload_memory_bytes", "Memory charged to a workload"},
-    GaugeFamily{Gauge::memory_anon_bytes, "wattle_workload_memory_anon_bytes", "Anonymous memory of a workload"},
-    GaugeFamily{Gauge::memory_file_bytes, "wattle_workload_memory_file_bytes", "Page cache charged to a workload"},
     GaugeFamily{Gauge::pids, "wattle_workload_pids", "Tasks of a workload"},
 };
 
@@ -175,8 +147,6 @@ void Metrics::write_agent(MetricsText& text) const {
   for (const auto& [source, ok] : source_ok_) text.value(ok ? 1 : 0, label("source", source));
   text.begin("wattle_agent_collect_errors_total", "counter", "Failed reads");
   for (const auto& [part, count] : errors_) text.value(count, label("source", part));
-  text.begin("wattle_agent_folded_workloads", "gauge", "Workloads combined into one instead of being listed");
-  text.value(workloads_.folded_count());
 }
 
 void Metrics::write_node(MetricsText& text) const {
@@ -186,11 +156,9 @@ void Metrics::write_node(MetricsText& text) const {
   text.gauge("wattle_node_cpu_used_cores", "Mean cores in use over the last tick", last_.cpu_used_cores);
   text.gauge("wattle_node_memory_used_bytes", "Memory that is not available", last_.memory_used_bytes);
   text.gauge("wattle_node_memory_total_bytes", "Memory of the node", last_.memory_total_bytes);
-  text.gauge("wattle_node_disk_used_ratio", "Used share of the root file system", last_.disk_used_ratio);
-  text.gauge("wattle_node_tcp_established", "Established TCP connections", last_.tcp_established);
-  write_io(text, node_.interfaces, "wattle_node_network_receive_bytes_total",
-           "wattle_node_network_transmit_bytes_total", "interface", "Bytes over physical interfaces");
-  write_io(text, node_.disks, "wattle_node_disk_read_bytes_total", "wattle_node_disk_written_bytes_total", "disk",
+  write_io(text, node_.interfaces, "wattle_node_network_bytes_total", "interface", "direction=\"received\"",
+           "direction=\"sent\"", "Bytes over physical interfaces");
+  write_io(text, node_.disks, "wattle_node_disk_bytes_total", "disk", "direction=\"read\"", "direction=\"written\"",
            "Bytes of whole disks");
   text.begin("wattle_node_pressure_seconds_total", "counter", "Time that some or all tasks waited for the resource");
   const auto pressure = [&](std::string_view resource, const PsiTotals& totals) {
@@ -205,35 +173,6 @@ void Metrics::write_node(MetricsText& text) const {
     text.begin(of_node.name, of_node.type, of_node.help);
     write_counters(text, of_node, kernel_, {});
   }
-  text.begin("wattle_node_pods", "gauge", "Pods that have a cgroup on this node");
-  text.value(workloads_.living_pods());
-  text.begin("wattle_node_workloads", "gauge", "Existing workload roots by kind");
-  for (const WorkloadKind kind : {WorkloadKind::pod, WorkloadKind::service, WorkloadKind::vm, WorkloadKind::other})
-    text.value(workloads_.living(kind), label("kind", to_string(kind)));
-}
-
-void Metrics::write_sockets(MetricsText& text) const {
-  const auto each = [&](std::string_view name, std::string_view type, std::string_view help, const auto& write) {
-    text.begin(name, type, help);
-    for (const auto& [number, sums] : sockets_) write(label("socket", std::to_string(number)), sums);
-  };
-  each("wattle_socket_dram_read_bytes_total", "counter", "Bytes read from a socket's memory",
-       [&](const auto& labels, const SocketSums& sums) {
-         if (sums.read_told) text.value(sums.read_bytes, labels);
-       });
-  each("wattle_socket_dram_written_bytes_total", "counter", "Bytes written to a socket's memory",
-       [&](const auto& labels, const SocketSums& sums) {
-         if (sums.write_told) text.value(sums.write_bytes, labels);
-       });
-  each("wattle_socket_frequency_hertz", "gauge", "Mean frequency of a socket's cores while awake",
-       [&](const auto& labels, const SocketSums& sums) {
-         if (sums.frequency_hz) text.value(*sums.frequency_hz, labels);
-       });
-  each("wattle_socket_package_c_state_seconds_total", "counter", "Time that a socket spent in a package C-state",
-       [&](const auto& labels, const SocketSums& sums) {
-         for (std::size_t state = 0; state < sums.c_state_s.size(); ++state)
-           text.value(sums.c_state_s[state], labels, label("state", std::to_string(state)));
-       });
 }
 
 void Metrics::write_energy(MetricsText& text) const {
@@ -251,11 +190,7 @@ void Metrics::write_energy(MetricsText& text) const {
   write_energy_of(text, workloads_.left());
   text.counter("wattle_node_energy_gaps_total", "Ticks whose energy is a lower bound", energy_gaps_);
   text.begin("wattle_energy_domain_joules_total", "counter", "Energy of one domain; domains can contain each other");
-  for (const auto& [name, domain] : domains_) write_energy_of(text, domain.energy, label("domain", name));
-  text.begin("wattle_energy_domain_gaps_total", "counter", "Ticks whose energy of a domain is a lower bound");
-  for (const auto& [name, domain] : domains_)
-    for (const auto& [source, count] : domain.gaps)
-      text.value(count, label("domain", name), label("source", to_string(source)));
+  for (const auto& [name, energy] : domains_) write_energy_of(text, energy, label("domain", name));
 }
 
 void Metrics::write_workloads(MetricsText& text) const {
@@ -318,47 +253,24 @@ void Metrics::write_probes(MetricsText& text, const std::vector<ProbeCounts>& pr
     for (std::size_t i = 0; i < trips.bounds().size(); ++i) text.bucket(trips.bounds()[i], trips.up_to(i), labels);
     text.histogram_end(trips.sum(), trips.count(), labels);
   }
-  const auto each = [&](std::string_view name, std::string_view help, const auto& seconds_of) {
-    text.begin(name, "gauge", help);
-    for (const auto& probe : probes_)
-      if (const std::optional<double> number = seconds_of(probe)) text.value(*number, labels_of(probe));
-  };
-  const auto seconds_of = [](std::optional<double> ms) { return ms ? std::optional(*ms / 1e3) : std::nullopt; };
-  each("wattle_probe_jitter_seconds", "Mean difference of consecutive round trips",
-       [&](const auto& probe) { return seconds_of(probe.jitter_ms); });
-  each("wattle_probe_loss_ratio", "Share of probes of the last 60 s without an answer",
-       [](const auto& probe) { return std::optional(probe.loss_ratio); });
 }
 
 void Metrics::write_provisioning(MetricsText& text) const {
   if (!provisioning_.configured) return;
-  text.gauge("wattle_agent_actuator_connected", "1 if wattle-actuator answers",
-             std::optional(provisioning_.connected ? 1 : 0));
-  if (provisioning_.latency_sources > 0) {
-    text.gauge("wattle_agent_latency_sources", "Services with a configured source of response times",
-               std::optional(provisioning_.latency_sources));
+  if (provisioning_.latency)
     text.gauge("wattle_agent_latency_known", "Services with known response times",
                std::optional(provisioning_.latency_known));
-  }
   if (!provisioning_.answers.empty()) write_answers(text);
   if (!provisioning_.connected) return;
   text.gauge("wattle_agent_actuator_limits", "Workloads with limits set by the actuator",
              std::optional(provisioning_.set));
-  text.gauge("wattle_agent_actuator_used_cores", "CPU use of the workloads that the actuator watches",
-             std::optional(provisioning_.used_cores));
-  text.gauge("wattle_agent_actuator_granted_cores", "Sum of the limits that are set",
-             std::optional(provisioning_.granted_cores));
-  text.gauge("wattle_agent_actuator_suggested_cores", "Sum of the limits that level limits would set",
-             std::optional(provisioning_.suggested_cores));
-  text.gauge("wattle_agent_actuator_freed_cores", "Sum of the original limits minus the set or suggested limits",
-             std::optional(provisioning_.freed_cores));
-  text.gauge("wattle_agent_actuator_freed_watts",
-             "Power of the freed cores if they were in use, by the recent marginal power of this node",
-             provisioning_.freed_w);
-  text.gauge("wattle_agent_actuator_refills", "Written quotas, each of which refills the quota of a period",
-             std::optional(provisioning_.refills));
-  text.gauge("wattle_agent_actuator_foreign_writes", "Limits changed by other programs since the start of the actuator",
-             std::optional(provisioning_.foreign));
+  text.begin(
+      "wattle_agent_actuator_cores", "gauge",
+      "CPU of the watched workloads: in use, limits set, limits that would be set, and original limits minus them");
+  text.value(provisioning_.used_cores, "kind=\"used\"");
+  text.value(provisioning_.granted_cores, "kind=\"granted\"");
+  text.value(provisioning_.suggested_cores, "kind=\"suggested\"");
+  text.value(provisioning_.freed_cores, "kind=\"freed\"");
   text.gauge("wattle_agent_actuator_student_out",
              "Workloads whose student was withdrawn because of too much throttling",
              std::optional(provisioning_.student_out));
@@ -370,7 +282,6 @@ void Metrics::write_link(MetricsText& text) const {
   text.value(link_.welcomed ? 1 : 0);
   text.counter("wattle_agent_sent_records_total", "Records sent to the controller, including repetitions",
                link_.sent_records);
-  text.counter("wattle_agent_reconnects_total", "Lost connections to the controller", link_.reconnects);
   text.gauge("wattle_agent_outbox_records", "Records waiting for the controller", std::optional(link_.outbox_records));
   text.counter("wattle_agent_dropped_records_total", "Records lost because the spool or outbox was full or damaged",
                link_.dropped_records);
@@ -380,7 +291,6 @@ void Metrics::write_link(MetricsText& text) const {
   text.gauge("wattle_agent_spool_bytes", "Size of the waiting records", std::optional(link_.spool_bytes));
   text.gauge("wattle_agent_spool_gap_records", "Dropped records that are newer than the last acknowledged record",
              std::optional(link_.spool_gap_records));
-  text.counter("wattle_agent_spool_commits_total", "Transactions of the spool", link_.spool_commits);
   text.counter("wattle_agent_spool_written_bytes_total", "Bytes written to the spool file and its log",
                link_.spool_written_bytes);
 }

@@ -14,11 +14,11 @@ actuation::Level level_of(const ProvisioningConfig& config, const WorkloadValues
     return std::ranges::find(names, workload.name) != names.end();
   };
   if (workload.kind != WorkloadKind::pod)
-    return has(config.limits) ? Level::limits : has(config.protect) ? Level::protect : config.level;
+    return has(config.limits) ? Level::limits : has(config.protect) ? Level::protect : Level::suggest;
   const auto said = pod_levels.find(workload.name);
   const auto level = said != pod_levels.end() ? actuation::parse_level(said->second) : std::nullopt;
-  if (!level) return config.level;
-  return actuation::writes(*level) && !config.pod_limits ? config.level : *level;
+  if (!level) return Level::suggest;
+  return actuation::writes(*level) && !config.pod_limits ? Level::suggest : *level;
 }
 }  // namespace
 
@@ -63,7 +63,7 @@ void Provisioning::lost(const Error& error) {
   peer_ = Fd();
   ProvisioningValues left;
   left.configured = true;
-  left.latency_sources = values_.latency_sources;
+  left.latency = values_.latency;
   left.latency_known = values_.latency_known;
   left.answers = std::move(values_.answers);
   values_ = std::move(left);
@@ -116,16 +116,14 @@ Status Provisioning::hear() {
   WATTLE_TRY(const auto report, actuation::parse_report(*text));
   ProvisioningValues heard;
   heard.configured = heard.connected = true;
-  heard.foreign = report.foreign;
   heard.student_out = report.student_out;
-  heard.latency_sources = values_.latency_sources;
+  heard.latency = values_.latency;
   heard.latency_known = values_.latency_known;
   heard.answers = std::move(values_.answers);
   values_ = std::move(heard);
   for (const auto& grant : report.grants) {
     const bool set = grant.state == actuation::State::set;
     values_.set += set;
-    values_.refills += grant.refills;
     values_.used_cores += grant.used_cores;
     if (grant.granted_cores) (set ? values_.granted_cores : values_.suggested_cores) += *grant.granted_cores;
     if (grant.freed_cores) values_.freed_cores += *grant.freed_cores;
@@ -146,7 +144,7 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
     requests.merge(connections_->totals());
     values_.answers = connections_->values();
   }
-  values_.latency_sources = config_.latency.size() + config_.connections.size();
+  values_.latency = !config_.latency.empty() || !config_.connections.empty();
   values_.latency_known = requests.size();
   if (!peer_.valid()) {
     auto peer = connect_seqpacket(config_.socket);
@@ -165,8 +163,6 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
   orders.core_power_w = marginal_.core_w();
   orders.memory = orders.orders.size() < actuation::kMaxWorkloads;
   if (const auto sent = send_packet(peer_, actuation::to_text(orders)); !sent) return lost(sent.error());
-  values_.freed_w.reset();
-  if (values_.connected && orders.core_power_w) values_.freed_w = values_.freed_cores * *orders.core_power_w;
   if (told_lost_)
     log_.info("actuator.back", "the connection to the actuator is restored", {{"socket", config_.socket}});
   told_lost_ = false;

@@ -3,7 +3,7 @@
 //          (connection_latency.hpp); common/actuation defines the messages on the socket
 // Rules    configured services and VMs have level `limits` or `protect`. Pods have the level of their annotation
 //          wattle.dev/provision, as received from the controller; these two only if the configuration permits it,
-//          because a kubelet owns their cgroups. All others have the general level
+//          because a kubelet owns their cgroups. All others have level `suggest`
 // Margins  passes on the controller's margins for workloads at level `limits`, if the configuration permits it
 // Errors   a missing actuator is retried at the next tick; each problem is logged once
 // Threads  single owner; never blocks

@@ -13,10 +13,17 @@ struct Roots {
   std::string prefix;     // prefix of every other path
   bool captured = false;  // a tree of files: data of the running machine must not be used
 
+  // The running machine's /proc and /sys, mounted below DIR.
+  static Roots mounted(const std::string& dir) {
+    const std::string base = dir.ends_with('/') ? dir.substr(0, dir.size() - 1) : dir;
+    return {base + "/proc", base + "/sys", "", false};
+  }
   // DIR/proc and DIR/sys of a captured tree.
   static Roots below(const std::string& dir) {
-    const std::string base = dir.ends_with('/') ? dir.substr(0, dir.size() - 1) : dir;
-    return {base + "/proc", base + "/sys", base, true};
+    Roots roots = mounted(dir);
+    roots.prefix = roots.proc.substr(0, roots.proc.size() - 5);
+    roots.captured = true;
+    return roots;
   }
   // Our own /proc shows our own mounts and network; a host's /proc mounted elsewhere shows those of the host's process
   // 1.

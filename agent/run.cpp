@@ -80,7 +80,7 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
                              {{"GET /metrics",
                                [&metrics, &prober](const http::Request&) {
                                  return http::Response{200, "text/plain; version=0.0.4; charset=utf-8",
-                                                       metrics.page(prober.counts()) + program_metrics("wattle_agent")};
+                                                       metrics.page(prober.counts()) + program_metrics("agent")};
                                }},
                               {"GET /echo", echo_route()},
                               {"GET /livez", [&pulse, &clock, tick = config.tick](
@@ -136,9 +136,8 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (!config.provisioning.socket.empty())
     provisioning.emplace(config.provisioning, log, connections ? &*connections : nullptr);
   std::optional<StudentFile> student;
-  if (provisioning && config.provisioning.margins && !config.provisioning.student.empty())
-    student.emplace(config.provisioning.student, log);
-  Metrics metrics(sampler.findings(), {config.http_max_workloads, config.http_energy_floor});
+  if (provisioning && config.provisioning.margins) student.emplace(actuation::kStudentFile, log);
+  Metrics metrics(sampler.findings(), {});
   ErrorLog errors(log);
   const auto use = [&](const Sample& sample, std::uint64_t late) {
     errors.tell(sample);

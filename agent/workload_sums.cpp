@@ -24,8 +24,6 @@ std::optional<std::uint64_t> stalled_us(std::optional<double> ratio, std::int64_
 }  // namespace
 
 void add_kernel(const KernelValues& kernel, Counters& to) {
-  to.add(Counter::on_cpu_us, kernel.on_cpu_us);
-  to.add(Counter::cpu_cycles, kernel.cpu_cycles);
   to.add(Counter::run_queue_us, kernel.run_queue_us);
   to.add(Counter::run_queue_waits, kernel.run_queue_waits);
   // Adds sum and count, so that a mean over any period can be computed from them.
@@ -103,7 +101,6 @@ void WorkloadSums::add(const WorkloadValues& workload, const Record& record) {
   to.add(Counter::cpu_throttled_us, workload.cpu_throttled_us);
   to.add(Counter::io_read_bytes, workload.io_read_bytes);
   to.add(Counter::io_write_bytes, workload.io_write_bytes);
-  to.add(Counter::memory_high_events, workload.memory_high_events);
   to.add(Counter::memory_oom_kills, workload.memory_oom_kills);
   const Pressure& p = workload.pressure;
   to.add(Counter::cpu_some_us, stalled_us(p.cpu_some_ratio, record.interval_ns));
@@ -116,9 +113,6 @@ void WorkloadSums::add(const WorkloadValues& workload, const Record& record) {
 
   one.gauges.set(Gauge::memory_bytes, workload.memory_bytes);
   one.gauges.set(Gauge::pids, workload.pids);
-  // These are read less often than the rest, so the last reading is kept.
-  if (workload.memory_anon_bytes) one.gauges.set(Gauge::memory_anon_bytes, workload.memory_anon_bytes);
-  if (workload.memory_file_bytes) one.gauges.set(Gauge::memory_file_bytes, workload.memory_file_bytes);
 }
 
 void WorkloadSums::list(SummedWorkload& workload) {
@@ -187,19 +181,6 @@ Gauges WorkloadSums::folded_gauges() const {
   for (const auto& one : all_)
     if (!one.sums && one.ended_at_ns == 0) sum.add(one.gauges);
   return sum;
-}
-
-std::size_t WorkloadSums::living(WorkloadKind kind) const {
-  return static_cast<std::size_t>(std::count_if(
-      all_.begin(), all_.end(), [&](const auto& one) { return one.kind == kind && one.ended_at_ns == 0; }));
-}
-
-std::size_t WorkloadSums::living_pods() const {
-  std::vector<std::string_view> names;
-  for (const auto& one : all_)
-    if (one.kind == WorkloadKind::pod && one.ended_at_ns == 0) names.push_back(one.name);
-  std::sort(names.begin(), names.end());
-  return static_cast<std::size_t>(std::unique(names.begin(), names.end()) - names.begin());
 }
 
 }  // namespace wattle::agent

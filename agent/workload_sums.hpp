@@ -23,12 +23,12 @@ namespace wattle::agent {
 
 // clang-format off
 enum class Counter : std::uint8_t {
-  cpu_us, cpu_throttled_us, io_read_bytes, io_write_bytes, memory_high_events, memory_oom_kills,
+  cpu_us, cpu_throttled_us, io_read_bytes, io_write_bytes, memory_oom_kills,
   cpu_some_us, cpu_full_us, memory_some_us, memory_full_us, io_some_us, io_full_us,
-  on_cpu_us, cpu_cycles, run_queue_us, run_queue_waits, tcp_srtt_us, tcp_srtt_samples, block_io_us, block_ios,
+  run_queue_us, run_queue_waits, tcp_srtt_us, tcp_srtt_samples, block_io_us, block_ios,
   count
 };
-enum class Gauge : std::uint8_t { memory_bytes, memory_anon_bytes, memory_file_bytes, pids, count };
+enum class Gauge : std::uint8_t { memory_bytes, pids, count };
 // clang-format on
 
 // Values by key, some of which may never have been reported.
@@ -125,9 +125,6 @@ class WorkloadSums {
   const Energy& left() const { return left_; }
   std::size_t listed_count() const { return listed_; }
   std::size_t folded_count() const { return all_.size() - listed_; }
-  std::size_t living(WorkloadKind kind) const;
-  // Counts each pod once; a pod may have several roots.
-  std::size_t living_pods() const;
 
  private:
   SummedWorkload& find(const WorkloadValues& workload, std::size_t expected);

@@ -17,8 +17,7 @@ namespace {
 
 // Indices of fields in /proc/PID/stat after the name, which may hold spaces and parentheses (proc_pid_stat(5)): field 3
 // is the first.
-constexpr std::size_t kUtime = 14 - 3, kStime = 15 - 3, kThreads = 20 - 3, kStart = 22 - 3, kVsize = 23 - 3,
-                      kRss = 24 - 3;
+constexpr std::size_t kUtime = 14 - 3, kStime = 15 - 3, kStart = 22 - 3, kRss = 24 - 3;
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -72,15 +71,10 @@ ProcessFigures read_process(const Dir& proc, double boot_wall_s) {
     const auto word = [&](std::size_t at) { return at < words.size() ? parse::u64(words[at]) : std::nullopt; };
     if (const auto user = word(kUtime), system = word(kStime); user && system)
       out.cpu_s = static_cast<double>(*user + *system) / per_s;
-    out.threads = word(kThreads);
-    out.virtual_bytes = word(kVsize);
     if (const auto pages = word(kRss)) out.resident_bytes = *pages * page_bytes;
     if (const auto start = word(kStart)) out.start_wall_s = boot_wall_s + static_cast<double>(*start) / per_s;
   }
-  if (const auto limits = proc.read_file("self/limits")) {
-    out.max_fds = limit_of(*limits, "Max open files");
-    out.max_virtual_bytes = limit_of(*limits, "Max address space");
-  }
+  if (const auto limits = proc.read_file("self/limits")) out.max_fds = limit_of(*limits, "Max open files");
   if (const auto folder = proc.open_dir("self/fd")) {
     if (const auto entries = folder->list()) out.open_fds = entries->size();
   }
@@ -89,23 +83,20 @@ ProcessFigures read_process(const Dir& proc, double boot_wall_s) {
 
 std::string program_metrics(std::string_view program, const ProcessFigures& process) {
   Text text;
-  const std::string labels = "{version=\"" + std::string(kVersion) + "\",compiler=\"" +
+  const std::string labels = "{program=\"" + std::string(program) + "\",version=\"" + std::string(kVersion) +
+                             "\",compiler=\"" +
 #ifdef __clang__
                              "clang " + std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__) +
 #else
                              "gcc " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__) +
 #endif
                              "\"}";
-  text.one(std::string(program) + "_build_info", "gauge", "Version and compiler of this program; always 1.",
-           std::optional(1), labels);
+  text.one("wattle_build_info", "gauge", "Version and compiler of this program; always 1.", std::optional(1), labels);
   text.one("process_cpu_seconds_total", "counter", "User and system CPU time.", process.cpu_s);
   text.one("process_start_time_seconds", "gauge", "Start time of the process as Unix time.", process.start_wall_s);
   text.one("process_resident_memory_bytes", "gauge", "Resident memory.", process.resident_bytes);
-  text.one("process_virtual_memory_bytes", "gauge", "Virtual memory.", process.virtual_bytes);
-  text.one("process_virtual_memory_max_bytes", "gauge", "Limit of virtual memory.", process.max_virtual_bytes);
   text.one("process_open_fds", "gauge", "Open file descriptors.", process.open_fds);
   text.one("process_max_fds", "gauge", "Limit of open file descriptors.", process.max_fds);
-  text.one("process_threads", "gauge", "Threads.", process.threads);
   return text.take();
 }
 

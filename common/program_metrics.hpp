@@ -1,5 +1,5 @@
-// program_metrics: the metrics of a program's own process on /metrics: <program>_build_info, and the process_* metrics
-// of Prometheus' client libraries, which the target's job label distinguishes.
+// program_metrics: the metrics of a program's own process on /metrics: wattle_build_info, and process_* metrics of
+// Prometheus' client libraries, which the target's job label distinguishes.
 // Source   <proc>/self/{stat,limits,fd}
 // Units    seconds, bytes, counts
 // Errors   none; omits values that cannot be read
@@ -18,13 +18,12 @@ namespace wattle {
 struct ProcessFigures {
   std::optional<double> cpu_s;         // user and system
   std::optional<double> start_wall_s;  // Unix time
-  std::optional<std::uint64_t> resident_bytes, virtual_bytes, threads;
-  std::optional<std::uint64_t> open_fds, max_fds, max_virtual_bytes;  // limits: absent where there is none
+  std::optional<std::uint64_t> resident_bytes, open_fds, max_fds;
 };
 
 // `proc`: the mount of procfs that shows this process. `boot_wall_s`: common/boot_time.
 ProcessFigures read_process(const Dir& proc, double boot_wall_s);
-// Text exposition format 0.0.4. `program`: the prefix of its metrics, as "wattle_agent".
+// Text exposition format 0.0.4. `program`: its name without "wattle-", as "agent".
 std::string program_metrics(std::string_view program, const ProcessFigures& process);
 // Reads the usage of this process from /proc.
 std::string program_metrics(std::string_view program);

@@ -32,8 +32,6 @@ void read_name(config::Section& section, std::string_view key, T& out, Parse par
 void read_reward(config::Section reward, placement::RewardConfig& out) {
   read_name(reward, "preset", out.preset, placement::parse_preset, to_string(out.preset));
   read_name(reward, "load", out.load, placement::parse_load_kind, to_string(out.load));
-  reward.read("reference_w", out.reference_w, {.min = 0.001, .max = 100'000});
-  reward.read("horizon", out.horizon_s, {.min = 1, .max = 86'400, .unit = config::Unit::seconds});
   std::string expression;
   reward.read("expression", expression);
   if (!expression.empty()) {
@@ -57,12 +55,7 @@ void read_reward(config::Section reward, placement::RewardConfig& out) {
   weights.read("failure", out.weights.failure, bounds);
 }
 
-void read_start_cap(config::Section& decide, StartCap& out) {
-  if (std::int64_t old = 0; decide.has("in_flight_cap")) {
-    decide.read("in_flight_cap", old);
-    decide.mistake("in_flight_cap", "this key was removed", "decide.start_cap also limits pods in flight");
-  }
-  config::Section cap = decide.section("start_cap");
+void read_start_cap(config::Section cap, StartCap& out) {
   cap.read("per_core", out.per_core, {.min = 0, .max = 1000});
   auto least = static_cast<std::int64_t>(out.least);
   cap.read("least", least, {.min = 1, .max = 10'000});
@@ -78,49 +71,22 @@ void read_owner_share(config::Section share, placement::OwnerShare& out) {
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
   decide.read("require_evidence", out.require_evidence);
-  decide.read("margin", out.network.margin, {.min = 0, .max = 1e6});
-  auto shortlist = static_cast<std::int64_t>(out.network.shortlist);
-  decide.read("shortlist", shortlist, {.min = 0, .max = 100'000});
-  out.network.shortlist = static_cast<std::size_t>(shortlist);
-  decide.read("safe_margin", out.decide.safe_margin, {.min = 0, .max = 1e6});
   decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
-  read_start_cap(decide, out.decide.mask.start_cap);
+  read_start_cap(decide.section("start_cap"), out.decide.mask.start_cap);
   read_owner_share(decide.section("max_owner_share"), out.decide.mask.owner_share);
-  read_time(decide, "in_flight_expiry", out.in_flight_expiry, 1, 3600);
-  read_time(decide, "repeat_within", out.repeat_within, 0, 60);
   decide.read("look_ahead", out.look_ahead, {.min = 0, .max = static_cast<double>(placement::kMaxAhead)});
   Duration window = kSettleWindow;
   read_time(decide, "settle_window", window, 0.2, 600);
   if (decide.has("settle_window")) out.settle_window = window;
-  decide.read("decision_ring", out.decision_ring, {.min = 10, .max = 100'000});
-  decide.read("seed", out.seed, {.min = 0});
 }
 
 void read_learn(config::Section learn, LearnConfig& out) {
   learn.read("enabled", out.enabled);
-  std::string network = out.tabular ? "tabular" : "deepsets";
-  learn.read("network", network);
-  if (network != "tabular" && network != "deepsets")
-    learn.mistake("network", "'" + network + "' is unknown", "use one of deepsets, tabular");
-  out.tabular = network == "tabular";
   learn.read("pretrained", out.pretrained);
   if (out.pretrained.empty()) learn.mistake("pretrained", "is empty", "use auto, none or a safetensors file");
-  learn.read("steps_per_s", out.steps_per_s, {.min = 0.01, .max = 100'000});
-  learn.read("duty_ratio", out.duty_ratio, {.min = 0.001, .max = 1});
-  learn.read("freeze_every_steps", out.freeze_every_steps, {.min = 1, .max = 1'000'000});
-  learn.read("max_abs_residual", out.max_abs_residual, {.min = 1e-6, .max = 1e9});
   read_time(learn, "checkpoint_every", out.checkpoint_every, 1, 86'400);
-  learn.read("replay", out.replay, {.min = 16, .max = 1'000'000});
-  learn.read("batch", out.batch, {.min = 1, .max = 4096});
-  learn.read("warmup", out.warmup, {.min = 1, .max = 1'000'000});
-  learn.read("n_step", out.n_step, {.min = 1, .max = 100});
-  learn.read("tau", out.tau_s, {.min = 0.1, .max = 1e6, .unit = config::Unit::seconds});
-  learn.read("reward_scale", out.reward_scale, {.min = 1e-6, .max = 1e6});
-  learn.read("learning_rate", out.learning_rate, {.min = 1e-9, .max = 1});
-  learn.read("anchor_every", out.anchor_every, {.min = 0, .max = 1'000'000});
-  learn.read("seed", out.seed, {.min = 0});
-  if (out.warmup > out.replay)
-    learn.mistake("warmup", "more than the replay buffer holds", "at most " + std::to_string(out.replay));
+  learn.read("warmup", out.warmup, {.min = 1, .max = kReplay});
+  out.batch = std::min(out.batch, out.warmup);
 }
 
 void read_limits(config::Section limits, placement::BudgetLimits& out) {
@@ -135,23 +101,15 @@ void read_store(config::Section store, StoreConfig& out) {
   store.read("path", out.path);
   store.read("max_bytes", out.max_bytes, {.min = 1 << 20, .max = 1e12});
   read_time(store, "keep", out.keep, 1, 30 * 86'400);
-  read_time(store, "commit_every", out.commit_every, 0.001, 1);
-  store.read("max_workloads", out.max_workloads, {.min = 100, .max = 10'000'000});
-  config::Section decisions = store.section("decisions");
-  read_time(decisions, "keep", out.decisions_keep, 60, 10 * 366 * 86'400.0);
-  decisions.read("max_bytes", out.decisions_max_bytes, {.min = 0, .max = 1e12});
-  config::Section usage = store.section("usage");
-  read_time(usage, "keep", out.usage_keep, 3600, 10 * 366 * 86'400.0);
-  usage.read("max_bytes", out.usage_max_bytes, {.min = 0, .max = 1e12});
+  read_time(store, "keep_history", out.history_keep, 3600, 10 * 366 * 86'400.0);
 }
 
 void read_canary(config::Section canary, SwitchbackSchedule& out) {
   read_time(canary, "block", out.length, 0.1, 86'400);
-  read_time(canary, "washout", out.washout, 0, 86'400);
-  if (out.washout >= out.length) canary.mistake("washout", "not shorter than a block", "use less than canary.block");
+  out.washout = out.length / 6;  // as in the default of 5 of 30 minutes
 }
 
-// Tokens cross it: TLS always, unless it stays on this machine and that is said.
+// Tokens cross it: TLS always, unless it stays on this machine.
 void read_enrol(config::Section enrol, EnrolConfig& out) {
   enrol.read("tokens", out.tokens);
   enrol.read("address", out.address);
@@ -161,8 +119,6 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
   if (enrol.has("kubernetes")) {
     config::Section review = enrol.section("kubernetes");
     out.kubernetes = true;
-    review.read("enabled", out.kubernetes);
-    review.read("audience", out.review.audience);
     review.read("accounts", out.review.accounts);
     for (const std::string& account : out.review.accounts)
       if (std::count(account.begin(), account.end(), '/') != 1)
@@ -172,14 +128,11 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
   config::Section tls = enrol.section("tls");
   tls.read("certificate", out.tls.certificate);
   tls.read("key", out.tls.key);
-  bool insecure = false;
-  enrol.read("insecure", insecure);
   if (out.tls.certificate.empty() != out.tls.key.empty())
     tls.mistake(out.tls.key.empty() ? "key" : "certificate", "is missing", "set both PEM files");
-  if (!out.enabled() || !out.tls.certificate.empty()) return;
-  if (!http::is_loopback(out.address) || !insecure)
+  if (out.enabled() && out.tls.certificate.empty() && !http::is_loopback(out.address))
     enrol.mistake("tls", "is missing: tokens would be sent unencrypted",
-                  "set certificate and key; on the loopback interface, insecure: true is enough");
+                  "set certificate and key, or use a loopback address");
 }
 
 void read_kube(config::Section section, KubeConfig& out, std::vector<std::string>& schedulers) {
@@ -207,7 +160,6 @@ void read_prometheus(config::Section section, PrometheusConfig& out) {
   section.read("target", target_s, {.min = 0, .max = 3600, .unit = config::Unit::seconds});
   out.target = from_seconds(target_s);
   read_time(section, "interval", out.interval, 5, 300);
-  read_time(section, "timeout", out.timeout, 0.1, 60);
   for (const auto& [key, text] : {std::pair("rate_query", &out.rate_query), std::pair("late_query", &out.late_query),
                                   std::pair("latency_query", &out.latency_query)}) {
     if (text->size() > kMostQueryBytes) section.mistake(key, "is longer than 16 KiB", "use a recording rule");
@@ -249,6 +201,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_name(root, "policy", policy, placement::parse_policy, out.policy);
   if (!policy.name.empty()) out.policy = policy.name;
   root.read("data_dir", out.data_dir);
+  root.read("seed", out.seed, {.min = 0});
   root.read("key", out.key_file, true);
   root.read("allow_list", out.allow_file, true);
   root.section("telemetry").read("endpoint", out.telemetry_endpoint);
@@ -259,7 +212,7 @@ Result<ControllerConfig> read(config::Document document) {
   int port = out.http_port;
   web.read("port", port, {.min = 0, .max = 65535});
   out.http_port = static_cast<std::uint16_t>(port);
-  http::read_access(web, out.http_address, true, out.http_access);
+  http::read_access(web, out.http_address, http::Callers::with_token, out.http_access);
   read_operator_token(web, out);
   read_reward(root.section("reward"), out.decide.reward);
   read_limits(root.section("limits"), out.limits);
@@ -289,14 +242,13 @@ Result<ControllerConfig> read(config::Document document) {
     provisioning.mistake("replicas", "is suggest, but provisioning.level is off",
                          "set level to suggest or requests, or set replicas to off");
   config::Section log = root.section("log");
-  auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
+  auto level = static_cast<std::size_t>(out.log_level);
   log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});
-  log.read_choice("format", format, {"auto", "text", "json"});
   out.log_level = static_cast<LogLevel>(level);
-  out.log_format = static_cast<LogFormat>(format);
   WATTLE_CHECK(document.finish());
   out.learn.epsilon = out.decide.epsilon;
-  out.learn.shortlist = out.network.shortlist;
+  out.learn.seed = out.seed;
+  out.learn.tabular = out.policy == "tabular-q";
   // The learner must not give up on outcomes that the settle window still waits for.
   out.learn.settle_expiry =
       std::max(out.learn.settle_expiry, out.settle_window.value_or(kSettleWindow) + std::chrono::minutes(1));

@@ -29,40 +29,39 @@
 
 namespace wattle::controller {
 
+inline constexpr int kReplay = 20'000;  // transitions kept: 150 MB of a thousand nodes, of the newest placements
+
+// Members without a key in the file are what tests and benchmarks vary; their defaults are those of every controller.
 struct LearnConfig {
   bool enabled = true;
-  double steps_per_s = 50;        // at most
-  double duty_ratio = 0.25;       // at most this share of one core
-  int freeze_every_steps = 25;    // a new network serves after that many
-  double max_abs_residual = 1e5;  // a network with a larger residual does not serve
   Duration checkpoint_every = std::chrono::seconds(30);
-  int replay = 20'000;
-  int batch = 64;
-  int warmup = 128;
-  int n_step = 3;
-  double tau_s = 300;
-  double reward_scale = 1.0;
+  int warmup = 128;  // transitions before the first step
+  int batch = 64;    // transitions a step; without a key: at most warmup
+  // Without a key: training stays far below what a decision would notice on a shared core.
+  double steps_per_s = 50;      // at most
+  double duty_ratio = 0.25;     // at most this share of one core
+  int freeze_every_steps = 25;  // a new network serves after that many
+  // Without a key: a residual is a correction of a reward of about -10 to 0, so that this one means divergence.
+  double max_abs_residual = 1e5;                       // a network with a larger residual does not serve
+  int n_step = 3;                                      // placements that a transition spans, at most
+  double tau_s = 300;                                  // time constant of the discount between placements
   Duration settle_expiry = std::chrono::seconds(120);  // outcomes later than this are lost; longer than any window
-  double learning_rate = 5e-4;
-  int anchor_every = 1;  // steps of learning per step towards the network that was trusted last; 0: none
-  double epsilon = 0;    // decide.epsilon, for the curves
+  double learning_rate = 5e-4;                         // of Adam
+  double epsilon = 0;                                  // decide.epsilon, for the curves
   std::size_t shortlist = placement::NetworkOptions().shortlist;  // decide.shortlist
   // Initial network if there is no checkpoint: auto (the file of the preset in models_dir), none, or a file.
   std::string pretrained = "auto";
-  bool tabular = false;  // learn.network: a table of Q, for policy tabular-q, in place of the network of dqn
+  bool tabular = false;  // policy tabular-q is configured: a table of Q in place of the network of dqn
   std::int64_t seed = 1;
 };
 
 struct StoreConfig {
   std::string path;  // empty: nothing outlives the process, and records are acknowledged at once
   std::int64_t max_bytes = std::int64_t{256} << 20;
-  Duration keep = std::chrono::hours(1);                      // of raw records
-  Duration commit_every = std::chrono::milliseconds(50);      // records of this time share a transaction
-  std::int64_t max_workloads = 100'000;                       // rows of the ledger
-  Duration decisions_keep = std::chrono::hours(24 * 30);      // of decisions and their outcomes
-  std::int64_t decisions_max_bytes = std::int64_t{64} << 20;  // 0: none is kept
-  Duration usage_keep = std::chrono::hours(24 * 30);          // of what was used by the hour, for `wattle report`
-  std::int64_t usage_max_bytes = std::int64_t{64} << 20;      // 0: none is kept
+  Duration keep = std::chrono::hours(1);                // of raw records
+  Duration history_keep = std::chrono::hours(24 * 30);  // of decisions, and of hourly usage for `wattle report`
+  // Size of each: decisions, hourly usage.
+  std::int64_t history_max_bytes() const { return max_bytes / 4; }
 };
 
 // Enrolment, by which agents put their own keys on the allow list.
@@ -85,7 +84,7 @@ enum class ProvisionLevel {
 
 struct ControllerConfig {
   ModeSetting mode;
-  placement::NetworkOptions network;  // decide.margin, decide.shortlist
+  placement::NetworkOptions network;  // not from the file
   // If true, a learned network serves after it has cost fewer joules than the plan on this cluster
   // (docs/reference/rollout.md, The network gate). The configuration file's default is true.
   bool require_evidence = false;
@@ -105,11 +104,13 @@ struct ControllerConfig {
   SwitchbackSchedule blocks;            // their lengths, in mode canary
   placement::ModelledOptions modelled;  // blocks of the modelled saving, in mode shadow
   std::int64_t seed = 1;
+  // Not from the file: longer than an agent takes to report a pod that starts, also while its image is pulled.
   Duration in_flight_expiry = std::chrono::seconds(30);
+  // Not from the file: a scheduler that repeats an ask after its own timeout (50 ms to 1 s) gets the same answer.
   Duration repeat_within = std::chrono::seconds(2);
   int look_ahead = 0;                     // pods of the API server's queue that a decision keeps room for; 0: none
   std::optional<Duration> settle_window;  // unset: the preset's, or kSettleWindow
-  int decision_ring = 1000;               // decisions kept for display
+  int decision_ring = 1000;               // decisions in memory, 1 MB; not from the file
   LearnConfig learn;
   std::string
       models_dir;  // of the networks that come with the programs; from where these are, not from the file; empty: unknown
@@ -125,7 +126,6 @@ struct ControllerConfig {
   std::vector<std::string> schedulers{
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;
-  LogFormat log_format = LogFormat::automatic;
 };
 
 // Time for which an outcome is watched: the configured one, or else the preset's, or else kSettleWindow.

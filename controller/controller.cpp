@@ -200,13 +200,11 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   options.file.path = config.path;
   options.file.max_bytes = static_cast<std::uint64_t>(config.max_bytes);
   options.file.keep_s = std::chrono::duration_cast<std::chrono::seconds>(config.keep).count();
-  options.file.max_ledger_rows = config.max_workloads;
-  options.file.decisions = {std::chrono::duration_cast<std::chrono::seconds>(config.decisions_keep).count(),
-                            static_cast<std::uint64_t>(config.decisions_max_bytes)};
-  options.file.usage.keep_s = std::chrono::duration_cast<std::chrono::seconds>(config.usage_keep).count();
-  options.file.usage.max_bytes = static_cast<std::uint64_t>(config.usage_max_bytes);
+  const auto history_s = std::chrono::duration_cast<std::chrono::seconds>(config.history_keep).count();
+  options.file.decisions = {history_s, static_cast<std::uint64_t>(config.history_max_bytes())};
+  options.file.usage.keep_s = history_s;
+  options.file.usage.max_bytes = static_cast<std::uint64_t>(config.history_max_bytes());
   options.decisions_found = static_cast<std::size_t>(config_.decision_ring);
-  options.commit_every = config.commit_every;
   options.pod_namespaces_found = kube::kFormerUids;
   WATTLE_TRY(store_, Store::start(options, clock, log));
   return {};
@@ -306,7 +304,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {
     const auto text = ask_loop([this] { return metrics_text(loop_->parts()); });
     if (!text) return failed(text.error());
-    return {200, "text/plain; version=0.0.4; charset=utf-8", *text + program_metrics("wattle_controller")};
+    return {200, "text/plain; version=0.0.4; charset=utf-8", *text + program_metrics("controller")};
   };
   routes["GET " + std::string(kApi)] = [this, ask_loop, &clock](const http::Request& request) -> http::Response {
     const std::string what = request.path.substr(kApi.size());

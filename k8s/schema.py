@@ -53,13 +53,11 @@ FORMS = {
         "cluster_networks": {"type": "array", "maxItems": 30, "items": NETWORK},
         "controller.endpoint": TARGET,
         "controller.enrol.url": text(rf"https://{HOST}:{PORT}({PATH})?"),
-        "controller.enrol.insecure": {"const": False},
         "spool.max_bytes": {"anyOf": [{"const": 0}, {"type": "integer", "minimum": 8388608, "maximum": 10**12}]},
         "http.address": REACHED,
         "echo.address": ADDRESS,
         "probes[].name": {"type": "string", "minLength": 1},
-        "probes[].host": text(r"[^\[\]/ ]+"),
-        "probes[].path": text(PATH),
+        "probes[].url": text(rf"tcp://{HOST}:{PORT}|http://{HOST}(:{PORT})?({PATH})?|icmp://{HOST}"),
         "estimate.curve": {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 2},
         "pcm.endpoint": text(rf"(http://{HOST}:{PORT}/?)?"),
         "provisioning.socket": {"type": "string", "maxLength": 107},
@@ -71,7 +69,6 @@ FORMS = {
         "http.address": REACHED,
         "learn.pretrained": {"type": "string", "minLength": 1},
         "enrol.kubernetes.accounts": {"type": "array", "items": text("[^/]+/[^/]+")},
-        "enrol.insecure": {"const": False},
         "kubernetes.server": URL,
         "provisioning.prometheus.url": URL,
         **{f"provisioning.prometheus.{key}": {"type": "string", "maxLength": 16384} for key in ("rate_query", "late_query", "latency_query")},
@@ -84,14 +81,13 @@ FORMS = {
     },
 }
 # Texts that are one of some names: the program lists them when it refuses another.
-NAMED = {"agent": [], "controller": ["mode", "policy", "reward.preset", "reward.load", "learn.network"], "shim": []}
+NAMED = {"agent": [], "controller": ["mode", "policy", "reward.preset", "reward.load"], "shim": []}
 # Keys that the chart's volumes, Services, probes and schedulers rely on: only the chart's own value fits. A key that base does not set stays empty.
 OWNED = {
-    "agent": ["state_dir", "roots.proc", "roots.sys", "http.port", "http.token_file", "http.tls.client_ca", "controller.enrol.token_file", "controller.enrol.ca_file"],
-    "controller": ["data_dir", "key", "allow_list", "store.path", "http.port", "http.token_file", "http.tls.client_ca", "enrol.port", "enrol.tls.certificate",
-                   "enrol.tls.key"],
-    "shim": ["listen.address", "listen.port", "listen.token_file", "listen.tls.certificate", "listen.tls.key", "listen.tls.client_ca", "http.port",
-             "http.token_file", "http.tls.client_ca", "controller.key", "controller.server_key"],
+    "agent": ["state_dir", "root", "http.port", "http.token_file", "controller.enrol.token_file", "controller.enrol.ca_file"],
+    "controller": ["data_dir", "key", "allow_list", "store.path", "http.port", "http.token_file", "enrol.port", "enrol.tls.certificate", "enrol.tls.key"],
+    "shim": ["listen.address", "listen.port", "listen.tls.certificate", "listen.tls.key", "listen.tls.client_ca", "http.port",
+             "http.token_file", "controller.key", "controller.server_key"],
 }
 PORTS = {"controller": ["telemetry.endpoint", "feed.endpoint", "ask.endpoint"]}  # an endpoint whose port a Service leads to
 # Keys of one section that need or exclude each other.
@@ -99,9 +95,6 @@ TLS = {"dependencies": {"certificate": ["key"], "key": ["certificate"]}}
 TOGETHER = {
     "agent": {
         "estimate": {"dependencies": {"idle_w": ["max_w"], "max_w": ["idle_w"], "curve": ["idle_w", "max_w"]}},
-        "probes[]": {"allOf": [
-            {"if": {"properties": {"kind": {"const": "icmp"}}, "required": ["kind"]}, "then": {"not": {"required": ["port"]}}, "else": {"required": ["port"]}},
-            {"if": {"properties": {"kind": {"const": "http"}}, "required": ["kind"]}, "else": {"not": {"required": ["path"]}}}]},
         "echo": {"dependencies": {"address": ["port"]}},
         "http.tls": TLS,
     },
@@ -307,8 +300,7 @@ def definition(binaries, part, keys):
     for key in keys:
         if key["required"] and "[]" in key["key"]:
             owner, _, name = key["key"].rpartition(".")
-            if (owner, name) != ("probes[]", "port"):  # TOGETHER has it: not for icmp
-                section(root, owner).setdefault("required", []).append(name)
+            section(root, owner).setdefault("required", []).append(name)
     for path, rule in TOGETHER[part].items():
         section(root, path).update(rule)
     for path, most in MOST_ITEMS.get(part, {}).items():

@@ -50,7 +50,7 @@ int run_app(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
 
   const SystemClock clock;
-  const Log log("wattle-shim", config->log_level, config->log_format);
+  const Log log("wattle-shim", config->log_level, LogFormat::automatic);
   ServiceNotify notify;
   const auto service = Service::start(*config, clock, log, notify);
   if (!service) return complain(service.error());

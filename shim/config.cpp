@@ -17,19 +17,17 @@ Result<ShimConfig> read(config::Document document) {
 
   config::Section listen = root.section("listen");
   listen.read("address", out.listen_address);
-  int port = out.listen_port, threads = static_cast<int>(out.threads);
+  int port = out.listen_port;
   listen.read("port", port, {.min = 0, .max = 65535});
-  listen.read("threads", threads, {.min = 1, .max = 64});
   out.listen_port = static_cast<std::uint16_t>(port);
-  out.threads = static_cast<unsigned>(threads);
-  http::read_access(listen, out.listen_address, false, out.listen_access);
+  http::read_access(listen, out.listen_address, http::Callers::with_certificate, out.listen_access);
 
   config::Section web = root.section("http");
   web.read("address", out.http_address);
   int http_port = -1;
   web.read("port", http_port, {.min = 0, .max = 65535});
   if (http_port >= 0) out.http_port = static_cast<std::uint16_t>(http_port);
-  http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", true, out.http_access);
+  http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", http::Callers::with_token, out.http_access);
 
   config::Section controller = root.section("controller");
   read_endpoint(controller, "ask", out.ask_endpoint);
@@ -45,11 +43,9 @@ Result<ShimConfig> read(config::Document document) {
   root.read("bound_scores", out.bound_scores);
 
   config::Section log = root.section("log");
-  std::size_t level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
+  auto level = static_cast<std::size_t>(out.log_level);
   log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});
-  log.read_choice("format", format, {"auto", "text", "json"});
   out.log_level = static_cast<LogLevel>(level);
-  out.log_format = static_cast<LogFormat>(format);
 
   WATTLE_CHECK(document.finish());
   return out;

@@ -19,13 +19,12 @@ namespace wattle::shim {
 struct ShimConfig {
   std::string listen_address = "127.0.0.1";
   std::uint16_t listen_port = 8888;
-  http::Access listen_access;  // a token protects only /metrics, because kube-scheduler sends none
-  unsigned threads = 4;        // requests answered in parallel
+  http::Access listen_access;
   // Second endpoint, only for probes and metrics: for example if kube-scheduler uses loopback and probes use the
   // network.
   std::string http_address = "127.0.0.1";
   std::optional<std::uint16_t> http_port;  // unset: none
-  http::Access http_access;
+  http::Access http_access;                // its token and hosts are those of the first endpoint's /metrics too
   std::string ask_endpoint = "tcp://127.0.0.1:7462";
   std::string feed_endpoint = "tcp://127.0.0.1:7461";
   std::string key_file;                    // the shim's own key pair
@@ -36,7 +35,6 @@ struct ShimConfig {
   // preferences more weight than the scores.
   bool bound_scores = true;
   LogLevel log_level = LogLevel::info;
-  LogFormat log_format = LogFormat::automatic;
 };
 
 Result<ShimConfig> load_config(const std::string& path);

@@ -14,7 +14,6 @@ namespace wattle::shim {
 namespace {
 const prometheus::Histogram::BucketBoundaries kSeconds{0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005,
                                                        0.01,   0.02,    0.05,   0.1,   0.2,   0.5};
-const prometheus::Histogram::BucketBoundaries kNodes{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000};
 }  // namespace
 
 struct Metrics::Impl {
@@ -66,27 +65,11 @@ struct Metrics::Impl {
                                             .Help("Number of times that the circuit breaker opened")
                                             .Register(registry)
                                             .Add({});
-  prometheus::Histogram& candidates = prometheus::BuildHistogram()
-                                          .Name("wattle_shim_candidates")
-                                          .Help("Candidate nodes per request")
-                                          .Register(registry)
-                                          .Add({}, kNodes);
   prometheus::Counter& problems = prometheus::BuildCounter()
                                       .Name("wattle_shim_pod_problems_total")
                                       .Help("Annotations and quantities that were ignored")
                                       .Register(registry)
                                       .Add({});
-  prometheus::Counter& capped =
-      prometheus::BuildCounter()
-          .Name("wattle_shim_start_capped_nodes_total")
-          .Help("Candidates with score 0 in answers from the board because they reached their start limit")
-          .Register(registry)
-          .Add({});
-  prometheus::Gauge& board_fresh = prometheus::BuildGauge()
-                                       .Name("wattle_shim_board_fresh")
-                                       .Help("1 while the last board is usable")
-                                       .Register(registry)
-                                       .Add({});
   prometheus::Family<prometheus::Gauge>& board_age = prometheus::BuildGauge()
                                                          .Name("wattle_shim_board_age_seconds")
                                                          .Help("Age of the last board; absent before the first one")
@@ -101,18 +84,15 @@ void Metrics::request(std::string_view verb, int status, Duration took) {
   impl_->seconds.Add({{"verb", std::string(verb)}}, kSeconds).Observe(wattle::seconds(took));
 }
 
-void Metrics::answer(const Scores& answer, std::size_t candidates, std::size_t problems) {
+void Metrics::answer(const Scores& answer, std::size_t problems) {
   impl_->answers.Add({{"source", std::string(to_string(answer.source))}, {"reason", std::string(answer.reason)}})
       .Increment();
-  impl_->candidates.Observe(static_cast<double>(candidates));
   impl_->problems.Increment(static_cast<double>(problems));
-  impl_->capped.Increment(static_cast<double>(answer.capped));
 }
 
-void Metrics::filtered(const Veto& veto, std::size_t candidates, std::size_t problems) {
+void Metrics::filtered(const Veto& veto, std::size_t problems) {
   impl_->filters.Add({{"reason", std::string(veto.reason)}}).Increment();
   impl_->vetoed.Increment(static_cast<double>(veto.vetoed.size()));
-  impl_->candidates.Observe(static_cast<double>(candidates));
   impl_->problems.Increment(static_cast<double>(problems));
 }
 
@@ -136,8 +116,7 @@ void Metrics::breaker(BreakerState state, std::uint64_t times_opened) {
   impl_->breaker_opened.Increment(static_cast<double>(times_opened) - impl_->breaker_opened.Value());
 }
 
-void Metrics::board(BoardState state, std::optional<Duration> age) {
-  impl_->board_fresh.Set(state == BoardState::fresh ? 1 : 0);
+void Metrics::board(std::optional<Duration> age) {
   if (age) impl_->board_age.Add({}).Set(wattle::seconds(*age));
 }
 

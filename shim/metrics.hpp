@@ -23,12 +23,12 @@ class Metrics {
   Metrics& operator=(const Metrics&) = delete;
   // Counts a request of a verb, answered with an HTTP status.
   void request(std::string_view verb, int status, Duration took);
-  void answer(const Scores& answer, std::size_t candidates, std::size_t problems);
-  void filtered(const Veto& veto, std::size_t candidates, std::size_t problems);
+  void answer(const Scores& answer, std::size_t problems);
+  void filtered(const Veto& veto, std::size_t problems);
   void preempted(const Veto& veto);
   void refused(const http::RefusalCounts& counts);
   void breaker(BreakerState state, std::uint64_t times_opened);
-  void board(BoardState state, std::optional<Duration> age);
+  void board(std::optional<Duration> age);
   // Text exposition format 0.0.4.
   std::string page() const;
 

@@ -89,7 +89,7 @@ Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const
 
 Scores Prioritizer::scores(const wire::Ask& ask) {
   const auto neutral = [&](std::string_view reason) {
-    return Scores{std::vector<std::int64_t>(ask.candidates.size(), 0), Source::neutral, reason, false, {}, 0};
+    return Scores{std::vector<std::int64_t>(ask.candidates.size(), 0), Source::neutral, reason, false, {}};
   };
   if (ask.candidates.empty()) return neutral("no_candidates");
   if (!ask.node_name.empty()) return neutral("already_bound");
@@ -97,19 +97,15 @@ Scores Prioritizer::scores(const wire::Ask& ask) {
     // Does not repeat advice after the controller has changed to off or shadow.
     const bool advises = std::any_of(again->begin(), again->end(), [](std::int64_t score) { return score != 0; });
     if (!advises || board_.state(clock_.mono()) != BoardState::neutral)
-      return {std::move(*again), Source::repeated, "scored", false, {}, 0};
+      return {std::move(*again), Source::repeated, "scored", false, {}};
   }
 
   const auto without_controller = [&](std::string_view why, std::string failure, MonoTime now) {
     if (auto standing = board_.take(ask, now)) {
       const bool none_left = standing->all_capped();
       if (!ask.owner.empty() || !ask.prefers.empty()) bound_to(kBoundedScore, standing->scores);
-      return Scores{std::move(standing->scores),
-                    none_left ? Source::neutral : Source::board,
-                    none_left ? "start_cap" : why,
-                    true,
-                    std::move(failure),
-                    standing->capped};
+      return Scores{std::move(standing->scores), none_left ? Source::neutral : Source::board,
+                    none_left ? "start_cap" : why, true, std::move(failure)};
     }
     Scores none = neutral(to_string(board_.state(now)));
     none.without_controller = true;
@@ -127,8 +123,7 @@ Scores Prioritizer::scores(const wire::Ask& ask) {
     if (top != suggestion->scores.end() && *top > 0)
       board_.given(ask.pod_uid, ask.candidates[static_cast<std::size_t>(top - suggestion->scores.begin())],
                    suggestion->decision_id, now);
-    return {
-        std::move(suggestion->scores), Source::controller, suggestion->neutral ? "neutral" : "scored", false, {}, 0};
+    return {std::move(suggestion->scores), Source::controller, suggestion->neutral ? "neutral" : "scored", false, {}};
   }
   return without_controller(to_string(suggestion.error().code), suggestion.error().message(), now);
 }

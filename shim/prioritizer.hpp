@@ -37,7 +37,6 @@ struct Scores {
   std::string_view reason;
   bool without_controller = false;  // the controller should have answered, but did not or was not asked
   std::string failure;              // why the controller did not answer, for the log; empty if it did or was not asked
-  std::size_t capped = 0;           // candidates that the board gives 0 only because of their start cap
 };
 
 // Smallest score that kube-scheduler can add: 10 times the extender's weight.

@@ -34,6 +34,8 @@ constexpr std::size_t kMaxBodiesBytes = 64 << 20;
 // A thread without an iteration for this long counts as hung.
 constexpr Duration kHangs = std::chrono::seconds(5);
 constexpr Duration kCertificateEvery = std::chrono::minutes(1);
+// kube-scheduler sends one request at a time; a request that waits for the controller holds a thread.
+constexpr unsigned kThreads = 4;
 constexpr unsigned kPageThreads = 2;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 }  // namespace
@@ -45,7 +47,7 @@ struct Service::Impl {
         notify(n),
         deadline(config.deadline),
         certificate(config.listen_access.tls.certificate),
-        pool(context, ask, config.threads + 1),  // plus one for the beat
+        pool(context, ask, kThreads + 1),  // plus one for the beat
         breaker(clock),
         answering(clock.mono()),
         prioritizer([this](wire::Ask one, std::chrono::milliseconds wait) { return pool.ask(std::move(one), wait); },
@@ -98,7 +100,7 @@ http::Response Service::Impl::prioritize(const http::Request& request) {
   if (ask) {
     const Scores answer = prioritizer.scores(*ask);
     response.body = format_scores(ask->candidates, answer.scores);
-    metrics.answer(answer, ask->candidates.size(), ask->problems.size());
+    metrics.answer(answer, ask->problems.size());
     requests.note(ask->scheduler, answer.without_controller, start);
     // Otherwise the controller was not asked.
     if (!answer.failure.empty() || answer.source == Source::controller)
@@ -171,7 +173,7 @@ http::Response Service::Impl::filter_nodes(const http::Request& request) {
   } else {
     response.body = format_filter(answer.passed, answer.vetoed);
   }
-  if (response.status == 200) metrics.filtered(answer, names.size(), ask ? ask->problems.size() : 0);
+  if (response.status == 200) metrics.filtered(answer, ask ? ask->problems.size() : 0);
   if (!answer.failure.empty()) tell_change(answer.failure, "no filtering: all nodes pass");
   metrics.request("filter", response.status, clock.mono() - start);
   return response;
@@ -202,11 +204,10 @@ Service::Impl::Routes Service::Impl::page_routes() {
   Routes routes;
   routes["GET /metrics"] = [this](const http::Request&) {
     const MonoTime now = clock.mono();
-    metrics.board(board.state(now), board.age(now));
+    metrics.board(board.age(now));
     metrics.refused(*refusals);
     metrics.breaker(breaker.state(), breaker.times_opened());
-    return http::Response{200, "text/plain; version=0.0.4; charset=utf-8",
-                          metrics.page() + program_metrics("wattle_shim")};
+    return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics.page() + program_metrics("shim")};
   };
   routes["GET /livez"] = [this](const http::Request&) {
     const std::string hung = hanging();
@@ -263,11 +264,11 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   http::ServerOptions options;
   options.address = config.listen_address;
   options.port = config.listen_port;
-  options.threads = config.threads;
+  options.threads = kThreads;
   options.max_bodies_bytes = kMaxBodiesBytes;
   options.tls = config.listen_access.tls;
-  options.token_file = config.listen_access.token_file;
-  options.hosts = config.listen_access.hosts;
+  options.token_file = config.http_access.token_file;  // /metrics alone
+  options.hosts = config.http_access.hosts;
   options.open_paths.insert("/prioritize");
   options.open_paths.insert("/filter");
   options.open_paths.insert("/preempt");

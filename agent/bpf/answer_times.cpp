@@ -72,7 +72,7 @@ std::optional<double> answer_quantile(const AnswerCounts& before, const AnswerCo
 Result<AnswerTimes> AnswerTimes::load_(std::span<const AnswerTarget> targets, int cgroup_fd) {
   if (cgroup_fd < 0)
     return fail(Errc::not_found, kAnswers, "no cgroup v2 tree to attach to",
-                "mount it, or set roots.sys to the host's /sys");
+                "mount it, or set root to where the host's /sys is mounted");
   libbpf_set_print(nullptr);  // the finding reports the error instead
   AnswerTimes out;
   {

@@ -191,7 +191,7 @@ Result<TcpProgram> TcpProgram::load_(const SharedTable& table, const KernelSigna
   const std::string what = "BPF program tcp";
   if (options.cgroup_fd < 0)
     return fail(Errc::not_found, what, "no cgroup v2 tree to attach to",
-                "mount it, or set roots.sys to the host's /sys");
+                "mount it, or set root to where the host's /sys is mounted");
   const Skeleton<tcp, tcp__destroy> skeleton(tcp__open());
   if (!skeleton) return fail_bpf(errno, what, kSockets);
   skeleton->rodata->bucket_bits = table.bucket_bits;

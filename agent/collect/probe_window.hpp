@@ -24,7 +24,6 @@ namespace wattle::agent {
 inline constexpr std::size_t kMaxProbeTargets = 64;
 inline constexpr Duration kMinProbeInterval = std::chrono::milliseconds(250);
 inline constexpr Duration kMaxProbeInterval = std::chrono::seconds(30);  // a window holds at least two
-inline constexpr Duration kMinProbeTimeout = std::chrono::milliseconds(10);
 
 struct ProbeTarget {
   std::string name;

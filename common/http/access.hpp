@@ -1,5 +1,6 @@
 // access: access rules of an HTTP endpoint (TLS, client certificates, bearer token), and counts of refused requests.
-// Source   PEM files; keys of a configuration section: tls {certificate, key, client_ca}, token_file, hosts, insecure
+// Source   PEM files; keys of a configuration section: tls {certificate, key}, insecure, and by the callers either
+//          token_file and hosts, or tls.client_ca
 // Errors   mistakes in the section
 // Threads  values; RefusalCounts any
 //
@@ -34,8 +35,11 @@ struct Access {
 
 // Accepts 127.0.0.0/8 and ::1.
 bool is_loopback(std::string_view address);
-// `token_guards_all`: the token protects all reads and changes of the endpoint, so that it can replace TLS.
-void read_access(config::Section& section, std::string_view address, bool token_guards_all, Access& out);
+enum class Callers {
+  with_token,        // people and Prometheus: the token protects all reads and changes, so that it can replace TLS
+  with_certificate,  // kube-scheduler, which sends no token
+};
+void read_access(config::Section& section, std::string_view address, Callers callers, Access& out);
 
 enum class Refused : std::uint8_t {
   tls,        // handshake failed: no certificate, an expired or untrusted one, or no TLS

@@ -57,18 +57,18 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
   const std::lock_guard lock(mutex_);
   const json request = {{"apiVersion", "authentication.k8s.io/v1"},
                         {"kind", "TokenReview"},
-                        {"spec", {{"token", std::string(token)}, {"audiences", {options_.audience}}}}};
+                        {"spec", {{"token", std::string(token)}, {"audiences", {kAudience}}}}};
   const auto reply = api_.post("/apis/authentication.k8s.io/v1/tokenreviews", request.dump());
   if (!reply) return unavailable(reply.error().message());
   if (reply->status != 200 && reply->status != 201)
     return unavailable("the API server returned HTTP " + std::to_string(reply->status));
   const json status = member(json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20}), "status");
   if (member(status, "authenticated") != true)
-    return not_ours("the token", "is not valid for audience " + options_.audience,
+    return not_ours("the token", "is not valid for audience " + std::string(kAudience),
                     "mount a service account token with that audience into the agent's pod");
   const json audiences = member(status, "audiences");
-  if (!audiences.is_array() || std::find(audiences.begin(), audiences.end(), options_.audience) == audiences.end())
-    return not_ours("the token", "is for another audience", "mount the token with audience " + options_.audience);
+  if (!audiences.is_array() || std::find(audiences.begin(), audiences.end(), kAudience) == audiences.end())
+    return not_ours("the token", "is for another audience", "mount the token with audience " + std::string(kAudience));
   const json user = member(status, "user");
   const std::string name = text(member(user, "username"));
   Claims claims;

@@ -20,8 +20,9 @@
 
 namespace wattle::controller {
 
+inline constexpr const char* kAudience = "wattle";  // of the token that the chart projects into the agent's pod
+
 struct TokenReviewOptions {
-  std::string audience = "wattle";
   std::vector<std::string> accounts{"wattle-agent/wattle-agent"};  // "namespace/name"
 };
 

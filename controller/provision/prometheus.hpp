@@ -37,7 +37,8 @@ struct PrometheusConfig {
   std::string late_query;           // share of requests that take too long; empty: unknown
   std::string latency_query;        // 99th percentile, seconds; empty: unknown
   Duration target{};                // limit for latency_query
-  Duration interval = std::chrono::seconds(30), timeout = std::chrono::seconds(10);
+  Duration interval = std::chrono::seconds(30);
+  Duration timeout = std::chrono::seconds(10);  // not from the file: a query that takes longer overloads Prometheus
   bool enabled() const { return !url.empty(); }
 };
 

@@ -17,7 +17,7 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
   const std::string preset(placement::to_string(reward.preset));
   first.on_prior = !learn.tabular;
   if (learn.tabular || learn.pretrained == "none") {
-    first.none = learn.tabular ? "learn.network is tabular" : "learn.pretrained is none";
+    first.none = learn.tabular ? "policy is tabular-q" : "learn.pretrained is none";
     return first;
   }
   const bool automatic = learn.pretrained == "auto";

@@ -11,13 +11,12 @@ namespace wattle::controller {
 inline placement::LearnerOptions learner_options(const LearnConfig& config) {
   placement::LearnerOptions options;
   options.seed = static_cast<std::uint64_t>(config.seed);
-  options.replay_capacity = static_cast<std::size_t>(config.replay);
+  options.replay_capacity = kReplay;
   options.batch = static_cast<std::size_t>(config.batch);
   options.warmup = static_cast<std::size_t>(config.warmup);
   options.shortlist = config.shortlist;
   options.n_step = static_cast<std::size_t>(config.n_step);
   options.tau_s = config.tau_s;
-  options.reward_scale = config.reward_scale;
   if (config.tabular) placement::learn_with_table(options);
   options.settle_expiry_s = seconds(config.settle_expiry);
   return options;

@@ -46,7 +46,7 @@ Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, do
       if (!std::isfinite(residual) || std::abs(static_cast<double>(residual)) > max_abs_residual)
         return fail(Errc::out_of_range, "trained network",
                     "returned " + std::to_string(residual) + " on a recent decision",
-                    "it is not used; lower learn.learning_rate or raise learn.max_abs_residual");
+                    "it is not used, and learning continues from the network that serves");
     }
   }
   return ServingModel::Network(std::move(frozen));
@@ -65,7 +65,7 @@ NetworkStore::NetworkStore(const LearnConfig& config, const placement::RewardCon
       begin_(std::move(begin)),
       clock_(clock),
       log_(log),
-      anchor_(network, config.anchor_every),
+      anchor_(network, 1),  // a step towards the network trusted last after each gradient step
       serving_from_(origin.from) {
   if (!origin.from.empty()) trust(network_.weights(), origin, false);
 }

@@ -19,7 +19,7 @@ using json = SortedJson;
 
 std::vector<std::pair<std::string, Result<WallTime>>> certificate_ends(const Parts& from) {
   std::vector<std::pair<std::string, Result<WallTime>>> ends;
-  for (const std::string& file : {from.config.http_access.tls.certificate, from.config.http_access.tls.client_ca,
+  for (const std::string& file : {from.config.http_access.tls.certificate,
                                   from.config.enrol.enabled() ? from.config.enrol.tls.certificate : std::string()})
     if (!file.empty()) ends.emplace_back(file, http::certificate_file_end(file));
   for (const auto& [key, shim] : from.shims.all())

@@ -4,106 +4,17 @@
 
 namespace wattle::controller {
 
-namespace {
-
-void add_compared(Families& families, const Decider& decider) {
-  using prometheus::MetricType;
-  // Each is finished before the next begins: a family moves when another is added.
-  const auto each = [&](const char* name, const char* help, auto&& value) {
-    prometheus::MetricFamily& family = families.family(name, help, MetricType::Gauge);
-    for (const placement::OffPolicyEstimate& one : decider.off_policy().estimates())
-      if (const std::optional<double> told = value(one))
-        Families::add(family, {{"reference", std::string(one.reference)}}, *told);
-  };
-  using Estimate = placement::OffPolicyEstimate;
-  const auto once_told = [](double (*figure)(const Estimate&)) {
-    return [figure](const Estimate& one) { return one.told() ? std::optional(figure(one)) : std::nullopt; };
-  };
-  each("wattle_controller_compared_decisions", "Recent decisions that were also evaluated by the reference.",
-       [](const Estimate& one) { return std::optional(static_cast<double>(one.samples)); });
-  each("wattle_controller_compared_differ_ratio",
-       "Share of the compared decisions for which the reference chooses another node.",
-       once_told([](const Estimate& one) { return one.differ_ratio(); }));
-  each("wattle_controller_regret_reward",
-       "Regret of a decision: reward of the reference's choice minus reward of the choice made.",
-       once_told([](const Estimate& one) { return one.regret(); }));
-  each("wattle_controller_regret_low_reward", "Lower end of the 95% interval.",
-       once_told([](const Estimate& one) { return one.regret() - one.half_width(); }));
-  each("wattle_controller_regret_high_reward", "Upper end of the 95% interval.",
-       once_told([](const Estimate& one) { return one.regret() + one.half_width(); }));
-  const auto worth_told = [](double (*figure)(const Estimate::Worth&)) {
-    return [figure](const Estimate& one) {
-      const std::optional<Estimate::Worth> worth = one.differing_worth();
-      return worth ? std::optional(figure(*worth)) : std::nullopt;
-    };
-  };
-  each("wattle_controller_differing_worth_reward",
-       "Measured reward of a decision minus that of the reference where the two differ.",
-       worth_told([](const Estimate::Worth& worth) { return worth.mean; }));
-  each("wattle_controller_differing_worth_low_reward", "Lower end of the 95% interval.",
-       worth_told([](const Estimate::Worth& worth) { return worth.low(); }));
-  each("wattle_controller_differing_worth_high_reward", "Upper end of the 95% interval.",
-       worth_told([](const Estimate::Worth& worth) { return worth.high(); }));
-}
-
-// Adds forecast figures by how far ahead they look; adds none until a forecast was judged.
-void add_forecast(Families& families, const Decider& decider) {
-  using prometheus::MetricType;
-  const placement::RequestForecast& forecast = decider.knowledge().forecast();
-  const auto each = [&](const char* name, const char* help, auto&& value, MetricType type = MetricType::Gauge) {
-    prometheus::MetricFamily& family = families.family(name, help, type);
-    for (const auto* horizon : {&forecast.hour(), &forecast.window()}) {
-      const std::string ahead = horizon == &forecast.hour() ? "hour" : "day";
-      if (horizon->score().judged > 0) Families::add(family, {{"ahead", ahead}}, value(*horizon));
-    }
-  };
-  using Horizon = placement::HorizonForecast;
-  each(
-      "wattle_controller_forecasts_judged_total", "Forecasts of the requested cores compared with the actual values.",
-      [](const Horizon& one) { return static_cast<double>(one.score().judged); }, MetricType::Counter);
-  each("wattle_controller_forecast_error_cores", "Mean absolute error of the forecasts.",
-       [](const Horizon& one) { return one.score().error_cores; });
-  each("wattle_controller_forecast_still_error_cores",
-       "Mean absolute error of the forecast that the demand stays constant.",
-       [](const Horizon& one) { return one.score().still_error_cores; });
-  each("wattle_controller_forecast_within_ratio",
-       "Share of actual values inside the forecast range; the target is 0.9.",
-       [](const Horizon& one) { return one.score().within_ratio; });
-  each("wattle_controller_forecast_trust_ratio", "Recent weight of the forecasts, from 0 (none) to 1 (full).",
-       [](const Horizon& one) { return one.trust(); });
-}
-
-}  // namespace
-
-namespace {
-std::optional<double> mean_of(const placement::RecentBlocks& recent) {
-  return recent.blocks() > 0 ? std::optional(recent.mean()) : std::nullopt;
-}
-}  // namespace
-
 void add_gates(Families& families, const Decider& decider) {
   const placement::SequentialTest& gate = decider.network_gate();
   families.gauge("wattle_controller_network_gated",
                  "1 if the planner decides because the network is worse or not shown to be better.",
                  decider.network_gated() ? 1.0 : 0.0);
-  families.counter("wattle_controller_network_gate_blocks_total",
-                   "Blocks in which the network and the planner were compared.", gate.blocks());
   families.gauge("wattle_controller_network_gate_difference_ratio",
                  "Predicted energy of the network's choices minus the planner's, mean of the newest 50 blocks.",
-                 mean_of(decider.recent()));
+                 decider.recent().blocks() > 0 ? std::optional(decider.recent().mean()) : std::nullopt);
   families.gauge("wattle_controller_network_gate_evidence",
                  "Log odds that the network is worse, or that it is better while the planner decides.",
                  gate.evidence());
-  const placement::SequentialTest& learned = decider.learned_network_gate();
-  families.gauge("wattle_controller_learned_gated",
-                 "1 if the initial network is in use because the learned network is not shown to be better.",
-                 decider.heard().network != nullptr && !decider.heard().learned ? 1.0 : 0.0);
-  families.counter("wattle_controller_learned_gate_blocks_total",
-                   "Blocks in which the learned and the initial network were compared.", learned.blocks());
-  families.gauge(
-      "wattle_controller_learned_gate_difference_ratio",
-      "Predicted energy of the learned network's choices minus the initial network's, mean of the newest 50 blocks.",
-      mean_of(decider.recent_learned()));
   const placement::PlanRecord& plan = decider.plan_record();
   families.gauge("wattle_controller_plan_trust_ratio",
                  "1 if the plan of expected pods decides, 0 if each pod's own cost decides.",
@@ -111,12 +22,6 @@ void add_gates(Families& families, const Decider& decider) {
   families.gauge("wattle_controller_plan_difference_ratio",
                  "Recent predicted energy of the plan's choices minus that of choices by each pod's own cost.",
                  plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
-  families.counter("wattle_controller_drifts_total", "Detected shifts of power curves or prediction errors.",
-                   decider.drifts());
-  add_forecast(families, decider);
-  add_compared(families, decider);
-  families.gauge("wattle_controller_drift_active", "1 while exploration is increased after a shift.",
-                 decider.drifting() ? 1.0 : 0.0);
   families.gauge("wattle_controller_network_gate_limit", "Log odds at which the network in use changes.", gate.limit());
 }
 

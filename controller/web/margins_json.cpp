@@ -191,15 +191,8 @@ json learned_json(const MarginLearnerFigures& of) {
 }
 
 void add_traffic(Families& families, const PrometheusFigures& figures) {
-  std::uint64_t answers = 0, failures = 0;
   std::size_t series = 0;
-  for (const auto& query : figures.queries) {
-    answers += query.answers;
-    failures += query.failures;
-    series += query.series;
-  }
-  families.counter("wattle_controller_prometheus_answers_total", "Answered Prometheus queries.", answers);
-  families.counter("wattle_controller_prometheus_failures_total", "Failed Prometheus queries.", failures);
+  for (const auto& query : figures.queries) series += query.series;
   families.gauge("wattle_controller_prometheus_series", "Series with rates or latencies in the last answers.",
                  static_cast<double>(series));
 }
@@ -245,20 +238,8 @@ Result<std::string> margins_text(const Parts& from, const std::map<std::string, 
 
 void add_margins(Families& families, const Parts& from) {
   if (from.config.teacher == TeacherMode::off) return;
-  const MarginTrial& trial = from.margins.trial();
-  const auto& services = from.margins.services();
-  const auto steered =
-      std::count_if(services.begin(), services.end(), [](const auto& entry) { return entry.second.minute.steered; });
   families.gauge("wattle_controller_margin_services", "Services with limits reported by their nodes.",
-                 static_cast<double>(services.size()));
-  families.gauge("wattle_controller_margin_steered_services",
-                 "Services with limits whose last minute was controlled by the teacher.", static_cast<double>(steered));
-  families.gauge("wattle_controller_margin_heard", "1 if the teacher is shown to cost less than the rule.",
-                 trial.heard() ? 1.0 : 0.0);
-  families.gauge("wattle_controller_margin_rolled_back", "1 if the teacher was rolled back.",
-                 trial.rolled_back() ? 1.0 : 0.0);
-  families.counter("wattle_controller_margin_pairs_total", "Compared pairs of blocks of the rule and the teacher.",
-                   trial.test().blocks());
+                 static_cast<double>(from.margins.services().size()));
   const StudentRelease& release = from.margins.release();
   auto& stages = families.family("wattle_controller_margin_student_stage",
                                  "1 for the stage of the student for nodes, else 0.", prometheus::MetricType::Gauge);
@@ -268,8 +249,6 @@ void add_margins(Families& families, const Parts& from) {
   families.counter("wattle_controller_margin_students_withdrawn_total", "Students that were withdrawn.",
                    release.withdrawn());
   if (from.traffic.config().enabled()) add_traffic(families, from.traffic.figures());
-  if (const auto learned = from.margins.learned())
-    families.counter("wattle_controller_margin_steps_total", "Gradient steps of the teacher.", learned->steps);
 }
 
 }  // namespace wattle::controller

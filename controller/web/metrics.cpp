@@ -48,20 +48,10 @@ void add_roles(Families& families, const RoleFigures& roles) {
       Families::add(family, {{"role", std::string(to_string(role))}}, value(roles.of(role)));
   };
   using Role = RoleFigures::Role;
-  each("wattle_controller_peer_messages_total", "Received messages.",
-       [](const Role& role) { return static_cast<double>(role.messages); });
-  each("wattle_controller_peer_dropped_total", "Messages dropped because their sender no longer waits for an answer.",
-       [](const Role& role) { return static_cast<double>(role.dropped); });
   each("wattle_controller_answers_unread_total", "Answers dropped for peers that do not read.",
        [](const Role& role) { return static_cast<double>(role.unread); });
   each("wattle_controller_peer_seconds_total", "Time that the main loop spent on messages.",
        [](const Role& role) { return seconds(role.used); });
-  MetricFamily& waiting = families.family("wattle_controller_waiting_bytes",
-                                          "Received messages waiting to be processed.", MetricType::Gauge);
-  for (const auto& [what, bytes] : {std::pair{"asks", roles.waiting.asks},
-                                    {"queries", roles.waiting.queries},
-                                    {"telemetry", roles.waiting.telemetry}})
-    Families::add(waiting, {{"what", what}}, static_cast<double>(bytes));
 }
 
 void add_enrolment(Families& families, MetricFamily& refused, const EnrolCounts& enrol,
@@ -108,25 +98,10 @@ void add_telemetry(Families& families, const Parts& from) {
                    figures.duplicates);
   families.counter("wattle_controller_records_refused_total", "Records rejected because of values out of range.",
                    figures.refused);
-  families.counter("wattle_controller_workloads_folded_total",
-                   "Workloads combined into one because a record exceeds the limit of workloads.", figures.folded);
   families.counter("wattle_controller_records_missing_total", "Record numbers that were never received.",
                    figures.missing);
-  families.counter("wattle_controller_garbage_total", "Messages that were malformed or came from the wrong role.",
-                   figures.garbage);
-  families.counter("wattle_controller_refusals_total", "Rejected telemetry sessions.", figures.refusals);
-  families.counter("wattle_controller_takeovers_total", "Sessions replaced by another session of the same node.",
-                   figures.takeovers);
   families.counter("wattle_controller_identity_conflicts_total", "Detections of two agents with the same key.",
                    figures.conflicts);
-  families.gauge("wattle_controller_identity_conflicts", "Nodes whose key two agents have used recently.",
-                 static_cast<double>(from.telemetry.conflicts().size()));
-  families.counter("wattle_controller_live_records_total",
-                   "Live records processed while older records wait with their agents.", figures.live);
-  families.counter("wattle_controller_throttled_total", "Reductions of an agent's credit because it sends too much.",
-                   figures.throttled);
-  families.counter("wattle_controller_handshakes_refused_total", "Handshakes with keys that are not allowed.",
-                   from.context.refused_handshakes());
   add_refusals(families, from);
   families.gauge("wattle_controller_sessions", "Connected agents.", static_cast<double>(from.telemetry.sessions()));
 }
@@ -134,43 +109,18 @@ void add_telemetry(Families& families, const Parts& from) {
 void add_decisions(Families& families, const Parts& from) {
   const DeciderFigures& figures = from.decider.figures();
   families.counter("wattle_controller_asks_total", "Answered placement requests.", figures.asks);
-  families.counter("wattle_controller_asks_repeated_total", "Placement requests answered from the previous answer.",
-                   figures.repeated);
   MetricFamily& decisions = families.family(
       "wattle_controller_decisions_total", "Decisions for placement requests, by decision maker.", MetricType::Counter);
   for (const std::string_view by : placement::kDeciders)
-    if (by != "scheduler")  // decides where no shim asks: wattle_controller_placements_observed_total
+    if (by != "scheduler")  // decides where no shim asks
       Families::add(decisions, {{"decided_by", std::string(by)}}, static_cast<double>(figures.by(by)));
   families.counter("wattle_controller_placements_total", "Pods seen on a node.", figures.placements);
   families.counter("wattle_controller_placements_unasked_total", "Pods placed without a scoring request.",
                    figures.placements_unasked);
-  families.counter("wattle_controller_placements_observed_total",
-                   "Pods placed without a scoring request that became decisions to learn from.", figures.observed);
-  families.counter("wattle_controller_placements_beyond_total",
-                   "Reported pods that were ignored because the node has reached the limit of pods.",
-                   figures.placements_beyond);
-  families.counter("wattle_controller_asks_forgotten_total",
-                   "Expected pods that were dropped early because there were too many.", from.state.asks_forgotten());
-  families.counter("wattle_controller_placements_masked_total", "Pods seen on a node that the masks had excluded.",
-                   figures.placements_masked);
   families.counter("wattle_controller_outcomes_total", "Placements with a measured outcome.", figures.outcomes);
-  families.counter("wattle_controller_outcomes_lost_total", "Placements without telemetry.", figures.outcomes_lost);
-  MetricFamily& failed =
-      families.family("wattle_controller_outcomes_failed_total",
-                      "Outcomes of pods that failed to start or to keep running.", MetricType::Counter);
-  for (const char* how : {"crash", "evicted", "failed_start", "oom_kill"}) {
-    const auto found = figures.outcomes_failed.find(how);
-    Families::add(failed, {{"failure", how}},
-                  found == figures.outcomes_failed.end() ? 0.0 : static_cast<double>(found->second));
-  }
-  families.gauge("wattle_controller_pods_pending", "Pods without a feasible node.",
-                 static_cast<double>(from.state.pending()));
-  families.counter("wattle_controller_in_flight_expired_total", "Advised pods that never appeared on a node.",
-                   from.state.in_flight_expired());
   families.histogram("wattle_controller_decide_seconds", "Duration of decisions.", figures.decide_s);
   if (!figures.rewards.empty())
     families.gauge("wattle_controller_last_reward", "Reward of the last outcome.", figures.rewards.back());
-  families.gauge("wattle_controller_mean_reward", "Mean reward of the last hundred outcomes.", figures.mean_reward());
 }
 
 void add_watch(Families& families, const Watch& watch) {
@@ -179,25 +129,10 @@ void add_watch(Families& families, const Watch& watch) {
   families.gauge("wattle_controller_kube_synced",
                  "1 if the controller has synchronised nodes and pods with the API server.",
                  health.nodes.synced && health.pods.synced ? 1.0 : 0.0);
-  const auto each = [&](const char* name, const char* help, MetricType type, auto value) {
-    MetricFamily& family = families.family(name, help, type);
-    Families::add(family, {{"kind", "nodes"}}, static_cast<double>(value(health.nodes, health.node_count)));
-    Families::add(family, {{"kind", "pods"}}, static_cast<double>(value(health.pods, health.pod_count)));
-  };
-  using Health = kube::MirrorHealth;
-  each("wattle_controller_kube_objects", "Known Kubernetes objects.", MetricType::Gauge,
-       [](const Health&, std::size_t count) { return count; });
-  each("wattle_controller_kube_lists_total", "Completed lists.", MetricType::Counter,
-       [](const Health& one, std::size_t) { return one.figures.lists; });
-  each("wattle_controller_kube_watches_total", "Started watches.", MetricType::Counter,
-       [](const Health& one, std::size_t) { return one.figures.watches; });
-  each("wattle_controller_kube_events_total", "Changes received from watches.", MetricType::Counter,
-       [](const Health& one, std::size_t) { return one.figures.events; });
-  each("wattle_controller_kube_too_old_total",
-       "Watches that failed because the resource version was too old (HTTP 410).", MetricType::Counter,
-       [](const Health& one, std::size_t) { return one.figures.too_old; });
-  each("wattle_controller_kube_failures_total", "Failed lists and watches.", MetricType::Counter,
-       [](const Health& one, std::size_t) { return one.figures.failures; });
+  MetricFamily& failures =
+      families.family("wattle_controller_kube_failures_total", "Failed lists and watches.", MetricType::Counter);
+  Families::add(failures, {{"kind", "nodes"}}, static_cast<double>(health.nodes.figures.failures));
+  Families::add(failures, {{"kind", "pods"}}, static_cast<double>(health.pods.figures.failures));
 }
 
 void add_shims(Families& families, const Shims& shims, bool bindings_known, MonoTime now) {
@@ -205,9 +140,6 @@ void add_shims(Families& families, const Shims& shims, bool bindings_known, Mono
   MetricFamily& family = families.family("wattle_controller_shims", "Registered shims by state.", MetricType::Gauge);
   Families::add(family, {{"state", "connected"}}, static_cast<double>(connected));
   Families::add(family, {{"state", "silent"}}, static_cast<double>(shims.all().size() - connected));
-  std::optional<double> ask_age;
-  if (shims.last_ask()) ask_age = seconds(now - *shims.last_ask());
-  families.gauge("wattle_controller_ask_age_seconds", "Time since the last placement request.", ask_age);
   if (!bindings_known) return;
   const Bindings& total = shims.total();
   MetricFamily& pods =
@@ -218,7 +150,6 @@ void add_shims(Families& families, const Shims& shims, bool bindings_known, Mono
 }
 
 void add_page(Families& families, const http::Broadcast& live) {
-  families.gauge("wattle_controller_page_streams", "Open pages.", static_cast<double>(live.listeners()));
   families.counter("wattle_controller_page_streams_dropped_total",
                    "Streams closed because the client did not read them.", live.dropped());
 }
@@ -230,29 +161,25 @@ void add_certificates(Families& families, const Parts& from) {
     if (end) Families::add(ends, {{"whose", whose}}, static_cast<double>(to_ns(*end)) / 1e9);
 }
 
-// Absent: the budget is not in force.
-std::optional<double> limit_of(const placement::Budget& budget) {
-  return budget.in_force() ? std::optional(budget.limit()) : std::nullopt;
+// A limit is absent while the budget is not in force.
+void add_budgets(Families& families, const placement::ClusterModel& known) {
+  const std::array budgets{std::pair("cpu_wait", &known.cpu_wait()), std::pair("late", &known.late())};
+  MetricFamily& limits = families.family(
+      "wattle_controller_budget_limit_ratio",
+      "Budget for the share of time that pods wait for CPU or exceed a soft latency limit.", MetricType::Gauge);
+  for (const auto& [name, budget] : budgets)
+    if (budget->in_force()) Families::add(limits, {{"budget", name}}, budget->limit());
+  MetricFamily& measured =
+      families.family("wattle_controller_budget_ratio",
+                      "Share of the last hour of acting that counts against the budget.", MetricType::Gauge);
+  for (const auto& [name, budget] : budgets)
+    if (const auto ratio = budget->measured()) Families::add(measured, {{"budget", name}}, *ratio);
 }
 
 void add_modes(Families& families, const Parts& from) {
   families.gauge("wattle_controller_acting", "1 if the controller returns scores, 0 if its answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
-  const placement::Budget& cpu_wait = from.decider.knowledge().cpu_wait();
-  families.gauge("wattle_controller_cpu_wait_limit_ratio", "Budget for the share of time that pods wait for CPU.",
-                 limit_of(cpu_wait));
-  families.gauge("wattle_controller_cpu_wait_ratio",
-                 "Recent share of time that pods waited for CPU while scores were returned.", cpu_wait.measured());
-  families.gauge("wattle_controller_cpu_wait_price_watts", "Price of a core that pods wait for.", cpu_wait.price());
-  const placement::ClusterModel& known = from.decider.knowledge();
-  families.gauge("wattle_controller_late_limit_ratio",
-                 "Budget for the share of time that pods exceed a soft latency limit.", limit_of(known.late()));
-  families.gauge("wattle_controller_late_ratio",
-                 "Recent share of time that pods exceeded a soft latency limit while scores were returned.",
-                 known.late().measured());
-  families.gauge("wattle_controller_late_price", "Current factor of the latency term.", known.latency_price());
-  families.counter("wattle_controller_policy_changes_total", "Changes of mode, policy or reward.",
-                   from.rollout.figures().changes);
+  add_budgets(families, from.decider.knowledge());
   families.counter("wattle_controller_rollbacks_total", "Rollbacks by monitors.", from.rollout.figures().rollbacks);
   families.gauge("wattle_controller_policy_unwritten_changes",
                  "Changes of mode, policy or reward that are in force but not saved in the control file.",
@@ -262,9 +189,7 @@ void add_modes(Families& families, const Parts& from) {
                  from.rollout.regression().level());
   families.gauge("wattle_controller_regression_limit", "Limit of the regression statistic.",
                  from.rollout.regression().options().limit);
-  families.gauge("wattle_controller_regression_ready", "1 if there are enough control placements for a verdict.",
-                 from.rollout.regression().ready() ? 1.0 : 0.0);
-  add_saving(families, from.rollout.effect(), from.decider.saving(), from.rollout.calibration());
+  add_saving(families, from.rollout.effect(), from.decider.saving());
 }
 
 // Adds the mode, policy and reward in force.
@@ -289,22 +214,9 @@ void add_learning(Families& families, const Learning& learning) {
   const TrainerFigures figures = learning.figures();
   families.counter("wattle_controller_gradient_steps_total", "Gradient steps, including those before a restart.",
                    figures.steps);
-  families.gauge("wattle_controller_gradient_steps_per_second", "Recent gradient steps per second.",
-                 figures.steps_per_s);
   families.gauge("wattle_controller_loss", "Running mean of the loss, relative to the standard deviation of rewards.",
                  figures.loss);
-  families.gauge("wattle_controller_td_error",
-                 "Recent root mean square of the temporal-difference error, in units of reward.", figures.td_error);
-  families.gauge("wattle_controller_reward_centre", "Value subtracted from each reward before learning.",
-                 figures.reward_centre);
   families.gauge("wattle_controller_mean_q", "Running mean of Q of the chosen actions.", figures.mean_q);
-  families.gauge("wattle_controller_replay", "Transitions in the replay buffer.", static_cast<double>(figures.replay));
-  families.counter("wattle_controller_networks_total", "Networks put into use.", figures.networks);
-  families.counter("wattle_controller_networks_refused_total", "Networks rejected before use.",
-                   figures.networks_refused);
-  families.counter("wattle_controller_checkpoints_total", "Written checkpoints.", figures.checkpoints);
-  families.counter("wattle_controller_checkpoints_failed_total", "Checkpoints that failed to be written.",
-                   figures.failed_checkpoints);
 }
 
 }  // namespace

@@ -222,42 +222,32 @@ void add_provision(Families& families, const RequestBook& requests, const Replic
   if (!requests.on()) return;
   const RequestTotals& totals = requests.totals();
   const auto count = [](std::size_t value) { return static_cast<double>(value); };
-  families.gauge("wattle_controller_provision_workloads", "Workloads with evaluated requests.",
-                 count(totals.workloads));
-  families.gauge("wattle_controller_provision_suggested_workloads", "Workloads with a suggested change of requests.",
-                 count(totals.suggested));
-  families.gauge("wattle_controller_provision_requested_cores", "Requests of the pods of evaluated workloads.",
-                 totals.requested.cpu_cores);
-  families.gauge("wattle_controller_provision_used_cores", "CPU use of evaluated workloads in the last minute.",
-                 totals.used.cpu_cores);
-  families.gauge("wattle_controller_provision_requested_memory_bytes", "Requests of the pods of evaluated workloads.",
-                 totals.requested.memory_bytes);
-  families.gauge("wattle_controller_provision_freed_cores",
-                 "Amount that suggestions would free; negative if they need more.", totals.freed.cpu_cores);
-  families.gauge("wattle_controller_provision_freed_memory_bytes",
-                 "Amount that suggestions would free; negative if they need more.", totals.freed.memory_bytes);
-  families.gauge("wattle_controller_provision_freed_watts",
-                 "Idle power of the nodes that suggestions would empty, with shares of nodes.", totals.freed.power_w);
-  families.gauge("wattle_controller_provision_set_pods", "Pods with requests set by `wattle provision set`.",
-                 count(totals.resizes.set));
-  families.gauge("wattle_controller_provision_given_up_cores",
-                 "Reduction of requests by `wattle provision set`; negative for an increase.",
-                 totals.resizes.given_up.cpu_cores);
-  families.gauge("wattle_controller_provision_pending_resizes",
-                 "Pods with a resize that the kubelet reports as Deferred or Infeasible.",
-                 count(totals.resizes.deferred + totals.resizes.infeasible));
-  if (replicas.on()) {
-    const ReplicaTotals& of = replicas.totals();
-    families.gauge("wattle_controller_replica_workloads",
-                   "Workloads with evaluated replicas (their request rate is known).", count(of.workloads));
-    families.gauge("wattle_controller_replica_suggested_workloads", "Workloads with a suggested change of replicas.",
-                   count(of.suggested));
-    families.gauge("wattle_controller_replica_withheld_workloads",
-                   "Workloads without suggestions for replicas because an autoscaler sets or may set their number.",
-                   count(of.withheld));
-  }
-  families.counter("wattle_controller_provision_beyond_total", "Pods ignored because there were too many.",
-                   requests.beyond());
+  const auto each = [&](const char* name, const char* help, const char* label,
+                        std::initializer_list<std::pair<const char*, double>> values) {
+    prometheus::MetricFamily& family = families.family(name, help, prometheus::MetricType::Gauge);
+    for (const auto& [value, number] : values) Families::add(family, {{label, value}}, number);
+  };
+  each("wattle_controller_provision_workloads", "Workloads with evaluated requests, and those with a suggested change.",
+       "state", {{"evaluated", count(totals.workloads)}, {"suggested", count(totals.suggested)}});
+  each("wattle_controller_provision_cores",
+       "CPU of evaluated workloads: requested, used in the last minute, that suggestions would free, and that `wattle "
+       "provision set` has freed.",
+       "kind",
+       {{"requested", totals.requested.cpu_cores},
+        {"used", totals.used.cpu_cores},
+        {"freed", totals.freed.cpu_cores},
+        {"given_up", totals.resizes.given_up.cpu_cores}});
+  each("wattle_controller_provision_memory_bytes",
+       "Memory of evaluated workloads: requested, and that suggestions would free.", "kind",
+       {{"requested", totals.requested.memory_bytes}, {"freed", totals.freed.memory_bytes}});
+  if (!replicas.on()) return;
+  const ReplicaTotals& of = replicas.totals();
+  each("wattle_controller_replica_workloads",
+       "Workloads with evaluated replicas, with a suggested change, and those whose number an autoscaler sets.",
+       "state",
+       {{"evaluated", count(of.workloads)},
+        {"suggested", count(of.suggested)},
+        {"withheld", count(of.withheld)}});
 }
 
 }  // namespace wattle::controller

@@ -2,38 +2,29 @@
 
 namespace wattle::controller {
 
-void add_saving(Families& families, const EffectEstimate& saving, const placement::ModelledSaving* modelled,
-                const std::optional<Calibration>& calibration) {
+namespace {
+void add_bounds(Families& families, const char* name, const char* help, std::optional<double> mean,
+                std::optional<double> low, std::optional<double> high) {
+  prometheus::MetricFamily& family = families.family(name, help, prometheus::MetricType::Gauge);
+  for (const auto& [bound, value] : {std::pair("mean", mean), {"low", low}, {"high", high}})
+    if (value) Families::add(family, {{"bound", bound}}, *value);
+}
+}  // namespace
+
+void add_saving(Families& families, const EffectEstimate& saving, const placement::ModelledSaving* modelled) {
   families.gauge("wattle_controller_blocks_treated", "Measured treated blocks of the canary.",
                  static_cast<double>(saving.treated));
   families.gauge("wattle_controller_blocks_control", "Measured control blocks of the canary.",
                  static_cast<double>(saving.control));
-  families.gauge("wattle_controller_saving_ratio", "Share of energy per requested core-hour saved in treated blocks.",
-                 saving.ratio);
-  families.gauge("wattle_controller_saving_low_ratio", "Lower end of the 95% interval.", saving.low);
-  families.gauge("wattle_controller_saving_high_ratio", "Upper end of the 95% interval.", saving.high);
+  add_bounds(families, "wattle_controller_saving_ratio",
+             "Share of energy per requested core-hour saved in treated blocks, with its 95% interval.", saving.ratio,
+             saving.low, saving.high);
   const auto figure = modelled != nullptr ? modelled->figure() : std::nullopt;
   const auto told = [&](auto value) { return figure ? std::optional<double>(value(*figure)) : std::nullopt; };
-  families.gauge("wattle_controller_modelled_saving_ratio",
-                 "Modelled share of energy that live mode would save, in mode shadow.",
-                 told([](auto& f) { return -f.change.mean; }));
-  families.gauge("wattle_controller_modelled_saving_low_ratio", "Lower end of the 95% interval.",
-                 told([](auto& f) { return -f.change.high; }));
-  families.gauge("wattle_controller_modelled_saving_high_ratio", "Upper end of the 95% interval.",
-                 told([](auto& f) { return -f.change.low; }));
-  families.gauge("wattle_controller_modelled_power_watts", "Modelled power of the cluster now.",
-                 told([](auto& f) { return f.now_w; }));
-  families.gauge("wattle_controller_modelled_acting_power_watts", "Modelled power of the cluster in live mode.",
-                 told([](auto& f) { return f.advised_w; }));
-  const auto part = [&](double stats::Interval::*value) {
-    return calibration ? std::optional<double>(calibration->ratio.*value) : std::nullopt;
-  };
-  families.gauge("wattle_controller_calibration_ratio",
-                 "Ratio of the saving measured by canaries to the modelled saving.", part(&stats::Interval::mean));
-  families.gauge("wattle_controller_calibration_low_ratio", "Lower end of the 95% interval.",
-                 part(&stats::Interval::low));
-  families.gauge("wattle_controller_calibration_high_ratio", "Upper end of the 95% interval.",
-                 part(&stats::Interval::high));
+  add_bounds(families, "wattle_controller_modelled_saving_ratio",
+             "Modelled share of energy that live mode would save, in mode shadow, with its 95% interval.",
+             told([](auto& f) { return -f.change.mean; }), told([](auto& f) { return -f.change.high; }),
+             told([](auto& f) { return -f.change.low; }));
 }
 
 }  // namespace wattle::controller

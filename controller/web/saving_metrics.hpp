@@ -4,15 +4,13 @@
 // Threads  single owner
 #pragma once
 
-#include "controller/rollout/calibration.hpp"
 #include "controller/rollout/effect.hpp"
 #include "controller/web/metric_families.hpp"
 #include "placement/judge/modelled_saving.hpp"
 
 namespace wattle::controller {
 
-// `modelled` null: there is no model now. `calibration` without a value: no canary has measured enough.
-void add_saving(Families& families, const EffectEstimate& saving, const placement::ModelledSaving* modelled,
-                const std::optional<Calibration>& calibration);
+// `modelled` null: there is no model now.
+void add_saving(Families& families, const EffectEstimate& saving, const placement::ModelledSaving* modelled);
 
 }  // namespace wattle::controller

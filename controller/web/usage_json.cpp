@@ -98,8 +98,7 @@ Result<ReportQuery> parse_report(const std::map<std::string, std::string>& argum
 }
 
 Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
-  if (!file.usage().kept())
-    return fail(Errc::not_found, "report", "usage is not recorded", "set store.usage.max_bytes above 0");
+  if (!file.usage().kept()) return fail(Errc::not_found, "report", "usage is not recorded", "set store.path");
   WATTLE_TRY(const UsageReport report, file.report(query.usage));
   WATTLE_CHECK(known_name(query.usage, report));
   using Row = std::map<std::string, UsageRow>::const_iterator;

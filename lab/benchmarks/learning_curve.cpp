@@ -1,5 +1,5 @@
 // learning_curve: does a controller's learner get better in the demo's world? Loss, reward and regret by fifths of a run, over seeds.
-// Run      learning_curve --seeds 1-10 [--seconds 600] [--rotate 40] [--learn "anchor_every: 0"] from the root of the tree
+// Run      learning_curve --seeds 1-10 [--seconds 600] [--rotate 40] [--learn "warmup: 64"] from the root of the tree
 // Gives    for each seed and fifth: loss (centred TD error, in deviations of what is paid), TD error in rewards, mean reward, regret to the
 //          best rule, mean Q, centre, drift alarms, share of decisions by the network and by what was learned here. What there was none of
 //          in a fifth is "-". Then last less first fifth over the seeds, with 95% bootstrap intervals
@@ -249,7 +249,7 @@ int main(int argc, char** argv) {
   app.add_option("--period", demo.period_s, "seconds between two pods")->capture_default_str();
   app.add_option("--rotate", demo.rotate_every_s, "seconds after which all latencies move on by one node; 0: never")
       ->capture_default_str();
-  app.add_option("--learn", demo.learn, "more keys of the configuration's `learn`, as \"anchor_every: 0\"");
+  app.add_option("--learn", demo.learn, "more keys of the configuration's `learn`, as \"warmup: 64\"");
   app.add_option("--decide", demo.decide, "likewise of `decide`, as \"epsilon: 0\"");
   app.add_option("--models", demo.models_dir, "folder of the networks that come with the programs")
       ->capture_default_str();

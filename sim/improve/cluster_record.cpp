@@ -160,7 +160,7 @@ Result<ClusterRecord> parse_cluster_record(std::string_view text, const std::str
     return fail(Errc::out_of_range, subject,
                 "has " + std::to_string(record.nodes.size()) + " nodes and " + std::to_string(record.pods.size()) +
                     " pods: no choices to learn from",
-                "wait until pods have run and ended; the store must be enabled, with store.usage.max_bytes above 0");
+                "wait until pods have run and ended; the store must be enabled");
   std::stable_sort(record.pods.begin(), record.pods.end(),
                    [](const RecordedPod& a, const RecordedPod& b) { return a.placed_s < b.placed_s; });
   return std::move(record);

@@ -147,7 +147,7 @@ def main():
         operators = house.write("operator.token", OPERATOR_TOKEN)
         operators.chmod(0o400)
         config.write_text(config.read_text().replace(f"http: {{port: {house.http}}}", f"http: {{port: {house.http}, operator_token_file: {operators}}}") + f"store: {{path: {house.dir}/store.db}}\ndecide: {{settle_window: 1s}}\n"
-                          f"enrol: {{tokens: {tokens}, port: {enrol_port}, insecure: true}}\n")
+                          f"enrol: {{tokens: {tokens}, port: {enrol_port}}}\n")
         house.start_controller()
         house.start_agent()
         house.start_shim()

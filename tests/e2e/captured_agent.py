@@ -31,7 +31,7 @@ def start_captured(house):
         node: {NODE}
         tick: 500ms
         state_dir: {house.dir}/captured-state
-        roots: {{proc: {root}/proc, sys: {root}/sys}}
+        root: {root}
         controller: {{endpoint: "tcp://127.0.0.1:{house.telemetry}", key: {house.dir}/captured.key, server_key: {house.dir}/controller.key.pub}}
         http: {{port: {free_ports(1)[0]}}}
         """)

@@ -116,7 +116,7 @@ class House:
             controller: {{endpoint: "tcp://127.0.0.1:{self.telemetry}", key: {self.dir}/agent.key, server_key: {self.dir}/controller.key.pub}}
             http: {{port: {self.agent_http}}}
             probes:
-              - {{name: default, host: 127.0.0.1, port: {self.http}}}
+              - {{name: default, url: "tcp://127.0.0.1:{self.http}"}}
             {agent_extra}
             """)
         self.write("shim.yaml", f"""

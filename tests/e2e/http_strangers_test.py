@@ -142,7 +142,7 @@ def main():
         config.write_text(config.read_text().replace(
             f"http: {{port: {house.http}}}",
             f"http: {{port: {house.http}, token_file: {house.dir}/page.token, operator_token_file: {house.dir}/operator.token, hosts: [wattle.example.org]}}")
-            + f"enrol: {{tokens: {tokens}, port: {enrol_port}, insecure: true}}\n")
+            + f"enrol: {{tokens: {tokens}, port: {enrol_port}}}\n")
         house.start_controller()
         house.start_agent()
         house.start_shim()

@@ -133,7 +133,7 @@ class Place:
         (d / "a.yaml").write_text(
             f'node: agent\ntick: 500ms\nstate_dir: {d}/a\ncontroller: {{endpoint: "tcp://{self.name}:{port}", server_key: {d}/controller.key.pub, '
             f'key: {d}/agent.key}}\nhttp: {{address: "::1", port: 9460}}\nbpf: {{enabled: false}}\n'
-            f"probes: [{{name: page, host: {self.name}, port: 8050, interval: 1s}}]\n")
+            f"probes: [{{name: page, url: \"tcp://{self.name}:8050\", interval: 1s}}]\n")
         return str(d / "a.yaml")
 
     def agent(self):

@@ -17,8 +17,8 @@ failures = 0
 # Families whose series are the values of one state: the label that has them, and those that tell states of several things apart.
 STATES = {"wattle_controller_mode": ("mode", ()), "wattle_controller_policy": ("policy", ()), "wattle_controller_reward": ("preset", ()),
           "wattle_controller_node_energy_source": ("source", ("node",)), "wattle_agent_energy_source": ("source", ()), "wattle_shim_breaker_state": ("state", ())}
-PROCESS = {"process_cpu_seconds_total", "process_start_time_seconds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_open_fds",
-           "process_max_fds", "process_threads"}
+PROCESS = {"process_cpu_seconds_total", "process_start_time_seconds", "process_resident_memory_bytes", "process_open_fds",
+           "process_max_fds"}
 
 
 def check(claim, truth, detail=""):
@@ -46,17 +46,17 @@ def check_names(pages):
     for program, found in pages.items():
         for name in found:
             owners.setdefault(name, []).append(program)
-    shared = {name: programs for name, programs in owners.items() if len(programs) > 1 and not name.startswith("process_")}
+    shared = {name: programs for name, programs in owners.items() if len(programs) > 1 and not name.startswith("process_") and name != "wattle_build_info"}
     check("each name is of one program", not shared, str(shared))
     for program, found in pages.items():
-        check(f"the {program} exports its build", [value for _, value in found.get(f"wattle_{program}_build_info", ("", []))[1]] == [1.0], str(sorted(found)[:5]))
+        check(f"the {program} exports its build", [(labels["program"], value) for labels, value in found.get("wattle_build_info", ("", []))[1]] == [(program, 1.0)], str(sorted(found)[:5]))
         check(f"the {program} exports its process", PROCESS <= found.keys(), str(PROCESS - found.keys()))
         values = {name: found[name][1][0][1] for name in PROCESS & found.keys()}
         check(f"the {program}'s process has numbers", all(values[name] > 0 for name in values.keys() - {"process_cpu_seconds_total"}), str(values))
         check(f"the {program} started before now and after this test's house was built", abs(time.time() - values["process_start_time_seconds"]) < AGES_S, str(values))
         quantiles = [name for name, (kind, _) in found.items() if kind == "gauge" and re.search(r"_p\d+_", name)]
         check(f"the {program} has no gauge of a quantile", not quantiles, str(quantiles))
-        changing = [name for name, (kind, series) in found.items() if name.endswith("_info") and not name.endswith("_build_info")]
+        changing = [name for name, (kind, series) in found.items() if name.endswith("_info") and name != "wattle_build_info"]
         check(f"the {program} has no state in labels that change", not changing, str(changing))
     for name, (label, of) in STATES.items():
         series = next(found[name][1] for found in pages.values() if name in found)

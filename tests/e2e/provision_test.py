@@ -108,7 +108,7 @@ def followed(binaries):
         check("the table of replicas has them", "HorizontalPodAutoscaler shop/web" in text and "learning" in text, text)
         text = house.cli("provision", "why", "web").stdout
         check("and why says whose they are", "no suggestion, because HorizontalPodAutoscaler shop/web sets their number" in " ".join(text.split()), text)
-        wait_until("metrics count both", lambda: {"wattle_controller_replica_workloads 2", "wattle_controller_replica_withheld_workloads 1"} <=
+        wait_until("metrics count both", lambda: {'wattle_controller_replica_workloads{state="evaluated"} 2', 'wattle_controller_replica_workloads{state="withheld"} 1'} <=
                    set(fetch(f"{house.api()}/metrics")[1].splitlines()))
         _, page = fetch(f"{house.api()}/metrics")
         check("metrics are there", "wattle_controller_provision_workloads" in page)

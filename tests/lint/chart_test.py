@@ -64,7 +64,7 @@ VARIANTS = {
     "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
     "own claim, registry, secrets": {"controller": {"persistence": {"existingClaim": "mine"}},
                                      "images": {"registry": "registry.example/team", "tag": "1.2.3", "pullSecrets": ["password"]}},
-    "own configuration": {"agent": {"config": {"probes": [{"name": "default", "host": "192.0.2.10", "port": 443}]}},
+    "own configuration": {"agent": {"config": {"probes": [{"name": "default", "url": "tcp://192.0.2.10:443"}]}},
                           "controller": {"mode": "canary:10%", "config": {"store": {"max_bytes": 1000000000}}}},
     "no policies, no bootstrap": {"networkPolicy": {"enabled": False}, "keys": {"bootstrap": False}},
 }

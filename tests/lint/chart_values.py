@@ -29,15 +29,13 @@ import schema  # noqa: E402
 BREACHES = []
 # Keys that stand beside a key so that the program judges that key alone.
 BESIDE = {
-    "agent": {"probes[]": {"name": "a", "host": "192.0.2.1", "port": 443}, "estimate": {"idle_w": 10, "max_w": 100000},
+    "agent": {"probes[]": {"name": "a", "url": "tcp://192.0.2.1:443"}, "estimate": {"idle_w": 10, "max_w": 100000},
               "provisioning.latency[]": {"workload": "w", "url": "http://127.0.0.1:9102/metrics", "histogram": "h", "target": "1s"},
               "provisioning.connections[]": {"workload": "w", "target": "1s"}},
-    "controller": {"provisioning.prometheus": {"url": "http://prometheus:9090", "rate_query": "r"}, "canary": {"block": "86400s", "washout": 0},
-                   "learn": {"replay": 1000000}},
+    "controller": {"provisioning.prometheus": {"url": "http://prometheus:9090", "rate_query": "r"}},
     "shim": {},
 }
-BESIDE_KEY = {"probes[].path": {"kind": "http"}, "probes[].timeout": {"interval": "30s"}, "probes[].interval": {"timeout": "250ms"}, "canary.washout": {"block": "86400s"},
-              "canary.block": {"washout": 0}, "echo.address": {"port": 9461}, "http.operator_token_file": {"tls": {"certificate": "/a", "key": "/b"}}, "provisioning.prometheus.token": {"url": "https://p"}, "estimate.max_w": {"idle_w": 0}, "learn.warmup": {"replay": 1000000}, "learn.replay": {"warmup": 1}}
+BESIDE_KEY = {"echo.address": {"port": 9461}, "http.operator_token_file": {"tls": {"certificate": "/a", "key": "/b"}}, "provisioning.prometheus.token": {"url": "https://p"}, "estimate.max_w": {"idle_w": 0}}
 # Texts that a program judges by more than their type: (taken by it, refused by it).
 TEXTS = {
     "agent": {
@@ -46,8 +44,8 @@ TEXTS = {
                              [["10.0.0.0/33"], ["fd00::/129"], ["10.0.0/8"], ["10.0.0.256/8"], ["010.0.0.1/8"], ["here"], ["10.0.0.0/"], ["10.0.0.0/-1"], [":::/8"], ["1:2:3/64"],
                               [f"10.{n}.0.0/16" for n in range(31)]]),
         "spool.max_bytes": ([0, 8388608, 10**12], [1, 8388607, -1, 10**12 + 1]),
-        "probes[].host": (["192.0.2.1", "example.org", "fd00::1"], ["http://example.org", "[::1]", "a b"]),
-        "probes[].path": (["/", "/healthz?a=b"], ["healthz", "/a b", ""]),
+        "probes[].url": (["tcp://192.0.2.1:443", "tcp://[fd00::1]:443", "http://example.org", "http://example.org:8080/healthz?a=b", "icmp://example.org", "icmp://[::1]"],
+                         ["example.org:443", "tcp://example.org", "tcp://a:1/b", "tcp://a:70000", "udp://a:1", "icmp://a:1", "http://a b/", "http://a/b c", ""]),
         "estimate.curve": ([[0, 1], [0, 0.5, 1]], [[0], [0, 2], [-1, 1], "x"]),
         "pcm.endpoint": (["", "http://127.0.0.1:9738", "http://[::1]:9738/"], ["127.0.0.1:9738", "https://a:1", "http://a", "http://a:0", "http://a:70000", "http://a:1/b"]),
         "provisioning.socket": (["", "/run/wattle-actuator/socket"], ["/" + "a" * 107]),
@@ -60,7 +58,6 @@ TEXTS = {
         "http.address": (["0.0.0.0", "::"], []),
         "mode": (["off", "shadow", "live", "canary:5%", "canary:95%", "canary:50%", "canary"], ["on", "canary:0%", "canary:7%", "canary:100%", ""]),
         "learn.pretrained": (["auto", "none"], [""]),
-        "learn.network": (["deepsets", "tabular"], ["dqn"]),
         "reward.preset": (["weighted"], ["zzz"]),
         "reward.load": ([], ["zzz"]),
         "reward.expression": (["energy + latency", "energy", "2*max(energy, latency)^2 - 0.5", "(energy+(latency))/3", "energy > 1 ? latency : -balance", ""],
@@ -74,15 +71,12 @@ TEXTS = {
     "shim": {"http.address": (["0.0.0.0", "::"], []), "controller.ask": (["tcp://c:7462"], ["c:7462", "http://c:7462", ""]), "controller.feed": (["tcp://c:7461"], ["c:7461"])},
 }
 # Refused by the chart for what the chart does itself, whatever the program takes.
-STRICTER = {"agent": {"controller.enrol.insecure", "controller.endpoint", "http.insecure", "controller.enrol.url", "node"},
-            "controller": {"enrol.insecure", "http.insecure", "provisioning.prometheus.late_query"}, "shim": {"listen.insecure", "http.insecure"}}
+STRICTER = {"agent": {"controller.endpoint", "http.insecure", "controller.enrol.url", "node"},
+            "controller": {"http.insecure", "provisioning.prometheus.late_query"}, "shim": {"listen.insecure", "http.insecure"}}
 # Keys that contradict each other, or the chart's own: part, values, words of the refusal.
 TOGETHER = [
-    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b", "port": 1, "interval": "1s", "timeout": "2s"}]}}}, "timeout"),
-    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b", "port": 1}, {"name": "a", "host": "c", "port": 1}]}}}, "twice"),
-    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b"}]}}}, "port"),
-    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b", "kind": "icmp", "port": 1}]}}}, "probes"),
-    ("agent", {"agent": {"config": {"probes": [{"name": "a", "host": "b", "port": 1, "path": "/x"}]}}}, "probes"),
+    ("agent", {"agent": {"config": {"probes": [{"name": "a", "url": "tcp://b:1"}, {"name": "a", "url": "tcp://c:1"}]}}}, "twice"),
+    ("agent", {"agent": {"config": {"probes": [{"name": "a"}]}}}, "url"),
     ("agent", {"agent": {"config": {"estimate": {"idle_w": 10}}}}, "max_w"),
     ("agent", {"agent": {"config": {"estimate": {"idle_w": 10, "max_w": 5}}}}, "max_w"),
     ("agent", {"agent": {"config": {"estimate": {"curve": [0, 1]}}}}, "idle_w"),
@@ -91,9 +85,6 @@ TOGETHER = [
     ("agent", {"agent": {"tick": "6s", "config": {"provisioning": {"socket": "/run/a"}}}}, "5s"),
     ("agent", {"agent": {"config": {"provisioning": {"connections": [{"workload": "w", "target": "1s"}, {"workload": "w", "target": "2s"}]}}}}, "twice"),
     ("agent", {"agent": {"config": {"http": {"tls": {"certificate": "/a"}}}}}, "key"),
-    ("controller", {"controller": {"config": {"canary": {"block": "60s"}}}}, "canary.washout"),
-    ("controller", {"controller": {"config": {"canary": {"block": "10m", "washout": "600s"}}}}, "canary.washout"),
-    ("controller", {"controller": {"config": {"learn": {"warmup": 300, "replay": 200}}}}, "warmup"),
     ("controller", {"controller": {"config": {"reward": {"preset": "expression"}}}}, "expression"),
     ("controller", {"controller": {"config": {"reward": {"expression": "(energy"}}}}, "expression"),
     ("controller", {"controller": {"config": {"reward": {"expression": "energy) + (latency"}}}}, "expression"),

@@ -177,7 +177,7 @@ wattle-controller.{{ .Values.namespaces.control }}.svc
 {{- with .Values.agent.clusterNetworks }}{{ include "wattle.agree" (list . "agent.clusterNetworks" $config "cluster_networks") }}{{ end -}}
 tick: {{ .Values.agent.tick | toYaml }}
 state_dir: /var/lib/wattle
-roots: {proc: /host/proc, sys: /host/sys}
+root: /host
 controller:
   endpoint: tcp://{{ include "wattle.controllerHost" . }}:7460
   enrol:
@@ -189,7 +189,6 @@ bpf: {enabled: {{ .Values.agent.bpf }}}
 {{- with .Values.agent.clusterNetworks }}
 cluster_networks: {{- toYaml . | nindent 2 }}
 {{- end }}
-log: {format: json}
 {{- end }}
 
 {{- define "wattle.controllerConfig" -}}
@@ -216,7 +215,7 @@ enrol:
   address: "::"
   port: 7463
   tls: {certificate: /run/wattle/tls.crt, key: /run/wattle/tls.key}
-  kubernetes: {audience: wattle, accounts: [{{ printf "%s/%s" .Values.namespaces.agents ((.Values.agent.serviceAccount | default dict).name | default "wattle-agent") | toYaml }}]}
+  kubernetes: {accounts: [{{ printf "%s/%s" .Values.namespaces.agents ((.Values.agent.serviceAccount | default dict).name | default "wattle-agent") | toYaml }}]}
 kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name | toYaml }}]{{ end }}}
 reward: {preset: weighted}
 {{- if and .Values.replicas.suggest (not (dig "provisioning" "prometheus" "url" "" .Values.controller.config)) }}
@@ -234,7 +233,6 @@ provisioning:
   replicas: suggest
   {{- end }}
 {{- end }}
-log: {format: json}
 {{- end }}
 
 {{- define "wattle.shimConfig" -}}
@@ -253,7 +251,6 @@ deadline: {{ .Values.shim.deadline | toYaml }}
 filter: {{ .Values.shim.filter }}
 # Off, because the scheduler's profile already gives soft preferences more weight than the scores
 bound_scores: false
-log: {format: json}
 {{- end }}
 
 {{- define "wattle.schedulerConfig" -}}
@@ -332,10 +329,6 @@ volumes:
 {{- define "wattle.checkAgent" -}}
 {{- $names := list -}}
 {{- range .probes -}}
-{{- $interval := include "wattle.milliseconds" (.interval | default "1s") | float64 -}}
-{{- if and (hasKey . "timeout") (gt (include "wattle.milliseconds" .timeout | float64) $interval) }}
-{{- fail (printf "agent.config.probes: %s: timeout %s is longer than the interval, %s: one probe has to end before the next begins" .name .timeout (.interval | default "1s")) }}
-{{- end }}
 {{- if has .name $names }}{{ fail (printf "agent.config.probes: the name %s is there twice (give each probe its own name)" .name) }}{{ end }}
 {{- $names = append $names .name -}}
 {{- end -}}
@@ -359,16 +352,6 @@ volumes:
 
 {{- /* The same for the controller. Defaults are those of the program (docs/reference/configuration.md). */}}
 {{- define "wattle.checkController" -}}
-{{- $canary := .canary | default dict -}}
-{{- $block := $canary.block | default "1800s" -}}
-{{- $washout := get $canary "washout" | default (get $canary "dropped") | default "300s" -}}
-{{- if ge (include "wattle.milliseconds" $washout | float64) (include "wattle.milliseconds" $block | float64) }}
-{{- fail (printf "controller.config.canary.washout: %s leaves no part of a block of %s (make it less than canary.block)" $washout $block) }}
-{{- end }}
-{{- $learn := .learn | default dict -}}
-{{- if gt ($learn.warmup | default 128 | float64) ($learn.replay | default 20000 | float64) }}
-{{- fail "controller.config.learn.warmup: is more than learn.replay keeps" }}
-{{- end }}
 {{- if and (eq (dig "preset" "" (.reward | default dict)) "expression") (not (dig "expression" "" (.reward | default dict))) }}
 {{- fail "controller.config.reward.expression: is missing, and reward.preset is expression" }}
 {{- end }}

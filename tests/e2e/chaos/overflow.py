@@ -10,7 +10,7 @@ from patience import LATE_S, pace
 BOUND = 8 << 20  # the smallest that an agent takes
 SEGMENT = BOUND // 32
 # 64 unanswered probes with long names make samples of about 30 KB, which fill the spool in half a minute.
-TARGETS = ", ".join(f'{{name: "{"x" * 500}{i}", host: 127.0.0.1, port: 9, interval: 10s}}' for i in range(64))
+TARGETS = ", ".join(f'{{name: "{"x" * 500}{i}", url: "tcp://127.0.0.1:9", interval: 10s}}' for i in range(64))
 
 
 def gauge(cluster, name):

@@ -62,9 +62,9 @@ class World:
         threading.Thread(target=self.service.serve_forever, daemon=True).start()
         self.house = House(
             binaries,
-            controller_extra="decide: {settle_window: 1s}\n            learn: {warmup: 16, batch: 16, checkpoint_every: 5s}",
-            agent_extra=f"  - {{name: users, kind: http, host: 127.0.0.1, port: {self.service.server_port}, path: /}}\n"
-                        "              - {name: closed, host: 127.0.0.1, port: 1}")
+            controller_extra="decide: {settle_window: 1s}\n            learn: {warmup: 16, checkpoint_every: 5s}",
+            agent_extra=f"  - {{name: users, url: \"http://127.0.0.1:{self.service.server_port}/\"}}\n"
+                        "              - {name: closed, url: \"tcp://127.0.0.1:1\"}")
         house = self.house
         config = house.dir / "controller.yaml"
         config.write_text(config.read_text() + f"store: {{path: {house.dir}/controller/store.db}}\n")

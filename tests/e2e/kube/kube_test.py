@@ -233,7 +233,7 @@ def run(binaries, version, kwok, claims):
     programs = tuple(p for p in assets.CONTROL_PLANE if kwok or p != "kwok")
     with ControlPlane(assets.assets(version, programs)) as plane:
         port, = free_ports(1)
-        with KubeHouse(binaries, plane, nodes=6, controller_extra=f"enrol: {{port: {port}, insecure: true, kubernetes: {{audience: wattle}}}}") as house:
+        with KubeHouse(binaries, plane, nodes=6, controller_extra=f"enrol: {{port: {port}, kubernetes: {{}}}}") as house:
             house.enrol_port = port
             house.start_controller()
             house.start_shim()

@@ -82,7 +82,7 @@ def walk(admin, house, definition):
     check("the table names it", "ScaledObject shop/web-scaler" in text, text)
     text = " ".join(house.cli("provision", "why", "web").stdout.split())
     check("why says that nothing is suggested for it", "no suggestion, because ScaledObject shop/web-scaler sets their number" in text, text)
-    wait_until("metrics count it", lambda: "wattle_controller_replica_withheld_workloads 1" in fetch(f"{house.api()}/metrics")[1].splitlines(), MINUTES)
+    wait_until("metrics count it", lambda: 'wattle_controller_replica_workloads{state="withheld"} 1' in fetch(f"{house.api()}/metrics")[1].splitlines(), MINUTES)
     admin("DELETE", f"{SCALED}/web-scaler")
     until("once it is gone, who is left of both is named", ("owned", "HorizontalPodAutoscaler shop/keda-hpa-web-scaler"), NOBODY)
     admin("DELETE", f"{HORIZONTAL}/keda-hpa-web-scaler")

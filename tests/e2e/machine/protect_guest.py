@@ -127,7 +127,7 @@ def observe():
     config = pathlib.Path("/run/actuator.yaml")
     levels = {"guarded": "protect", "open": "suggest", "barred": "protect"}
     workloads = ", ".join(f"{{cgroup: /{path}, level: {levels[name]}}}" for name, path in ARMS.items())
-    config.write_text(f"{{state_dir: /run/wattle-state, socket: /run/wattle.socket, agent_user: root, workloads: [{workloads}, "
+    config.write_text(f"{{state_dir: /run/wattle-state, socket: /run/wattle.socket, workloads: [{workloads}, "
                       f"{{unit: {UNIT}, level: protect}}]}}\n", encoding="utf-8")
     time.sleep(5)
     program = str(PAYLOAD / "wattle-actuator")

@@ -213,7 +213,7 @@ def walk_agent(rig, cgroup, name):
             with urllib.request.urlopen(f"http://127.0.0.1:{port.group(1)}/metrics", timeout=PATIENCE_S) as answer:
                 return dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if line.startswith("wattle_agent_actuator_"))
 
-        claim("and shows what was granted", until(lambda: page().get("wattle_agent_actuator_limits") == "1" and float(page()["wattle_agent_actuator_granted_cores"]) > 0), page())
+        claim("and shows what was granted", until(lambda: page().get("wattle_agent_actuator_limits") == "1" and float(page()['wattle_agent_actuator_cores{kind="granted"}']) > 0), page())
     finally:
         agent.kill()
         agent.wait()

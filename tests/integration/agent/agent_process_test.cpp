@@ -243,8 +243,7 @@ TEST_CASE("over TLS the page asks for its token, and answers nobody in the clear
   REQUIRE(::chmod((dir.path + "/token").c_str(), 0400) == 0);
   std::ofstream(dir.path + "/agent.yaml")
       << "node: n1\ntick: 100ms\nstate_dir: " << dir.path << "/state\nhttp: {port: 0, token_file: " << dir.path
-      << "/token, tls: {certificate: " << dir.path << "/page.pem, key: " << dir.path
-      << "/page.key}}\nlog: {format: json}\n";
+      << "/token, tls: {certificate: " << dir.path << "/page.pem, key: " << dir.path << "/page.key}}\n";
   Child agent({agent_binary(), "run", "--config", dir.path + "/agent.yaml"});
   std::uint16_t port = 0;
   while (port == 0) {
@@ -268,9 +267,8 @@ TEST_CASE("over TLS the page asks for its token, and answers nobody in the clear
 
 TEST_CASE("an agent without a controller serves its metrics and apart from them its echo, and ends when told") {
   const TempDir dir;
-  std::ofstream(dir.path + "/agent.yaml")
-      << "node: n1\ntick: 100ms\nstate_dir: " << dir.path
-      << "/state\nhttp: {port: 0}\necho: {address: 127.0.0.1, port: 0}\nlog: {format: json}\n";
+  std::ofstream(dir.path + "/agent.yaml") << "node: n1\ntick: 100ms\nstate_dir: " << dir.path
+                                          << "/state\nhttp: {port: 0}\necho: {address: 127.0.0.1, port: 0}\n";
   Child agent({agent_binary(), "run", "--config", dir.path + "/agent.yaml"});
   std::uint16_t port = 0, echo_port = 0;
   while (port == 0) {

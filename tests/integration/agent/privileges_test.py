@@ -60,7 +60,7 @@ def try_way(way, command, binary, folder):
     state = folder / "state"
     state.mkdir()
     config = folder / "agent.yaml"
-    config.write_text(f"node: n1\nstate_dir: {state}\nhttp: {{port: 0}}\nlog: {{format: json}}\n", encoding="utf-8")
+    config.write_text(f"node: n1\nstate_dir: {state}\nhttp: {{port: 0}}\n", encoding="utf-8")
     owner = NOBODY if "user" in way else 0
     for path in (folder, state, config):
         os.chown(path, owner, owner)
@@ -87,7 +87,7 @@ def try_way(way, command, binary, folder):
                 return answer.read().decode()
 
         def on_cpu():
-            return value(page(), "wattle_node_on_cpu_seconds_total")
+            return value(page(), "wattle_node_run_queue_seconds_count")
 
         first = holds(on_cpu)
         check(f"{way}: time on CPU is reported and grows after the drop", first and holds(lambda: on_cpu() > first), f"{first} {on_cpu()}")

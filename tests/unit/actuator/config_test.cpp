@@ -8,15 +8,15 @@ using namespace wattle::actuator;
 TEST_CASE("units and cgroups are named with a level, which is suggest where none is said") {
   const auto config = parse_config(
       "workloads:\n  - {unit: a.service, level: limits}\n  - {cgroup: /jobs/b c}\n  - {unit: c.service, "
-      "level: protect}\nrules: {window: 5s, burst: false}\n",
+      "level: protect}\nrules: {throttled: 0.01, memory: false}\n",
       "f");
   REQUIRE(config);
   REQUIRE(config->workloads.size() == 3);
   CHECK(config->workloads[0] == actuation::Order{"/system.slice/a.service", actuation::Level::limits});
   CHECK(config->workloads[1] == actuation::Order{"/jobs/b c", actuation::Level::suggest});
   CHECK(config->workloads[2] == actuation::Order{"/system.slice/c.service", actuation::Level::protect});
-  CHECK(config->rules.student.window_s == 5);
-  CHECK(config->rules.student.burst_ratio == 0);
+  CHECK(config->rules.throttled_aim_ratio == 0.01);
+  CHECK_FALSE(config->rules.memory);
   CHECK(parse_config("{}", "f")->student_of_agent());
   CHECK(parse_config("rules: {student: ''}", "f")->student_file.empty());
   CHECK(parse_config("rules: {student: /etc/s.safetensors}", "f")->student_file == "/etc/s.safetensors");
@@ -38,8 +38,8 @@ TEST_CASE("every mistake of a configuration is told with its key") {
            {"workloads: [{cgroup: /a/./b}, {cgroup: /a/b/.}]", "is a duplicate"},
            {"workloads: [{unit: a.service}, {cgroup: /system.slice//a.service}]", "is a duplicate"},
            {"workloads: [{cgroup: /a, level: requests}]", "level"},
-           {"rules: {margin: -1}", "margin"},
-           {"rules: {window: 5}", "window"},
+           {"rules: {throttled: -1}", "throttled"},
+           {"rules: {margin: 0.2}", "margin: unknown key"},
            {"rules: {student: [a]}", "student"},
            {"state_dir: ''", "state_dir"},
            {"sockets: x", "sockets"}}) {

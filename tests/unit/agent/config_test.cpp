@@ -15,21 +15,20 @@ TEST_CASE("a full configuration is read as it is written") {
 node: worker-1
 tick: 250ms
 state_dir: /tmp/x
-outbox_records: 10
 spool: {max_bytes: 16777216}
 pod_capacity: 110
 labels: {zone: a}
 pod_parents: [/jobs]
 controller: {endpoint: "tcp://127.0.0.1:7460", server_key: s.pub, key: a.key}
-http: {address: 0.0.0.0, port: 9460, token_file: /t, max_workloads: 50, energy_floor: 5s}
+http: {address: 0.0.0.0, port: 9460, token_file: /t}
 echo: {address: "::", port: 9461}
-roots: {proc: /host/proc, sys: /host/sys}
+root: /host
 probes:
-  - {name: default, host: gateway, port: 443}
-  - {name: web, kind: http, host: web.example, port: 80, path: /healthz, interval: 5s, timeout: 200ms}
-  - {name: router, kind: icmp, host: "::1", interval: 500ms}
+  - {name: default, url: "tcp://gateway:443"}
+  - {name: web, url: "http://web.example/healthz", interval: 5s}
+  - {name: router, url: "icmp://[::1]", interval: 500ms}
 estimate: {idle_w: 50, max_w: 200, curve: [0, 0.7, 1]}
-log: {level: debug, format: json}
+log: {level: debug}
 )",
                                    "agent.yaml");
   REQUIRE_MESSAGE(config.has_value(), config.error().message());
@@ -38,12 +37,12 @@ log: {level: debug, format: json}
   CHECK(config->controller.server_key_file == "s.pub");
   CHECK(*config->http_port == 9460);
   CHECK(config->http_access.token_file == "/t");
-  CHECK(config->http_max_workloads == 50);
-  CHECK(config->http_energy_floor == std::chrono::seconds(5));
   CHECK(config->echo.address == "::");
   CHECK(*config->echo.port == 9461);
   CHECK(config->spool_max_bytes == 16777216);
   CHECK(config->roots.proc == "/host/proc");
+  CHECK(config->roots.sys == "/host/sys");
+  CHECK(config->roots.prefix.empty());
   REQUIRE(config->probes.size() == 3);
   CHECK(config->probes[0].port == 443);
   CHECK(config->probes[0].kind == ProbeKind::tcp);
@@ -51,8 +50,11 @@ log: {level: debug, format: json}
   CHECK(config->probes[0].timeout == std::chrono::seconds(1));
   CHECK(config->probes[1].kind == ProbeKind::http);
   CHECK(config->probes[1].path == "/healthz");
-  CHECK(config->probes[1].timeout == std::chrono::milliseconds(200));
+  CHECK(config->probes[1].timeout == std::chrono::seconds(1));
+  CHECK(config->probes[1].host == "web.example");
+  CHECK(config->probes[1].port == 80);
   CHECK(config->probes[2].kind == ProbeKind::icmp);
+  CHECK(config->probes[2].host == "::1");
   CHECK(config->probes[2].timeout == std::chrono::milliseconds(500));  // never longer than the interval
   CHECK(*config->estimate.max_w == doctest::Approx(200));
   CHECK(config->log_level == LogLevel::debug);
@@ -65,13 +67,7 @@ TEST_CASE("an empty configuration is this host at one tick a second") {
   CHECK(config->tick == std::chrono::seconds(1));
   CHECK_FALSE(config->http_port.has_value());
   CHECK(config->http_access.token_file.empty());
-  CHECK(config->http_energy_floor == std::chrono::seconds(1));
-}
-
-TEST_CASE("energy cannot be shown faster than once a second") {
-  const auto config = parse_config("http: {port: 0, energy_floor: 500ms}", "agent.yaml");
-  REQUIRE_FALSE(config.has_value());
-  CHECK(config.error().message().find("energy_floor") != std::string::npos);
+  CHECK(config->roots.own_proc());
 }
 
 TEST_CASE("a page that others reach has TLS or a token, or is said to be open") {
@@ -92,7 +88,7 @@ TEST_CASE("every mistake is named at once") {
 tick: 50ms
 nodes: x
 controller: {endpoint: "tcp://c:1"}
-probes: [{name: a, host: h, port: 0}, {name: a, host: h, port: 1}]
+probes: [{name: a, url: "tcp://h:0"}, {name: a, url: "tcp://h:1"}]
 estimate: {idle_w: 5}
 echo: {address: 0.0.0.0}
 pod_parents: [jobs]
@@ -101,24 +97,26 @@ pod_parents: [jobs]
   REQUIRE_FALSE(config.has_value());
   const std::string message = config.error().message();
   CAPTURE(message);
-  for (const char* part : {"tick", "nodes", "controller.server_key", "controller.key", "port", "echo.port",
+  for (const char* part : {"tick", "nodes", "controller.server_key", "controller.key", "probes[0].url", "echo.port",
                            "'a' is a duplicate", "max_w", "'jobs'"})
     CHECK_MESSAGE(message.find(part) != std::string::npos, part);
 }
 
 TEST_CASE("a probe that makes no sense is refused with the mend") {
   const std::pair<const char*, const char*> wrong[] = {
-      {"{name: a, host: h}", "port"},
-      {"{name: a, kind: http, host: h}", "port"},
-      {"{name: a, kind: icmp, host: h, port: 7}", "ICMP has no ports"},
-      {"{name: a, kind: udp, host: h, port: 7}", "kind"},
-      {"{name: a, host: h, port: 7, path: /x}", "only for kind http"},
-      {"{name: a, kind: http, host: h, port: 7, path: x}", "not a path"},
-      {"{name: a, kind: http, host: 'http://h', port: 7}", "not a host"},
-      {"{name: a, host: h, port: 7, interval: 100ms}", "interval"},
-      {"{name: a, host: h, port: 7, interval: 60s}", "interval"},
-      {"{name: a, host: h, port: 7, timeout: 2s}", "longer than the interval"},
-      {"{name: a, host: h, port: 7, timeout: 1ms}", "timeout"},
+      {"{name: a}", "url"},
+      {"{name: a, host: h, port: 7}", "host: unknown key"},
+      {"{name: a, url: 'tcp://h'}", "is not a target"},
+      {"{name: a, url: 'tcp://[::1]'}", "is not a target"},
+      {"{name: a, url: 'tcp://h:7/x'}", "is not a target"},
+      {"{name: a, url: 'tcp://h:70000'}", "is not a target"},
+      {"{name: a, url: 'icmp://h:7'}", "is not a target"},
+      {"{name: a, url: 'udp://h:7'}", "is not a target"},
+      {"{name: a, url: 'h:7'}", "is not a target"},
+      {"{name: a, url: 'http://'}", "is not a target"},
+      {"{name: a, url: 'http://a b/'}", "is not a target"},
+      {"{name: a, url: 'tcp://h:7', interval: 100ms}", "interval"},
+      {"{name: a, url: 'tcp://h:7', interval: 60s}", "interval"},
   };
   for (const auto& one : wrong) {
     const auto& probe = one.first;
@@ -196,21 +194,19 @@ TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS
   CHECK(told->controller.enrol.host == "::1");
   CHECK(told->controller.enrol.port == 7463);
   CHECK(told->controller.enrol.path == "/api/v1/enrol");
-  CHECK(config("url: \"http://127.0.0.1:7463/x\", token_file: /t, insecure: true")->controller.enrol.path == "/x");
+  CHECK(config("url: \"http://127.0.0.1:7463/x\", token_file: /t")->controller.enrol.path == "/x");
   for (const std::string& wrong : std::vector<std::string>{
            "url: \"https://a:7463\", ca_file: /c", "url: \"https://a:7463\", token_file: /t",
            "url: \"https://a\", token_file: /t, ca_file: /c", "url: \"ftp://a:1\", token_file: /t, ca_file: /c",
-           "url: \"http://127.0.0.1:7463\", token_file: /t",
-           "url: \"http://a:7463\", token_file: /t, insecure: true"}) {
+           "url: \"http://a:7463\", token_file: /t"}) {
     CAPTURE(wrong);
     CHECK_FALSE(config(wrong));
   }
 }
 
 TEST_CASE("an actuator is told only by ticks that it can wait for, and never to set limits of all") {
-  const auto fine = parse_config("provisioning: {socket: /run/s, level: off, limits: [a.service]}\n", "f");
+  const auto fine = parse_config("provisioning: {socket: /run/s, limits: [a.service]}\n", "f");
   REQUIRE(fine);
-  CHECK(fine->provisioning.level == actuation::Level::off);
   CHECK(fine->provisioning.limits == std::vector<std::string>{"a.service"});
   CHECK_FALSE(parse_config("{tick: 10s, provisioning: {socket: /run/s}}\n", "f"));
   CHECK_FALSE(parse_config("provisioning: {socket: /run/s, level: limits}\n", "f"));

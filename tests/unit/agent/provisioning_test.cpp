@@ -58,25 +58,26 @@ class Peer {
 
 TEST_CASE("services that are named are at level limits, the rest at the general one, and pods never at limits") {
   Sample sample = three_workloads();
-  ProvisioningConfig config{"/s", Level::suggest, {"b.service", "5eed"}};
+  ProvisioningConfig config{"/s", {"b.service", "5eed"}};
   const auto orders = orders_of(config, sample);
   CHECK(orders.headroom_cores == 3);
   CHECK(orders.orders == std::vector<actuation::Order>{
                              {"/b.service", Level::limits}, {"/a.service", Level::suggest}, {"/5eed", Level::suggest}});
   config.protect = {"a.service"};
   CHECK(orders_of(config, sample).orders[0] == actuation::Order{"/a.service", Level::protect});
-  config.level = Level::off;
+  config.protect = {};
   sample.record.workloads[0].ended = true;
-  CHECK(orders_of(config, sample).orders == std::vector<actuation::Order>{{"/b.service", Level::limits}});
+  CHECK(orders_of(config, sample).orders ==
+        std::vector<actuation::Order>{{"/b.service", Level::limits}, {"/5eed", Level::suggest}});
 }
 
 TEST_CASE("a pod has the level of its annotation, limits only where the configuration allows them to pods") {
   const Sample sample = three_workloads();
-  ProvisioningConfig config{"/s", Level::suggest, {}};
+  ProvisioningConfig config{"/s", {}};
   const auto of_pod = [&](const char* level) {
     for (const auto& order : orders_of(config, sample, {}, {{"5eed", level}, {"a.service", "limits"}}).orders) {
       if (order.path == "/5eed") return order.level;
-      CHECK(order.level == config.level);  // others are not pods, whatever they are called
+      CHECK(order.level == Level::suggest);  // others are not pods, whatever they are called
     }
     return Level::off;
   };
@@ -89,15 +90,12 @@ TEST_CASE("a pod has the level of its annotation, limits only where the configur
   CHECK(of_pod("protect") == Level::protect);
   CHECK(of_pod("suggest") == Level::suggest);
   CHECK(orders_of(config, sample, {}, {{"5eed", "limits"}}).orders.front().path == "/5eed");
-  config.level = Level::off;
-  CHECK(of_pod("limits") == Level::limits);
-  CHECK(of_pod("nonsense") == Level::off);
 }
 
 TEST_CASE("what is known of requests goes to the service of that name, at whatever level, and never to a pod") {
   const Sample sample = three_workloads();
   const actuation::Requests web{100, 3};
-  const auto orders = orders_of({"/s", Level::suggest, {"b.service"}}, sample,
+  const auto orders = orders_of({"/s", {"b.service"}}, sample,
                                 {{"b.service", web}, {"a.service", {7, 7}}, {"5eed", {9, 9}}, {"z.service", {1, 1}}});
   CHECK(orders.orders == std::vector<actuation::Order>{{"/b.service", Level::limits, web},
                                                        {"/a.service", Level::suggest, actuation::Requests{7, 7}},
@@ -111,7 +109,7 @@ TEST_CASE("of very many workloads the named ones are told") {
     sample.record.workloads.back().name = "s" + std::to_string(i);
     sample.paths.push_back("/s" + std::to_string(i));
   }
-  const auto orders = orders_of({"/s", Level::suggest, {"s399"}}, sample);
+  const auto orders = orders_of({"/s", {"s399"}}, sample);
   CHECK(orders.orders.size() == actuation::kMaxWorkloads);
   CHECK(orders.orders[0] == actuation::Order{"/s399", Level::limits});
 }
@@ -120,7 +118,7 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
   const agent::test::Tree tree;
   const std::string path = tree.path() + "/socket";
   const Log log = Log::silent();
-  Provisioning provisioning({path, Level::suggest, {}}, log);
+  Provisioning provisioning({path, {}}, log);
   const Sample sample = three_workloads();
   provisioning.tell(sample);
   CHECK(provisioning.values().configured);
@@ -141,9 +139,6 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
     CHECK(values.suggested_cores == 0.2);
     CHECK(values.freed_cores == 1.5);
     CHECK(values.used_cores == doctest::Approx(0.35));
-    CHECK(values.foreign == 2);
-    CHECK(values.refills == 7);
-    CHECK_FALSE(values.freed_w);  // nobody knows yet what a core draws
     Sample busy = sample;
     busy.record.interval_ns = 10'000'000'000;
     busy.record.node.energy_source = EnergySource::rapl;
@@ -155,8 +150,6 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
     }
     REQUIRE(orders.core_power_w);
     CHECK(*orders.core_power_w == doctest::Approx(4));
-    REQUIRE(provisioning.values().freed_w);
-    CHECK(*provisioning.values().freed_w == doctest::Approx(6));
     actuator.say("nonsense");
     provisioning.tell(sample);
     CHECK_FALSE(provisioning.values().connected);
@@ -175,7 +168,7 @@ TEST_CASE(
   const agent::test::Tree tree;
   const std::string path = tree.path() + "/socket";
   const Log log = Log::silent();
-  ProvisioningConfig config{path, Level::suggest, {"b.service", "5eed"}};
+  ProvisioningConfig config{path, {"b.service", "5eed"}};
   const Sample sample = three_workloads();
   const Margins margins{{"a.service", {3, 0.1}}, {"b.service", {3, 0.25, 0.125}}, {"5eed", {3, 0.5}}};
   CHECK_FALSE(orders_of(config, sample, {}, {}, margins).orders[0].step);

@@ -237,13 +237,14 @@ TEST_CASE("a budget that is not in force has no limit, in every document and in 
     CHECK(budgets(what)["cpu_wait"]["in_force"] == true);
     CHECK(budgets(what)["cpu_wait"]["limit"] == 0.01);
   }
-  CHECK(finished(metrics_text(rig.parts()))->find("wattle_controller_late_limit_ratio") == std::string::npos);
+  CHECK(finished(metrics_text(rig.parts()))->find("budget_limit_ratio{budget=\"late\"}") == std::string::npos);
   RolloutSpec spec = rig.decider->spec();
   spec.limits.late = 0.02;
   rig.decider->take(spec);
   CHECK(budgets("status")["late"]["in_force"] == true);
   CHECK(budgets("fleet")["late"]["limit"] == 0.02);
-  CHECK(finished(metrics_text(rig.parts()))->find("\nwattle_controller_late_limit_ratio 0.02\n") != std::string::npos);
+  CHECK(finished(metrics_text(rig.parts()))->find("\nwattle_controller_budget_limit_ratio{budget=\"late\"} 0.02\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("metrics are Prometheus text with one sample per node") {

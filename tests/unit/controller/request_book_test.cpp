@@ -253,9 +253,9 @@ TEST_CASE("metrics have the sums") {
   CHECK(finished(metrics_text(rig.parts()))->find("wattle_controller_provision") == std::string::npos);
   const std::string text =
       *finished(metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins())));
-  CHECK(text.find("wattle_controller_provision_workloads 1\n") != std::string::npos);
-  CHECK(text.find("wattle_controller_provision_requested_cores 2\n") != std::string::npos);
-  CHECK(text.find("wattle_controller_provision_freed_cores 1.4") != std::string::npos);
+  CHECK(text.find("wattle_controller_provision_workloads{state=\"evaluated\"} 1\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_provision_cores{kind=\"requested\"} 2\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_provision_cores{kind=\"freed\"} 1.4") != std::string::npos);
 }
 
 TEST_CASE("times that are left are told in hours or minutes, never less than one") {

@@ -249,7 +249,7 @@ TEST_CASE("where nothing is kept a report says so, and what is kept later begins
     REQUIRE(file.write_ledger());
     const auto refused = report_text(file, query);
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().message().find("store.usage.max_bytes") != std::string::npos);
+    CHECK(refused.error().message().find("store.path") != std::string::npos);
   }
   options.usage.max_bytes = 1 << 20;
   StoreFile file = open(options);

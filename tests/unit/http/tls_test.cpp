@@ -192,27 +192,28 @@ TEST_CASE("with a token file every path but the open ones asks for the token, wh
 }
 
 TEST_CASE("an endpoint that others reach without TLS or token is a mistake unless it is said to be meant") {
-  const auto read = [](const std::string& text, const std::string& address, bool token_guards_all) {
+  const auto read = [](const std::string& text, const std::string& address, Callers callers) {
     auto document = wattle::config::Document::parse(text, "c.yaml");
     REQUIRE(document);
     Access access;
     wattle::config::Section root = document->root();
-    read_access(root, address, token_guards_all, access);
+    read_access(root, address, callers, access);
     const auto done = document->finish();
     return done ? std::string() : done.error().message();
   };
+  const auto token = Callers::with_token, certificate = Callers::with_certificate;
   const std::string tls = "tls: {certificate: /c, key: /k}\n";
-  for (const char* address : {"127.0.0.1", "127.1.2.3", "::1"}) CHECK(read("{}", address, true).empty());
+  for (const char* address : {"127.0.0.1", "127.1.2.3", "::1"}) CHECK(read("{}", address, token).empty());
   for (const char* address : {"0.0.0.0", "::", "192.0.2.7", "10.0.0.1"}) {
-    CHECK(read("{}", address, true).find("c.yaml") != std::string::npos);
-    CHECK(read("{}", address, true).find("insecure: true") != std::string::npos);
-    CHECK(read(tls, address, false).empty());
-    CHECK(read("token_file: /t", address, true).empty());
-    CHECK_FALSE(read("token_file: /t", address, false).empty());
-    CHECK(read("insecure: true", address, false).empty());
+    CHECK(read("{}", address, token).find("c.yaml") != std::string::npos);
+    CHECK(read("{}", address, token).find("insecure: true") != std::string::npos);
+    CHECK(read(tls, address, certificate).empty());
+    CHECK(read("token_file: /t", address, token).empty());
+    CHECK_FALSE(read("token_file: /t", address, certificate).empty());
+    CHECK(read("insecure: true", address, certificate).empty());
   }
-  CHECK(read("tls: {certificate: /c}", "::1", true).find("tls.key") != std::string::npos);
-  CHECK(read("tls: {client_ca: /c}", "::1", true).find("tls.certificate") != std::string::npos);
+  CHECK(read("tls: {certificate: /c}", "::1", token).find("tls.key") != std::string::npos);
+  CHECK(read("tls: {client_ca: /c}", "::1", certificate).find("tls.certificate") != std::string::npos);
 }
 
 TEST_CASE("over TLS a request that is cut off is told why, and one that is too large too") {

@@ -29,7 +29,7 @@ TEST_CASE("every mistake is told at once, with its key") {
 TEST_CASE("a shim that others reach asks for TLS, since kube-scheduler shows no token") {
   const std::string keys = "controller: {key: /k, server_key: /s}\n";
   CHECK_FALSE(parse_config(keys + "listen: {address: 0.0.0.0}\n", "shim.yaml"));
-  CHECK_FALSE(parse_config(keys + "listen: {address: 0.0.0.0, token_file: /t}\n", "shim.yaml"));
+  CHECK_FALSE(parse_config(keys + "listen: {address: 0.0.0.0}\nhttp: {token_file: /t}\n", "shim.yaml"));
   CHECK(parse_config(keys + "listen: {address: 0.0.0.0, insecure: true}\n", "shim.yaml"));
   const auto secure = parse_config(keys + "listen: {address: 0.0.0.0, tls: {certificate: /c, key: /k}}\n", "shim.yaml");
   REQUIRE(secure);
