@@ -85,7 +85,7 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Serv
                {.unseen = config.in_flight_expiry, .start_window = config.decide.mask.start_cap.window},
                config.modelled},
               std::move(knowledge)),
-      monitors_(engine_, clock_, learn_),
+      monitors_(engine_, clock_),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   take(configured_spec(config));
@@ -115,7 +115,6 @@ void Decider::follow_block() {
 
 void Decider::plan_with(placement::PlanMaker& maker) {
   engine_.plan_with(&maker);
-  monitors_.plan_with(maker);
 }
 
 wire::Suggestion Decider::ask(wire::Ask ask) {
@@ -217,7 +216,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   if (learned) entry.model = heard.version;
   if (entry.winner_terms) entry.winner_terms->uncertainty = monitors_.uncertainty(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = monitors_.uncertainty(entry.runner_up);
-  if (takes_it && spec.node_name.empty()) monitors_.offer(id, spec, advice.candidates);
+  if (takes_it && spec.node_name.empty()) monitors_.offer(spec, advice.candidates);
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now, hold);
@@ -371,16 +370,14 @@ void Decider::refresh(MonoTime now) {
   if (now - refreshed_ < kRefreshEvery) return;
   refreshed_ = now;
   const placement::ClusterView& view = state_.view({}, now);
-  monitors_.watch_curves(view, kRefreshEvery);
   follow_recalled(now);
   engine_.cluster_model().set_acting(acts(arm().arm));
   follow_block();
-  const placement::Fleet& fleet = engine_.refresh(view);
-  if (monitors_.compare(fleet, networks_.serving(), heard().network.get())) repeats_.clear();
+  engine_.refresh(view);
+  if (heard().network != nullptr && monitors_.look_at(networks_.serving())) repeats_.clear();
   if (!monitors_.due(now)) return;
   const Heard heard = this->heard();
-  if (monitors_.compare_rankings(state_, networks_.serving(), heard.network.get(), figures_.decisions))
-    repeats_.clear();
+  if (monitors_.compare(state_, networks_.serving(), heard.network.get())) repeats_.clear();
 }
 
 }  // namespace wattle::controller

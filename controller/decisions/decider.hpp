@@ -35,8 +35,8 @@
 #include "controller/config.hpp"
 #include "controller/decisions/contender.hpp"
 #include "controller/decisions/decision_log.hpp"
-#include "controller/decisions/decision_monitors.hpp"
 #include "controller/decisions/deferrals.hpp"
+#include "controller/decisions/network_monitors.hpp"
 #include "controller/decisions/news.hpp"
 #include "controller/decisions/open_decisions.hpp"
 #include "controller/decisions/outcome_windows.hpp"
@@ -140,8 +140,8 @@ class Decider {
     decided_ = std::move(decided);
     judged_ = std::move(judged);
   }
-  // `told` is called with the findings of the monitors: the network gate and drift.
-  void on_event(std::function<void(const MonitorEvent&)> told) { monitors_.on_event(std::move(told)); }
+  // `report` is called when a gate of the network changes its verdict.
+  void on_event(std::function<void(const MonitorEvent&)> report) { monitors_.on_event(std::move(report)); }
   // `placed` is called at each placement that begins now, not for pods that a list or a node's first record shows
   // running.
   void on_placed(std::function<void(const placement::PodSpec& pod, const std::string& node)> placed) {
@@ -173,11 +173,7 @@ class Decider {
   Status restore(const MonitorState& state);
   // Exploration of decisions made now: raised for a while after a shift, zero while the network is excluded.
   double epsilon() const;
-  bool drifting() const { return monitors_.drifting(); }
-  std::uint64_t drifts() const { return monitors_.drifts(); }
   const placement::ClusterModel& knowledge() const { return engine_.cluster_model(); }
-  // Off-policy comparison of the ranking in force, from recent decisions.
-  const placement::OffPolicyComparison& off_policy() const { return monitors_.off_policy(); }
   // Energy compared in the canary's control block; no value if no canary runs.
   std::optional<placement::ComparedEnergy> compared() const { return engine_.shadow().compared(); }
   // Modelled saving of acting on the advice; null outside of shadow.
@@ -228,7 +224,7 @@ class Decider {
   std::mt19937_64 random_;
   placement::DecisionEngine engine_;
   MonoTime refreshed_{}, state_expired_{};
-  DecisionMonitors monitors_;
+  NetworkMonitors monitors_;
   std::function<void(const placement::PodSpec&, const std::string&)> placed_;
   std::function<void(const placement::PodSpec&)> left_;
   RolloutSpec spec_;

@@ -127,7 +127,7 @@ std::vector<Contender> Decider::contenders() const {
 double Decider::epsilon() const {
   const Heard heard = this->heard();
   const bool began_with = heard.network != nullptr && !heard.learned;
-  return network_gated() || began_with ? 0 : monitors_.epsilon(engine_.options().epsilon);
+  return network_gated() || began_with ? 0 : engine_.options().epsilon;
 }
 
 }  // namespace wattle::controller

@@ -92,9 +92,9 @@ void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
     changed_.insert(window.decision_id());
   }
   const LoggedDecision* made = log_.find(window.decision_id());
-  monitors_.judged(window.decision_id(), window.node(), reward.value,
+  monitors_.judged(window.node(), reward.value,
                    made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
-  // The guard judges what is done on purpose: after a shift more is explored, and that must not look like harm.
+  // The guard judges advice, not exploration.
   const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
   if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
   learn_(SettledNews{window.decision_id(), std::move(raw)});

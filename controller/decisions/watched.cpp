@@ -99,7 +99,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
   ++figures_.observed;
   state_.decided(pod.uid, id);
-  if (fits_somewhere && pod.node_name.empty()) monitors_.offer(id, pod, advice.candidates);
+  if (fits_somewhere && pod.node_name.empty()) monitors_.offer(pod, advice.candidates);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
   entry.asked = pod;

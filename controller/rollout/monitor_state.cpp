@@ -78,14 +78,6 @@ class Fields {
 
 std::string row_text(const json& value) { return value.dump() + "\n"; }
 
-json choice_json(const placement::RankedChoice& choice) { return json::array({choice.node, choice.predicted}); }
-
-bool read_choice(const json& value, placement::RankedChoice& choice) {
-  if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number()) return false;
-  choice = {value[0].get<std::string>(), value[1].get<double>()};
-  return choice.node.size() <= kMostStateText;
-}
-
 using BlockValue = double placement::ModelledBlock::*;
 constexpr std::array<BlockValue, 7> kBlockValues{
     &placement::ModelledBlock::seconds,          &placement::ModelledBlock::now_j,
@@ -127,30 +119,6 @@ Result<RegressionMonitor::State> parse_regression(std::string_view text) {
   RegressionMonitor::State state;
   WATTLE_CHECK(fields.take("level", state.level).take("judged", state.judged).take("control", state.control).whole());
   if (!RegressionMonitor().restore(state)) return wrong_state(kRegressionRow, "contains an impossible state");
-  return state;
-}
-
-std::string drift_text(const DriftMonitor::State& state) {
-  const placement::DriftState& errors = state.errors;
-  return row_text({{"format", kFormat},
-                   {"mean", errors.mean},
-                   {"mean_square", errors.mean_square},
-                   {"up", errors.up},
-                   {"down", errors.down},
-                   {"seen", errors.seen},
-                   {"error_shifts", errors.shifts},
-                   {"left_s", state.left_s},
-                   {"shifts", state.shifts}});
-}
-
-Result<DriftMonitor::State> parse_drift(std::string_view text) {
-  WATTLE_TRY(Fields fields, Fields::of(kDriftRow, text));
-  DriftMonitor::State state;
-  placement::DriftState& errors = state.errors;
-  fields.take("mean", errors.mean).take("mean_square", errors.mean_square).take("up", errors.up);
-  fields.take("down", errors.down).take("seen", errors.seen).take("error_shifts", errors.shifts);
-  WATTLE_CHECK(fields.take("left_s", state.left_s).take("shifts", state.shifts).whole());
-  if (!DriftMonitor().restore(state, MonoTime{})) return wrong_state(kDriftRow, "contains an impossible state");
   return state;
 }
 
@@ -200,47 +168,6 @@ Result<NetworkGateState> parse_network_gate(std::string_view text) {
   state.evidence = std::max(0.0, state.evidence);
   if (!placement::SequentialTest().restore(state)) return wrong_state(kNetworkGateRow, "contains an impossible state");
   return kept;
-}
-
-std::string off_policy_text(const OffPolicyState& state) {
-  json compared = json::array();
-  for (const placement::ComparedDecision& each : state.compared) {
-    json row = json::array({choice_json(each.own)});
-    for (const placement::RankedChoice& reference : each.references) row.push_back(choice_json(reference));
-    if (!each.placed_on.empty()) {
-      row.push_back(each.placed_on);
-      row.push_back(each.reward);
-      row.push_back(each.predicted_there);
-    }
-    compared.push_back(std::move(row));
-  }
-  return row_text({{"format", kFormat}, {"of", state.of.substr(0, kMostStateText)}, {"compared", std::move(compared)}});
-}
-
-Result<OffPolicyState> parse_off_policy(std::string_view text) {
-  constexpr std::size_t kChoices = 1 + placement::kReferencePolicies.size();
-  WATTLE_TRY(Fields fields, Fields::of(kOffPolicyRow, text));
-  OffPolicyState state;
-  fields.take("of", state.of);
-  const json* compared = fields.array("compared");
-  for (const json& row : compared != nullptr ? *compared : json::array()) {
-    placement::ComparedDecision one;
-    bool sane =
-        row.is_array() && (row.size() == kChoices || row.size() == kChoices + 3) && read_choice(row[0], one.own);
-    for (std::size_t i = 0; sane && i < one.references.size(); ++i) sane = read_choice(row[1 + i], one.references[i]);
-    if (sane && row.size() > kChoices) {
-      sane = row[kChoices].is_string() && row[kChoices + 1].is_number() && row[kChoices + 2].is_number();
-      if (sane) {
-        one.placed_on = row[kChoices].get<std::string>();
-        one.reward = row[kChoices + 1].get<double>();
-        one.predicted_there = row[kChoices + 2].get<double>();
-      }
-    }
-    fields.refuse_unless(sane);
-    if (sane) state.compared.push_back(std::move(one));
-  }
-  WATTLE_CHECK(fields.whole());
-  return state;
 }
 
 std::string saving_text(const SavingState& kept) {

@@ -272,19 +272,6 @@ void Trainer::draw_curves() {
                       {"train/replay", static_cast<double>(learner_.figures().replay)},
                       {"train/reward_centre", learner_.figures().centre}};
   if (const auto error = learner_.figures().td_error) now.emplace_back("train/td_error", *error);
-  for (const placement::OffPolicyEstimate& one : compared_) {
-    if (!one.told()) continue;
-    const std::string tag = "regret/" + std::string(one.reference);
-    now.emplace_back(tag, one.regret());
-    now.emplace_back(tag + "_low", one.regret() - one.half_width());
-    now.emplace_back(tag + "_high", one.regret() + one.half_width());
-    now.emplace_back(tag + "_differs_ratio", one.differ_ratio());
-    if (const auto worth = one.differing_worth()) {
-      now.emplace_back(tag + "_worth", worth->mean);
-      now.emplace_back(tag + "_worth_low", worth->low());
-      now.emplace_back(tag + "_worth_high", worth->high());
-    }
-  }
   if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
   if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {
     if (own_.problem != drawn.error().message())

@@ -258,7 +258,7 @@ void Trainer::turn(std::vector<LearningNews> news, std::vector<PendingOrder> ord
 }
 
 void Trainer::take(LearningNews news) {
-  unsaved_ = unsaved_ || !std::holds_alternative<ComparedNews>(news);
+  unsaved_ = true;
   if (auto* placed = std::get_if<PlacedNews>(&news)) {
     if (!origin_.on_prior) placement::relabel(placed->observation, learner_.reward());
     recent_.push_back(placed->observation);
@@ -271,16 +271,8 @@ void Trainer::take(LearningNews news) {
     judge_by(judge->reward);
     return;
   }
-  if (const auto* drift = std::get_if<DriftNews>(&news)) {
-    learner_.favour(drift->since, drift->until);
-    return;
-  }
   if (const auto* lost = std::get_if<LostNews>(&news)) {
     learner_.lost(lost->decision_id);
-    return;
-  }
-  if (const auto* compared = std::get_if<ComparedNews>(&news)) {
-    compared_ = compared->estimates;
     return;
   }
   auto& settled = std::get<SettledNews>(news);

@@ -142,7 +142,6 @@ class Trainer {
   std::uint64_t steps_at_rate_ = 0;
   TrainerFigures own_;  // the thread's; figures_ is its copy for others
   Curves curves_;
-  decltype(ComparedNews::estimates) compared_{};
   std::string serving_network_, serving_from_;
 
   mutable std::mutex mutex_;

@@ -175,7 +175,7 @@ std::string models(const Sources& from) {
   const TrainerFigures learned = from.trainer->figures();
   ModelList list = from.trainer->models();
   list.gated = from.decider.network_gated_why();
-  return models_text(list, from.decider.off_policy().estimates(),
+  return models_text(list,
                      {from.decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});
 }
 

@@ -6,46 +6,6 @@ namespace wattle::controller {
 
 namespace {
 
-void add_compared(Families& families, const Decider& decider) {
-  using prometheus::MetricType;
-  // Each is finished before the next begins: a family moves when another is added.
-  const auto each = [&](const char* name, const char* help, auto&& value) {
-    prometheus::MetricFamily& family = families.family(name, help, MetricType::Gauge);
-    for (const placement::OffPolicyEstimate& one : decider.off_policy().estimates())
-      if (const std::optional<double> told = value(one))
-        Families::add(family, {{"reference", std::string(one.reference)}}, *told);
-  };
-  using Estimate = placement::OffPolicyEstimate;
-  const auto once_told = [](double (*figure)(const Estimate&)) {
-    return [figure](const Estimate& one) { return one.told() ? std::optional(figure(one)) : std::nullopt; };
-  };
-  each("wattle_controller_compared_decisions", "Recent decisions that were also evaluated by the reference.",
-       [](const Estimate& one) { return std::optional(static_cast<double>(one.samples)); });
-  each("wattle_controller_compared_differ_ratio",
-       "Share of the compared decisions for which the reference chooses another node.",
-       once_told([](const Estimate& one) { return one.differ_ratio(); }));
-  each("wattle_controller_regret_reward",
-       "Regret of a decision: reward of the reference's choice minus reward of the choice made.",
-       once_told([](const Estimate& one) { return one.regret(); }));
-  each("wattle_controller_regret_low_reward", "Lower end of the 95% interval.",
-       once_told([](const Estimate& one) { return one.regret() - one.half_width(); }));
-  each("wattle_controller_regret_high_reward", "Upper end of the 95% interval.",
-       once_told([](const Estimate& one) { return one.regret() + one.half_width(); }));
-  const auto worth_told = [](double (*figure)(const Estimate::Worth&)) {
-    return [figure](const Estimate& one) {
-      const std::optional<Estimate::Worth> worth = one.differing_worth();
-      return worth ? std::optional(figure(*worth)) : std::nullopt;
-    };
-  };
-  each("wattle_controller_differing_worth_reward",
-       "Measured reward of a decision minus that of the reference where the two differ.",
-       worth_told([](const Estimate::Worth& worth) { return worth.mean; }));
-  each("wattle_controller_differing_worth_low_reward", "Lower end of the 95% interval.",
-       worth_told([](const Estimate::Worth& worth) { return worth.low(); }));
-  each("wattle_controller_differing_worth_high_reward", "Upper end of the 95% interval.",
-       worth_told([](const Estimate::Worth& worth) { return worth.high(); }));
-}
-
 // Adds forecast figures by how far ahead they look; adds none until a forecast was judged.
 void add_forecast(Families& families, const Decider& decider) {
   using prometheus::MetricType;
@@ -111,12 +71,7 @@ void add_gates(Families& families, const Decider& decider) {
   families.gauge("wattle_controller_plan_difference_ratio",
                  "Recent predicted energy of the plan's choices minus that of choices by each pod's own cost.",
                  plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
-  families.counter("wattle_controller_drifts_total", "Detected shifts of power curves or prediction errors.",
-                   decider.drifts());
   add_forecast(families, decider);
-  add_compared(families, decider);
-  families.gauge("wattle_controller_drift_active", "1 while exploration is increased after a shift.",
-                 decider.drifting() ? 1.0 : 0.0);
   families.gauge("wattle_controller_network_gate_limit", "Log odds at which the network in use changes.", gate.limit());
 }
 

@@ -1,4 +1,4 @@
-// gate_metrics: exports as metrics which side serves (plan or network, candidate or baseline), and drift.
+// gate_metrics: exports as metrics which side serves (plan or network, candidate or baseline).
 // Format   docs/reference/metrics.md
 // Errors   none; an unknown value has no sample
 // Threads  single owner

@@ -16,7 +16,6 @@ FORMER = {
     "Mind": "PolicyInputs",
     "Twins": "PairedSimulation",
     "Contest": "SequentialTest",
-    "Rivals": "OffPolicyComparison",
     "prove_first": "require_evidence",
     "Standing": "RolloutSpec",
     "BlockPlan": "SwitchbackSchedule",

@@ -1,4 +1,4 @@
-// What the decider makes of what became of pods: lives that rewards are reckoned with, how far predictions were off, what references would do.
+// The decider's use of outcomes: lives that rewards are computed with, errors of predictions, and the network gates.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -83,25 +83,6 @@ TEST_CASE("after twenty outcomes a decision tells how far rewards were from the 
   rig.decider->take(other);
   rig.decider->ask(ask_for("other", {"n1", "n2"}));
   CHECK_FALSE(rig.decider->log().newest("other")->winner_terms->uncertainty.has_value());
-}
-
-TEST_CASE(
-    "once a second a decision is compared with planner and amortised rank, and an untrained network is the latter") {
-  LearnedRig rig(Mode::shadow);
-  for (int i = 0; i < 40; ++i) {
-    rig.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
-    rig.decider->ask(ask_for("q" + std::to_string(i), {"n1", "n2"}));  // not both of a second
-    for (int second = 0; second < 3; ++second) rig.tick({});
-  }
-  const auto estimates = rig.decider->off_policy().estimates();
-  CHECK(estimates[0].reference == "planner");
-  CHECK(estimates[1].samples == 40);
-  CHECK(estimates[1].difference == doctest::Approx(0));  // among equals a node is drawn
-  CHECK(rig.decider->off_policy().harm().empty());
-  RolloutSpec other = rig.decider->spec();
-  other.policy = "most-allocated";
-  rig.decider->take(other);
-  CHECK(rig.decider->off_policy().estimates()[0].samples == 0);
 }
 
 TEST_CASE("a policy that another kind of network learns for goes by the predicted reward") {
@@ -230,46 +211,6 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   tick();
   CHECK_FALSE(rig.decider->network_gate().network_gated());
   CHECK(told.back() == "guard: the network is in use: network promoted was loaded");
-}
-
-TEST_CASE(
-    "after a shift of curves more is explored for ten minutes, newer experience is favoured, and a change ends it") {
-  LearnedRig rig(Mode::canary, {.epsilon = 0.05});
-  RolloutSpec spec = rig.decider->spec();
-  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
-  std::vector<std::string> told;
-  rig.decider->on_event([&](const MonitorEvent& event) { told.emplace_back(to_string(event.monitor)); });
-  const auto shift = [&](const char* node) {
-    placement::PowerCurve curve = placement::PowerCurve::prior(8);
-    for (int i = 0; i < 50; ++i) curve.observe(0.5, 100);
-    for (int i = 0; i < 5; ++i) curve.observe(0.5, 400);
-    REQUIRE(curve.shifts() > 0);
-    rig.state.greet(hello_of(node));
-    rig.state.adopt_curve(node, curve);
-  };
-  shift("d1");
-  rig.tick({});
-  CHECK(rig.decider->drifting());
-  CHECK(rig.decider->epsilon() == doctest::Approx(0.15));
-  REQUIRE(told == std::vector<std::string>{"drift"});
-  const auto favoured = [&] {
-    return std::count_if(rig.news.begin(), rig.news.end(),
-                         [](const LearningNews& item) { return std::holds_alternative<DriftNews>(item); });
-  };
-  CHECK(favoured() == 1);
-  for (int i = 0; i < 605; ++i) rig.tick({});
-  CHECK_FALSE(rig.decider->drifting());
-  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
-  shift("d2");
-  rig.tick({});
-  CHECK(rig.decider->drifting());
-  shift("d3");  // one is under way
-  rig.tick({});
-  CHECK(told.size() == 2);
-  spec.mode = Mode::shadow;  // as the guard does when it rolls back
-  rig.decider->take(spec);
-  CHECK_FALSE(rig.decider->drifting());
-  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
 }
 
 TEST_CASE("the guard is not told of what was explored, for it would be blamed on the ranking") {
