@@ -149,9 +149,9 @@ class Decider {
   }
   // `left` is called for each pod that leaves the node on which it was seen.
   void on_left(std::function<void(const placement::PodSpec& pod)> left) { left_ = std::move(left); }
-  const placement::SequentialTest& network_gate() const { return engine_.gates().network_test(); }
+  const stats::NetworkTrial& network_gate() const { return engine_.gates().network_test(); }
   const placement::PlanRecord& plan_record() const { return engine_.gates().plan_record(); }
-  const placement::SequentialTest& learned_network_gate() const { return engine_.gates().learned_test(); }
+  const stats::NetworkTrial& learned_network_gate() const { return engine_.gates().learned_test(); }
   // The recent blocks that contenders() shows.
   const placement::RecentBlocks& recent() const { return engine_.gates().recent(); }
   const placement::RecentBlocks& recent_learned() const { return engine_.gates().recent_learned(); }
@@ -162,6 +162,11 @@ class Decider {
     bool learned = false;  // learned here, unlike the initial network
   };
   Heard heard() const;
+  // States of the network that learning began with and of the one learned on this cluster; no value: there is none.
+  struct NetworkStates {
+    std::optional<stats::NetworkState> baseline, learned;
+  };
+  NetworkStates network_states() const;
   // The policy or network that serves, followed by those that might; empty if no network is consulted.
   std::vector<Contender> contenders() const;
   // Returns whether the network is gated, and why; the reason is empty if it is not gated.

@@ -68,6 +68,19 @@ Decider::Heard Decider::heard() const {
   return {std::move(serving.network), std::move(serving.version), true};
 }
 
+Decider::NetworkStates Decider::network_states() const {
+  const ServingModel::Serving serving = networks_.serving();
+  const bool held = fits(serving.trusted, serving.trusted_version);
+  const bool learns =
+      fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
+  const bool applies = engine_.network_gate_applies(), by_learned = learns && (!held || !engine_.learned_gated());
+  const auto of_server = applies ? engine_.gates().network_test().state() : stats::NetworkState::in_use;
+  NetworkStates states;
+  if (held) states.baseline = by_learned ? stats::NetworkState::candidate : of_server;
+  if (learns) states.learned = by_learned ? of_server : engine_.gates().learned_test().state();
+  return states;
+}
+
 std::vector<Contender> Decider::contenders() const {
   const Heard heard = this->heard();
   if (heard.network == nullptr || !engine_.policy().learns) return {};
@@ -85,7 +98,9 @@ std::vector<Contender> Decider::contenders() const {
   };
   const bool applies = engine_.network_gate_applies(), gated = network_gated();
 
-  Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}};
+  const NetworkStates states = network_states();
+  const auto in_charge = heard.learned && learns ? states.learned : states.baseline;
+  Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}, in_charge};
   if (applies && !gated) network.why = "the plan replaces it if its choices cost more than the plan's";
   if (applies && engine_.gates().recent_is_of_learned() == (heard.learned && held))
     compared(network, "the plan", engine_.gates().recent());
@@ -99,9 +114,9 @@ std::vector<Contender> Decider::contenders() const {
       std::string_view why = network_gated_why();
       if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
       // A verdict may be about the network that was asked before: it is named, as its figures are in the text.
-      static constexpr std::string_view kLeftOut = "the network is not used";
-      plan.why = held && why.starts_with(kLeftOut)
-                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kLeftOut.find(" is not")))
+      static constexpr std::string_view kWithdrawn = "the network is withdrawn";
+      plan.why = held && why.starts_with(kWithdrawn)
+                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kWithdrawn.find(" is ")))
                      : std::string(why);
     }
     all.push_back(std::move(plan));
@@ -113,7 +128,8 @@ std::vector<Contender> Decider::contenders() const {
                     false,
                     {},
                     other_learned ? std::string() : serving.trusted_version.certificate,
-                    {}};
+                    {},
+                    other_learned ? states.learned : states.baseline};
     if (other_learned) {
       other.why = "it replaces the initial network once its choices cost less";
       compared(other, "the initial network", engine_.gates().recent_learned());

@@ -86,10 +86,10 @@ std::vector<MonitorState> NetworkMonitors::rows(const std::string& of) const {
   const placement::NetworkGates& gates = engine_.gates();
   const std::string network = network_.value_or("");
   std::vector<MonitorState> rows{
-      {std::string(kNetworkGateRow), network_gate_text({of, network, gates.why(), gates.network_test().state(),
+      {std::string(kNetworkGateRow), network_gate_text({of, network, gates.why(), gates.network_test().saved(),
                                                         kept(gates.recent(), gates.recent_is_of_learned())})},
       {std::string(kLearnedGateRow),
-       network_gate_text({of, network, {}, gates.learned_test().state(), kept(gates.recent_learned(), true)})},
+       network_gate_text({of, network, {}, gates.learned_test().saved(), kept(gates.recent_learned(), true)})},
       {std::string(kPlanRow), plan_text(gates.plan_record().state())}};
   if (const placement::ModelledSaving* saving = engine_.shadow().saving())
     rows.push_back({std::string(kSavingRow), saving_text({of, saving->state()})});

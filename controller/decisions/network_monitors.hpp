@@ -1,5 +1,5 @@
-// network_monitors: compares, outside of the answers, what network, baseline and plan would choose for recent decisions,
-// and measures how far rewards deviate from predictions.
+// network_monitors: compares, outside of the answers, what network, baseline and plan would choose for recent
+// decisions, and measures how far rewards deviate from predictions.
 // Cost     at most one compared decision a second and one part in kPartOfTime of the time; asks wait meanwhile
 // Gives    placements on copies of the cluster for the engine's gates, and an event when a gate changes its verdict
 // Restart  rows() and restore(), of monitor_state.hpp; the gates of another policy or reward start from scratch

@@ -53,7 +53,6 @@ class Fields {
     ok_ = ok_ && found != json_.end() && found->is_array();
     return ok_ ? &*found : nullptr;
   }
-  bool has(const char* key) const { return json_.contains(key); }
   void refuse_unless(bool sane) { ok_ = ok_ && sane; }
   Status whole() const {
     if (!ok_) return wrong_state(row_, "lacks a field or has a field of the wrong type");
@@ -123,7 +122,7 @@ Result<RegressionMonitor::State> parse_regression(std::string_view text) {
 }
 
 std::string network_gate_text(const NetworkGateState& kept) {
-  const placement::SequentialTestState& state = kept.state;
+  const stats::SavedTrial& state = kept.state;
   return row_text({{"format", kFormat},
                    {"of", kept.of.substr(0, kMostStateText)},
                    {"network", kept.network},
@@ -147,26 +146,15 @@ std::string network_gate_text(const NetworkGateState& kept) {
 Result<NetworkGateState> parse_network_gate(std::string_view text) {
   WATTLE_TRY(Fields fields, Fields::of(kNetworkGateRow, text));
   NetworkGateState kept;
-  placement::SequentialTestState& state = kept.state;
+  stats::SavedTrial& state = kept.state;
   fields.take("of", kept.of).take("network", kept.network).take("why", kept.why);
-  // "left_out" is what 0.1 wrote.
-  fields.take(fields.has("network_gated") ? "network_gated" : "left_out", state.network_gated);
-  fields.take("evidence", state.evidence).take("mean", state.mean).take("mean_square", state.mean_square);
-  // Rows of before have no trial.
-  if (fields.has("on_trial") || fields.has("trial_s") || fields.has("behind_s") || fields.has("rest_s")) {
-    fields.take("on_trial", state.on_trial).take("trial_s", state.trial_s).take("behind_s", state.behind_s);
-    fields.take("rest_s", state.rest_s);
-  }
-  // Nor have they recent blocks.
-  if (fields.has("recent_blocks") || fields.has("recent_mean") || fields.has("recent_wall_ns") ||
-      fields.has("recent_of_learned")) {
-    fields.take("recent_blocks", kept.recent.blocks).take("recent_mean", kept.recent.mean);
-    fields.take("recent_wall_ns", kept.recent.wall_ns).take("recent_of_learned", kept.recent.of_learned);
-  }
+  fields.take("network_gated", state.network_gated).take("evidence", state.evidence).take("mean", state.mean);
+  fields.take("mean_square", state.mean_square).take("on_trial", state.on_trial).take("trial_s", state.trial_s);
+  fields.take("behind_s", state.behind_s).take("rest_s", state.rest_s).take("recent_blocks", kept.recent.blocks);
+  fields.take("recent_mean", kept.recent.mean).take("recent_wall_ns", kept.recent.wall_ns);
+  fields.take("recent_of_learned", kept.recent.of_learned);
   WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
-  // 0.1 stored negative evidence for what counts as zero.
-  state.evidence = std::max(0.0, state.evidence);
-  if (!placement::SequentialTest().restore(state)) return wrong_state(kNetworkGateRow, "contains an impossible state");
+  if (!stats::NetworkTrial().restore(state)) return wrong_state(kNetworkGateRow, "contains an impossible state");
   return kept;
 }
 

@@ -11,16 +11,15 @@
 #include <vector>
 
 #include "common/result.hpp"
+#include "common/stats/network_trial.hpp"
 #include "controller/rollout/regression_monitor.hpp"
 #include "placement/judge/modelled_saving.hpp"
-#include "placement/judge/sequential_test.hpp"
 #include "placement/plan/plan_record.hpp"
 
 namespace wattle::controller {
 
-inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression",
-                                  kNetworkGateRow = "network_gate", kLearnedGateRow = "learned_gate",
-                                  kSavingRow = "saving", kPlanRow = "plan",
+inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kNetworkGateRow = "network_gate",
+                                  kLearnedGateRow = "learned_gate", kSavingRow = "saving", kPlanRow = "plan",
                                   kWaitingRow = "waiting", kLateRow = "late";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
@@ -46,7 +45,7 @@ Result<double> parse_over_budget(std::string_view row, std::string_view text);
 
 struct NetworkGateState {
   std::string of, network, why;  // policy and reward that it is about; the file that the network was loaded from
-  placement::SequentialTestState state;
+  stats::SavedTrial state;
   // Recent blocks: how many, their mean, when the last was, and whether they are of what was learned here.
   struct Recent {
     std::uint64_t blocks = 0;

@@ -33,19 +33,33 @@ void add_forecast(Families& families, const Decider& decider) {
        [](const Horizon& one) { return one.trust(); });
 }
 
-}  // namespace
+void add_network_states(Families& families, const Sources& from) {
+  prometheus::MetricFamily& family = families.family(
+      "wattle_controller_network_state", "1 for the state of the network, else 0.", prometheus::MetricType::Gauge);
+  const auto add = [&](const char* network, std::optional<stats::NetworkState> state) {
+    using enum stats::NetworkState;
+    for (const stats::NetworkState each : {candidate, on_trial, in_use, withdrawn})
+      if (state)
+        Families::add(family, {{"network", network}, {"state", std::string(stats::to_string(each))}},
+                      *state == each ? 1.0 : 0.0);
+  };
+  const Decider::NetworkStates states = from.decider.network_states();
+  add("baseline", states.baseline);
+  add("learned", states.learned);
+  if (from.margins == nullptr || from.config.teacher == TeacherMode::off) return;
+  add("teacher", from.margins->trial().state());
+  add("student", from.margins->release().state());
+}
 
-namespace {
 std::optional<double> mean_of(const placement::RecentBlocks& recent) {
   return recent.blocks() > 0 ? std::optional(recent.mean()) : std::nullopt;
 }
 }  // namespace
 
-void add_gates(Families& families, const Decider& decider) {
-  const placement::SequentialTest& gate = decider.network_gate();
-  families.gauge("wattle_controller_network_gated",
-                 "1 if the planner decides because the network is worse or not shown to be better.",
-                 decider.network_gated() ? 1.0 : 0.0);
+void add_gates(Families& families, const Sources& from) {
+  add_network_states(families, from);
+  const Decider& decider = from.decider;
+  const stats::NetworkTrial& gate = decider.network_gate();
   families.counter("wattle_controller_network_gate_blocks_total",
                    "Blocks in which the network and the planner were compared.", gate.blocks());
   families.gauge("wattle_controller_network_gate_difference_ratio",
@@ -54,10 +68,7 @@ void add_gates(Families& families, const Decider& decider) {
   families.gauge("wattle_controller_network_gate_evidence",
                  "Log odds that the network is worse, or that it is better while the planner decides.",
                  gate.evidence());
-  const placement::SequentialTest& learned = decider.learned_network_gate();
-  families.gauge("wattle_controller_learned_gated",
-                 "1 if the initial network is in use because the learned network is not shown to be better.",
-                 decider.heard().network != nullptr && !decider.heard().learned ? 1.0 : 0.0);
+  const stats::NetworkTrial& learned = decider.learned_network_gate();
   families.counter("wattle_controller_learned_gate_blocks_total",
                    "Blocks in which the learned and the initial network were compared.", learned.blocks());
   families.gauge(

@@ -363,7 +363,7 @@ std::string metrics_text(const Sources& from) {
   add_decisions(families, from);
   add_watch(families, from);
   add_modes(families, from);
-  add_gates(families, from.decider);
+  add_gates(families, from);
   add_provision(families, from);
   add_margins(families, from);
   add_shims(families, from);

@@ -124,7 +124,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   rig.decider->ask(ask_for("before", nodes));
   CHECK(rig.decider->log().newest("before")->decision.advice == "dear");
-  for (int i = 0; i < 3000 && !rig.decider->network_gate().network_gated(); ++i) {
+  for (int i = 0; i < 3000 && rig.decider->network_gate().in_use(); ++i) {
     wire::Ask small = ask_for("p" + std::to_string(i), nodes);
     small.cpu_request_cores = 0.1;
     small.memory_request_bytes = 1e6;
@@ -134,13 +134,13 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     rig.decider->placed("p" + std::to_string(i), "dear", false);
     if (i >= 60) rig.decider->gone("p" + std::to_string(i - 60), "dear");
   }
-  REQUIRE(rig.decider->network_gate().network_gated());
+  REQUIRE_FALSE(rig.decider->network_gate().in_use());
   REQUIRE(told.size() == 1);
-  CHECK(told[0].starts_with("guard: the planner replaces the network: "));
+  CHECK(told[0].starts_with("guard: the network is withdrawn; the planner is in use: "));
   rig.decider->ask(ask_for("after", nodes));
   const LoggedDecision* after = rig.decider->log().newest("after");
   CHECK(after->decision.advice == "cheap");
-  CHECK(after->decision.reason.find("the network is not used") != std::string::npos);
+  CHECK(after->decision.reason.find("the network is withdrawn") != std::string::npos);
   CHECK(after->decision.model_step == 0);
   CHECK(after->model.sha256.empty());
   CHECK(rig.decider->epsilon() == 0);
@@ -157,7 +157,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   REQUIRE(restore(next, kept));
-  CHECK(next.network_gate().network_gated());
+  CHECK_FALSE(next.network_gate().in_use());
   CHECK(next.network_gated_why() == rig.decider->network_gated_why());
   CHECK(next.network_gate().blocks() == rig.decider->network_gate().blocks());
   next.ask(ask_for("restarted", nodes));
@@ -168,7 +168,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   next.ask(ask_for("compared", nodes));
   rig.clock.advance(1s);
   next.expire();
-  CHECK(next.network_gate().network_gated());
+  CHECK_FALSE(next.network_gate().in_use());
   CHECK(next.network_gate().blocks() >= rig.decider->network_gate().blocks());
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   // Of another reward it says nothing.
@@ -178,7 +178,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   spec.reward.weights.energy = 2;
   changed.take(spec);
   REQUIRE(restore(changed, kept));
-  CHECK_FALSE(changed.network_gate().network_gated());
+  CHECK(changed.network_gate().in_use());
   // Where a network must prove itself first it is not heard from the start; of a reward that the gate does not know it is.
   ControllerConfig strict = rig.config;
   strict.require_evidence = true;
@@ -204,12 +204,12 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   wattle::SortedJson wrong = wattle::SortedJson::parse(kept);
   wrong["evidence"] = 1e9;
   CHECK(restore(changed, wrong.dump()).error().message().find("contains an impossible state") != std::string::npos);
-  CHECK_FALSE(changed.network_gate().network_gated());
+  CHECK(changed.network_gate().in_use());
   // Another network begins another test.
   rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
   rig.decider->ask(ask_for("loaded", nodes));
   tick();
-  CHECK_FALSE(rig.decider->network_gate().network_gated());
+  CHECK(rig.decider->network_gate().in_use());
   CHECK(told.back() == "guard: the network is in use: network promoted was loaded");
 }
 
