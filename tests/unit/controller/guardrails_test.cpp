@@ -122,8 +122,8 @@ TEST_CASE("ablation: budget monitors") {
       minutes += acted(3);
       alarms += acted(1) < 1440 ? 1 : 0;
     }
-    MESSAGE(late ? "late" : "waiting", ", three times the budget: minutes acted of a day ", minutes / kAblations,
-            " with, 1440 without; false alarms in ", kAblations, " days within it: ", alarms);
+    MESSAGE(std::string(late ? "late" : "waiting"), ", three times the budget: minutes acted of a day ",
+            minutes / kAblations, " with, 1440 without; false alarms in ", kAblations, " days within it: ", alarms);
     CHECK(minutes / kAblations < 40);
     CHECK(alarms == 0);
   }
@@ -164,7 +164,7 @@ TEST_CASE("ablation: gates of networks on copies") {
       with += on_dear_node(seed, true, learned);
       without += on_dear_node(seed, false, learned);
     }
-    MESSAGE(learned ? "learned gate" : "network gate",
+    MESSAGE(std::string(learned ? "learned gate" : "network gate"),
             ": pods of 300 on a node with two to five times the watts: ", with / 5, " with, ", without / 5, " without");
     CHECK(with == 0);
     CHECK(without > 0);
