@@ -113,9 +113,7 @@ void Decider::follow_block() {
   engine_.shadow().set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
 }
 
-void Decider::plan_with(placement::PlanMaker& maker) {
-  engine_.plan_with(&maker);
-}
+void Decider::plan_with(placement::PlanMaker& maker) { engine_.plan_with(&maker); }
 
 wire::Suggestion Decider::ask(wire::Ask ask) {
   const MonoTime now = clock_.mono();

@@ -92,8 +92,7 @@ void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
     changed_.insert(window.decision_id());
   }
   const LoggedDecision* made = log_.find(window.decision_id());
-  monitors_.judged(window.node(), reward.value,
-                   made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
+  monitors_.judged(window.node(), reward.value, made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
   // The guard judges advice, not exploration.
   const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
   if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);

@@ -189,8 +189,7 @@ TEST_CASE("what speaks for a network that is loaded is told with it, until somet
 TEST_CASE("the list of models has the figures of learning once there are some") {
   const OrdersRig rig;
   CHECK(json::parse(models_text(rig.trainer->models()))["learning"]["td_error"].is_null());
-  const json learning =
-      json::parse(models_text(rig.trainer->models(), {0.9, 1.1, 0.25, std::nullopt}))["learning"];
+  const json learning = json::parse(models_text(rig.trainer->models(), {0.9, 1.1, 0.25, std::nullopt}))["learning"];
   CHECK(learning["mean_reward"] == 0.9);
   CHECK(learning["reward_centre"] == 1.1);
   CHECK(learning["td_error"] == 0.25);

@@ -215,12 +215,8 @@ TEST_CASE("the page of rollout has each monitor with its actions, each gate and 
     CHECK_MESSAGE(text.find(row) != std::string::npos, row);
   }
   const std::vector<std::pair<std::string_view, std::string>> rows{
-      {kGateRow, gate_text({})},
-      {kRegressionRow, regression_text({})},
-      {kNetworkGateRow, network_gate_text({})},
-      {kPlanRow, plan_text({})},
-      {kWaitingRow, over_budget_text(0)},
-      {kLateRow, over_budget_text(0)}};
+      {kGateRow, gate_text({})}, {kRegressionRow, regression_text({})}, {kNetworkGateRow, network_gate_text({})},
+      {kPlanRow, plan_text({})}, {kWaitingRow, over_budget_text(0)},    {kLateRow, over_budget_text(0)}};
   for (const auto& kept : rows) {
     const std::string name(kept.first);
     const auto at = text.find("| `" + name + "` | `", text.find("State kept over a restart"));
