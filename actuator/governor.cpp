@@ -5,6 +5,7 @@
 #include <span>
 
 #include "common/cgroup_path.hpp"
+#include "provision/student/student_trial.hpp"
 
 namespace wattle::actuator {
 
@@ -76,7 +77,7 @@ void Governor::merge(MonoTime now) {
     if (!workload) {
       workload = std::make_unique<Workload>();
       workload->path = path;
-      workload->trial = StudentTrial(rules_.student_throttled_ratio);
+      workload->trial = student_trial(rules_.student_throttled_ratio);
       workload->sought_at = now - kSeekEvery;
     }
     // The new level may use another keeper (kernel or systemd), so the target is looked up again.

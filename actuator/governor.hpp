@@ -10,7 +10,7 @@
 //          if there is one; otherwise throttling. After each minute the controller may move it by a rung
 //          (actuation::MarginStep) for one minute. If it has done so once and is then silent for 10 s, the rule takes
 //          over. The margin of memory works the same way while memory is limited.
-//          A student that lets a workload be throttled too much (StudentTrial) no longer moves that workload's margin.
+//          A student that lets a workload be throttled too much (student_trial) no longer moves that workload's margin.
 //          If one workload is inside another, only the outer one counts.
 // Slow     while the keeper of a workload's limits (kernel or systemd) does not answer, its state is kept and the
 //          request is repeated every second for kSlowPatience. Then its limits are given up, as after any other
@@ -33,11 +33,11 @@
 #include "actuator/protection_rule.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
+#include "common/stats/network_trial.hpp"
 #include "provision/minute/minute.hpp"
 #include "provision/minute/student_file.hpp"
 #include "provision/student/integral_rule.hpp"
 #include "provision/student/student.hpp"
-#include "provision/student/student_trial.hpp"
 
 namespace wattle::actuator {
 
@@ -48,9 +48,11 @@ struct Rules {
   StudentRules student;
   double margin_ratio = 0.15;                  // initial margin over the base; integral_rule.hpp moves it every minute
   double throttled_aim_ratio = kThrottledAim;  // share of the periods; used if no latency is known
-  double student_throttled_ratio = StudentTrial::kMostRatio;  // long-run limit while a student moves the margin
-  bool memory = true;                                         // memory.high; level protect does not depend on it
-  std::int64_t most_protected_bytes = kUnlimited;             // sum of memory.low over the workloads
+  // Long-run limit while a student moves the margin. It matches a margin that keeps a 99th percentile of latency:
+  // simulated, up to 0.18 of periods are throttled on average.
+  double student_throttled_ratio = 0.2;
+  bool memory = true;                              // memory.high; level protect does not depend on it
+  std::int64_t most_protected_bytes = kUnlimited;  // sum of memory.low over the workloads
 };
 
 class Governor {
@@ -95,7 +97,7 @@ class Governor {
     bool memory_limited = false;         // limited by us, or by the original limit where the rule would give more
     bool steered = false, held = false;  // this minute: a step is in force; a step is awaited
     bool by_student = false;             // this minute: the student's margin is in force
-    StudentTrial trial;
+    stats::NetworkTrial trial;           // of the student
     MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at, retry_at;
     std::optional<MonoTime> slow_since;  // start of a request that is not answered yet
     Wish wish;

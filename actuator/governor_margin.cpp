@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actuator/governor.hpp"
+#include "provision/student/student_trial.hpp"
 
 namespace wattle::actuator {
 
@@ -23,24 +24,26 @@ void Governor::steer_by(models::provision::Network student) {
   student_ = std::move(student);
   told_not_finite_ = false;
   for (auto& [path, workload] : workloads_) {
-    workload->trial = StudentTrial(rules_.student_throttled_ratio);
+    workload->trial = student_trial(rules_.student_throttled_ratio);
     workload->by_student = false;
   }
 }
 
 std::size_t Governor::student_out() const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(workloads_, [](const auto& entry) { return entry.second->trial.out(); }));
+      std::ranges::count_if(workloads_, [](const auto& entry) { return !entry.second->trial.in_use(); }));
 }
 
 // Adds a minute in which the student set the margin.
 void Governor::try_student(Workload& workload, double throttled_ratio) {
-  if (!workload.trial.add(throttled_ratio)) return;
+  const double most = rules_.student_throttled_ratio;
+  if (!workload.trial.in_use() || !workload.trial.add(throttled_difference(throttled_ratio, most))) return;
+  const double mean_ratio = most + workload.trial.mean() * throttled_unit(most);
   const auto percent = [](double ratio) { return std::to_string(std::lround(100 * ratio)) + "%"; };
   troubles_.push_back({Errc::out_of_range, "rules.student",
-                       "allowed throttling of " + workload.path + " in " + percent(workload.trial.mean_ratio()) +
-                           " of the periods of the last hour, above the limit of " +
-                           percent(rules_.student_throttled_ratio) + " in the long run; throttling now sets its margin",
+                       "allowed throttling of " + workload.path + " in " + percent(mean_ratio) +
+                           " of the periods of the last hour, above the limit of " + percent(most) +
+                           " in the long run; throttling now sets its margin",
                        "train another student (wattle-sim teach), or raise rules.student_throttled"});
 }
 
@@ -52,7 +55,7 @@ std::optional<double> Governor::margin_ratio(const std::string& path) const {
 // Must decide like sim/provision/steered for the same readings.
 std::optional<double> Governor::by_student(const Workload& workload, const models::provision::ServiceMinute& state,
                                            const MinuteOfRequests& ticks) {
-  if (!student_ || workload.trial.out()) return std::nullopt;
+  if (!student_ || !workload.trial.in_use()) return std::nullopt;
   IntegralRules rules;
   rules.aim_ratio = rules_.throttled_aim_ratio;
   models::provision::Bounds bounds;
@@ -99,7 +102,7 @@ void Governor::end_minute(Workload& workload, MonoTime now) {
   told.peak_ratio = state.peak_ratio;
   told.memory = workload.looks.end_minute(workload.memory.used_over_peak());
   if (told.memory && workload.memory_limited) told.memory->margin_ratio = workload.memory_ratio;
-  told.student_out = workload.trial.out();
+  told.student_out = !workload.trial.in_use();
   workload.minute_memory = workload.memory_ratio;
   workload.grant.minute = told;
   // Waits for a step only if the rule would not give more.

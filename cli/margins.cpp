@@ -49,7 +49,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
   if (const View student = view["student"]; student.present()) {  // older controllers do not send it
     text +=
         "Student " + (student["version"].number().value_or(0) > 0 ? count(student["version"]) + ", " : std::string());
-    text += spaced(student["stage"].text_or()) + ": " + student["why"].text_or();
+    text += spaced(student["state"].text_or()) + ": " + student["why"].text_or();
     if (const View agreement = student["agreement"]; agreement.present())
       text += "; repeats " + percent(agreement["student_ratio"]) + " of its teacher's choices, throttling " +
               percent(agreement["rule_ratio"]);

@@ -47,21 +47,6 @@ Result<std::string> render_eval(const View& eval, const Style& style) {
   return printable_lines(pairs_text(pairs, style.colour));
 }
 
-// Describes the ranking in force compared with another.
-std::string compared_text(const View& one) {
-  const std::string reference = one["reference"].text_or(), decisions = count(one["decisions"]);
-  const auto regret = one["regret"].number(), share = one["differ_ratio"].number();
-  if (!regret || !share)
-    return "Compared with " + reference + ": " + decisions + " decisions compared, too few for a verdict\n";
-  const auto interval = [&](const std::string& key) {
-    return number(one[key], 4) + " [" + number(one[key + "_low"], 4) + ", " + number(one[key + "_high"], 4) + "]";
-  };
-  std::string text = "Compared with " + reference + ": regret " + interval("regret") + " reward per decision; " +
-                     number(100 * *share, 1) + "% of " + decisions + " differ";
-  if (one["differing_worth"].number()) text += ", worth " + interval("differing_worth") + " each";
-  return text + "\n";
-}
-
 // Describes the progress of learning; empty if nothing has been learned.
 std::string learning_text(const View& learning) {
   if (!learning["reward_centre"].number()) return {};
@@ -89,11 +74,6 @@ Result<std::string> render_models(const Json& document, const Style& style) {
                           {model["fault"].text_or(""), Tone::warning}});
   }
   const View serving = view["serving"];
-  std::string beside;
-  if (view["compared"].present()) {
-    WATTLE_TRY(const std::vector<View> compared, view.list("compared"));
-    for (const View& one : compared) beside += compared_text(one);
-  }
   const std::string from = serving["loaded_from"].text() ? "loaded from " + serving["loaded_from"].text_or()
                                                          : std::string("changed by learning since it was loaded");
   const auto gated = serving["gated"].text();
@@ -102,7 +82,7 @@ Result<std::string> render_models(const Json& document, const Style& style) {
   return kept + "\n" +
          printable_lines("In use: " + shortened(serving["network_sha256"]) + ", " + from + "\n" +
                          (gated ? "The network does not decide now. Decisions are " + *gated + ".\n" : "") +
-                         learning_text(view["learning"]) + beside);
+                         learning_text(view["learning"]));
 }
 
 namespace {

@@ -130,7 +130,6 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
   restore_monitors();
   keeper_.recall(decider_);
   recall_running();
-  parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });
   parts_.rollout.on_network([this](bool promoted) {
     const Decider::Heard heard = decider_.heard();
     answers_.settle_network(promoted, heard.network != nullptr && !heard.learned);
@@ -140,7 +139,6 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
 Loop::~Loop() {
   parts_.rollout.on_change({});
   parts_.rollout.on_network({});
-  parts_.rollout.on_gate({});
 }
 
 Endpoints Loop::endpoints() const {
@@ -201,8 +199,7 @@ void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitor_states()); }
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
-  for (const std::string_view name :
-       {kDriftRow, kNetworkGateRow, kLearnedGateRow, kOffPolicyRow, kSavingRow, kPlanRow}) {
+  for (const std::string_view name : {kNetworkGateRow, kLearnedGateRow, kSavingRow, kPlanRow}) {
     const std::string* text = parts_.rollout.kept(name);
     if (text != nullptr) states.push_back({std::string(name), *text});
   }

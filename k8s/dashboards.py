@@ -115,7 +115,7 @@ DECISIONS = [
     figure("Scores are given", "bool_yes_no", "wattle_controller_acting"),
     figure("Placements", "short", "wattle_controller_placements_total"),
     figure("Outcomes", "short", "wattle_controller_outcomes_total"),
-    figure("The planner serves alone", "bool_yes_no", "wattle_controller_network_gated", about="1: the network is behind it, or not shown to be ahead."),
+    graph("State of each network", "short", ("{{network}}: {{state}}", "wattle_controller_network_state == 1")),
     figure("Rollbacks", "short", "wattle_controller_rollbacks_total", thresholds=(("green", None), ("red", 1))),
     graph("Asks, decisions, placements", "ops", ("asks", rate("wattle_controller_asks_total")), ("decisions", f"sum({rate('wattle_controller_decisions_total')})"),
           ("that advise no node", rate("wattle_controller_decisions_total", 'decided_by="neutral"')), ("placements", rate("wattle_controller_placements_total")),

@@ -167,7 +167,7 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   if (learned) entry.model = heard.version;
   if (entry.winner_terms) entry.winner_terms->uncertainty = core_.monitors().uncertainty(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = core_.monitors().uncertainty(entry.runner_up);
-  if (takes_it && spec.node_name.empty()) core_.monitors().offer(id, spec, advice.candidates);
+  if (takes_it && spec.node_name.empty()) core_.monitors().offer(spec, advice.candidates);
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now, hold);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 namespace wattle::controller {
 
@@ -39,7 +40,8 @@ std::string contender_text(const Contender& one) {
   add(one.certificate);
   add(one.why);
   for (const ComparedWith& each : one.compared) add(figures_text(each));
-  return one.who + (one.serves ? " is in use" : " is not in use") + text;
+  const std::string_view state = one.state ? stats::words(*one.state) : one.serves ? "is in use" : "is not in use";
+  return one.who + " " + std::string(state) + text;
 }
 
 }  // namespace wattle::controller

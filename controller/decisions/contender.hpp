@@ -1,4 +1,4 @@
-// contender: a policy or network that decides, or that would replace another one, with its reason and its figures.
+// contender: the plan or a network that decides, or that would replace another one, with its reason and its figures.
 // Gives    a sentence for people, the same on the page, in the API and on the command line
 // Units    difference_ratio: predicted joules of its choices beyond those of `with`, over the larger of the two;
 //          negative: it costs less
@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "common/stats/network_trial.hpp"
 
 namespace wattle::controller {
 
@@ -21,14 +23,15 @@ struct ComparedWith {
 };
 
 struct Contender {
-  std::string who;  // "the plan", "the network NAME", "the network that is learned here", "the policy NAME"
+  std::string who;  // "the plan", "the network NAME", "the network learned on this cluster"
   bool serves = false;
-  std::string why;          // it serves, or does not; empty: nothing is known that speaks for or against it
-  std::string certificate;  // what a judgement before it was shipped says for it; empty: it has none
+  std::string why;          // why it serves or does not; empty: no evidence yet
+  std::string certificate;  // the evaluation that was shipped with it; empty: none
   std::vector<ComparedWith> compared;
+  std::optional<stats::NetworkState> state = {};  // of a network; the plan has none
 };
 
-// "the network shipped:weighted serves: ...", without a full stop.
+// "the network shipped:weighted is in use: ...", without a full stop.
 std::string contender_text(const Contender& one);
 
 }  // namespace wattle::controller

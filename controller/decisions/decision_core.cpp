@@ -24,7 +24,7 @@ DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, 
                {.unseen = config.in_flight_expiry, .start_window = config.decide.mask.start_cap.window},
                config.modelled},
               std::move(knowledge)),
-      monitors_(engine_, clock_, learn_),
+      monitors_(engine_, clock_),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   take(configured_spec(config));
@@ -52,10 +52,7 @@ void DecisionCore::follow_block() {
   engine_.shadow().set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
 }
 
-void DecisionCore::plan_with(placement::PlanMaker& maker) {
-  engine_.plan_with(&maker);
-  monitors_.plan_with(maker);
-}
+void DecisionCore::plan_with(placement::PlanMaker& maker) { engine_.plan_with(&maker); }
 
 // Shadow's advice adds up on a copy of the cluster. The pod goes to the cluster as it is: what is learned from is that.
 std::optional<OpenDecision> DecisionCore::go_by_copy(placement::PlacementDecision& advice,
@@ -85,15 +82,14 @@ void DecisionCore::refresh(MonoTime now) {
   if (now - refreshed_ < kRefreshEvery) return;
   refreshed_ = now;
   const placement::ClusterView& view = state_.view({}, now);
-  monitors_.watch_curves(view, kRefreshEvery);
   follow_recalled(now);
   engine_.cluster_model().set_acting(acts(arm().arm));
   follow_block();
-  const placement::Fleet& fleet = engine_.refresh(view);
-  if (monitors_.compare(fleet, networks_.serving(), heard().network.get())) ++edition_;
+  engine_.refresh(view);
+  if (heard().network != nullptr && monitors_.look_at(networks_.serving())) ++edition_;
   if (!monitors_.due(now)) return;
   const Heard heard = this->heard();
-  if (monitors_.compare_rankings(state_, networks_.serving(), heard.network.get(), figures_.decisions)) ++edition_;
+  if (monitors_.compare(state_, networks_.serving(), heard.network.get())) ++edition_;
 }
 
 void DecisionCore::recall_advice(const wire::Decision& decision) {
@@ -130,6 +126,19 @@ DecisionCore::Heard DecisionCore::heard() const {
   return {std::move(serving.network), std::move(serving.version), true};
 }
 
+DecisionCore::NetworkStates DecisionCore::network_states() const {
+  const ServingModel::Serving serving = networks_.serving();
+  const bool held = fits(serving.trusted, serving.trusted_version);
+  const bool learns =
+      fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
+  const bool applies = engine_.network_gate_applies(), by_learned = learns && (!held || !engine_.learned_gated());
+  const auto of_server = applies ? engine_.gates().network_test().state() : stats::NetworkState::in_use;
+  NetworkStates states;
+  if (held) states.baseline = by_learned ? stats::NetworkState::candidate : of_server;
+  if (learns) states.learned = by_learned ? of_server : engine_.gates().learned_test().state();
+  return states;
+}
+
 std::vector<Contender> DecisionCore::contenders() const {
   const Heard heard = this->heard();
   if (heard.network == nullptr || !engine_.policy().learns) return {};
@@ -147,7 +156,9 @@ std::vector<Contender> DecisionCore::contenders() const {
   };
   const bool applies = engine_.network_gate_applies(), gated = network_gated();
 
-  Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}};
+  const NetworkStates states = network_states();
+  const auto in_charge = heard.learned && learns ? states.learned : states.baseline;
+  Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}, in_charge};
   if (applies && !gated) network.why = "the plan replaces it if its choices cost more than the plan's";
   if (applies && engine_.gates().recent_is_of_learned() == (heard.learned && held))
     compared(network, "the plan", engine_.gates().recent());
@@ -161,9 +172,9 @@ std::vector<Contender> DecisionCore::contenders() const {
       std::string_view why = network_gated_why();
       if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
       // A verdict may be about the network that was asked before: it is named, as its figures are in the text.
-      static constexpr std::string_view kLeftOut = "the network is not used";
-      plan.why = held && why.starts_with(kLeftOut)
-                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kLeftOut.find(" is not")))
+      static constexpr std::string_view kWithdrawn = "the network is withdrawn";
+      plan.why = held && why.starts_with(kWithdrawn)
+                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kWithdrawn.find(" is ")))
                      : std::string(why);
     }
     all.push_back(std::move(plan));
@@ -175,7 +186,8 @@ std::vector<Contender> DecisionCore::contenders() const {
                     false,
                     {},
                     other_learned ? std::string() : serving.trusted_version.certificate,
-                    {}};
+                    {},
+                    other_learned ? states.learned : states.baseline};
     if (other_learned) {
       other.why = "it replaces the initial network once its choices cost less";
       compared(other, "the initial network", engine_.gates().recent_learned());
@@ -189,7 +201,7 @@ std::vector<Contender> DecisionCore::contenders() const {
 double DecisionCore::epsilon() const {
   const Heard heard = this->heard();
   const bool began_with = heard.network != nullptr && !heard.learned;
-  return network_gated() || began_with ? 0 : monitors_.epsilon(engine_.options().epsilon);
+  return network_gated() || began_with ? 0 : engine_.options().epsilon;
 }
 
 }  // namespace wattle::controller

@@ -20,7 +20,7 @@
 #include "controller/decisions/contender.hpp"
 #include "controller/decisions/decider_figures.hpp"
 #include "controller/decisions/decision_log.hpp"
-#include "controller/decisions/decision_monitors.hpp"
+#include "controller/decisions/network_monitors.hpp"
 #include "controller/decisions/news.hpp"
 #include "controller/decisions/open_decisions.hpp"
 #include "controller/rollout/rollout_spec.hpp"
@@ -42,7 +42,7 @@ class DecisionCore {
 
   const ControllerConfig& config() const { return config_; }
   placement::DecisionEngine& engine() { return engine_; }
-  DecisionMonitors& monitors() { return monitors_; }
+  NetworkMonitors& monitors() { return monitors_; }
   OpenDecisions& open() { return open_; }
   std::mt19937_64& random() { return random_; }
   DecisionLog& log() { return log_; }
@@ -71,11 +71,11 @@ class DecisionCore {
   std::uint64_t edition() const { return edition_; }
   // True if a network of the policy's kind and of the reward preset exists.
   bool has_network() const { return heard().network != nullptr; }
-  // `told` is called with the findings of the monitors: the network gate and drift.
-  void on_event(std::function<void(const MonitorEvent&)> told) { monitors_.on_event(std::move(told)); }
-  const placement::SequentialTest& network_gate() const { return engine_.gates().network_test(); }
+  // `report` is called when a gate of the network changes its verdict.
+  void on_event(std::function<void(const MonitorEvent&)> report) { monitors_.on_event(std::move(report)); }
+  const stats::NetworkTrial& network_gate() const { return engine_.gates().network_test(); }
   const placement::PlanRecord& plan_record() const { return engine_.gates().plan_record(); }
-  const placement::SequentialTest& learned_network_gate() const { return engine_.gates().learned_test(); }
+  const stats::NetworkTrial& learned_network_gate() const { return engine_.gates().learned_test(); }
   // The recent blocks that contenders() shows.
   const placement::RecentBlocks& recent() const { return engine_.gates().recent(); }
   const placement::RecentBlocks& recent_learned() const { return engine_.gates().recent_learned(); }
@@ -86,6 +86,11 @@ class DecisionCore {
     bool learned = false;  // learned here, unlike the initial network
   };
   Heard heard() const;
+  // States of the network that learning began with and of the one learned on this cluster; no value: there is none.
+  struct NetworkStates {
+    std::optional<stats::NetworkState> baseline, learned;
+  };
+  NetworkStates network_states() const;
   // The policy or network that serves, followed by those that might; empty if no network is consulted.
   std::vector<Contender> contenders() const;
   // Returns whether the network is gated, and why; the reason is empty if it is not gated.
@@ -95,13 +100,9 @@ class DecisionCore {
   // and comparison start from scratch. restore() ignores unknown names.
   std::vector<MonitorState> monitor_states() const;
   Status restore(const MonitorState& state);
-  // Exploration of decisions made now: raised for a while after a shift, zero while the network is excluded.
+  // Exploration of decisions made now: zero while the network is excluded.
   double epsilon() const;
-  bool drifting() const { return monitors_.drifting(); }
-  std::uint64_t drifts() const { return monitors_.drifts(); }
   const placement::ClusterModel& knowledge() const { return engine_.cluster_model(); }
-  // Off-policy comparison of the ranking in force, from recent decisions.
-  const placement::OffPolicyComparison& off_policy() const { return monitors_.off_policy(); }
   // Energy compared in the canary's control block; no value if no canary runs.
   std::optional<placement::ComparedEnergy> compared() const { return engine_.shadow().compared(); }
   // Modelled saving of acting on the advice; null outside of shadow.
@@ -141,7 +142,7 @@ class DecisionCore {
   std::mt19937_64 random_;
   placement::DecisionEngine engine_;
   MonoTime refreshed_{};
-  DecisionMonitors monitors_;
+  NetworkMonitors monitors_;
   RolloutSpec spec_;
   DecisionLog log_;
   DeciderFigures figures_;

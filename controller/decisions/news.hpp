@@ -2,13 +2,11 @@
 // Threads  values
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <variant>
 
 #include "common/clock.hpp"
 #include "models/frozen/q_network.hpp"
-#include "placement/judge/off_policy.hpp"
 #include "placement/worth/reward.hpp"
 
 namespace wattle::controller {
@@ -32,14 +30,6 @@ struct LostNews {
 struct RewardNews {
   placement::RewardConfig reward;
 };
-// The environment has changed: newer experience counts more until `until`.
-struct DriftNews {
-  MonoTime since{}, until{};
-};
-// Current estimates of the ranking in force and its references.
-struct ComparedNews {
-  std::array<placement::OffPolicyEstimate, placement::kReferencePolicies.size()> estimates;
-};
-using LearningNews = std::variant<PlacedNews, SettledNews, LostNews, RewardNews, DriftNews, ComparedNews>;
+using LearningNews = std::variant<PlacedNews, SettledNews, LostNews, RewardNews>;
 
 }  // namespace wattle::controller

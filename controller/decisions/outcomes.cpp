@@ -83,9 +83,9 @@ void Outcomes::settled(const SettleWindow& window, placement::RawOutcome raw) {
     core_.changed(window.decision_id());
   }
   const LoggedDecision* made = core_.log().find(window.decision_id());
-  core_.monitors().judged(window.decision_id(), window.node(), reward.value,
+  core_.monitors().judged(window.node(), reward.value,
                           made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
-  // The guard judges what is done on purpose: after a shift more is explored, and that must not look like harm.
+  // The guard judges advice, not exploration.
   const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
   if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
   core_.learn(SettledNews{window.decision_id(), std::move(raw)});

@@ -205,7 +205,7 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
   ++core_.figures().observed;
   state_.decided(pod.uid, id);
-  if (fits_somewhere && pod.node_name.empty()) core_.monitors().offer(id, pod, advice.candidates);
+  if (fits_somewhere && pod.node_name.empty()) core_.monitors().offer(pod, advice.candidates);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
   entry.asked = pod;

@@ -153,7 +153,8 @@ void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
   if (!kept_release_) return;
   const TrainedFigures trained = trained_of(loaded.manifest.figures);
   versions_ = std::max(kept_release_->version, trained.version);
-  const bool stands = kept_release_->stage == StudentStage::trial || kept_release_->stage == StudentStage::in_use;
+  const bool stands =
+      kept_release_->stage == stats::NetworkState::on_trial || kept_release_->stage == stats::NetworkState::in_use;
   models::Weights weights = models::with_prefix(loaded.tensors, kStudentPrefix);
   if (!weights.empty() && trained.version > 0 && (stands || trained.version > kept_release_->version)) {
     auto student = student_of(trained.version, std::move(weights), trained.agreement);
@@ -162,7 +163,7 @@ void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
     else
       log_.error("student.restore_failed", "the student was not restored", {{"error", student.error()}});
   }
-  if (stands && !student_) kept_release_->stage = StudentStage::withdrawn;
+  if (stands && !student_) kept_release_->stage = stats::NetworkState::withdrawn;
   const models::Weights trainer = models::with_prefix(loaded.tensors, kStudentTrainerPrefix);
   if (trainer.empty() || student_) return;
   auto made = make_();

@@ -104,7 +104,7 @@ MarginTeacher::MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner
   keep_states();
 }
 
-void MarginTeacher::keep_states() { learner_->keep(trial_.state(), release_.state()); }
+void MarginTeacher::keep_states() { learner_->keep(trial_.saved(), release_.saved()); }
 
 std::optional<MarginLearnerFigures> MarginTeacher::learned() const {
   return learner_ == nullptr ? std::nullopt : std::optional(learner_->figures());
@@ -117,7 +117,7 @@ void MarginTeacher::forget_old(MonoTime now) {
       continue;
     }
     const std::string key = at->first.first + "/" + at->first.second;
-    trial_.begin_anew(key);
+    trial_.restart(key);
     release_.forget(key);
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
     chains_.erase(at->first);
@@ -151,16 +151,16 @@ void MarginTeacher::minute(const std::string& node, double node_cores, const Lim
 }
 
 // Withdrawing the student has the next one trained.
-void MarginTeacher::follow_release(StudentStage before) {
-  if (learner_ == nullptr || release_.stage() == before) return;
-  if (release_.stage() == StudentStage::withdrawn) learner_->retrain();
+void MarginTeacher::follow_release(stats::NetworkState before) {
+  if (learner_ == nullptr || release_.state() == before) return;
+  if (release_.state() == stats::NetworkState::withdrawn) learner_->retrain();
   keep_states();
 }
 
 void MarginTeacher::learn_student(const std::string& key, const choice::LocalView& own,
                                   const models::Observation& whole, const models::QNetwork* network) {
   if (learner_->student()) return;
-  const bool network_serves = trial_.heard() && !trial_.rolled_back();
+  const bool network_serves = trial_.test().in_use() && !trial_.rolled_back();
   learner_->post({key, false, 0, {}, 0, choice::lesson(own.observation, whole, network_serves ? network : nullptr)});
 }
 
@@ -168,12 +168,12 @@ void MarginTeacher::learn_student(const std::string& key, const choice::LocalVie
 bool MarginTeacher::students_turn(const std::string& key, SteeredService& service, const choice::LocalView& own,
                                   const TrialMinute& lived) {
   const auto student = learner_->student();
-  const StudentStage before = release_.stage();
+  const stats::NetworkState before = release_.state();
   if (student) release_.offer(student->version);
   const std::optional<bool> turn = release_.next(key, lived);
   follow_release(before);
   if (!turn) return false;
-  trial_.begin_anew(key);
+  trial_.restart(key);
   service.guarded = release_.trial().guarded(key);
   if (!*turn || !student || student->version != release_.version()) return true;
   const auto chosen =
@@ -192,7 +192,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   service.known = ended.requests.has_value();
   if (!follows || !service.known) {
     chain.state.reset();
-    trial_.begin_anew(key);
+    trial_.restart(key);
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
   } else if (!done || (chain.state && chain.state->valid[*done] == 0) ||
              moved_otherwise(chain.memory_next, ended.memory_margin_ratio)) {
@@ -228,7 +228,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   service.expected = service.rate_rps ? chain.forecast.next() : std::nullopt;
   service.forecast = chain.forecast.score();
   if (!service.known) {
-    const StudentStage before = release_.stage();
+    const stats::NetworkState before = release_.state();
     release_.report(key, ended.student_out);
     follow_release(before);
     return;
@@ -326,7 +326,7 @@ std::map<std::string, wire::MarginStep> MarginTeacher::margins(const std::string
 }
 
 std::shared_ptr<const Student> MarginTeacher::student(const std::string& node) const {
-  if (release_.stage() != StudentStage::in_use) return nullptr;
+  if (release_.state() != stats::NetworkState::in_use) return nullptr;
   const auto service = services_.lower_bound({node, ""});
   if (service == services_.end() || service->first.first != node) return nullptr;
   const auto student = learner_->student();

@@ -111,7 +111,7 @@ class MarginTeacher {
   bool acts() const { return trial_.mode() >= TeacherMode::canary; }
   void forget_old(MonoTime now);
   void keep_states();
-  void follow_release(StudentStage before);
+  void follow_release(stats::NetworkState before);
   void learn_student(const std::string& key, const models::provision::LocalView& own, const models::Observation& whole,
                      const models::QNetwork* network);
   bool students_turn(const std::string& key, SteeredService& service, const models::provision::LocalView& own,

@@ -48,7 +48,7 @@ std::string_view to_string(TeacherMode mode) {
 MarginTrial::MarginTrial(TeacherMode mode, std::uint64_t seed, double allowance)
     : configured_(mode), seed_(seed), allowance_(allowance), test_({.begins_gated = true}) {}
 
-TrialState MarginTrial::state() const { return {test_.state(), rule_, teacher_, pairs_, rolled_back_, configured_}; }
+TrialState MarginTrial::saved() const { return {test_.saved(), rule_, teacher_, pairs_, rolled_back_, configured_}; }
 
 bool MarginTrial::restore(const TrialState& state) {
   if (!sane(state.rule) || !sane(state.teacher) || !test_.restore(state.test)) return false;
@@ -58,6 +58,12 @@ bool MarginTrial::restore(const TrialState& state) {
   rolled_back_ = state.rolled_back && state.mode == configured_;
   if (state.rolled_back && !rolled_back_) teacher_ = {};
   return true;
+}
+
+stats::NetworkState MarginTrial::state() const {
+  if (rolled_back_) return stats::NetworkState::withdrawn;
+  if (mode() < TeacherMode::canary) return stats::NetworkState::candidate;
+  return test_.in_use() ? stats::NetworkState::in_use : stats::NetworkState::on_trial;
 }
 
 TeacherMode MarginTrial::mode() const {
@@ -70,7 +76,7 @@ void MarginTrial::draw(const std::string& service, Pair& pair) const {
   pair = {};
   pair.number = number;
   pair.teacher_first = drawn % 2 == 0;
-  pair.compared = mode() != TeacherMode::live || !heard() || (drawn >> 1U) % kComparedOf == 0;
+  pair.compared = mode() != TeacherMode::live || !test_.in_use() || (drawn >> 1U) % kComparedOf == 0;
 }
 
 bool MarginTrial::of_teacher(const Pair& pair) const {

@@ -3,11 +3,11 @@
 // Blocks   fifteen minutes each, in pairs of one block of the teacher and one of the rule in random order. The first
 //          three minutes of each are discarded. A block counts for the side that it was drawn for, even if the other
 //          side took over
-// Test     per pair, the cost of a minute beyond its need, teacher minus rule (placement/judge/sequential_test), with
-//          all services in one test. The teacher starts gated. In mode live, after the gate has opened, the teacher has
-//          both blocks of three pairs in four
+// Test     per pair, the cost of a minute beyond its need, teacher minus rule (common/stats/network_trial), with
+//          all services in one test. The teacher starts on trial. In mode live, once it is in use, it has both blocks
+//          of three pairs in four
 // Guards   after a minute with more than a twentieth of its requests late, the rule has the service until the block
-//          ends. The teacher is rolled back to mode shadow if over a twentieth of its minutes were over target and its
+//          ends. The teacher is withdrawn (mode shadow) if over a twentieth of its minutes were over target and its
 //          rate exceeds the rule's by as much (faded means). Only another mode in the configuration ends the rollback
 // Units    costs as in provision/minute/service_cost.hpp; shares
 // Errors   none
@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-#include "placement/judge/sequential_test.hpp"
+#include "common/stats/network_trial.hpp"
 
 namespace wattle::controller {
 
@@ -35,7 +35,7 @@ struct TrialSide {
 
 // State that must survive a restart.
 struct TrialState {
-  placement::SequentialTestState test{.network_gated = true};
+  stats::SavedTrial test{.network_gated = true};
   TrialSide rule, teacher;
   std::uint64_t pairs = 0;
   bool rolled_back = false;
@@ -55,21 +55,21 @@ class MarginTrial {
   MarginTrial(TeacherMode mode, std::uint64_t seed, double allowance = 0);
   // A state of another mode is restored without its rollback.
   bool restore(const TrialState& state);
-  TrialState state() const;
+  TrialState saved() const;
+  // candidate in modes off and shadow; on_trial while it takes turns with the rule; withdrawn after a rollback.
+  stats::NetworkState state() const;
 
   // The configured mode, or shadow after a rollback.
   TeacherMode mode() const;
   bool rolled_back() const { return rolled_back_; }
-  // True if the gate is open in modes canary and live: the teacher has been shown to cost less.
-  bool heard() const { return !test_.network_gated(); }
-  const placement::SequentialTest& test() const { return test_; }
+  const stats::NetworkTrial& test() const { return test_; }
 
   // Records an ended minute of the service. Returns true if the next one belongs to the teacher.
   bool next(const std::string& service, const TrialMinute& ended);
   // True if the block is the teacher's, but the rule serves after a minute with too many late requests.
   bool guarded(const std::string& service) const;
   // Starts a new sequence: the next minute does not follow the last.
-  void begin_anew(const std::string& service) { services_.erase(service); }
+  void restart(const std::string& service) { services_.erase(service); }
 
  private:
   struct Pair {
@@ -86,7 +86,7 @@ class MarginTrial {
   TeacherMode configured_;
   std::uint64_t seed_;
   double allowance_;
-  placement::SequentialTest test_;
+  stats::NetworkTrial test_;
   TrialSide rule_, teacher_;
   std::uint64_t pairs_ = 0;
   bool rolled_back_ = false;

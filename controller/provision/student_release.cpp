@@ -18,16 +18,16 @@ StudentRelease::StudentRelease(TeacherMode mode, std::uint64_t seed)
 // Mode live would give the student both blocks of most pairs, but where latency is known its teacher serves better.
 MarginTrial StudentRelease::new_trial() const { return MarginTrial(mode_, seed_ + version_, kAllowance); }
 
-ReleaseState StudentRelease::state() const { return {version_, stage_, reason_, withdrawn_, trial_.state()}; }
+ReleaseState StudentRelease::saved() const { return {version_, state_, reason_, withdrawn_, trial_.saved()}; }
 
 bool StudentRelease::restore(const ReleaseState& state) {
-  const bool stands = state.stage == StudentStage::trial || state.stage == StudentStage::in_use;
-  if (stands != (state.version > 0 && state.stage != StudentStage::withdrawn)) return false;
+  const bool stands = state.stage == stats::NetworkState::on_trial || state.stage == stats::NetworkState::in_use;
+  if (stands != (state.version > 0 && state.stage != stats::NetworkState::withdrawn)) return false;
   version_ = state.version;
   trial_ = new_trial();
   // A test that cannot be restored starts again, on trial.
   const bool whole = trial_.restore(state.trial) && !trial_.rolled_back();
-  stage_ = stands && (!whole || !trial_.heard()) ? StudentStage::trial : state.stage;
+  state_ = stands && (!whole || !trial_.test().in_use()) ? stats::NetworkState::on_trial : state.stage;
   reason_ = state.reason;
   withdrawn_ = state.withdrawn;
   return true;
@@ -36,52 +36,53 @@ bool StudentRelease::restore(const ReleaseState& state) {
 void StudentRelease::offer(std::uint64_t version) {
   if (version <= version_) return;
   version_ = version;
-  stage_ = StudentStage::trial;
+  state_ = stats::NetworkState::on_trial;
   trial_ = new_trial();
   minutes_.clear();
   out_.clear();
 }
 
 std::optional<bool> StudentRelease::next(const std::string& service, const TrialMinute& ended) {
-  if (mode_ < TeacherMode::canary || (stage_ != StudentStage::trial && stage_ != StudentStage::in_use))
+  if (mode_ < TeacherMode::canary || (state_ != stats::NetworkState::on_trial && state_ != stats::NetworkState::in_use))
     return std::nullopt;
-  const std::uint64_t minute = minutes_[service]++, turns = stage_ == StudentStage::trial ? kTurnsOnTrial : kTurnsInUse;
+  const std::uint64_t minute = minutes_[service]++,
+                      turns = state_ == stats::NetworkState::on_trial ? kTurnsOnTrial : kTurnsInUse;
   if ((minute / kTurnMinutes) % turns != turns - 1) {
-    trial_.begin_anew(service);
+    trial_.restart(service);
     return std::nullopt;
   }
   bool mine = trial_.next(service, ended);
   if ((minute + 1) % kTurnMinutes == 0) {
-    trial_.begin_anew(service);
+    trial_.restart(service);
     mine = false;
   }
   judge();
-  return mine && stage_ != StudentStage::withdrawn;
+  return mine && state_ != stats::NetworkState::withdrawn;
 }
 
 void StudentRelease::judge() {
   if (trial_.rolled_back()) return withdraw(WithdrawnFor::late);
-  if (stage_ == StudentStage::in_use && !trial_.heard()) return withdraw(WithdrawnFor::cost);
-  if (stage_ != StudentStage::trial) return;
-  if (trial_.heard()) {
-    stage_ = StudentStage::in_use;
+  if (state_ == stats::NetworkState::in_use && !trial_.test().in_use()) return withdraw(WithdrawnFor::cost);
+  if (state_ != stats::NetworkState::on_trial) return;
+  if (trial_.test().in_use()) {
+    state_ = stats::NetworkState::in_use;
     return;
   }
-  const placement::SequentialTestState test = trial_.test().state();
+  const stats::SavedTrial test = trial_.test().saved();
   const double seen = std::min(static_cast<double>(test.blocks), trial_.test().options().memory_blocks);
   const double spread = std::sqrt(std::max(test.mean_square - test.mean * test.mean, 0.0) / std::max(seen, 1.0));
   if (test.blocks >= kLeastPairs && test.mean > 2 * spread) withdraw(WithdrawnFor::cost);
 }
 
 void StudentRelease::withdraw(WithdrawnFor reason) {
-  stage_ = StudentStage::withdrawn;
+  state_ = stats::NetworkState::withdrawn;
   reason_ = reason;
   ++withdrawn_;
   minutes_.clear();
 }
 
 void StudentRelease::report(const std::string& service, bool out) {
-  if (stage_ != StudentStage::in_use || (out_.size() >= kMostServices && !out_.contains(service))) return;
+  if (state_ != stats::NetworkState::in_use || (out_.size() >= kMostServices && !out_.contains(service))) return;
   out_[service] = out;
   if (this->out() * kOutOf > out_.size()) withdraw(WithdrawnFor::throttled);
 }
@@ -89,7 +90,7 @@ void StudentRelease::report(const std::string& service, bool out) {
 void StudentRelease::forget(const std::string& service) {
   minutes_.erase(service);
   out_.erase(service);
-  trial_.begin_anew(service);
+  trial_.restart(service);
 }
 
 std::size_t StudentRelease::out() const {
@@ -98,15 +99,15 @@ std::size_t StudentRelease::out() const {
 
 std::string StudentRelease::why() const {
   const std::string pairs = std::to_string(trial_.test().blocks()) + " pairs of blocks";
-  switch (stage_) {
-    case StudentStage::none:
+  switch (state_) {
+    case stats::NetworkState::candidate:
       return "no student is trained yet";
-    case StudentStage::trial:
+    case stats::NetworkState::on_trial:
       return mode_ < TeacherMode::canary ? "it is tried in the modes canary and live"
                                          : "compared with its teacher in " + pairs + " so far";
-    case StudentStage::in_use:
+    case stats::NetworkState::in_use:
       return "shown to cost about as much as its teacher in " + pairs;
-    case StudentStage::withdrawn:
+    case stats::NetworkState::withdrawn:
       break;
   }
   const std::string next = "; another is trained from newer minutes";

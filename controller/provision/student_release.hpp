@@ -1,4 +1,5 @@
-// student_release: decides whether nodes get the student: on trial, in use, withdrawn.
+// student_release: decides whether nodes get the student, by the states of common/stats/network_trial. A candidate is
+// not trained yet.
 // Trial    services whose latency is known take turns between the teacher's comparison and the student's. In its turn
 //          (one pair of blocks of margin_trial.hpp) the student has one block, and what serves without it has the
 //          other. It may cost kAllowance more than that, because nodes without latency have only throttling instead
@@ -20,14 +21,12 @@
 
 namespace wattle::controller {
 
-enum class StudentStage : std::uint8_t { none, trial, in_use, withdrawn };
-inline constexpr std::string_view kStudentStages[] = {"none", "trial", "in_use", "withdrawn"};
 enum class WithdrawnFor : std::uint8_t { nothing, cost, late, throttled };
 
 // State that must survive a restart.
 struct ReleaseState {
   std::uint64_t version = 0;
-  StudentStage stage = StudentStage::none;
+  stats::NetworkState stage = stats::NetworkState::candidate;
   WithdrawnFor reason = WithdrawnFor::nothing;  // of the last withdrawal
   std::uint64_t withdrawn = 0;                  // number of withdrawals
   TrialState trial;
@@ -41,7 +40,7 @@ class StudentRelease {
   StudentRelease(TeacherMode mode, std::uint64_t seed);
   // Returns false, without a change, if no release can have this state.
   bool restore(const ReleaseState& state);
-  ReleaseState state() const;
+  ReleaseState saved() const;
 
   // A trained student: a newer version goes on trial.
   void offer(std::uint64_t version);
@@ -52,7 +51,7 @@ class StudentRelease {
   void report(const std::string& service, bool out);
   void forget(const std::string& service);
 
-  StudentStage stage() const { return stage_; }
+  stats::NetworkState state() const { return state_; }
   std::uint64_t version() const { return version_; }
   std::uint64_t withdrawn() const { return withdrawn_; }
   const MarginTrial& trial() const { return trial_; }
@@ -68,7 +67,7 @@ class StudentRelease {
   TeacherMode mode_;
   std::uint64_t seed_;
   std::uint64_t version_ = 0, withdrawn_ = 0;
-  StudentStage stage_ = StudentStage::none;
+  stats::NetworkState state_ = stats::NetworkState::candidate;
   WithdrawnFor reason_ = WithdrawnFor::nothing;
   MarginTrial trial_;
   std::map<std::string, std::uint64_t> minutes_;

@@ -72,7 +72,7 @@ std::optional<ReleaseState> release_of(const Figures& figures) {
   Reader read(figures, "student_");
   ReleaseState state;
   state.version = read.count("version");
-  state.stage = static_cast<StudentStage>(std::min<std::uint64_t>(read.count("stage"), 3));
+  state.stage = static_cast<stats::NetworkState>(std::min<std::uint64_t>(read.count("stage"), 3));
   state.reason = static_cast<WithdrawnFor>(std::min<std::uint64_t>(read.count("reason"), 3));
   state.withdrawn = read.count("withdrawn");
   if (!trial || !read.whole()) return std::nullopt;

@@ -56,8 +56,8 @@ class Experiment {
   const RegressionMonitor& regression() const { return regression_; }
   const std::vector<BlockResult>& blocks() const { return measurement_.blocks(); }
   EffectEstimate effect(const SwitchbackSchedule& schedule) const { return measurement_.effect(schedule); }
-  GateEvidence evidence(const SwitchbackSchedule& schedule, const std::function<std::string()>& harm) const {
-    return {decisions_, output_check_.failed(), effect(schedule), budgets_, harm};
+  GateEvidence evidence(const SwitchbackSchedule& schedule) const {
+    return {decisions_, output_check_.failed(), effect(schedule), budgets_};
   }
 
   std::vector<MonitorState> rows() const;

@@ -15,8 +15,6 @@ std::string decisions_gate(const GateEvidence& evidence) {
          " decisions needed for a canary";
 }
 
-std::string off_policy_gate(const GateEvidence& evidence) { return evidence.harm ? evidence.harm() : ""; }
-
 std::string effect_gate(const GateEvidence& evidence) {
   const EffectEstimate& effect = evidence.effect;
   if (!effect.low)
@@ -51,14 +49,12 @@ std::string late_words(double late, double limit) {
   return "pods exceeded their soft latency limit " + share_and_limit(late, limit);
 }
 
-const std::array<GateCheck, 7> kGateChecks{{
+const std::array<GateCheck, 5> kGateChecks{{
     {"output_check", Mode::canary, output_gate},
     {"decisions", Mode::canary, decisions_gate},
-    {"off_policy", Mode::canary, off_policy_gate},
     {"effect", Mode::live, effect_gate},
     {"waiting", Mode::live, waiting_gate},
     {"late", Mode::live, late_gate},
-    {"off_policy", Mode::live, off_policy_gate},
 }};
 
 Gate gate_from(Mode mode, const GateEvidence& evidence) {

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +24,7 @@ struct GateEvidence {
   std::uint64_t decisions = 0;  // of the current experiment
   bool nonsense = false;        // the network's output was out of range in this experiment
   EffectEstimate effect;
-  BudgetsNow budgets;                 // no value: no budget applies yet
-  std::function<std::string()> harm;  // by recent decisions; unset or empty result: no harm
+  BudgetsNow budgets;  // no value: no budget applies yet
 };
 
 struct GateCheck {
@@ -36,7 +34,7 @@ struct GateCheck {
 };
 
 // Evaluated in this order.
-extern const std::array<GateCheck, 7> kGateChecks;
+extern const std::array<GateCheck, 5> kGateChecks;
 
 struct Gate {
   std::optional<ModeSetting> next;  // no value in the last mode

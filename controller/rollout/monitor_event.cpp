@@ -6,10 +6,9 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<std::string_view, 7> kMonitorNames{"output_check", "regression",   "waiting", "late",
-                                                        "network_gate", "learned_gate", "drift"};
-constexpr std::array<std::string_view, 6> kVerdictNames{"nonsense", "worse", "over_budget",
-                                                        "behind",   "ahead", "shifted"};
+constexpr std::array<std::string_view, 6> kMonitorNames{"output_check", "regression",   "waiting",
+                                                        "late",         "network_gate", "learned_gate"};
+constexpr std::array<std::string_view, 5> kVerdictNames{"nonsense", "worse", "over_budget", "behind", "ahead"};
 constexpr std::array<std::string_view, 4> kActionNames{"continue", "use the planner", "shadow", "restore the model"};
 
 }  // namespace

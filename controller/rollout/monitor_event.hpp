@@ -13,8 +13,8 @@
 
 namespace wattle::controller {
 
-enum class Monitor { output_check, regression, waiting, late, network_gate, learned_gate, drift };
-enum class Verdict { nonsense, worse, over_budget, behind, ahead, shifted };
+enum class Monitor { output_check, regression, waiting, late, network_gate, learned_gate };
+enum class Verdict { nonsense, worse, over_budget, behind, ahead };
 enum class Action { proceed, use_planner, shadow, restore_model };
 
 std::string_view to_string(Monitor monitor);
@@ -34,7 +34,7 @@ struct Guardrail {
   std::string_view who, what;     // texts for the audit; a change of mode has its own text
 };
 
-inline constexpr std::array<Guardrail, 9> kGuardrails{{
+inline constexpr std::array<Guardrail, 8> kGuardrails{{
     {Monitor::output_check, Verdict::nonsense, {Action::shadow, Action::restore_model}, "guard", ""},
     {Monitor::regression, Verdict::worse, {Action::shadow, Action::restore_model}, "guard", ""},
     {Monitor::waiting, Verdict::over_budget, {Action::shadow, Action::restore_model}, "guard", ""},
@@ -43,23 +43,18 @@ inline constexpr std::array<Guardrail, 9> kGuardrails{{
      Verdict::behind,
      {Action::use_planner, Action::proceed},
      "guard",
-     "the planner replaces the network"},
+     "the network is withdrawn; the planner is in use"},
     {Monitor::network_gate, Verdict::ahead, {Action::proceed, Action::proceed}, "guard", "the network is in use"},
     {Monitor::learned_gate,
      Verdict::behind,
      {Action::proceed, Action::proceed},
      "guard",
-     "the initial network is in use again"},
+     "the network learned on this cluster is withdrawn; the initial network is in use"},
     {Monitor::learned_gate,
      Verdict::ahead,
      {Action::proceed, Action::proceed},
      "guard",
      "the network learned on this cluster is in use"},
-    {Monitor::drift,
-     Verdict::shifted,
-     {Action::proceed, Action::proceed},
-     "drift",
-     "more exploration and a higher weight of new experience for ten minutes"},
 }};
 
 const Guardrail& guardrail_of(const MonitorEvent& event);

@@ -53,7 +53,6 @@ class Fields {
     ok_ = ok_ && found != json_.end() && found->is_array();
     return ok_ ? &*found : nullptr;
   }
-  bool has(const char* key) const { return json_.contains(key); }
   void refuse_unless(bool sane) { ok_ = ok_ && sane; }
   Status whole() const {
     if (!ok_) return wrong_state(row_, "lacks a field or has a field of the wrong type");
@@ -77,14 +76,6 @@ class Fields {
 };
 
 std::string row_text(const json& value) { return value.dump() + "\n"; }
-
-json choice_json(const placement::RankedChoice& choice) { return json::array({choice.node, choice.predicted}); }
-
-bool read_choice(const json& value, placement::RankedChoice& choice) {
-  if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number()) return false;
-  choice = {value[0].get<std::string>(), value[1].get<double>()};
-  return choice.node.size() <= kMostStateText;
-}
 
 using BlockValue = double placement::ModelledBlock::*;
 constexpr std::array<BlockValue, 7> kBlockValues{
@@ -130,32 +121,8 @@ Result<RegressionMonitor::State> parse_regression(std::string_view text) {
   return state;
 }
 
-std::string drift_text(const DriftMonitor::State& state) {
-  const placement::DriftState& errors = state.errors;
-  return row_text({{"format", kFormat},
-                   {"mean", errors.mean},
-                   {"mean_square", errors.mean_square},
-                   {"up", errors.up},
-                   {"down", errors.down},
-                   {"seen", errors.seen},
-                   {"error_shifts", errors.shifts},
-                   {"left_s", state.left_s},
-                   {"shifts", state.shifts}});
-}
-
-Result<DriftMonitor::State> parse_drift(std::string_view text) {
-  WATTLE_TRY(Fields fields, Fields::of(kDriftRow, text));
-  DriftMonitor::State state;
-  placement::DriftState& errors = state.errors;
-  fields.take("mean", errors.mean).take("mean_square", errors.mean_square).take("up", errors.up);
-  fields.take("down", errors.down).take("seen", errors.seen).take("error_shifts", errors.shifts);
-  WATTLE_CHECK(fields.take("left_s", state.left_s).take("shifts", state.shifts).whole());
-  if (!DriftMonitor().restore(state, MonoTime{})) return wrong_state(kDriftRow, "contains an impossible state");
-  return state;
-}
-
 std::string network_gate_text(const NetworkGateState& kept) {
-  const placement::SequentialTestState& state = kept.state;
+  const stats::SavedTrial& state = kept.state;
   return row_text({{"format", kFormat},
                    {"of", kept.of.substr(0, kMostStateText)},
                    {"network", kept.network},
@@ -179,68 +146,16 @@ std::string network_gate_text(const NetworkGateState& kept) {
 Result<NetworkGateState> parse_network_gate(std::string_view text) {
   WATTLE_TRY(Fields fields, Fields::of(kNetworkGateRow, text));
   NetworkGateState kept;
-  placement::SequentialTestState& state = kept.state;
+  stats::SavedTrial& state = kept.state;
   fields.take("of", kept.of).take("network", kept.network).take("why", kept.why);
-  // "left_out" is what 0.1 wrote.
-  fields.take(fields.has("network_gated") ? "network_gated" : "left_out", state.network_gated);
-  fields.take("evidence", state.evidence).take("mean", state.mean).take("mean_square", state.mean_square);
-  // Rows of before have no trial.
-  if (fields.has("on_trial") || fields.has("trial_s") || fields.has("behind_s") || fields.has("rest_s")) {
-    fields.take("on_trial", state.on_trial).take("trial_s", state.trial_s).take("behind_s", state.behind_s);
-    fields.take("rest_s", state.rest_s);
-  }
-  // Nor have they recent blocks.
-  if (fields.has("recent_blocks") || fields.has("recent_mean") || fields.has("recent_wall_ns") ||
-      fields.has("recent_of_learned")) {
-    fields.take("recent_blocks", kept.recent.blocks).take("recent_mean", kept.recent.mean);
-    fields.take("recent_wall_ns", kept.recent.wall_ns).take("recent_of_learned", kept.recent.of_learned);
-  }
+  fields.take("network_gated", state.network_gated).take("evidence", state.evidence).take("mean", state.mean);
+  fields.take("mean_square", state.mean_square).take("on_trial", state.on_trial).take("trial_s", state.trial_s);
+  fields.take("behind_s", state.behind_s).take("rest_s", state.rest_s).take("recent_blocks", kept.recent.blocks);
+  fields.take("recent_mean", kept.recent.mean).take("recent_wall_ns", kept.recent.wall_ns);
+  fields.take("recent_of_learned", kept.recent.of_learned);
   WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
-  // 0.1 stored negative evidence for what counts as zero.
-  state.evidence = std::max(0.0, state.evidence);
-  if (!placement::SequentialTest().restore(state)) return wrong_state(kNetworkGateRow, "contains an impossible state");
+  if (!stats::NetworkTrial().restore(state)) return wrong_state(kNetworkGateRow, "contains an impossible state");
   return kept;
-}
-
-std::string off_policy_text(const OffPolicyState& state) {
-  json compared = json::array();
-  for (const placement::ComparedDecision& each : state.compared) {
-    json row = json::array({choice_json(each.own)});
-    for (const placement::RankedChoice& reference : each.references) row.push_back(choice_json(reference));
-    if (!each.placed_on.empty()) {
-      row.push_back(each.placed_on);
-      row.push_back(each.reward);
-      row.push_back(each.predicted_there);
-    }
-    compared.push_back(std::move(row));
-  }
-  return row_text({{"format", kFormat}, {"of", state.of.substr(0, kMostStateText)}, {"compared", std::move(compared)}});
-}
-
-Result<OffPolicyState> parse_off_policy(std::string_view text) {
-  constexpr std::size_t kChoices = 1 + placement::kReferencePolicies.size();
-  WATTLE_TRY(Fields fields, Fields::of(kOffPolicyRow, text));
-  OffPolicyState state;
-  fields.take("of", state.of);
-  const json* compared = fields.array("compared");
-  for (const json& row : compared != nullptr ? *compared : json::array()) {
-    placement::ComparedDecision one;
-    bool sane =
-        row.is_array() && (row.size() == kChoices || row.size() == kChoices + 3) && read_choice(row[0], one.own);
-    for (std::size_t i = 0; sane && i < one.references.size(); ++i) sane = read_choice(row[1 + i], one.references[i]);
-    if (sane && row.size() > kChoices) {
-      sane = row[kChoices].is_string() && row[kChoices + 1].is_number() && row[kChoices + 2].is_number();
-      if (sane) {
-        one.placed_on = row[kChoices].get<std::string>();
-        one.reward = row[kChoices + 1].get<double>();
-        one.predicted_there = row[kChoices + 2].get<double>();
-      }
-    }
-    fields.refuse_unless(sane);
-    if (sane) state.compared.push_back(std::move(one));
-  }
-  WATTLE_CHECK(fields.whole());
-  return state;
 }
 
 std::string saving_text(const SavingState& kept) {

@@ -11,18 +11,15 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "controller/rollout/drift_monitor.hpp"
+#include "common/stats/network_trial.hpp"
 #include "controller/rollout/regression_monitor.hpp"
 #include "placement/judge/modelled_saving.hpp"
-#include "placement/judge/off_policy.hpp"
-#include "placement/judge/sequential_test.hpp"
 #include "placement/plan/plan_record.hpp"
 
 namespace wattle::controller {
 
-inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kDriftRow = "drift",
-                                  kNetworkGateRow = "network_gate", kLearnedGateRow = "learned_gate",
-                                  kOffPolicyRow = "off_policy", kSavingRow = "saving", kPlanRow = "plan",
+inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kNetworkGateRow = "network_gate",
+                                  kLearnedGateRow = "learned_gate", kSavingRow = "saving", kPlanRow = "plan",
                                   kWaitingRow = "waiting", kLateRow = "late";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
@@ -46,12 +43,9 @@ Result<RegressionMonitor::State> parse_regression(std::string_view text);
 std::string over_budget_text(double over_s);
 Result<double> parse_over_budget(std::string_view row, std::string_view text);
 
-std::string drift_text(const DriftMonitor::State& state);
-Result<DriftMonitor::State> parse_drift(std::string_view text);
-
 struct NetworkGateState {
   std::string of, network, why;  // policy and reward that it is about; the file that the network was loaded from
-  placement::SequentialTestState state;
+  stats::SavedTrial state;
   // Recent blocks: how many, their mean, when the last was, and whether they are of what was learned here.
   struct Recent {
     std::uint64_t blocks = 0;
@@ -64,14 +58,6 @@ struct NetworkGateState {
 };
 std::string network_gate_text(const NetworkGateState& kept);
 Result<NetworkGateState> parse_network_gate(std::string_view text);
-
-// `of`: the ranking that was compared.
-struct OffPolicyState {
-  std::string of;
-  std::vector<placement::ComparedDecision> compared;  // oldest first
-};
-std::string off_policy_text(const OffPolicyState& state);
-Result<OffPolicyState> parse_off_policy(std::string_view text);
 
 // `of`: the ranking whose advice it is about.
 struct SavingState {

@@ -177,7 +177,7 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
   return {};
 }
 
-Gate RolloutManager::gate() const { return gate_from(spec_.mode.mode, experiment_.evidence(spec_.schedule, harm_)); }
+Gate RolloutManager::gate() const { return gate_from(spec_.mode.mode, experiment_.evidence(spec_.schedule)); }
 
 void RolloutManager::go_to_shadow(const std::string& why) {
   RolloutSpec to = spec_;

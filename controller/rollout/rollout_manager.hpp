@@ -49,9 +49,6 @@ class RolloutManager {
   // `follow` is called after a promotion (true), to keep the serving network, and after any rollback (false), to
   // restore it.
   void on_network(std::function<void(bool promoted)> follow) { network_ = std::move(follow); }
-  // `harm` is called at each promotion to a mode that acts. It returns why the comparison of rankings speaks against
-  // it, or an empty text.
-  void on_gate(std::function<std::string()> harm) { harm_ = std::move(harm); }
 
   // Handles "policy-set", "policy-promote" and "policy-rollback"; returns the document after the change.
   Result<std::string> handle(const std::string& what, const std::map<std::string, std::string>& arguments,
@@ -129,7 +126,6 @@ class RolloutManager {
   RolloutFigures figures_;
   std::function<void(const RolloutSpec&)> apply_;
   std::function<void(bool promoted)> network_;
-  std::function<std::string()> harm_;
 };
 
 }  // namespace wattle::controller

@@ -49,20 +49,4 @@ Status Curves::flush(std::uint64_t step, WallTime at, models::Scalars now) {
   return events_->write(step, at, scalars);
 }
 
-void add_regret(models::Scalars& to, std::span<const placement::OffPolicyEstimate> compared) {
-  for (const placement::OffPolicyEstimate& one : compared) {
-    if (!one.told()) continue;
-    const std::string tag = "regret/" + std::string(one.reference);
-    to.emplace_back(tag, one.regret());
-    to.emplace_back(tag + "_low", one.regret() - one.half_width());
-    to.emplace_back(tag + "_high", one.regret() + one.half_width());
-    to.emplace_back(tag + "_differs_ratio", one.differ_ratio());
-    if (const auto worth = one.differing_worth()) {
-      to.emplace_back(tag + "_worth", worth->mean);
-      to.emplace_back(tag + "_worth_low", worth->low());
-      to.emplace_back(tag + "_worth_high", worth->high());
-    }
-  }
-}
-
 }  // namespace wattle::controller

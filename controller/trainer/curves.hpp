@@ -9,13 +9,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "common/clock.hpp"
 #include "models/frozen/event_file.hpp"
 #include "models/frozen/trainer.hpp"
-#include "placement/judge/off_policy.hpp"
 #include "placement/worth/reward.hpp"
 
 namespace wattle::controller {
@@ -50,8 +48,5 @@ class Curves {
   double return_ = 0, max_abs_q_ = 0;
   std::uint64_t length_ = 0;
 };
-
-// Adds the curves of an off-policy comparison: regret, and what the choices that differ are worth.
-void add_regret(models::Scalars& to, std::span<const placement::OffPolicyEstimate> compared);
 
 }  // namespace wattle::controller

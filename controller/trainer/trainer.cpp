@@ -191,7 +191,7 @@ void Trainer::turn(std::vector<LearningNews> news, std::vector<PendingOrder> ord
 }
 
 void Trainer::take(LearningNews news) {
-  unsaved_ = unsaved_ || !std::holds_alternative<ComparedNews>(news);
+  unsaved_ = true;
   if (auto* placed = std::get_if<PlacedNews>(&news)) {
     if (!networks_.origin().on_prior) placement::relabel(placed->observation, learner_.reward());
     recent_.push_back(placed->observation);
@@ -204,16 +204,8 @@ void Trainer::take(LearningNews news) {
     judge_by(judge->reward);
     return;
   }
-  if (const auto* drift = std::get_if<DriftNews>(&news)) {
-    learner_.favour(drift->since, drift->until);
-    return;
-  }
   if (const auto* lost = std::get_if<LostNews>(&news)) {
     learner_.lost(lost->decision_id);
-    return;
-  }
-  if (const auto* compared = std::get_if<ComparedNews>(&news)) {
-    compared_ = compared->estimates;
     return;
   }
   auto& settled = std::get<SettledNews>(news);
@@ -365,7 +357,6 @@ void Trainer::draw_curves() {
                       {"train/replay", static_cast<double>(learner_.figures().replay)},
                       {"train/reward_centre", learner_.figures().centre}};
   if (const auto error = learner_.figures().td_error) now.emplace_back("train/td_error", *error);
-  add_regret(now, compared_);
   if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
   if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {
     if (own_.problem != drawn.error().message())

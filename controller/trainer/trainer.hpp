@@ -99,7 +99,6 @@ class Trainer final : public Learning {
   std::uint64_t steps_at_rate_ = 0;
   TrainerFigures own_;  // the thread's; figures_ is its copy for others
   Curves curves_;
-  decltype(ComparedNews::estimates) compared_{};
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -17,6 +17,7 @@ json contenders_json(const std::vector<Contender>& contenders) {
                           {"age_s", or_null(each.age_s)}});
     list.push_back({{"who", one.who},
                     {"serves", one.serves},
+                    {"state", one.state ? json(stats::to_string(*one.state)) : json(nullptr)},
                     {"why", text_or_null(one.why)},
                     {"certificate", text_or_null(one.certificate)},
                     {"compared", std::move(compared)},

@@ -3,12 +3,32 @@
 #include <optional>
 
 namespace wattle::controller {
+namespace {
 
-void add_gates(Families& families, const Decider& decider) {
-  const placement::SequentialTest& gate = decider.network_gate();
-  families.gauge("wattle_controller_network_gated",
-                 "1 if the planner decides because the network is worse or not shown to be better.",
-                 decider.network_gated() ? 1.0 : 0.0);
+void add_network_states(Families& families, const Parts& from) {
+  prometheus::MetricFamily& family = families.family(
+      "wattle_controller_network_state", "1 for the state of the network, else 0.", prometheus::MetricType::Gauge);
+  const auto add = [&](const char* network, std::optional<stats::NetworkState> state) {
+    using enum stats::NetworkState;
+    for (const stats::NetworkState each : {candidate, on_trial, in_use, withdrawn})
+      if (state)
+        Families::add(family, {{"network", network}, {"state", std::string(stats::to_string(each))}},
+                      *state == each ? 1.0 : 0.0);
+  };
+  const Decider::NetworkStates states = from.decider.network_states();
+  add("baseline", states.baseline);
+  add("learned", states.learned);
+  if (from.config.teacher == TeacherMode::off) return;
+  add("teacher", from.margins.trial().state());
+  add("student", from.margins.release().state());
+}
+
+}  // namespace
+
+void add_gates(Families& families, const Parts& from) {
+  add_network_states(families, from);
+  const Decider& decider = from.decider;
+  const stats::NetworkTrial& gate = decider.network_gate();
   families.gauge("wattle_controller_network_gate_difference_ratio",
                  "Predicted energy of the network's choices minus the planner's, mean of the newest 50 blocks.",
                  decider.recent().blocks() > 0 ? std::optional(decider.recent().mean()) : std::nullopt);

@@ -30,13 +30,13 @@ std::string verdict_of(TeacherMode mode, const MarginTeacher& margins) {
   if (mode == TeacherMode::off) return "the rule is in use because provisioning.teacher is off";
   if (!margins.learned()) return "the rule is in use because learning is off (learn.enabled)";
   if (trial.rolled_back())
-    return "the rule is in use because the teacher was rolled back: " + as_percent(trial.state().teacher.over_ratio) +
-           " of its minutes were over target, compared with " + as_percent(trial.state().rule.over_ratio) +
+    return "the rule is in use because the teacher was rolled back: " + as_percent(trial.saved().teacher.over_ratio) +
+           " of its minutes were over target, compared with " + as_percent(trial.saved().rule.over_ratio) +
            " of the rule's (reset by setting provisioning.teacher to another mode)";
   if (trial.mode() == TeacherMode::shadow)
     return "the rule is in use in mode shadow; the teacher learns from it and reports its own choices";
   const std::string pairs = std::to_string(test.blocks()) + " pairs of blocks";
-  if (!trial.heard())
+  if (!test.in_use())
     return "the teacher is not shown to cost less than the rule in " + pairs + " and is used in half of the blocks";
   return "the teacher is shown to cost less than the rule in " + pairs +
          (trial.mode() == TeacherMode::live ? " and is used except in one pair of four"
@@ -50,7 +50,7 @@ json side_json(const TrialSide& side) {
 std::string why_of(const Parts& from, const SteeredService& of) {
   if (!of.known && of.minute.student_out)
     return "the node's student was withdrawn after too much throttling; throttling sets the margin";
-  if (!of.known && from.margins.release().stage() == StudentStage::in_use)
+  if (!of.known && from.margins.release().state() == stats::NetworkState::in_use)
     return "the node does not know the response times: the student is in use if the node accepts margins";
   if (!of.known)
     return from.traffic.config().enabled()
@@ -170,7 +170,7 @@ json student_json(const MarginTeacher& margins) {
   json agreement = nullptr;
   if (const auto judged = trained ? std::optional(trained->agreement) : learned ? learned->agreement : std::nullopt)
     agreement = {{"lessons", judged->lessons}, {"student_ratio", judged->student}, {"rule_ratio", judged->rule}};
-  return {{"stage", kStudentStages[static_cast<std::size_t>(release.stage())]},
+  return {{"state", stats::to_string(release.state())},
           {"version", release.version()},
           {"why", release.why()},
           {"lessons", learned ? learned->lessons : 0},
@@ -204,13 +204,12 @@ Result<std::string> margins_text(const Parts& from, const std::map<std::string, 
     return fail(Errc::not_found, "margins", "provisioning.teacher is off", "set provisioning.teacher: shadow");
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
   const MarginTrial& trial = from.margins.trial();
-  const TrialState state = trial.state();
+  const TrialState state = trial.saved();
   const auto learned = from.margins.learned();
   json document = {{"mode", to_string(from.config.teacher)},
                    {"in_force", to_string(trial.mode())},
                    {"reward", from.config.teacher_reward == models::provision::TeacherReward::drpc ? "drpc" : "waste"},
-                   {"heard", trial.heard()},
-                   {"rolled_back", trial.rolled_back()},
+                   {"state", stats::to_string(trial.state())},
                    {"verdict", verdict_of(from.config.teacher, from.margins)},
                    {"replicas_withheld", text_or_null(no_replicas(from.replicas, from.watch.on()))},
                    {"evidence", trial.test().evidence()},
@@ -239,13 +238,12 @@ Result<std::string> margins_text(const Parts& from, const std::map<std::string, 
 void add_margins(Families& families, const Parts& from) {
   if (from.config.teacher == TeacherMode::off) return;
   families.gauge("wattle_controller_margin_services", "Services with limits reported by their nodes.",
-                 static_cast<double>(from.margins.services().size()));
+                 static_cast<double>(services.size()));
+  families.gauge("wattle_controller_margin_steered_services",
+                 "Services with limits whose last minute was controlled by the teacher.", static_cast<double>(steered));
+  families.counter("wattle_controller_margin_pairs_total", "Compared pairs of blocks of the rule and the teacher.",
+                   trial.test().blocks());
   const StudentRelease& release = from.margins.release();
-  auto& stages = families.family("wattle_controller_margin_student_stage",
-                                 "1 for the stage of the student for nodes, else 0.", prometheus::MetricType::Gauge);
-  for (std::size_t i = 0; i < std::size(kStudentStages); ++i)
-    Families::add(stages, {{"stage", std::string(kStudentStages[i])}},
-                  static_cast<std::size_t>(release.stage()) == i ? 1.0 : 0.0);
   families.counter("wattle_controller_margin_students_withdrawn_total", "Students that were withdrawn.",
                    release.withdrawn());
   if (from.traffic.config().enabled()) add_traffic(families, from.traffic.figures());

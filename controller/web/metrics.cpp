@@ -231,7 +231,7 @@ Document metrics_text(const Parts& from) {
     add_decisions(*families, from);
     add_watch(*families, from.watch);
     add_modes(*families, from);
-    add_gates(*families, from.decider);
+    add_gates(*families, from);
     add_provision(*families, from.requests, from.replicas);
     add_margins(*families, from);
     add_shims(*families, from.shims, from.watch.on(), from.clock.mono());

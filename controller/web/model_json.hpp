@@ -3,11 +3,9 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 
 #include "controller/trainer/model_orders.hpp"
-#include "placement/judge/off_policy.hpp"
 
 namespace wattle::controller {
 
@@ -15,8 +13,6 @@ namespace wattle::controller {
 struct LearningFigures {
   std::optional<double> mean_reward, reward_centre, td_error, loss;
 };
-// `compared`: the ranking in force and its references; empty if not reported here.
-std::string models_text(const ModelList& list, std::span<const placement::OffPolicyEstimate> compared = {},
-                        const LearningFigures& learning = {});
+std::string models_text(const ModelList& list, const LearningFigures& learning = {});
 
 }  // namespace wattle::controller

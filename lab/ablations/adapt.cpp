@@ -72,7 +72,7 @@ class Adapt {
     if (!network) return placement::make_policy("planner");
     placement::NetworkOptions learned;
     learned.margin = options_.margin;
-    if (guarded) learned.gate = placement::SequentialTestOptions{.begins_on_trial = true};
+    if (guarded) learned.gate = stats::NetworkTrialOptions{.begins_on_trial = true};
     learned.lives_known = options_.online.episode.knowledge == ClusterModel::truth;
     return std::make_unique<placement::NetworkPolicy>(network, learned);
   }

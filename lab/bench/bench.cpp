@@ -70,7 +70,7 @@ Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& 
   if (contestant.binding == Binding::unadvised) return std::make_unique<KubeScheduler>(seed);
   if (contestant.policy == "dqn") {
     placement::NetworkOptions learned = options.learned;
-    if (contestant.gate) learned.gate = placement::SequentialTestOptions{.begins_on_trial = true};
+    if (contestant.gate) learned.gate = stats::NetworkTrialOptions{.begins_on_trial = true};
     learned.lives_known = options.episode.knowledge == ClusterModel::truth;
     return std::make_unique<placement::NetworkPolicy>(std::make_shared<Scaled>(options.network, options.residual_times),
                                                       learned);

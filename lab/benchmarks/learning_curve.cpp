@@ -1,7 +1,7 @@
 // learning_curve: does a controller's learner get better in the demo's world? Loss, reward and regret by fifths of a run, over seeds.
 // Run      learning_curve --seeds 1-10 [--seconds 600] [--rotate 40] [--learn "warmup: 64"] from the root of the tree
 // Gives    for each seed and fifth: loss (centred TD error, in deviations of what is paid), TD error in rewards, mean reward, regret to the
-//          best rule, mean Q, centre, drift alarms, share of decisions by the network and by what was learned here. What there was none of
+//          best rule, mean Q, centre, share of decisions by the network and by what was learned here. What there was none of
 //          in a fifth is "-". Then last less first fifth over the seeds, with 95% bootstrap intervals
 // Regret   mean reward of the rule that had the most over the whole run in the same world (same servers, pods, latencies), less the own
 // Threads  one world each, --jobs of them
@@ -39,7 +39,6 @@ using Figure = std::optional<double>;
 
 struct Fifth {
   Figure loss, td_error, reward, regret, mean_q, centre, network_ratio, learned_ratio;
-  std::uint64_t drifts = 0;
 };
 
 struct Run {
@@ -65,7 +64,7 @@ Result<Run> run(const DemoOptions& options, double run_s) {
   };
   std::array<Means, kFifths> means;
   stats::Moments all;
-  std::uint64_t drifts = 0, steps = 0;
+  std::uint64_t steps = 0;
   while (world->now_s() < run_s) {
     world->turn();
     const std::size_t at = fifth_of(world->now_s(), run_s);
@@ -76,8 +75,6 @@ Result<Run> run(const DemoOptions& options, double run_s) {
       of.by_learned.add(judged.by_learned ? 1 : 0);
       all.add(judged.reward);
     }
-    out.fifths[at].drifts += world->decider().drifts() - drifts;
-    drifts = world->decider().drifts();
     const auto learned = world->learned();
     if (!learned || !learned->loss || learned->steps == steps) continue;
     steps = learned->steps;
@@ -146,11 +143,11 @@ void print(std::uint64_t seed, const Run& run) {
   std::printf("seed %llu, best rule %s\nfifth", static_cast<unsigned long long>(seed),
               run.best_rule.empty() ? "not asked for" : run.best_rule.c_str());
   for (const Column& column : kColumns) std::printf(" %10s", column.name);
-  std::printf(" %10s\n", "drifts");
+  std::printf("\n");
   for (std::size_t i = 0; i < kFifths; ++i) {
     std::printf("%5zu", i + 1);
     for (const Column& column : kColumns) std::printf(" %10s", text_of(run.fifths[i].*column.figure).c_str());
-    std::printf(" %10llu\n", static_cast<unsigned long long>(run.fifths[i].drifts));
+    std::printf("\n");
   }
   std::printf(
       "reward %.4f; on copies, of late: network over plan %+.4f in %llu blocks, learned over begun with %+.4f in "
@@ -177,11 +174,7 @@ void summarise(const std::vector<Run>& runs) {
     std::printf("%-10s %10.4f %10.4f  %s of %zu\n", column.name, stats::mean(first), stats::mean(last),
                 stats::interval_text(change, {.decimals = 4, .sign = true}).c_str(), first.size());
   }
-  std::uint64_t drifts = 0;
-  for (const Run& run : runs)
-    for (const Fifth& fifth : run.fifths) drifts += fifth.drifts;
-  std::printf("drift alarms %llu\n%s", static_cast<unsigned long long>(drifts),
-              stats::seeds_note(runs.size(), "--seeds 1-").c_str());
+  std::printf("%s", stats::seeds_note(runs.size(), "--seeds 1-").c_str());
 }
 
 // "1-10" or "3".

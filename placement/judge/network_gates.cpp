@@ -13,10 +13,11 @@ namespace wattle::placement {
 namespace {
 
 constexpr const char* kOnTrial =
-    "the plan's choice: the network is used once thirty compared decisions cost no more energy on copies of this "
-    "cluster";
+    "the plan's choice: the network is on trial and is used once thirty compared decisions cost no more energy on "
+    "copies of this cluster";
 constexpr const char* kUnproven =
-    "the plan's choice: the network has not yet been shown to cost less energy on copies of this cluster";
+    "the plan's choice: the network is a candidate and has not yet been shown to cost less energy on copies of this "
+    "cluster";
 
 // "7%", "0.3%"
 std::string in_percent(double ratio) {
@@ -31,8 +32,9 @@ std::uint64_t pod_key(const std::string& uid) { return std::hash<std::string>()(
 
 NetworkGates::NetworkGates(NetworkGatesOptions options)
     : options_(options),
-      plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), Planner({}), {}, {}},
-      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), Planner({}), {}, {}} {
+      plan_gate_{
+          stats::NetworkTrial({.begins_gated = options_.require_evidence}), PairedSimulation(), Planner({}), {}, {}},
+      learned_gate_{stats::NetworkTrial({.begins_gated = true}), PairedSimulation(), Planner({}), {}, {}} {
   reset("the start");
 }
 
@@ -76,20 +78,20 @@ bool NetworkGates::compare(const GateQuestion& question, const models::QNetwork&
   const double behind = plan_gate_.test.mean();
   const bool rested = plan_gate_.test.rests();
   if (!contend(plan_gate_, question, network, nullptr)) {
-    if (rested && plan_gate_.test.on_trial()) plan_gate_.why = kOnTrial;
+    if (rested && plan_gate_.test.state() == stats::NetworkState::on_trial) plan_gate_.why = kOnTrial;
     return false;
   }
   const std::string over = " predicted energy than the planner's on copies of this cluster, over " +
                            std::to_string(plan_gate_.test.blocks()) + " blocks of decisions";
-  if (plan_gate_.test.network_gated()) {
+  if (!plan_gate_.test.in_use()) {
     plan_gate_.why = "the plan's choice: " + std::string(learned ? "the learned network" : "the network") +
-                     " is not used because its choices cost " + in_percent(behind) + " more" + over;
+                     " is withdrawn because its choices cost " + in_percent(behind) + " more" + over;
     if (plan_gate_.test.rests()) plan_gate_.why += "; the controller retries it after a day";
   } else {
     plan_gate_.why = (certificate_.empty() || learned ? "" : certificate_ + "; ") + "its choices cost " +
                      in_percent(std::abs(behind)) + (behind > 0 ? " more" : " less") + over;
   }
-  if (on_verdict_) on_verdict_({false, plan_gate_.test.network_gated(), plan_gate_.why});
+  if (on_verdict_) on_verdict_({false, !plan_gate_.test.in_use(), plan_gate_.why});
   return true;
 }
 
@@ -97,7 +99,7 @@ bool NetworkGates::compare_learned(const GateQuestion& question, const models::Q
                                    const models::QNetwork& baseline) {
   const double behind = learned_gate_.test.mean();
   if (!contend(learned_gate_, question, learned, &baseline)) return false;
-  const bool gated = learned_gate_.test.network_gated();
+  const bool gated = !learned_gate_.test.in_use();
   learned_gate_.why = "the learned network costs " + in_percent(std::abs(behind)) + (gated ? " more" : " less") +
                       " predicted energy than the initial network on copies of this cluster";
   if (on_verdict_) on_verdict_({true, gated, learned_gate_.why});
@@ -128,26 +130,26 @@ bool NetworkGates::contend(ChoiceGate& gate, const GateQuestion& question, const
 }
 
 void NetworkGates::reset(const std::string& why, const std::string& certificate) {
-  const bool was = plan_gate_.test.network_gated();
+  const bool was = !plan_gate_.test.in_use();
   const bool tried = options_.require_evidence && !certificate.empty();
   certificate_ = certificate;
-  plan_gate_.test = SequentialTest({.begins_gated = options_.require_evidence, .begins_on_trial = tried});
+  plan_gate_.test = stats::NetworkTrial({.begins_gated = options_.require_evidence, .begins_on_trial = tried});
   plan_gate_.copies.begin_anew();
   plan_gate_.recent = {};
-  plan_gate_.why = tried ? kOnTrial : plan_gate_.test.network_gated() ? kUnproven : certificate;
+  plan_gate_.why = tried ? kOnTrial : plan_gate_.test.in_use() ? certificate : kUnproven;
   reset_learned();
-  if (!on_verdict_ || was == plan_gate_.test.network_gated()) return;
+  if (!on_verdict_ || was == !plan_gate_.test.in_use()) return;
   on_verdict_({false, !was, certificate.empty() ? why : why + ": " + (tried ? plan_gate_.why : certificate)});
 }
 
 void NetworkGates::reset_learned() {
-  learned_gate_.test.begin_anew();
+  learned_gate_.test.restart();
   learned_gate_.copies.begin_anew();
   learned_gate_.recent = {};
   learned_gate_.why.clear();
 }
 
-bool NetworkGates::restore(const SequentialTestState& state, std::string why) {
+bool NetworkGates::restore(const stats::SavedTrial& state, std::string why) {
   if (!plan_gate_.test.restore(state)) return false;
   plan_gate_.why = std::move(why);
   return true;

@@ -19,10 +19,10 @@
 #include <span>
 #include <string>
 
+#include "common/stats/network_trial.hpp"
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/judge/paired_simulation.hpp"
 #include "placement/judge/recent_blocks.hpp"
-#include "placement/judge/sequential_test.hpp"
 #include "placement/plan/plan_record.hpp"
 #include "placement/plan/planner.hpp"
 
@@ -36,7 +36,7 @@ struct NetworkGatesOptions {
 
 // A comparison on copies of the cluster, and its verdict.
 struct ChoiceGate {
-  SequentialTest test;
+  stats::NetworkTrial test;
   PairedSimulation copies;
   // Used for these copies only. Each plan starts from the previous one, so copies that shared a planner would affect
   // each other.
@@ -92,12 +92,12 @@ class NetworkGates {
   void reset_learned();
 
   // True while the network may not serve. Verdicts apply only where the policy has a network (decision_engine).
-  bool network_gated() const { return plan_gate_.test.network_gated(); }
+  bool network_gated() const { return !plan_gate_.test.in_use(); }
   // True while the baseline serves in place of the candidate.
-  bool learned_gated() const { return learned_gate_.test.network_gated(); }
+  bool learned_gated() const { return !learned_gate_.test.in_use(); }
   const std::string& why() const { return plan_gate_.why; }
-  const SequentialTest& network_test() const { return plan_gate_.test; }
-  const SequentialTest& learned_test() const { return learned_gate_.test; }
+  const stats::NetworkTrial& network_test() const { return plan_gate_.test; }
+  const stats::NetworkTrial& learned_test() const { return learned_gate_.test; }
   const PlanRecord& plan_record() const { return plan_record_; }
   // Recent comparisons of the serving network with the plan, and of the candidate with its baseline.
   const RecentBlocks& recent() const { return plan_gate_.recent; }
@@ -105,8 +105,8 @@ class NetworkGates {
   bool recent_is_of_learned() const { return recent_of_learned_; }
 
   // State of before a restart. False: it is not valid, and nothing changed.
-  bool restore(const SequentialTestState& state, std::string why);
-  bool restore_learned(const SequentialTestState& state) { return learned_gate_.test.restore(state); }
+  bool restore(const stats::SavedTrial& state, std::string why);
+  bool restore_learned(const stats::SavedTrial& state) { return learned_gate_.test.restore(state); }
   bool restore_plan_record(const PlanRecord::State& state, ClusterModel& model);
   void restore_recent(const RecentBlocks& recent, bool of_learned);
   void restore_recent_learned(const RecentBlocks& recent) { learned_gate_.recent = recent; }

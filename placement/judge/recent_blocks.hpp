@@ -1,5 +1,5 @@
 // recent_blocks: the cost differences of two contenders in the newest blocks of decisions, and the time of the last
-// comparison. For display only: the gate decides over all blocks (placement/judge/sequential_test).
+// comparison. For display only: the gate decides over all blocks (common/stats/network_trial).
 // Mean     fades like the gate's: over the newest kMemory blocks, or over all while there are fewer
 // Units    of add(); times of the caller's clock
 // Errors   none; values that are not finite are ignored

@@ -49,9 +49,6 @@ class Learner {
   Result<std::optional<models::StepStats>> step();
   // The transitions of the last step.
   std::span<const models::Transition> last_batch() const { return batch_; }
-  // Call after a change of the environment: draws half of each batch from placements made at or after `since`. Ends
-  // with the first placement after `until`.
-  void favour(MonoTime since, MonoTime until) { replay_.favour(since, until); }
   // Relabels all experience.
   void set_reward(const RewardConfig& reward);
   const RewardConfig& reward() const { return reward_; }

@@ -184,22 +184,11 @@ void Replay::trim() {
   while (grown_ > 0 && bytes_ > options_.max_bytes) drop_oldest();
 }
 
-std::size_t Replay::first_favoured() const {
-  if (!favoured_ || chain_.back().when >= favoured_->until) return links_.size();
-  const auto found = std::partition_point(links_.begin(), links_.end(), [&](const Link& link) {
-    return chain_[static_cast<std::size_t>(link.first - first_)].when < favoured_->since;
-  });
-  return static_cast<std::size_t>(found - links_.begin());
-}
-
 void Replay::draw(std::span<models::Transition> batch, std::span<ReturnSums> sums) {
-  const std::size_t newer = first_favoured();
   std::uniform_int_distribution<std::size_t> draw(0, links_.size() - 1);
-  std::uniform_int_distribution<std::size_t> draw_newer(std::min(newer, links_.size() - 1), links_.size() - 1);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     models::Transition& transition = batch[i];
-    const bool favour = newer < links_.size() && i % 2 == 1;
-    const Link& link = links_[favour ? draw_newer(random_) : draw(random_)];
+    const Link& link = links_[draw(random_)];
     const Experience& from = chain_[static_cast<std::size_t>(link.first - first_)];
     sums[i] = {static_cast<double>(link.reward), static_cast<double>(link.discounts)};
     transition.state = from.observation;

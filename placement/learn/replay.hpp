@@ -2,8 +2,7 @@
 // Flow     add() -> settle() -> transitions between consecutive placements -> draw()
 // Bounds   replay_capacity transitions, max_bytes of experience, max_rows nodes of one observation; the oldest is
 //          dropped first
-// Draws    uniform, or half of a batch from favoured placements while there are some. The clock and the gradient are in
-//          placement/learn/learner
+// Draws    uniform. The clock and the gradient are in placement/learn/learner
 // Errors   settle(): not_found
 // Threads  single owner
 #pragma once
@@ -75,8 +74,6 @@ class Replay {
   void expire(MonoTime now);
   // Relabels all experience.
   void judge_by(const RewardConfig& reward);
-  // Draws half of each batch from placements made at or after `since`. Ends with the first placement after `until`.
-  void favour(MonoTime since, MonoTime until) { favoured_ = Favoured{since, until}; }
   // Fills the batch with transitions and the sums that determine their returns. Requires at least one transition. Does
   // not set rewards.
   void draw(std::span<models::Transition> batch, std::span<ReturnSums> sums);
@@ -99,15 +96,10 @@ class Replay {
     float discount = 0;
   };
   enum class Growth { pending, none, made };
-  struct Favoured {
-    MonoTime since{}, until{};
-  };
 
   models::Observation shrink(models::Observation observation, std::uint32_t& action);
   void give_up(Experience& experience);
   Experience* waiting(std::uint64_t decision_id);
-  // Index of the first favoured transition, or the end.
-  std::size_t first_favoured() const;
   void grow();
   void rebuild();
   Growth make_link(std::size_t first, Link& link) const;
@@ -121,7 +113,6 @@ class Replay {
   std::size_t grown_ = 0;  // entries before this index have their transition
   std::size_t bytes_ = 0;  // of chain_
   std::deque<Link> links_;
-  std::optional<Favoured> favoured_;
   std::uint64_t given_up_ = 0;
 };
 

@@ -1,42 +1,28 @@
-// student_trial: tests, minute by minute, whether a network that moves a workload's margin lets it be throttled too
-// much. May be checked at any time, with a known rate of false alarms.
-// Input    the share of throttled periods in each minute in which the network set the margin
-// Method   betting against "at most `most_ratio` on average": capital grows by log(1 + stake x (share - most_ratio)),
-//          never below 0 (a CUSUM of a test martingale). For any distribution of the shares, and any dependence on
-//          earlier ones, as long as each is at most `most_ratio` on average given the past, n minutes have a false
-//          alarm with probability at most n / kRunMinutes (e-detector: Shin, Ramdas, Rinaldo 2022): 1% per week
+// student_trial: the trial of a student that sets a workload's margin (common/stats/network_trial), minute by minute.
+// Input    the share of throttled periods in each minute in which the network set the margin; it may be at most
+//          `most_ratio` on average
+// Method   a fixed stake, a quarter of the largest that cannot lose everything in one minute. A student that keeps to
+//          the limit is withdrawn within n minutes with probability at most n / 10^6: 1% per week
 // Units    shares
-// Errors   none: ignores values that are not shares
-// Threads  value, single owner
+// Threads  pure
 #pragma once
 
-#include <cstdint>
+#include <algorithm>
 
-#include "common/stats/cusum.hpp"
+#include "common/stats/network_trial.hpp"
 
 namespace wattle::actuator {
 
-class StudentTrial {
- public:
-  static constexpr double kRunMinutes = 1e6;
-  // Matches a margin that keeps a 99th percentile of latency: simulated, up to 0.18 of periods are throttled on
-  // average.
-  static constexpr double kMostRatio = 0.2;
+// Scale that keeps differences within -1..1.
+inline double throttled_unit(double most_ratio) { return std::max(most_ratio, 1 - most_ratio); }
 
-  explicit StudentTrial(double most_ratio = 1);
-  // Returns true if the network fails with this minute.
-  bool add(double throttled_ratio);
-  // Returns whether the network has failed; permanent, until a new network gets a new trial.
-  bool out() const { return out_; }
-  std::uint64_t minutes() const { return minutes_; }
-  double mean_ratio() const { return mean_ratio_; }  // over about the last hour
+inline double throttled_difference(double throttled_ratio, double most_ratio) {
+  return (throttled_ratio - most_ratio) / throttled_unit(most_ratio);
+}
 
- private:
-  double most_ratio_;
-  stats::Cusum capital_;  // logarithm
-  bool out_ = false;
-  std::uint64_t minutes_ = 0;
-  double mean_ratio_ = 0;
-};
+inline stats::NetworkTrial student_trial(double most_ratio) {
+  const double stake = 0.25 * throttled_unit(most_ratio) / most_ratio;
+  return stats::NetworkTrial({.run_blocks = 1e6, .least_stake = stake, .largest_stake = stake, .memory_blocks = 60});
+}
 
 }  // namespace wattle::actuator

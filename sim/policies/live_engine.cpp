@@ -13,7 +13,7 @@ Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, 
 }
 
 KeptVerdicts verdicts_of(const placement::DecisionEngine& engine) {
-  return {engine.gates().plan_record().state(), engine.gates().network_test().state(), engine.gates().why()};
+  return {engine.gates().plan_record().state(), engine.gates().network_test().saved(), engine.gates().why()};
 }
 
 Status LiveEngine::restore(const KeptVerdicts& kept) {

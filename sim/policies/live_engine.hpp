@@ -31,7 +31,7 @@ struct LiveEngineOptions {
 // State that a controller keeps over a restart beside the cluster model (controller/decisions/decision_monitors).
 struct KeptVerdicts {
   placement::PlanRecord::State plan;
-  placement::SequentialTestState network;
+  stats::SavedTrial network;
   std::string network_why;
 };
 KeptVerdicts verdicts_of(const placement::DecisionEngine& engine);

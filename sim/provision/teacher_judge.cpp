@@ -57,7 +57,7 @@ class GatedRun {
   }
 
  private:
-  Steering& steering() { return test_.network_gated() ? rule_ : teacher_; }
+  Steering& steering() { return test_.in_use() ? teacher_ : rule_; }
 
   Status contend(const Running& main, double now_s) {
     const double warm_s = main.world.options().warm_s;
@@ -76,13 +76,13 @@ class GatedRun {
     const double difference = cost[1] / cost[0] - 1;
     differences_.add(difference);
     if (test_.add(difference / kDifferenceUnit) && !heard_h_) heard_h_ = (lived_s_ + now_s - warm_s + kBlockS) / kHourS;
-    heard_ += test_.network_gated() ? 0 : 1;
+    heard_ += test_.in_use() ? 1 : 0;
     return {};
   }
 
   const TeacherJudgeOptions& options_;
   Steering &rule_, &teacher_;
-  placement::SequentialTest test_;
+  stats::NetworkTrial test_;
   std::vector<std::optional<actuator::CpuLimit>> next_;
   stats::Moments differences_;
   std::uint64_t heard_ = 0;

@@ -2,7 +2,7 @@
 // same requests for each.
 // Cost     of a run: power of the grant over that of the usage, and the price of requests over target beyond 1% of a
 //          minute (steered.hpp)
-// Gate     `served` is the live behaviour: the rule, until a sequential test (placement/judge/sequential_test) shows
+// Gate     `served` is the live behaviour: the rule, until a sequential test (common/stats/network_trial) shows
 //          that the teacher costs less; each block of fifteen minutes is played from its start on two copies, by the
 //          rule and by the teacher. The test can also return to the rule. One life per trace: its seeds in sequence
 // Units    cores, GiB; shares
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/stats/interval.hpp"
-#include "placement/judge/sequential_test.hpp"
+#include "common/stats/network_trial.hpp"
 #include "provision/requests/rate_forecast.hpp"
 #include "sim/provision/teach.hpp"
 

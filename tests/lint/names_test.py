@@ -15,8 +15,7 @@ KEPT = ("tests/fixtures/", "tests/lint/names_test.py")
 FORMER = {
     "Mind": "PolicyInputs",
     "Twins": "PairedSimulation",
-    "Contest": "SequentialTest",
-    "Rivals": "OffPolicyComparison",
+    "Contest": "NetworkTrial",
     "prove_first": "require_evidence",
     "Standing": "RolloutSpec",
     "BlockPlan": "SwitchbackSchedule",

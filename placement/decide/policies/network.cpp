@@ -118,7 +118,7 @@ std::optional<std::size_t> NetworkPolicy::choose(PolicyContext& context) {
   if (network_ != nullptr) {
     const Shortlisted heard(*network_, options_.shortlist);
     if (gated()) compare(heard, context);
-    if (network_gate_.network_gated())
+    if (!network_gate_.in_use())
       ++network_gated_;
     else
       heard.residual(asked.observation, q_);

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/stats/network_trial.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/cluster/fleet.hpp"
 #include "placement/decide/policies/policy.hpp"
 #include "placement/judge/paired_simulation.hpp"
-#include "placement/judge/sequential_test.hpp"
 #include "placement/plan/planner.hpp"
 #include "placement/worth/shortlist.hpp"
 
@@ -40,7 +40,7 @@ PlannedAsk observe_unplanned(const Fleet& fleet, const PodEstimate& ask, Cluster
 class NetworkPolicy final : public Policy {
  public:
   NetworkPolicy(const PolicyInfo& info, const NetworkOptions& options)
-      : Policy(info), options_(options), network_gate_(options.gate.value_or(SequentialTestOptions{})) {}
+      : Policy(info), options_(options), network_gate_(options.gate.value_or(stats::NetworkTrialOptions{})) {}
   explicit NetworkPolicy(std::shared_ptr<const models::QNetwork> network, const NetworkOptions& options = {});
 
   void prepare(const Fleet& fleet) override { planner_.prepare(fleet); }
@@ -60,7 +60,7 @@ class NetworkPolicy final : public Policy {
   std::uint64_t choices() const { return choices_; }
   std::uint64_t deviations() const { return deviations_; }
   std::uint64_t network_gated() const { return network_gated_; }
-  const SequentialTest& network_gate() const { return network_gate_; }
+  const stats::NetworkTrial& network_gate() const { return network_gate_; }
 
  private:
   bool gated() const { return options_.gate && options_.plan; }
@@ -70,7 +70,7 @@ class NetworkPolicy final : public Policy {
   std::shared_ptr<const models::QNetwork> network_;
   Planner planner_{PlannerOptions{}};
   Planner copies_planner_{PlannerOptions{}};  // separate, because plans for copies must not become the cluster's
-  SequentialTest network_gate_;
+  stats::NetworkTrial network_gate_;
   PairedSimulation copies_;
   ClusterView view_;
   std::vector<std::size_t> rows_;

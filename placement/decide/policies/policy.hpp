@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
+#include "common/stats/network_trial.hpp"
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/cluster/cluster_view.hpp"
 #include "placement/decide/policies/kube_scoring.hpp"
-#include "placement/judge/sequential_test.hpp"
 #include "placement/worth/plan_view.hpp"
 
 namespace wattle::placement {
@@ -37,7 +37,7 @@ struct NetworkOptions {
   bool plan = true;            // false: features and prior without the planner, and no fallback
   // The plan's choices serve while the network is behind them; needs a plan. In a controller the decision engine has
   // the gate.
-  std::optional<SequentialTestOptions> gate;
+  std::optional<stats::NetworkTrialOptions> gate;
   bool lives_known = false;  // the estimate's life is the actual end of the pod
 };
 

@@ -52,7 +52,7 @@ TEST_CASE("agents get the same student, also after a restart of the controller, 
   {
     // Days of minutes, before the controller starts on what they left.
     Path path(world.config.data_dir);
-    REQUIRE(path.live_until(StudentStage::in_use, 1));
+    REQUIRE(path.live_until(stats::NetworkState::in_use, 1));
     path.learner->save();
     sent = file_of(*path.learner->student());
   }
@@ -79,7 +79,8 @@ TEST_CASE("agents get the same student, also after a restart of the controller, 
       http::Client web("127.0.0.1", world.controller->endpoints().http_port);
       const auto page = web.request("GET", "/metrics", "", wattle::tests::soon());
       REQUIRE(page);
-      CHECK(page->body.find("wattle_controller_margin_student_stage{stage=\"withdrawn\"} 1") != std::string::npos);
+      CHECK(page->body.find("wattle_controller_network_state{network=\"student\",state=\"withdrawn\"} 1") !=
+            std::string::npos);
       CHECK(page->body.find("wattle_controller_margin_students_withdrawn_total 1") != std::string::npos);
     }
     agents.clear();

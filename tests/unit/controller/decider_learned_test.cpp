@@ -1,4 +1,4 @@
-// What the decider makes of what became of pods: lives that rewards are reckoned with, how far predictions were off, what references would do.
+// The decider's use of outcomes: lives that rewards are computed with, errors of predictions, and the network gates.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -85,25 +85,6 @@ TEST_CASE("after twenty outcomes a decision tells how far rewards were from the 
   CHECK_FALSE(rig.decider->log().newest("other")->winner_terms->uncertainty.has_value());
 }
 
-TEST_CASE(
-    "once a second a decision is compared with planner and amortised rank, and an untrained network is the latter") {
-  LearnedRig rig(Mode::shadow);
-  for (int i = 0; i < 40; ++i) {
-    rig.decider->asks().ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
-    rig.decider->asks().ask(ask_for("q" + std::to_string(i), {"n1", "n2"}));  // not both of a second
-    for (int second = 0; second < 3; ++second) rig.tick({});
-  }
-  const auto estimates = rig.decider->off_policy().estimates();
-  CHECK(estimates[0].reference == "planner");
-  CHECK(estimates[1].samples == 40);
-  CHECK(estimates[1].difference == doctest::Approx(0));  // among equals a node is drawn
-  CHECK(rig.decider->off_policy().harm().empty());
-  RolloutSpec other = rig.decider->spec();
-  other.policy = "most-allocated";
-  rig.decider->take(other);
-  CHECK(rig.decider->off_policy().estimates()[0].samples == 0);
-}
-
 TEST_CASE("a policy that another kind of network learns for goes by the predicted reward") {
   LearnedRig rig;
   RolloutSpec other = rig.decider->spec();
@@ -143,7 +124,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   rig.decider->asks().ask(ask_for("before", nodes));
   CHECK(rig.decider->log().newest("before")->decision.advice == "dear");
-  for (int i = 0; i < 3000 && !rig.decider->network_gate().network_gated(); ++i) {
+  for (int i = 0; i < 3000 && rig.decider->network_gate().in_use(); ++i) {
     wire::Ask small = ask_for("p" + std::to_string(i), nodes);
     small.cpu_request_cores = 0.1;
     small.memory_request_bytes = 1e6;
@@ -153,13 +134,13 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     rig.decider->placements().placed("p" + std::to_string(i), "dear", false);
     if (i >= 60) rig.decider->placements().gone("p" + std::to_string(i - 60), "dear");
   }
-  REQUIRE(rig.decider->network_gate().network_gated());
+  REQUIRE_FALSE(rig.decider->network_gate().in_use());
   REQUIRE(told.size() == 1);
-  CHECK(told[0].starts_with("guard: the planner replaces the network: "));
+  CHECK(told[0].starts_with("guard: the network is withdrawn; the planner is in use: "));
   rig.decider->asks().ask(ask_for("after", nodes));
   const LoggedDecision* after = rig.decider->log().newest("after");
   CHECK(after->decision.advice == "cheap");
-  CHECK(after->decision.reason.find("the network is not used") != std::string::npos);
+  CHECK(after->decision.reason.find("the network is withdrawn") != std::string::npos);
   CHECK(after->decision.model_step == 0);
   CHECK(after->model.sha256.empty());
   CHECK(rig.decider->epsilon() == 0);
@@ -176,7 +157,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   REQUIRE(restore(next, kept));
-  CHECK(next.network_gate().network_gated());
+  CHECK_FALSE(next.network_gate().in_use());
   CHECK(next.network_gated_why() == rig.decider->network_gated_why());
   CHECK(next.network_gate().blocks() == rig.decider->network_gate().blocks());
   next.asks().ask(ask_for("restarted", nodes));
@@ -187,7 +168,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   next.asks().ask(ask_for("compared", nodes));
   rig.clock.advance(1s);
   next.expire();
-  CHECK(next.network_gate().network_gated());
+  CHECK_FALSE(next.network_gate().in_use());
   CHECK(next.network_gate().blocks() >= rig.decider->network_gate().blocks());
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   // Of another reward it says nothing.
@@ -197,7 +178,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   spec.reward.weights.energy = 2;
   changed.take(spec);
   REQUIRE(restore(changed, kept));
-  CHECK_FALSE(changed.network_gate().network_gated());
+  CHECK(changed.network_gate().in_use());
   // Where a network must prove itself first it is not heard from the start; of a reward that the gate does not know it is.
   ControllerConfig strict = rig.config;
   strict.require_evidence = true;
@@ -223,53 +204,13 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   wattle::SortedJson wrong = wattle::SortedJson::parse(kept);
   wrong["evidence"] = 1e9;
   CHECK(restore(changed, wrong.dump()).error().message().find("contains an impossible state") != std::string::npos);
-  CHECK_FALSE(changed.network_gate().network_gated());
+  CHECK(changed.network_gate().in_use());
   // Another network begins another test.
   rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
   rig.decider->asks().ask(ask_for("loaded", nodes));
   tick();
-  CHECK_FALSE(rig.decider->network_gate().network_gated());
+  CHECK(rig.decider->network_gate().in_use());
   CHECK(told.back() == "guard: the network is in use: network promoted was loaded");
-}
-
-TEST_CASE(
-    "after a shift of curves more is explored for ten minutes, newer experience is favoured, and a change ends it") {
-  LearnedRig rig(Mode::canary, {.epsilon = 0.05});
-  RolloutSpec spec = rig.decider->spec();
-  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
-  std::vector<std::string> told;
-  rig.decider->on_event([&](const MonitorEvent& event) { told.emplace_back(to_string(event.monitor)); });
-  const auto shift = [&](const char* node) {
-    placement::PowerCurve curve = placement::PowerCurve::prior(8);
-    for (int i = 0; i < 50; ++i) curve.observe(0.5, 100);
-    for (int i = 0; i < 5; ++i) curve.observe(0.5, 400);
-    REQUIRE(curve.shifts() > 0);
-    rig.state.greet(hello_of(node));
-    rig.state.adopt_curve(node, curve);
-  };
-  shift("d1");
-  rig.tick({});
-  CHECK(rig.decider->drifting());
-  CHECK(rig.decider->epsilon() == doctest::Approx(0.15));
-  REQUIRE(told == std::vector<std::string>{"drift"});
-  const auto favoured = [&] {
-    return std::count_if(rig.news.begin(), rig.news.end(),
-                         [](const LearningNews& item) { return std::holds_alternative<DriftNews>(item); });
-  };
-  CHECK(favoured() == 1);
-  for (int i = 0; i < 605; ++i) rig.tick({});
-  CHECK_FALSE(rig.decider->drifting());
-  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
-  shift("d2");
-  rig.tick({});
-  CHECK(rig.decider->drifting());
-  shift("d3");  // one is under way
-  rig.tick({});
-  CHECK(told.size() == 2);
-  spec.mode = Mode::shadow;  // as the guard does when it rolls back
-  rig.decider->take(spec);
-  CHECK_FALSE(rig.decider->drifting());
-  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
 }
 
 TEST_CASE("the guard is not told of what was explored, for it would be blamed on the ranking") {

@@ -1,85 +1,20 @@
-// Who is heard: the plan, the network that learning began with, or what was learned here since.
+// Which side serves: the plan, the network that learning began with, or the one learned here since.
 #include <doctest/doctest.h>
 
-#include <array>
-#include <memory>
-
-#include "tests/unit/controller/decider_rig.hpp"
+#include "tests/unit/controller/network_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 
-namespace {
-
-// Wants dear nodes where `times` is above 0; at 0 it says nothing.
-struct Wants final : models::QNetwork {
-  explicit Wants(float dear) : times(dear) {}
-  void residual(const models::Observation& seen, std::span<float> out) const override {
-    for (std::size_t i = 0; i < seen.nodes; ++i) out[i] = times * seen.node[i * models::kNodeFeatures + 17];
-  }
-  std::uint64_t step() const override { return 5; }
-  float times;
-};
-
-// A dear and a cheap node, pods of a minute, one a second; each is on the node that it was advised.
-struct HeardRig : DeciderRig {
-  std::vector<std::string> nodes{"dear", "cheap"};
-  std::vector<std::string> told;
-  std::vector<std::string> went;  // where each pod runs
-
-  explicit HeardRig(float trusted, const std::string& certificate, float learned)
-      : DeciderRig(Mode::shadow, {.mask = {.start_cap = {.least = 100}}}) {
-    config.require_evidence = true;
-    decider.emplace(
-        config, state, networks, clock, [](LearningNews) {}, 1);
-    decider->on_event([this](const MonitorEvent& event) { told.push_back(event.evidence); });
-    for (const std::string& name : nodes) {
-      std::array<double, placement::kCurvePoints> watts{};
-      for (std::size_t k = 0; k < watts.size(); ++k)
-        watts[k] = (name == "dear" ? 4 : 1) * (50 + 20 * static_cast<double>(k));
-      state.greet(hello_of(name));
-      state.adopt_curve(name, placement::PowerCurve::known(watts));
-    }
-    networks.trust(std::make_shared<Wants>(trusted),
-                   {"trusted", "shipped:weighted", "weighted", "shipped:weighted", certificate});
-    networks.set(std::make_shared<Wants>(learned), {"learned", ""});
-    second();
-  }
-  void second() {
-    clock.advance(1s);
-    ++seq;
-    for (const std::string& name : nodes) state.apply(name, record_at(seq), clock.mono());
-    decider->expire();
-  }
-  void pod() {
-    const std::string name = "p" + std::to_string(went.size());
-    wire::Ask small = ask_for(name, nodes);
-    small.cpu_request_cores = 0.1;
-    small.memory_request_bytes = 1e6;
-    decider->asks().ask(small);
-    went.push_back(advice());
-    second();
-    decider->placements().placed(name, went.back(), false);
-    if (went.size() > 60) {
-      const std::size_t old = went.size() - 61;
-      decider->placements().gone("p" + std::to_string(old), went[old]);
-    }
-  }
-  std::string text(std::size_t contender) const { return contender_text(decider->contenders().at(contender)); }
-  const LoggedDecision& last() const { return *decider->log().newest("p" + std::to_string(went.size() - 1)); }
-  std::string advice() const { return decider->log().entries().back().decision.advice; }
-};
-
-}  // namespace
-
 TEST_CASE("a network with a certificate is heard when thirty compared decisions have cost no more, and says why") {
-  HeardRig rig(0, "regret -0.016 [-0.025, -0.009] W0 a placement", 0);
+  NetworkRig rig(0, "regret -0.016 [-0.025, -0.009] W0 a placement", 0);
   rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.text(0).starts_with("the plan is in use: the network is used once thirty compared decisions"));
-  CHECK(rig.text(1).starts_with("the network shipped:weighted is not in use: regret -0.016"));
+  CHECK(rig.text(0).starts_with(
+      "the plan is in use: the network is on trial and is used once thirty compared decisions"));
+  CHECK(rig.text(1).starts_with("the network shipped:weighted is on trial: regret -0.016"));
   int pods = 1;
   for (; pods < 100 && rig.decider->network_gated(); ++pods) rig.pod();
   CHECK(pods >= 30);
@@ -109,14 +44,14 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
 }
 
 TEST_CASE("a network with no certificate is not heard before it has shown that it is ahead") {
-  HeardRig rig(0, "", 0);
+  NetworkRig rig(0, "", 0);
   for (int i = 0; i < 30; ++i) rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.text(0).starts_with("the plan is in use: the network has not yet been shown"));
+  CHECK(rig.text(0).starts_with("the plan is in use: the network is a candidate and has not yet been shown"));
 }
 
 TEST_CASE("a certificate does not save a network that costs more here") {
-  HeardRig rig(10, "regret -0.016 [-0.025, -0.009] W0 a placement", 10);
+  NetworkRig rig(10, "regret -0.016 [-0.025, -0.009] W0 a placement", 10);
   for (int i = 0; i < 300; ++i) {
     rig.pod();
     REQUIRE(rig.advice() == "cheap");
@@ -127,29 +62,29 @@ TEST_CASE("a certificate does not save a network that costs more here") {
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(next.restore(state));
   CHECK(next.network_gated());
-  CHECK(next.network_gate().on_trial());
-  CHECK(next.network_gate().state().behind_s == rig.decider->network_gate().state().behind_s);
+  CHECK(next.network_gate().state() == stats::NetworkState::on_trial);
+  CHECK(next.network_gate().saved().behind_s == rig.decider->network_gate().saved().behind_s);
 }
 
 TEST_CASE("what was learned is kept out while it costs more than what it is held to, which goes on serving") {
-  HeardRig rig(0, "it was better elsewhere", 10);
+  NetworkRig rig(0, "it was better elsewhere", 10);
   for (int i = 0; i < 300; ++i) {
     rig.pod();
     REQUIRE(rig.advice() == "cheap");
   }
   CHECK_FALSE(rig.decider->network_gated());
-  CHECK(rig.decider->learned_network_gate().network_gated());
+  CHECK_FALSE(rig.decider->learned_network_gate().in_use());
   CHECK(rig.decider->learned_network_gate().mean() > 0);
 }
 
 TEST_CASE("what was learned is heard once it costs less than what it is held to, and a restart does not forget it") {
-  HeardRig rig(10, "it was better elsewhere", 0);
+  NetworkRig rig(10, "it was better elsewhere", 0);
   int pods = 0;
-  while (pods < 3000 && rig.decider->learned_network_gate().network_gated()) {
+  while (pods < 3000 && !rig.decider->learned_network_gate().in_use()) {
     rig.pod();
     ++pods;
   }
-  REQUIRE_FALSE(rig.decider->learned_network_gate().network_gated());
+  REQUIRE(rig.decider->learned_network_gate().in_use());
   CHECK(rig.decider->heard().learned);
   CHECK(rig.decider->heard().version.sha256 == "learned");
   rig.pod();

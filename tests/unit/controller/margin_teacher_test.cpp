@@ -307,7 +307,7 @@ TEST_CASE("network, minutes and verdict go on after a restart") {
   {
     Rig rig(TeacherMode::canary, dir.path());
     for (int i = 0; i < 400; ++i) rig.minute();
-    rig.learner->keep(rig.teacher->trial().state(), rig.teacher->release().state());
+    rig.learner->keep(rig.teacher->trial().saved(), rig.teacher->release().saved());
     rig.learner->save();
     steps = rig.learner->figures().steps;
     blocks = rig.teacher->trial().test().blocks();

@@ -36,7 +36,7 @@ TEST_CASE("in modes off and shadow no minute is the teacher's") {
     MarginTrial trial(mode, 1);
     CHECK(play(trial, 500, 0.2, 0).teacher == 0);
     CHECK(trial.test().blocks() == 0);
-    CHECK_FALSE(trial.heard());
+    CHECK_FALSE(trial.test().in_use());
   }
 }
 
@@ -53,20 +53,20 @@ TEST_CASE("a teacher that costs less is heard; one that costs as much, or more, 
   play(better, 3000, 0.25, 0.15);
   play(same, 30'000, 0.2, 0.2);
   play(worse, 3000, 0.15, 0.25);
-  CHECK(better.heard());
-  CHECK_FALSE(same.heard());
-  CHECK_FALSE(worse.heard());
+  CHECK(better.test().in_use());
+  CHECK_FALSE(same.test().in_use());
+  CHECK_FALSE(worse.test().in_use());
 }
 
 TEST_CASE("heard and live it has three pairs of four and more, and is left again when it is behind") {
   MarginTrial trial(TeacherMode::live, 1);
   play(trial, 3000, 0.25, 0.15);
-  REQUIRE(trial.heard());
+  REQUIRE(trial.test().in_use());
   const Played served = play(trial, 6000, 0.25, 0.15);
   CHECK(served.teacher > 4500);
   CHECK(served.rule > 300);
   play(trial, 60'000, 0.15, 0.4);
-  CHECK_FALSE(trial.heard());
+  CHECK_FALSE(trial.test().in_use());
   CHECK(trial.test().changes() >= 2);
 }
 
@@ -82,14 +82,14 @@ TEST_CASE("a rollback outlives a restart, and ends when the configuration says a
   MarginTrial trial(TeacherMode::canary, 1);
   play(trial, 3000, 0.2, 0.1, 0.1);
   MarginTrial again(TeacherMode::canary, 1);
-  REQUIRE(again.restore(trial.state()));
+  REQUIRE(again.restore(trial.saved()));
   CHECK(again.rolled_back());
   CHECK(play(again, 100, 0.2, 0.1).teacher == 0);
   MarginTrial shadow(TeacherMode::shadow, 1);
-  REQUIRE(shadow.restore(again.state()));
+  REQUIRE(shadow.restore(again.saved()));
   CHECK_FALSE(shadow.rolled_back());
   MarginTrial canary(TeacherMode::canary, 1);
-  REQUIRE(canary.restore(shadow.state()));
+  REQUIRE(canary.restore(shadow.saved()));
   CHECK_FALSE(canary.rolled_back());
   CHECK(play(canary, 100, 0.2, 0.1).teacher > 0);
 }
@@ -98,14 +98,14 @@ TEST_CASE("what a trial has seen is restored as it was, and what cannot be is re
   MarginTrial trial(TeacherMode::canary, 1);
   play(trial, 500, 0.22, 0.2);
   MarginTrial again(TeacherMode::canary, 1);
-  REQUIRE(again.restore(trial.state()));
+  REQUIRE(again.restore(trial.saved()));
   CHECK(again.test().evidence() == trial.test().evidence());
   CHECK(again.test().blocks() == trial.test().blocks());
-  CHECK(again.state().rule.waste == trial.state().rule.waste);
-  TrialState wrong = trial.state();
+  CHECK(again.saved().rule.waste == trial.saved().rule.waste);
+  TrialState wrong = trial.saved();
   wrong.test.mean_square = -1;
   CHECK_FALSE(again.restore(wrong));
-  wrong = trial.state();
+  wrong = trial.saved();
   wrong.rule.over_ratio = 2;
   CHECK_FALSE(again.restore(wrong));
   CHECK(again.test().blocks() == trial.test().blocks());
@@ -115,7 +115,7 @@ TEST_CASE("a service whose minutes have a gap begins a pair anew") {
   MarginTrial trial(TeacherMode::canary, 1);
   for (int i = 0; i < 100; ++i) {
     play(trial, 29, 0.3, 0);
-    trial.begin_anew("n/a.service");
+    trial.restart("n/a.service");
   }
   CHECK(trial.test().blocks() == 0);
 }

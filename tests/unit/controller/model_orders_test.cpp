@@ -15,7 +15,6 @@
 #include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "placement/judge/off_policy.hpp"
 #include "placement/worth/features.hpp"
 #include "tests/patience.hpp"
 
@@ -188,41 +187,10 @@ TEST_CASE("what speaks for a network that is loaded is told with it, until somet
   CHECK(rig.slot.serving().trusted_version.loaded_from == "proven");
 }
 
-TEST_CASE(
-    "the list of models tells regret to each reference and what decisions that differ were worth, once there are "
-    "enough") {
+TEST_CASE("the list of models has the figures of learning once there are some") {
   const OrdersRig rig;
-  placement::OffPolicyComparison compared;
-  const auto told = [&] { return json::parse(models_text(rig.trainer->models(), compared.estimates()))["compared"]; };
-  // Of each ten decisions one differs, and is worth 0.5 by models.
-  const auto decide = [&](std::uint64_t count) {
-    for (std::uint64_t id = 1; id <= count; ++id) {
-      const bool differs = id % 10 == 0;
-      const placement::RankedChoice other{differs ? "b" : "a", differs ? 0.5 : 1.0};
-      compared.add({id, {"a", 1}, {other, other}, {}, 0, 0});
-    }
-  };
-  decide(29);
-  REQUIRE(told().size() == 2);
-  CHECK(told()[0]["decisions"] == 29);
-  CHECK(told()[0]["regret"].is_null());
-  CHECK(told()[0]["differing_worth"].is_null());
-  compared.begin_anew();
-  decide(200);
-  const json planner = told()[0];
-  CHECK(planner["reference"] == "planner");
-  CHECK(planner["differ"] == 20);
-  CHECK(planner["differ_ratio"].get<double>() == doctest::Approx(0.1));
-  CHECK(planner["regret"].get<double>() == doctest::Approx(-0.05));
-  CHECK(planner["regret_low"].get<double>() < -0.05);
-  CHECK(planner["regret_high"].get<double>() > -0.05);
-  CHECK(planner["regret_high"].get<double>() < 0);
-  CHECK(planner["differing_worth"].get<double>() == doctest::Approx(0.5));
-  CHECK(planner["differing_worth_low"].get<double>() == doctest::Approx(-10 * planner["regret_high"].get<double>()));
-  CHECK(json::parse(models_text(rig.trainer->models()))["compared"].empty());
   CHECK(json::parse(models_text(rig.trainer->models()))["learning"]["td_error"].is_null());
-  const json learning =
-      json::parse(models_text(rig.trainer->models(), compared.estimates(), {0.9, 1.1, 0.25, std::nullopt}))["learning"];
+  const json learning = json::parse(models_text(rig.trainer->models(), {0.9, 1.1, 0.25, std::nullopt}))["learning"];
   CHECK(learning["mean_reward"] == 0.9);
   CHECK(learning["reward_centre"] == 1.1);
   CHECK(learning["td_error"] == 0.25);
@@ -269,28 +237,18 @@ TEST_CASE("a restart reports what was learned before its first step, and why a c
   CHECK(rig.trainer->figures().reward_centre == figures.reward_centre);
 }
 
-TEST_CASE("curves for TensorBoard have the regret that was told last, once enough decisions were compared") {
-  for (const std::uint64_t decisions : {29U, 40U}) {
-    OrdersRig rig;
-    placement::OffPolicyComparison compared;
-    for (std::uint64_t id = 1; id <= decisions; ++id)
-      compared.add({id, {"a", 1}, {placement::RankedChoice{"b", 2}, placement::RankedChoice{"a", 1}}, {}, 0, 0});
-    rig.trainer->post(ComparedNews{compared.estimates()});
-    rig.trainer->post(PlacedNews{1, two_nodes(), 0, rig.clock.mono()});
-    rig.trainer->post(SettledNews{1, {}});
-    REQUIRE(rig.order(What::save, "barrier"));
-    rig.trainer.reset();
-    std::string drawn;
-    for (const auto& entry : std::filesystem::directory_iterator(rig.path + "/events")) {
-      std::ifstream in(entry.path(), std::ios::binary);
-      drawn.append(std::istreambuf_iterator<char>(in), {});
-    }
-    CHECK(drawn.find("reward/mean") != std::string::npos);
-    for (const char* tag : {"regret/planner", "regret/planner_low", "regret/planner_high",
-                            "regret/amortised_differs_ratio", "regret/planner_worth_low"})
-      CHECK((drawn.find(tag) != std::string::npos) == (decisions >= 30));
-    CHECK(drawn.find("regret/amortised_worth") == std::string::npos);  // no decision differs
+TEST_CASE("curves for TensorBoard have the rewards of outcomes") {
+  OrdersRig rig;
+  rig.trainer->post(PlacedNews{1, two_nodes(), 0, rig.clock.mono()});
+  rig.trainer->post(SettledNews{1, {}});
+  REQUIRE(rig.order(What::save, "barrier"));
+  rig.trainer.reset();
+  std::string drawn;
+  for (const auto& entry : std::filesystem::directory_iterator(rig.path + "/events")) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    drawn.append(std::istreambuf_iterator<char>(in), {});
   }
+  CHECK(drawn.find("reward/mean") != std::string::npos);
 }
 
 TEST_CASE("what is damaged, of another schema or beyond bounds is not loaded, and the old network serves on") {

@@ -95,73 +95,16 @@ TEST_CASE("what a monitor keeps is read as it was written") {
     RC_ASSERT(again.judged == state.judged);
     RC_ASSERT(again.control == state.control);
   }));
-  OffPolicyState compared{"dqn x", {}};
-  compared.compared.push_back({7, {"a", -1.25}, {{{"b", 0.1}, {"c", 1e-9}}}, "", 0, 0});
-  compared.compared.push_back({8, {"a", 0}, {{{"b", 2}, {"a", 3}}}, "b", 0.75, 2});
-  const auto off_policy = *parse_off_policy(off_policy_text(compared));
-  REQUIRE(off_policy.compared.size() == 2);
-  CHECK(off_policy.of == "dqn x");
-  CHECK(off_policy.compared[0].own.predicted == -1.25);
-  CHECK(off_policy.compared[0].placed_on.empty());
-  CHECK(off_policy.compared[1].references[1].node == "a");
-  CHECK(off_policy.compared[1].placed_on == "b");
-  CHECK(off_policy.compared[1].reward == 0.75);
-  CHECK(off_policy.compared[1].predicted_there == 2);
 }
 
 TEST_CASE("what is cut off, lacks a field or has one of another kind is refused, and the row is named") {
   refuses_damage(kGateRow, gate_text({3, true}), parse_gate);
   refuses_damage(kRegressionRow, regression_text({1.5, 9, {0.25, -1}}), parse_regression);
-  refuses_damage(kDriftRow, drift_text({{0.5, 2, 1, 0, 70, 1}, 30, 2}), parse_drift);
   for (const std::string_view row : {kWaitingRow, kLateRow})
     refuses_damage(row, over_budget_text(90), [row](std::string_view text) { return parse_over_budget(row, text); });
   refuses_damage(kPlanRow, plan_text({true, -0.02, 7}), parse_plan);
   refuses_damage(kNetworkGateRow, network_gate_text({"dqn", "n", "w", {true, 1, 0.1, 0.2, 8, 1}}), parse_network_gate);
-  refuses_damage(kOffPolicyRow, off_policy_text({"dqn", {{0, {"a", 1}, {{{"b", 2}, {"c", 3}}}, "a", 1, 1}}}),
-                 parse_off_policy);
-  CHECK_FALSE(parse_regression(regression_text({11, 0, {}})));            // it would have alarmed
-  CHECK_FALSE(parse_drift(drift_text({{0.5, -2, 1, 0, 70, 1}, 30, 2})));  // no variance
-  CHECK_FALSE(parse_drift(drift_text({{0.5, 2, 1, 0, 70, 1}, 1e6, 2})));  // longer than a shift lasts
-}
-
-TEST_CASE("drift goes on over a restart: errors alarm at the same one, and a shift lasts as long as it had left") {
-  std::mt19937_64 random(8);
-  std::normal_distribution<double> noise(0, 1);
-  DriftMonitor whole, first;
-  MonoTime now = mono_from_ns(1);
-  for (int i = 0; i < 800; ++i) {
-    const double error = noise(random);
-    whole.error(error, now);
-    first.error(error, now);
-  }
-  DriftMonitor second;
-  REQUIRE(second.restore(*parse_drift(drift_text(first.state(now))), mono_from_ns(5'000'000'000)));
-  for (int i = 0; i < 80; ++i) {
-    const double error = 2 + noise(random);
-    REQUIRE(whole.error(error, now).has_value() == second.error(error, now).has_value());
-  }
-  CHECK(whole.shifts() == 1);
-  REQUIRE(whole.active(now + std::chrono::minutes(9)));
-  const DriftMonitor::State kept = whole.state(now + std::chrono::minutes(4));
-  DriftMonitor third;
-  REQUIRE(third.restore(kept, now));
-  CHECK(third.active(now + std::chrono::minutes(5)));
-  CHECK_FALSE(third.active(now + std::chrono::minutes(7)));
-  CHECK(third.epsilon(0.05, now) == doctest::Approx(0.15));
-  CHECK(third.shifts() == 1);
-}
-
-TEST_CASE("errors in bursts, as when latencies of several nodes change at once, are no drift; what stays is one") {
-  std::mt19937_64 random(9);
-  std::normal_distribution<double> noise(0, 0.05);
-  DriftMonitor monitor;
-  const MonoTime now = mono_from_ns(1);
-  // A dozen outcomes of eighty are worse by 1.5 than was predicted.
-  for (int i = 0; i < 8000; ++i) REQUIRE_FALSE(monitor.error(noise(random) - (i % 80 < 12 ? 1.5 : 0), now));
-  int taken = 0;
-  for (; taken < 400 && monitor.shifts() == 0; ++taken)
-    monitor.error(noise(random) - 1.2 - (taken % 80 < 12 ? 1.5 : 0), now);
-  CHECK(taken <= 100);
+  CHECK_FALSE(parse_regression(regression_text({11, 0, {}})));  // it would have alarmed
 }
 
 TEST_CASE("gate and regression monitor go on over a restart as if there had been none") {
@@ -178,14 +121,14 @@ TEST_CASE("gate and regression monitor go on over a restart as if there had been
   for (int i = 0; i < 5; ++i) both(Arm::live, -1 + noise(random));
   for (int i = 0; i < 40; ++i) rig.manager->decided({Arm::live, true}, 0);
   REQUIRE(whole.level() > 0);
-  REQUIRE(rig.manager->keep({{"drift", "{}"}}));
+  REQUIRE(rig.manager->keep({{"plan", "{}"}}));
   rig.open(Mode::live);
   CHECK(rig.manager->spec().mode == ModeSetting(Mode::live));
   CHECK(rig.manager->regression().ready());
   CHECK(rig.manager->regression().level() == whole.level());
   CHECK(rig.manager->regression().judged() == 5);
   CHECK(rig.manager->document()["experiment"]["decisions"] == 40);
-  CHECK(*rig.manager->kept("drift") == "{}");
+  CHECK(*rig.manager->kept("plan") == "{}");
   CHECK(rig.manager->kept("none") == nullptr);
   int placements = 0;
   while (rig.manager->spec().mode.mode == Mode::live && placements < 100) {
@@ -197,7 +140,7 @@ TEST_CASE("gate and regression monitor go on over a restart as if there had been
   // A change is another experiment: nothing of before is taken for it.
   rig.open(Mode::canary);
   CHECK(rig.manager->document()["experiment"]["decisions"] == 0);
-  CHECK(rig.manager->kept("drift") == nullptr);
+  CHECK(rig.manager->kept("plan") == nullptr);
 }
 
 TEST_CASE("a row that is damaged lets nothing act until an operator says so; the other rows are kept") {
@@ -225,9 +168,9 @@ TEST_CASE("a row that is damaged lets nothing act until an operator says so; the
 TEST_CASE("a monitor that cannot be read is told where nothing acts, too, until the next order") {
   RestartRig rig;
   rig.open(Mode::shadow);
-  rig.manager->unreadable({Errc::malformed, "monitor drift", "is no JSON object", ""});
+  rig.manager->unreadable({Errc::malformed, "monitor plan", "is no JSON object", ""});
   CHECK(rig.manager->spec().mode == ModeSetting(Mode::shadow));
-  CHECK(rig.manager->lost() == "malformed: monitor drift: is no JSON object");
+  CHECK(rig.manager->lost() == "malformed: monitor plan: is no JSON object");
   REQUIRE(rig.manager->handle("policy-set", {{"policy", "planner"}}, "operator/ann"));
   CHECK(rig.manager->lost().empty());
 }
@@ -272,10 +215,8 @@ TEST_CASE("the page of rollout has each monitor with its actions, each gate and 
     CHECK_MESSAGE(text.find(row) != std::string::npos, row);
   }
   const std::vector<std::pair<std::string_view, std::string>> rows{
-      {kGateRow, gate_text({})},       {kRegressionRow, regression_text({})},
-      {kDriftRow, drift_text({})},     {kNetworkGateRow, network_gate_text({})},
-      {kPlanRow, plan_text({})},       {kWaitingRow, over_budget_text(0)},
-      {kLateRow, over_budget_text(0)}, {kOffPolicyRow, off_policy_text({})}};
+      {kGateRow, gate_text({})}, {kRegressionRow, regression_text({})}, {kNetworkGateRow, network_gate_text({})},
+      {kPlanRow, plan_text({})}, {kWaitingRow, over_budget_text(0)},    {kLateRow, over_budget_text(0)}};
   for (const auto& kept : rows) {
     const std::string name(kept.first);
     const auto at = text.find("| `" + name + "` | `", text.find("State kept over a restart"));
@@ -297,12 +238,9 @@ TEST_CASE("gates are asked in their order, and name the first that is closed") {
   CHECK(gate_from(Mode::shadow, evidence).closed == "the network's output was invalid");
   evidence = {};
   evidence.decisions = 100;
-  evidence.harm = [] { return std::string("worse than planner"); };
-  CHECK(gate_from(Mode::shadow, evidence).closed == "worse than planner");
+  CHECK(gate_from(Mode::shadow, evidence).closed.empty());
   CHECK(gate_from(Mode::canary, evidence).closed.starts_with("measured blocks: 0 treated"));
   evidence.effect.low = 0.01;
-  CHECK(gate_from(Mode::canary, evidence).closed == "worse than planner");
-  evidence.harm = {};
   CHECK(gate_from(Mode::canary, evidence).closed.empty());
   evidence.effect.low = -0.01;
   CHECK(gate_from(Mode::canary, evidence).closed.find("interval reaches below zero") != std::string::npos);

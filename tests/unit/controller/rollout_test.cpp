@@ -290,22 +290,6 @@ TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is 
   }
 }
 
-TEST_CASE("a ranking that harms is not promoted, and the refusal says why; force goes past it") {
-  RolloutRig rig;
-  std::string harm = "worse than planner by 0.200 +- 0.010 reward a decision";
-  rig.rollout->on_gate([&] { return harm; });
-  for (int i = 0; i < 100; ++i) rig.rollout->decided(rig.rollout->arm(), 0);
-  const auto refused = rig.handle("policy-promote", {});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().message().find(harm) != std::string::npos);
-  CHECK(rig.rollout->document()["promotion"]["closed_by"] == harm);
-  CHECK(rig.rollout->document()["changes"][0]["why"] == harm);
-  harm.clear();
-  CHECK(rig.rollout->document()["promotion"]["open"] == true);
-  CHECK(rig.handle("policy-promote", {}));
-  CHECK(rig.rollout->spec().mode.mode == Mode::canary);
-}
-
 TEST_CASE("a promotion to a mode that acts keeps the network, every rollback brings it back") {
   RolloutRig rig(Mode::off);
   std::vector<bool> told;

@@ -183,8 +183,8 @@ struct SettingsRig {
     out.serving = heard.version.sha256;
     out.from_learned = heard.learned;
     out.gated = decider->network_gated();
-    out.on_trial = decider->network_gate().on_trial();
-    out.learned_gated = decider->learned_network_gate().network_gated();
+    out.on_trial = decider->network_gate().cost_is_bounded();
+    out.learned_gated = !decider->learned_network_gate().in_use();
     out.why = decider->network_gated_why();
     return out;
   }

@@ -30,17 +30,17 @@ struct Service {
   }
   // Plays until the stage is another; false: it stays.
   bool play_on(StudentRelease& release, std::size_t most = 20'000) {
-    const StudentStage before = release.stage();
-    while (minutes < most && release.stage() == before) play(release, 1);
-    return release.stage() != before;
+    const stats::NetworkState before = release.state();
+    while (minutes < most && release.state() == before) play(release, 1);
+    return release.state() != before;
   }
 };
 
 StudentRelease offered(TeacherMode mode = TeacherMode::canary) {
   StudentRelease release(mode, 1);
-  CHECK(release.stage() == StudentStage::none);
+  CHECK(release.state() == stats::NetworkState::candidate);
   release.offer(1);
-  CHECK(release.stage() == StudentStage::trial);
+  CHECK(release.state() == stats::NetworkState::on_trial);
   return release;
 }
 
@@ -51,12 +51,12 @@ TEST_CASE("a student that costs as much as its teacher gets into use, after a tr
     StudentRelease release = offered(mode);
     Service service;
     CHECK(service.play_on(release));
-    CHECK(release.stage() == StudentStage::in_use);
+    CHECK(release.state() == stats::NetworkState::in_use);
     CHECK(release.trial().test().blocks() >= 10);
     CHECK(service.student_minutes * 3 < service.minutes);
     const std::size_t before = service.student_minutes;
     service.play(release, 8000);
-    CHECK(release.stage() == StudentStage::in_use);
+    CHECK(release.state() == stats::NetworkState::in_use);
     CHECK((service.student_minutes - before) * 12 < 8000);
     CHECK(release.withdrawn() == 0);
   }
@@ -67,14 +67,14 @@ TEST_CASE("a student of a wrong teacher, which costs more, is withdrawn and neve
   Service service;
   service.student_waste = 0.4;
   CHECK(service.play_on(release));
-  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.state() == stats::NetworkState::withdrawn);
   CHECK(release.why().find("cost more than its teacher") != std::string::npos);
   CHECK(release.withdrawn() == 1);
   CHECK_FALSE(release.next(service.name, {0.2, 0}));
   release.offer(1);
-  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.state() == stats::NetworkState::withdrawn);
   release.offer(2);
-  CHECK(release.stage() == StudentStage::trial);
+  CHECK(release.state() == stats::NetworkState::on_trial);
   CHECK(release.trial().test().blocks() == 0);
 }
 
@@ -82,10 +82,10 @@ TEST_CASE("a student in use whose reward falls below its teacher's is withdrawn"
   StudentRelease release = offered();
   Service service;
   REQUIRE(service.play_on(release));
-  REQUIRE(release.stage() == StudentStage::in_use);
+  REQUIRE(release.state() == stats::NetworkState::in_use);
   service.student_waste = 0.5;
   CHECK(service.play_on(release, 200'000));
-  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.state() == stats::NetworkState::withdrawn);
   CHECK(release.why().find("cost more") != std::string::npos);
 }
 
@@ -95,23 +95,23 @@ TEST_CASE("a student that makes requests late is withdrawn within hours, whateve
   service.student_waste = 0;
   service.student_late = 0.04;  // of the requests, which is four times what the target allows
   CHECK(service.play_on(release, 500));
-  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.state() == stats::NetworkState::withdrawn);
   CHECK(release.why().find("over target") != std::string::npos);
 }
 
 TEST_CASE("a student is withdrawn when it is out for more than a fifth of the services of nodes") {
   StudentRelease release = offered();
   release.report("n1/x.service", true);  // of a former student
-  CHECK(release.stage() == StudentStage::trial);
+  CHECK(release.state() == stats::NetworkState::on_trial);
   Service service;
   REQUIRE(service.play_on(release));
   for (int i = 0; i < 10; ++i) release.report("n" + std::to_string(i) + "/x.service", false);
   release.report("n1/x.service", true);
   release.report("n2/x.service", true);
-  CHECK(release.stage() == StudentStage::in_use);
+  CHECK(release.state() == stats::NetworkState::in_use);
   CHECK(release.out() == 2);
   release.report("n3/x.service", true);
-  CHECK(release.stage() == StudentStage::withdrawn);
+  CHECK(release.state() == stats::NetworkState::withdrawn);
   CHECK(release.why().find("throttled") != std::string::npos);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("in the modes off and shadow no minute is the student's") {
     Service service;
     service.play(release, 500);
     CHECK(service.student_minutes == 0);
-    CHECK(release.stage() == StudentStage::trial);
+    CHECK(release.state() == stats::NetworkState::on_trial);
   }
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("a restart keeps stage, version, evidence and reason; a state that can
   service.play(release, 400);
   const auto again = [&](TeacherMode mode) {
     Figures figures;
-    add_figures(figures, release.state());
+    add_figures(figures, release.saved());
     const auto state = release_of(figures);
     REQUIRE(state);
     StudentRelease other(mode, 1);
@@ -139,20 +139,20 @@ TEST_CASE("a restart keeps stage, version, evidence and reason; a state that can
     return other;
   };
   StudentRelease trial = again(TeacherMode::canary);
-  CHECK(trial.stage() == StudentStage::trial);
+  CHECK(trial.state() == stats::NetworkState::on_trial);
   CHECK(trial.trial().test().blocks() == release.trial().test().blocks());
   CHECK(trial.trial().test().evidence() == release.trial().test().evidence());
   REQUIRE(service.play_on(release));
   StudentRelease used = again(TeacherMode::canary);
-  CHECK(used.stage() == StudentStage::in_use);
+  CHECK(used.state() == stats::NetworkState::in_use);
   CHECK(used.version() == 1);
   for (int i = 0; i < 3; ++i) release.report("n/x.service", true);
   StudentRelease gone = again(TeacherMode::canary);
-  CHECK(gone.stage() == StudentStage::withdrawn);
+  CHECK(gone.state() == stats::NetworkState::withdrawn);
   CHECK(gone.why() == release.why());
   CHECK(gone.withdrawn() == 1);
   StudentRelease refuses(TeacherMode::canary, 1);
-  CHECK_FALSE(refuses.restore({0, StudentStage::in_use, WithdrawnFor::nothing, 0, {}}));
-  CHECK(refuses.stage() == StudentStage::none);
+  CHECK_FALSE(refuses.restore({0, stats::NetworkState::in_use, WithdrawnFor::nothing, 0, {}}));
+  CHECK(refuses.state() == stats::NetworkState::candidate);
   CHECK_FALSE(release_of({}));
 }

@@ -49,9 +49,9 @@ struct Path {
     learner->turn();
   }
   // Minutes until the release is at that stage; false: it never gets there.
-  bool live_until(StudentStage stage, std::uint64_t version, int most = 8000) {
+  bool live_until(stats::NetworkState stage, std::uint64_t version, int most = 8000) {
     for (int i = 0; i < most; ++i) {
-      if (teacher->release().stage() == stage && teacher->release().version() == version) return true;
+      if (teacher->release().state() == stage && teacher->release().version() == version) return true;
       clock.advance(std::chrono::seconds(60));
       minute("n1", "a.service", true);
       for (const std::string& node : blind) minute(node, "b.service", false, out);

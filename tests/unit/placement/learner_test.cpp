@@ -256,32 +256,6 @@ TEST_CASE("means of rewards and errors are of one reward: another one begins the
   }
 }
 
-TEST_CASE("after a shift half of each batch is newer experience, and only for a while") {
-  KeepingTrainer trainer;
-  LearnerOptions few = options(1);
-  few.batch = 200;
-  Learner learner(few, lb(), trainer);
-  const auto place = [&](int i) {
-    learner.placed(static_cast<std::uint64_t>(i), marked(static_cast<float>(i)), 0, at(i));
-    REQUIRE(learner.settled(static_cast<std::uint64_t>(i), outcome(1)));
-  };
-  const auto newer_than = [&](float mark) {
-    trainer.seen.clear();
-    REQUIRE(learner.step());
-    return std::count_if(trainer.seen.begin(), trainer.seen.end(),
-                         [&](const models::Transition& each) { return each.state.pod[15] >= mark; });
-  };
-  for (int i = 1; i <= 1000; ++i) place(i);
-  learner.favour(at(1000), at(1100));  // nothing is newer yet
-  CHECK(newer_than(1000) <= 5);
-  for (int i = 1001; i <= 1020; ++i) place(i);
-  const auto favoured = newer_than(1000);
-  CHECK(favoured >= 100);
-  CHECK(favoured <= 115);
-  for (int i = 1021; i <= 1101; ++i) place(i);  // the while is over
-  CHECK(newer_than(1000) <= 40);
-}
-
 TEST_CASE("large observations are thinned and keep the action") {
   KeepingTrainer trainer;
   Learner learner(options(1), lb(), trainer);

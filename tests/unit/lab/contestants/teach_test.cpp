@@ -150,14 +150,16 @@ TEST_CASE("a teacher by lookahead is told of all actions of a minute, less their
 
 namespace {
 
-// Tries whoever steers as a node would try a student.
+constexpr double kMostThrottled = 0.2;  // an actuator's default
+
+// Tries the steering as a node would try a student.
 class OnTrial final : public Steering {
  public:
   choice::Setting minute(std::size_t service, const MinuteOfService& seen) override {
-    trial.add(seen.state.throttled_ratio);
+    trial.add(actuator::throttled_difference(seen.state.throttled_ratio, kMostThrottled));
     return rule_.minute(service, seen);
   }
-  actuator::StudentTrial trial{actuator::StudentTrial::kMostRatio};
+  stats::NetworkTrial trial = actuator::student_trial(kMostThrottled);
 
  private:
   RuleSteering rule_;
@@ -179,8 +181,8 @@ TEST_CASE(
     const auto figures = play(World(world), services);
     REQUIRE(figures);
     CHECK(figures->minutes_over <= figures->minutes / 20 + 1);
-    CHECK(steering.trial.mean_ratio() > 0.05);  // the node's own rule: 0.02
-    CHECK_FALSE(steering.trial.out());
+    CHECK(kMostThrottled + steering.trial.mean() * actuator::throttled_unit(kMostThrottled) > 0.05);  // the node's own rule: 0.02
+    CHECK(steering.trial.in_use());
   }
 }
 

@@ -9,7 +9,8 @@
 #include <optional>
 #include <random>
 
-using wattle::actuator::StudentTrial;
+using wattle::actuator::student_trial;
+using wattle::actuator::throttled_difference;
 
 namespace {
 
@@ -21,10 +22,10 @@ double uniform(Random& random) { return std::generate_canonical<double, 53>(rand
 
 // The minute in which it was put out.
 std::optional<int> out_after(const std::function<double(Random&, int)>& share, std::uint64_t seed, int minutes) {
-  StudentTrial trial(kMost);
+  wattle::stats::NetworkTrial trial = student_trial(kMost);
   Random random(seed);
   for (int minute = 0; minute < minutes; ++minute)
-    if (trial.add(share(random, minute))) return minute + 1;
+    if (trial.add(throttled_difference(share(random, minute), kMost))) return minute + 1;
   return std::nullopt;
 }
 
@@ -76,18 +77,15 @@ TEST_CASE("one that turned bad after a good week is out as soon") {
   }
 }
 
-TEST_CASE("out is out, what is no share counts for nothing, and the mean is of late") {
-  StudentTrial trial(kMost);
-  for (const double bad : {-0.1, 1.1, std::nan(""), std::numeric_limits<double>::infinity()})
-    CHECK_FALSE(trial.add(bad));
-  CHECK(trial.minutes() == 0);
-  int told = 0;
-  for (int i = 0; i < 100; ++i) told += trial.add(1);
-  CHECK(told == 1);
-  CHECK(trial.out());
-  CHECK(trial.mean_ratio() == 1);
-  for (int i = 0; i < 1000; ++i) CHECK_FALSE(trial.add(0));
-  CHECK(trial.out());
-  StudentTrial lenient(1);
-  for (int i = 0; i < 1000; ++i) CHECK_FALSE(lenient.add(1));
+TEST_CASE("a share that is not a number counts for nothing, and the mean is of the last hour") {
+  wattle::stats::NetworkTrial trial = student_trial(kMost);
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()})
+    CHECK_FALSE(trial.add(throttled_difference(bad, kMost)));
+  CHECK(trial.blocks() == 0);
+  CHECK(trial.state() == wattle::stats::NetworkState::in_use);
+  while (!trial.add(throttled_difference(1, kMost))) continue;
+  CHECK(trial.state() == wattle::stats::NetworkState::withdrawn);
+  CHECK(kMost + trial.mean() * wattle::actuator::throttled_unit(kMost) > 0.9);
+  wattle::stats::NetworkTrial lenient = student_trial(1);
+  for (int i = 0; i < 1000; ++i) CHECK_FALSE(lenient.add(throttled_difference(1, 1)));
 }

@@ -1,5 +1,5 @@
 // test and copies: a network that is behind is left out, one that is not hardly ever is, and the same network is never either.
-#include "placement/judge/sequential_test.hpp"
+#include "common/stats/network_trial.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -19,7 +19,7 @@ namespace {
 
 // Blocks until the verdict changes, at most `most`.
 template <class Draw>
-std::uint64_t blocks_until(SequentialTest& test, std::uint64_t most, Draw&& draw) {
+std::uint64_t blocks_until(stats::NetworkTrial& test, std::uint64_t most, Draw&& draw) {
   for (std::uint64_t block = 1; block <= most; ++block)
     if (test.add(draw())) return block;
   return most + 1;
@@ -37,7 +37,7 @@ TEST_CASE(
     std::mt19937_64 random(7);
     int alarms = 0;
     for (int run = 0; run < 1000; ++run) {
-      SequentialTest test;
+      stats::NetworkTrial test;
       const double down = -shape.up * shape.chance / (1 - shape.chance);
       const auto draw = [&] {
         return std::uniform_real_distribution<double>(0, 1)(random) < shape.chance ? shape.up : down;
@@ -56,7 +56,7 @@ TEST_CASE(
   const double kept = std::exp(-1.0 / 15);
   int alarms = 0;
   for (int run = 0; run < 400; ++run) {
-    SequentialTest test;
+    stats::NetworkTrial test;
     double figure = 0;
     const auto draw = [&] { return figure = kept * figure + std::sqrt(1 - kept * kept) * noise(random); };
     if (blocks_until(test, 300, draw) <= 300) ++alarms;
@@ -67,122 +67,122 @@ TEST_CASE(
 TEST_CASE("a network that costs a tenth more is left out, comes back when it is better, and not for noise") {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.2);
-  SequentialTest test;
+  stats::NetworkTrial test;
   REQUIRE(blocks_until(test, 2000, [&] { return 0.1 + noise(random); }) <= 2000);
-  CHECK(test.network_gated());
+  CHECK_FALSE(test.in_use());
   CHECK(test.evidence() == 0);
   CHECK(blocks_until(test, 500, [&] { return 0.1 + noise(random); }) > 500);  // still behind
   CHECK(blocks_until(test, 2000, [&] { return -0.2 + noise(random); }) <= 2000);
-  CHECK_FALSE(test.network_gated());
+  CHECK(test.in_use());
   CHECK(test.changes() == 2);
 }
 
 TEST_CASE("one that begins left out comes in when it has shown that it is ahead, and not by being level") {
   std::mt19937_64 random(4);
   std::normal_distribution<double> noise(0, 0.2);
-  SequentialTest test({.begins_gated = true});
-  CHECK(test.network_gated());
+  stats::NetworkTrial test({.begins_gated = true});
+  CHECK_FALSE(test.in_use());
   CHECK(test.limit() == doctest::Approx(std::log(200)));
   for (int i = 0; i < 1000; ++i) CHECK_FALSE(test.add(0));
-  CHECK(test.network_gated());
+  CHECK_FALSE(test.in_use());
   REQUIRE(blocks_until(test, 2000, [&] { return -0.1 + noise(random); }) <= 2000);
-  CHECK_FALSE(test.network_gated());
-  test.begin_anew();
-  CHECK(test.network_gated());
+  CHECK(test.in_use());
+  test.restart();
+  CHECK_FALSE(test.in_use());
   CHECK(test.changes() == 0);
 }
 
 TEST_CASE(
     "on trial a network comes in after its first blocks if they cost no more in total, and else when they do not") {
-  SequentialTest level({.begins_on_trial = true});
-  CHECK(level.network_gated());
+  stats::NetworkTrial level({.begins_on_trial = true});
+  CHECK_FALSE(level.in_use());
   CHECK_FALSE(level.add(0.5, 10));
   CHECK_FALSE(level.add(-0.5, 10));
   CHECK(level.add(0, 10));
-  CHECK_FALSE(level.network_gated());
-  CHECK(level.on_trial());
+  CHECK(level.in_use());
+  CHECK(level.cost_is_bounded());
   CHECK(level.changes() == 1);
-  SequentialTest behind({.begins_on_trial = true});
+  stats::NetworkTrial behind({.begins_on_trial = true});
   for (int i = 0; i < 2000; ++i) REQUIRE_FALSE(behind.add(0.05, 10));
-  CHECK(behind.network_gated());
-  SequentialTest late({.begins_on_trial = true});
+  CHECK_FALSE(behind.in_use());
+  stats::NetworkTrial late({.begins_on_trial = true});
   for (int i = 0; i < 5; ++i) CHECK_FALSE(late.add(0.02, 10));
   CHECK(late.add(-0.1, 10));
-  CHECK_FALSE(late.network_gated());
+  CHECK(late.in_use());
 }
 
 TEST_CASE(
     "what a network on trial may cost is bounded, however it comes about, and then it must show that it is ahead") {
   CHECK(rc::check([](const std::vector<double>& draws) {
-    SequentialTest test({.begins_on_trial = true});
+    stats::NetworkTrial test({.begins_on_trial = true});
     double lost_s = 0;
     for (const double draw : draws) {
       const double difference = std::isfinite(draw) ? std::sin(draw) : 0, block_s = 100;
-      const bool heard = !test.network_gated();
+      const bool used = test.in_use();
       test.add(difference, block_s);
-      if (!heard || !test.on_trial()) continue;
+      if (!used || !test.cost_is_bounded()) continue;
       lost_s += difference * block_s;
       RC_ASSERT(lost_s <= test.options().trial_loss_s);
     }
   }));
-  SequentialTest test({.begins_on_trial = true});
+  stats::NetworkTrial test({.begins_on_trial = true});
   for (int i = 0; i < 3; ++i) test.add(0, 100);
-  REQUIRE_FALSE(test.network_gated());
+  REQUIRE(test.in_use());
   // Sooner than the bet would: 432 s of what is drawn are 44 blocks of a tenth of 100 s.
   CHECK(blocks_until(test, 100, [&] { return 0; }) > 100);
   int blocks = 1;
   while (!test.add(0.1, 100)) ++blocks;
   CHECK(blocks == 44);
-  CHECK(test.network_gated());
-  CHECK_FALSE(test.on_trial());
+  CHECK_FALSE(test.in_use());
+  CHECK_FALSE(test.cost_is_bounded());
   for (int i = 0; i < 200; ++i) REQUIRE_FALSE(test.add(0, 100));
   int back = 1;
   while (!test.add(-0.2, 100)) REQUIRE(++back < 1000);
-  CHECK_FALSE(test.network_gated());
-  CHECK_FALSE(test.on_trial());
+  CHECK(test.in_use());
+  CHECK_FALSE(test.cost_is_bounded());
 }
 
 TEST_CASE("a trial that cost too much is tried again after a day, from the beginning; so each day's cost is bounded") {
   constexpr double kBlock_s = 600, kDays = 5;
-  SequentialTest test({.begins_on_trial = true}), kept;
-  double heard_loss_s = 0;
+  stats::NetworkTrial test({.begins_on_trial = true}), kept;
+  double loss_s = 0;
   int comes = 0;
   for (double now_s = 0; now_s < kDays * 86'400; now_s += kBlock_s) {
-    const bool heard = !test.network_gated();
-    const double difference = heard ? 0.1 : 0;
-    if (heard) heard_loss_s += difference * kBlock_s;
-    if (test.add(difference, kBlock_s) && !heard) ++comes;
-    CHECK(test.rests() == (test.network_gated() && !test.on_trial()));
-    REQUIRE(kept.restore(test.state()));
+    const bool used = test.in_use();
+    const double difference = used ? 0.1 : 0;
+    if (used) loss_s += difference * kBlock_s;
+    if (test.add(difference, kBlock_s) && !used) ++comes;
+    CHECK(test.rests() == (!test.in_use() && !test.cost_is_bounded()));
+    REQUIRE(kept.restore(test.saved()));
     CHECK(kept.rests() == test.rests());
   }
   CHECK(comes == 5);
-  CHECK(heard_loss_s <= comes * (test.options().trial_loss_s + 0.1 * kBlock_s));
+  CHECK(loss_s <= comes * (test.options().trial_loss_s + 0.1 * kBlock_s));
 
-  SequentialTest wrong({.begins_on_trial = true});
+  stats::NetworkTrial wrong({.begins_on_trial = true});
   for (int i = 0; i < 3; ++i) wrong.add(0, kBlock_s);
   while (!wrong.add(0.5, kBlock_s)) continue;
   REQUIRE(wrong.rests());
   for (int i = 0; i < 2000; ++i) CHECK_FALSE(wrong.add(0.05, kBlock_s));
-  CHECK(wrong.on_trial());  // its first blocks cost too much
+  CHECK(wrong.cost_is_bounded());  // its first blocks cost too much
 
-  SequentialTestState impossible = test.state();
+  stats::SavedTrial impossible = test.saved();
   impossible.network_gated = false;
   impossible.rest_s = 100;
   CHECK_FALSE(kept.restore(impossible));
 }
 
 TEST_CASE("a restart goes on with a trial, and refuses one that cannot be") {
-  SequentialTest test({.begins_on_trial = true});
+  stats::NetworkTrial test({.begins_on_trial = true});
   for (int i = 0; i < 5; ++i) test.add(i < 3 ? 0.0 : 0.3, 100);
-  SequentialTest again;
-  REQUIRE(again.restore(test.state()));
-  CHECK(again.on_trial());
+  stats::NetworkTrial again;
+  REQUIRE(again.restore(test.saved()));
+  CHECK(again.cost_is_bounded());
   int left = 1, other = 1;
   while (!test.add(0.2, 100)) ++left;
   while (!again.add(0.2, 100)) ++other;
   CHECK(left == other);
-  SequentialTestState wrong = test.state();
+  stats::SavedTrial wrong = test.saved();
   wrong.behind_s = wrong.trial_s + 1;
   CHECK_FALSE(again.restore(wrong));
 }
@@ -190,23 +190,23 @@ TEST_CASE("a restart goes on with a trial, and refuses one that cannot be") {
 TEST_CASE("a restart may come after any block: what is kept is always a state that is taken back") {
   std::mt19937_64 random(6);
   std::normal_distribution<double> noise(-0.05, 0.2);
-  SequentialTest test, again;
+  stats::NetworkTrial test, again;
   for (int i = 0; i < 500; ++i) {
     test.add(noise(random));
     REQUIRE(test.evidence() >= 0);
-    REQUIRE(again.restore(test.state()));
+    REQUIRE(again.restore(test.saved()));
   }
 }
 
 TEST_CASE("what is no number counts for nothing, and beginning anew forgets everything") {
-  SequentialTest test;
+  stats::NetworkTrial test;
   CHECK_FALSE(test.add(std::nan("")));
   CHECK(test.blocks() == 0);
   while (!test.add(1)) {
   }
-  CHECK(test.network_gated());
-  test.begin_anew();
-  CHECK_FALSE(test.network_gated());
+  CHECK_FALSE(test.in_use());
+  test.restart();
+  CHECK(test.in_use());
   CHECK(test.mean() == 0);
 }
 
@@ -339,7 +339,7 @@ std::uint64_t decisions_until_out(const std::shared_ptr<const models::QNetwork>&
         PolicyContext context(now, ask, key, key);
         const auto chosen = policy.choose(context);
         if (chosen) policy.placed({key, ask, chosen, {}, now.now_s});
-        if (until > most && policy.network_gate().network_gated()) until = key - spread;
+        if (until > most && !policy.network_gate().in_use()) until = key - spread;
         return chosen;
       },
       [&](const Running& each) {

@@ -1,57 +1,15 @@
-// drift: noise is no shift, a shift is noticed soon, and a curve that has become another is learned in a few readings.
-#include "placement/judge/drift.hpp"
+// curve_shift: the power curve of a server that has changed is learned in a few readings, and noise changes nothing.
+#include "placement/cluster/power_curve.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <random>
 
-#include "placement/cluster/power_curve.hpp"
-
 namespace wattle::placement {
 namespace {
 
-TEST_CASE("errors that stay as they are alarm less than once in 20,000") {
-  std::mt19937_64 random(11);
-  std::normal_distribution<double> noise(3, 0.5);
-  Drift drift;
-  for (int i = 0; i < 400'000; ++i) drift.add(noise(random));
-  CHECK(drift.shifts() <= 20);
-}
-
-TEST_CASE("a step of two deviations, up or down, is noticed within 20 errors on average") {
-  std::mt19937_64 random(12);
-  std::normal_distribution<double> noise(0, 1);
-  for (const double step : {2.0, -2.0}) {
-    int sum = 0;
-    for (int run = 0; run < 50; ++run) {
-      Drift drift;
-      for (int i = 0; i < 200; ++i) drift.add(noise(random));
-      const std::uint64_t before = drift.shifts();
-      int taken = 0;
-      while (drift.shifts() == before && taken < 500) {
-        drift.add(step + noise(random));
-        ++taken;
-      }
-      sum += taken;
-    }
-    CHECK(sum / 50.0 <= 20);
-  }
-}
-
-TEST_CASE("after an alarm the new errors are the usual ones, and what is no number is not added") {
-  Drift drift;
-  std::mt19937_64 random(13);
-  std::normal_distribution<double> noise(0, 1);
-  for (int i = 0; i < 200; ++i) drift.add(noise(random));
-  for (int i = 0; i < 1000; ++i) drift.add(8 + noise(random));
-  CHECK(drift.shifts() == 1);
-  drift.add(std::nan(""));
-  drift.add(INFINITY);
-  CHECK(drift.shifts() == 1);
-}
-
-constexpr std::array<double, kCurvePoints> kDriftServer = {90, 130, 150, 165, 180, 195, 215, 240, 270, 310, 350};
+constexpr std::array<double, kCurvePoints> kShiftedServer = {90, 130, 150, 165, 180, 195, 215, 240, 270, 310, 350};
 
 TEST_CASE("readings of the same server open no fit anew, whatever the server") {
   std::mt19937_64 random(14);
@@ -82,12 +40,12 @@ TEST_CASE("a server that draws 1.8 times as much from now on is known within eig
   std::normal_distribution<double> noise(0, 0.01);
   std::uniform_real_distribution<double> load(0.2, 0.6);
   PowerCurve curve = PowerCurve::prior(32);
-  const PowerCurve before = PowerCurve::known(kDriftServer);
+  const PowerCurve before = PowerCurve::known(kShiftedServer);
   for (int i = 0; i < 500; ++i) {
     const double u = load(random);
     curve.observe(u, before.watts(u) * (1 + noise(random)));
   }
-  std::array<double, kCurvePoints> more = kDriftServer;
+  std::array<double, kCurvePoints> more = kShiftedServer;
   for (double& watts : more) watts *= 1.8;
   const PowerCurve after = PowerCurve::known(more);
   for (int i = 0; i < 8; ++i) {
@@ -100,7 +58,7 @@ TEST_CASE("a server that draws 1.8 times as much from now on is known within eig
 
 TEST_CASE("one wild reading opens nothing") {
   PowerCurve curve = PowerCurve::prior(32);
-  const PowerCurve truth = PowerCurve::known(kDriftServer);
+  const PowerCurve truth = PowerCurve::known(kShiftedServer);
   for (int i = 0; i < 200; ++i) curve.observe(0.01 * (i % 100), truth.watts(0.01 * (i % 100)));
   const double known_w = curve.watts(0.5);
   const std::uint64_t before = curve.shifts();

@@ -1,0 +1,198 @@
+// Ablations of the mechanisms that decide whether a network may act: each injects a fault, over seeds that were not used
+// to choose a limit, and counts what happens with and without the mechanism. docs/concepts/guardrails.md has the figures.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "controller/provision/margin_trial.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "provision/student/student_trial.hpp"
+#include "tests/unit/controller/network_rig.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kAblationSeed = 9001, kAblations = 10;
+
+double drawn_normal(std::mt19937_64& random, double mean = 0, double deviation = 1) {
+  return std::normal_distribution<double>(mean, deviation)(random);
+}
+
+struct GuardRig {
+  ManualClock clock{mono_from_ns(1), wall_from_ns(1'800'000'000LL * 1'000'000'000)};
+  Log log = Log::silent();
+  std::optional<RolloutManager> rollout;
+  explicit GuardRig(ModeSetting mode) {
+    RolloutSpec configured;
+    configured.mode = mode;
+    auto opened = RolloutManager::open_(configured, "", {}, clock, log);
+    REQUIRE(opened);
+    rollout.emplace(std::move(*opened));
+  }
+  bool acting() const { return acts(rollout->arm().arm); }
+};
+
+// Pods of 300 that an advice sends to the dear node, with a network that prefers it. Without gates another preset is in
+// force, whose networks have none.
+int on_dear_node(std::uint64_t seed, bool gates, bool learned) {
+  test::NetworkRig rig(learned ? 0 : 10, "it was better elsewhere", 10);
+  std::mt19937_64 random(seed);
+  std::array<double, placement::kCurvePoints> watts{};
+  const double times = std::uniform_real_distribution(2.0, 5.0)(random);
+  for (std::size_t k = 0; k < watts.size(); ++k) watts[k] = times * (50 + 20 * static_cast<double>(k));
+  rig.state.adopt_curve("dear", placement::PowerCurve::known(watts));
+  if (!gates) {
+    RolloutSpec other = rig.decider->spec();
+    other.reward.preset = placement::Preset::lb;
+    rig.networks.trust(nullptr, {});
+    rig.networks.set(std::make_shared<test::Wants>(10.0F), {"learned", "", "lb"});
+    rig.decider->take(other);
+  }
+  int dear = 0;
+  for (int i = 0; i < 300; ++i) {
+    rig.pod();
+    dear += rig.advice() == "dear" ? 1 : 0;
+  }
+  return dear;
+}
+
+TEST_CASE("ablation: output check") {
+  int with = 0, without = 0;
+  for (std::uint64_t seed = kAblationSeed; seed < kAblationSeed + kAblations; ++seed) {
+    std::mt19937_64 random(seed);
+    GuardRig rig(Mode::live);
+    const int from = std::uniform_int_distribution(1, 100)(random);
+    const double invalid = seed % 2 == 0 ? std::numeric_limits<double>::infinity() : 1e9;
+    for (int i = 0; i < 200; ++i) {
+      const bool is_invalid = i >= from;
+      const bool acted = rig.acting() && rig.rollout->decided({Arm::live, true}, is_invalid ? invalid : 1);
+      with += is_invalid && acted ? 1 : 0;
+      without += is_invalid ? 1 : 0;
+    }
+    CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
+  }
+  MESSAGE("invalid outputs that acted, of 10 networks: ", with, " with, ", without, " without");
+  CHECK(with == 0);
+}
+
+TEST_CASE("ablation: regression monitor") {
+  double worse = 0;
+  int alarms = 0;
+  for (std::uint64_t seed = kAblationSeed; seed < kAblationSeed + kAblations; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto acted = [&](double mean) {
+      GuardRig rig(Mode::live);
+      for (int i = 0; i < 600; ++i) rig.rollout->judged({Arm::shadow, true}, drawn_normal(random));
+      int placements = 0;
+      for (; placements < 2000 && rig.acting(); ++placements)
+        rig.rollout->judged({Arm::live, true}, drawn_normal(random, mean));
+      return placements;
+    };
+    const int bad = acted(-1);
+    CHECK(bad < 100);
+    worse += bad;
+    alarms += acted(0) < 2000 ? 1 : 0;
+  }
+  MESSAGE("of 2000 placements that are worse by a deviation, acted: ", worse / kAblations,
+          " with, 2000 without; false alarms in ", kAblations, " runs: ", alarms);
+  CHECK(alarms == 0);
+}
+
+TEST_CASE("ablation: budget monitors") {
+  for (const bool late : {false, true}) {
+    double minutes = 0;
+    int alarms = 0;
+    for (std::uint64_t seed = kAblationSeed; seed < kAblationSeed + kAblations; ++seed) {
+      std::mt19937_64 random(seed);
+      const auto acted = [&](double times) {
+        GuardRig rig(Mode::live);
+        int second = 0;
+        for (; second < 86'400 && rig.acting(); second += 10) {
+          rig.clock.advance(10s);
+          const BudgetNow now{0.01 * times * std::exp(drawn_normal(random, 0, 0.2)), 0.01 * times, 0.01};
+          rig.rollout->watch({}, late ? BudgetsNow{{}, now} : BudgetsNow{now, {}});
+        }
+        return second / 60;
+      };
+      minutes += acted(3);
+      alarms += acted(1) < 1440 ? 1 : 0;
+    }
+    MESSAGE(std::string(late ? "late" : "waiting"), ", three times the budget: minutes acted of a day ",
+            minutes / kAblations, " with, 1440 without; false alarms in ", kAblations, " days within it: ", alarms);
+    CHECK(minutes / kAblations < 40);
+    CHECK(alarms == 0);
+  }
+}
+
+TEST_CASE("ablation: measured effect of a canary") {
+  const auto opened = [](double treated_w) {
+    int open = 0;
+    for (std::uint64_t seed = kAblationSeed; seed < kAblationSeed + kAblations; ++seed) {
+      std::mt19937_64 random(seed);
+      GuardRig rig({Mode::canary, 0.5});
+      for (int block = 0; block < 40; ++block) {
+        const double factor = drawn_normal(random, 1, 0.03);
+        for (int part = 0; part < 180; ++part) {
+          rig.clock.advance(10s);
+          ClusterNow now;
+          now.nodes = now.watched = 4;
+          now.requested_cores = 20;
+          now.power_w = factor * (rig.acting() ? treated_w : 1000);
+          rig.rollout->watch(now);
+        }
+      }
+      open += rig.rollout->document()["promotion"]["open"].get<bool>() ? 1 : 0;
+    }
+    return open;
+  };
+  const int worse = opened(1050), better = opened(900);
+  MESSAGE("may go live after 40 blocks, of 10: ", worse, " that cost 5% more (without the check all 10), ", better,
+          " that save 10%");
+  CHECK(worse == 0);
+  CHECK(better >= 8);
+}
+
+TEST_CASE("ablation: gates of networks on copies") {
+  for (const bool learned : {false, true}) {
+    double with = 0, without = 0;
+    for (std::uint64_t seed = kAblationSeed; seed < kAblationSeed + 5; ++seed) {
+      with += on_dear_node(seed, true, learned);
+      without += on_dear_node(seed, false, learned);
+    }
+    MESSAGE(std::string(learned ? "learned gate" : "network gate"),
+            ": pods of 300 on a node with two to five times the watts: ", with / 5, " with, ", without / 5, " without");
+    CHECK(with == 0);
+    CHECK(without > 0);
+  }
+}
+
+// A teacher has a tenth of its requests late in a quarter of its minutes; half of a student's periods are throttled.
+TEST_CASE("ablation: trials of provisioning") {
+  int teacher = 0, student = 0;
+  for (std::uint64_t seed = kAblationSeed; seed < kAblationSeed + kAblations; ++seed) {
+    std::mt19937_64 random(seed);
+    MarginTrial trial(TeacherMode::canary, seed);
+    bool of_teacher = false;
+    for (int minute = 0; minute < 1440; ++minute) {
+      const bool late = of_teacher && std::uniform_int_distribution(0, 3)(random) == 0;
+      teacher += of_teacher ? 1 : 0;
+      of_teacher = trial.next("a", {drawn_normal(random, 0.2, 0.02), late ? 0.1 : 0});
+    }
+    CHECK(trial.state() == stats::NetworkState::withdrawn);
+    stats::NetworkTrial of_student = actuator::student_trial(0.2);
+    for (int minute = 0; minute < 1440 && of_student.in_use(); ++minute, ++student)
+      of_student.add(actuator::throttled_difference(std::clamp(drawn_normal(random, 0.5, 0.2), 0.0, 1.0), 0.2));
+    CHECK(of_student.state() == stats::NetworkState::withdrawn);
+  }
+  MESSAGE("minutes of a day: teacher with late requests in a quarter of its minutes ", teacher / kAblations,
+          " with, 720 without; student with half of its periods throttled ", student / kAblations,
+          " with, 1440 without");
+}
+
+}  // namespace
+}  // namespace wattle::controller
