@@ -46,8 +46,6 @@ void declare(CLI::App& app, CommonOptions& common, Run& chosen) {
       "3 the workload should wait (place).");
   declare_common(app, common);
   add_commands(app, commands(), chosen);
-  for (CLI::App* command : app.get_subcommands({}))
-    command->footer("For the options of all commands (-o, --server, --key, ...), see wattle --help.");
 }
 }  // namespace
 

@@ -7,6 +7,7 @@ void add_commands(CLI::App& parent, std::span<const Command> rows, Run& chosen) 
   for (const Command& row : rows) {
     auto* command = parent.add_subcommand(std::string(row.name), std::string(row.help));
     command->fallthrough();
+    command->footer("For the options of all commands (-o, --server, --key, ...), see wattle --help.");
     row.declare(*command, chosen);
   }
 }
