@@ -79,10 +79,6 @@ TEST_CASE("of equal nodes no policy that gives scores prefers one, under any pre
   }));
 }
 
-TEST_CASE("only random draws among equals") {
-  for (const PolicyInfo& info : policies()) CHECK(info.draws == (info.name == "random"));
-}
-
 TEST_CASE("one node that can take the pod is advised, however little there is to compare") {
   ClusterView view = alike(3, 8);
   view.nodes[0].ready = view.nodes[2].ready = false;

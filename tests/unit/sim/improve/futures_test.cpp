@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "placement/decide/policies/registry.hpp"
 #include "sim/improve/rollout.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 
@@ -26,10 +25,10 @@ Episode short_day(ClusterModel knowledge) {
 // All pods before this one placed as the planner would.
 Cluster played_until(const Episode& episode, std::size_t pod) {
   Cluster cluster(episode);
-  const auto planner = placement::make_policy("planner").value();
+  FleetChooser planner;
   for (std::size_t p = 0; p < pod; ++p) {
     cluster.advance_to(episode.pods[p].arrives_s);
-    if (const auto node = placement::choose(*planner, cluster.fleet(), cluster.ask(p))) cluster.place(p, *node);
+    if (const auto node = planner.choose(cluster.fleet(), cluster.ask(p))) cluster.place(p, *node);
   }
   cluster.advance_to(episode.pods[pod].arrives_s);
   return cluster;
@@ -108,14 +107,14 @@ TEST_CASE("judged by several futures a choice costs the mean of what it costs in
     const Episode episode = short_day(knowledge);
     const std::size_t pod = episode.pods.size() / 2;
     const Cluster now = played_until(episode, pod);
-    const ClonePolicy clone = [] { return placement::make_policy("planner").value(); };
+    const FleetChooser planner;
     std::vector<std::size_t> fit;
     for (std::size_t i = 0; i < now.fleet().nodes.size(); ++i)
       if (placement::fits(now.fleet().nodes[i], now.ask(pod))) fit.push_back(i);
     REQUIRE(fit.size() > 1);
     const std::vector<std::size_t> two{fit.front(), fit.back()};
     const auto more_w = [&](const Episode& future, const Cluster& there, std::size_t futures) {
-      const auto regrets_w = rollout_regrets_w(future, there, pod, two, clone, 1800, futures);
+      const auto regrets_w = rollout_regrets_w(future, there, pod, two, planner, 1800, futures);
       return regrets_w[0] - regrets_w[1];
     };
     double sum_w = more_w(episode, now, 1);
