@@ -241,8 +241,7 @@ TEST_CASE(
           if (seed % 2 == 0)
             for (const std::size_t i : rows) view.nodes[i].latency_ms["default"] = 20 * static_cast<double>(i);
           const RewardConfig reward;
-          const PairedQuestion question{
-              view, now, rows, pod, ask, {}, key, seed % 3 == 0, latency_price_w(reward, ask.life_s)};
+          const PairedQuestion question{view, now, rows, pod, ask, {}, key, latency_price_w(reward, ask.life_s)};
           const auto figure = copies.play(question, by_network(question, planner, reward, same.get(), 0),
                                           by_network(question, planner, reward, nullptr, 0));
           if (figure) {
