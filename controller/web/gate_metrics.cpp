@@ -2,6 +2,9 @@
 
 #include <optional>
 
+#include "controller/decisions/decider.hpp"
+#include "controller/provision/margin_teacher.hpp"
+
 namespace wattle::controller {
 namespace {
 

@@ -238,11 +238,7 @@ Result<std::string> margins_text(const Parts& from, const std::map<std::string, 
 void add_margins(Families& families, const Parts& from) {
   if (from.config.teacher == TeacherMode::off) return;
   families.gauge("wattle_controller_margin_services", "Services with limits reported by their nodes.",
-                 static_cast<double>(services.size()));
-  families.gauge("wattle_controller_margin_steered_services",
-                 "Services with limits whose last minute was controlled by the teacher.", static_cast<double>(steered));
-  families.counter("wattle_controller_margin_pairs_total", "Compared pairs of blocks of the rule and the teacher.",
-                   trial.test().blocks());
+                 static_cast<double>(from.margins.services().size()));
   const StudentRelease& release = from.margins.release();
   families.counter("wattle_controller_margin_students_withdrawn_total", "Students that were withdrawn.",
                    release.withdrawn());

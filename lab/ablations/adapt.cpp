@@ -7,8 +7,6 @@
 #include "lab/bench/bench.hpp"
 #include "lab/bench/live_run.hpp"
 #include "models/frozen/frozen_network.hpp"
-#include "placement/decide/policies/network.hpp"
-#include "placement/decide/policies/registry.hpp"
 #include "sim/improve/improve.hpp"
 
 namespace wattle::sim::consolidation {
@@ -28,61 +26,39 @@ class Adapt {
     std::shared_ptr<const models::QNetwork> network;
     if (row.name == "recorded") {
       WATTLE_TRY(network, grown_of_record(row, cluster));
-    } else if (row.name == "hindsight" || row.name == "gated") {
-      WATTLE_TRY(network, grown_by_hindsight(row, cluster));
-    } else if (row.name != "planner" && row.name != "informed") {
+    } else if (row.name != "planner") {
       WATTLE_TRY(network, grown(row.name, cluster));
     }
-    const bool guarded = row.name == "guarded" || row.name == "gated";
-    const bool live = options_.online.episode.knowledge == ClusterModel::production;
     const Episode taught =
         make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * (options_.online.episodes - 1));
     Contestant contestant{row.name, Binding::advised, network ? "dqn" : "planner", network.get()};
-    contestant.gate = guarded;
+    contestant.gate = row.name == "guarded";
     double energy_j = 0, work_core_s = 0, waiting = 0, limit = 0;
     for (std::size_t day = 0; day < options_.judged_days; ++day) {
-      Options drawn = episode_of(cluster);
-      drawn.shift.told = row.name == "informed";
-      const Episode episode = make_episode(data_, drawn, cluster * kDaysOfCluster + 1 + 2 * day);
-      if (live) {
-        LiveRunOptions options;
-        options.network.margin = options_.margin;
-        WATTLE_TRY(const RunFigures judged, run_live(episode, options_.cold ? nullptr : &taught, contestant, options));
-        energy_j += judged.energy_j;
-        work_core_s += judged.work_core_s;
-        waiting += waited_from_second_hour(judged).value_or(0) / static_cast<double>(options_.judged_days);
-        limit = judged.wait_limit;
-        continue;
-      }
-      WATTLE_TRY(const auto policy, policy_of(network, guarded));
-      energy_j += run(episode, *policy).energy_j;
+      const Episode episode = make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 1 + 2 * day);
+      LiveRunOptions options;
+      options.network.margin = options_.margin;
+      WATTLE_TRY(const RunFigures judged, run_live(episode, options_.cold ? nullptr : &taught, contestant, options));
+      energy_j += judged.energy_j;
+      work_core_s += judged.work_core_s;
+      waiting += waited_from_second_hour(judged).value_or(0) / static_cast<double>(options_.judged_days);
+      limit = judged.wait_limit;
     }
-    if (live) {
-      row.waiting.push_back(waiting);
-      row.wait_limit.push_back(limit);
-    }
-    return live && by_work() ? energy_j / work_core_s : energy_j;
+    row.waiting.push_back(waiting);
+    row.wait_limit.push_back(limit);
+    return by_work() ? energy_j / work_core_s : energy_j;
   }
   std::uint64_t decisions() const { return decisions_; }
   bool by_work() const { return options_.online.episode.shift.pairs > 0; }
 
  private:
-  Result<std::unique_ptr<placement::Policy>> policy_of(const std::shared_ptr<const models::QNetwork>& network,
-                                                       bool guarded) const {
-    if (!network) return placement::make_policy("planner");
-    placement::NetworkOptions learned;
-    learned.margin = options_.margin;
-    if (guarded) learned.gate = stats::NetworkTrialOptions{.begins_on_trial = true};
-    learned.lives_known = options_.online.episode.knowledge == ClusterModel::truth;
-    return std::make_unique<placement::NetworkPolicy>(network, learned);
-  }
   // Returns the result of `wattle-sim improve` for the past days in the form of a controller's record. Null: the
   // planner serves.
   Result<Network> grown_of_record(AdaptRow& row, std::uint64_t cluster) {
     WATTLE_TRY(const Network start, frozen(options_.start));
     std::vector<Episode> lived;
     for (std::size_t day = 0; day < options_.online.episodes; ++day)
-      lived.push_back(make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * day));
+      lived.push_back(make_episode(data_, replayed_of(cluster), cluster * kDaysOfCluster + 2 * day));
     const std::string subject = "record of cluster " + std::to_string(cluster);
     WATTLE_TRY(const ClusterRecord record, parse_cluster_record(lived_record(lived), subject));
     ImproveOptions improving;
@@ -101,30 +77,6 @@ class Adapt {
     if (found.serves == Serves::planner) return Network();
     return found.serves == Serves::start ? start : frozen(found.weights);
   }
-  // Returns null if the planner serves.
-  Result<std::shared_ptr<const models::QNetwork>> grown_by_hindsight(AdaptRow& row, std::uint64_t cluster) {
-    WATTLE_TRY(const auto start, frozen(options_.start));
-    if (hindsight_cluster_ != cluster) {
-      std::vector<Episode> lived;
-      for (std::size_t day = 0; day < options_.online.episodes; ++day)
-        lived.push_back(make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * day));
-      WATTLE_TRY(const auto trainer, make_(options_.start));
-      HindsightOptions hindsight = options_.hindsight;
-      hindsight.network.margin = options_.margin;
-      WATTLE_TRY(hindsight_, learn_by_hindsight(lived, start, hindsight, *trainer));
-      hindsight_cluster_ = cluster;
-      decisions_ = 0;
-      for (const Episode& day : lived) decisions_ += day.pods.size();
-    }
-    if (row.name == "gated") {
-      ++row.serves.at(static_cast<std::size_t>(hindsight_.serves));
-      row.gate.push_back(
-          {hindsight_.learned_over_start, hindsight_.learned_over_planner, hindsight_.start_over_planner});
-      if (hindsight_.serves == Serves::planner) return std::shared_ptr<const models::QNetwork>();
-      if (hindsight_.serves == Serves::start) return start;
-    }
-    return frozen(hindsight_.weights);
-  }
   static Result<std::shared_ptr<const models::QNetwork>> frozen(const models::Weights& weights) {
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights, 0));
     return std::shared_ptr<const models::QNetwork>(std::move(network));
@@ -133,6 +85,12 @@ class Adapt {
     Options episode = options_.online.episode;
     episode.side = options_.side;
     episode.cluster_seed = cluster;
+    return episode;
+  }
+  // A day as a record has it: real curves, and pods that are known by application.
+  Options replayed_of(std::uint64_t cluster) const {
+    Options episode = episode_of(cluster);
+    episode.knowledge = ClusterModel::pods;
     return episode;
   }
   Result<std::shared_ptr<const models::QNetwork>> grown(const std::string& name, std::uint64_t cluster) {
@@ -165,30 +123,7 @@ class Adapt {
   std::uint64_t decisions_ = 0;
   models::Weights online_weights_;
   std::optional<std::uint64_t> online_cluster_;
-  Hindsight hindsight_;
-  std::optional<std::uint64_t> hindsight_cluster_;
 };
-
-// Contestants that learn online do so live, from telemetry. Contestants that need the record of a day, or the truth,
-// run on the kernel.
-Status playable(const AdaptOptions& options) {
-  constexpr std::array<std::string_view, 4> kLive{"online", "free", "scratch", "guarded"};
-  constexpr std::array<std::string_view, 4> kTold{"informed", "hindsight", "gated", "recorded"};
-  const bool live = options.online.episode.knowledge == ClusterModel::production;
-  const Shift& shift = options.online.episode.shift;
-  if (live && (shift.odd_watts != 1 || shift.interference != 0))
-    return fail(Errc::out_of_range, "a shift", "changes given knowledge, but a controller starts without knowledge",
-                "--knowledge oracle or imitated");
-  if (!live && shift.pairs > 0) return fail(Errc::unsupported, "--pairs", "needs worlds", "add --knowledge production");
-  for (const std::string& name : options.contestants) {
-    if (!live && std::find(kLive.begin(), kLive.end(), name) != kLive.end())
-      return fail(Errc::out_of_range, "contestant " + name, "learns as a controller does", "--knowledge production");
-    if (live && std::find(kTold.begin(), kTold.end(), name) != kTold.end())
-      return fail(Errc::out_of_range, "contestant " + name, "is played on a model of the cluster",
-                  "--knowledge oracle or imitated");
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -196,7 +131,6 @@ Result<AdaptResult> adapt(const Dataset& data, const AdaptOptions& options, cons
                           const AdaptProgress& progress) {
   if ((options.side == Side::report ? data.report_days : data.train_days).size() < 2)
     return fail(Errc::out_of_range, "adapt", "needs two demand days of its side", "a --trace with four days");
-  WATTLE_CHECK(playable(options));
   AdaptResult result;
   for (const std::string& name : options.contestants) result.rows.push_back({name, {}, {}, {}, {}, {}, {}, {}});
   Adapt play(data, options, make);

@@ -2,15 +2,11 @@
 // Play     each cluster (servers and applications of one seed, on the reporting side) runs for some days of one demand
 //          day, and is then evaluated greedily on days of another: planner, the original network, the network that
 //          continued from it (anchored, and optionally free), and one that began from scratch; same pods for all
-// Known    with production knowledge all is live: days run and are evaluated in a World, and each contestant has the
-//          knowledge of the last day of learning (or none: cold). Otherwise days run on the kernel, without online
-//          learning
-// Informed the planner with the watts that a Shift hides from the others
-// Hindsight a network that learns from recorded days (sim/improve/hindsight); gated: the network that its gate lets
-// serve; guarded: with the network gate; recorded: the result of wattle-sim improve for the days as a record
-// (sim/improve/improve), by its own verdict
-// Errors   forwards the trainers'; out_of_range: not churn, one demand day only, or a contestant that this knowledge
-//          does not have
+// Known    days run and are evaluated in a World, and each contestant has the knowledge of the last day of learning (or
+//          none: cold)
+// Recorded the result of wattle-sim improve for the days as a record (sim/improve/improve), by its own verdict;
+//          guarded: with the network gate
+// Errors   forwards the trainers'; out_of_range: not churn, or one demand day only
 // Threads  single owner; the same options give the same bytes
 #pragma once
 
@@ -38,9 +34,8 @@ struct AdaptOptions {
   Side side = Side::report;
   models::Weights start;
   double margin = 0;
-  bool cold = false;  // with production knowledge: evaluated days begin without knowledge
-  std::vector<std::string> contestants{
-      "planner", "start", "online", "scratch"};  // also "free", "guarded", "informed", "hindsight", "gated", "recorded"
+  bool cold = false;  // evaluated days begin without knowledge
+  std::vector<std::string> contestants{"planner", "start", "online", "scratch"};  // also "free", "guarded", "recorded"
 };
 // Makes a trainer that continues from weights, or starts from scratch.
 using MakeTrainer =
@@ -50,11 +45,11 @@ struct AdaptRow {
   std::string name;
   std::vector<double> energy_j;  // per cluster, over the evaluated days; with pairs, per core-second of work
   std::optional<Interval> over_planner, over_start;  // energy ratio minus 1
-  // Per cluster, in a World: share of time that pods waited for CPU, from the second hour of the evaluated days on, and
+  // Per cluster: share of time that pods waited for CPU, from the second hour of the evaluated days on, and
   // its limit.
   std::vector<double> waiting, wait_limit;
-  std::array<std::size_t, 3> serves{};  // for "gated" and "recorded": clusters in which planner, start, learned served
-  // For "gated", per cluster: the gate's intervals of learned over start, learned over planner, start over planner.
+  std::array<std::size_t, 3> serves{};  // for "recorded": clusters in which planner, start, learned served
+  // For "recorded", per cluster: the intervals of learned over start, learned over planner, start over planner.
   std::vector<std::array<Interval, 3>> gate;
 };
 struct AdaptResult {

@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "common/json/value.hpp"
-#include "placement/decide/policies/cost.hpp"
-#include "placement/decide/policies/registry.hpp"
 #include "sim/improve/cluster_record.hpp"
 #include "sim/improve/hours.hpp"
 
@@ -56,10 +54,9 @@ std::string lived_record(std::span<const Episode> days) {
   std::string nodes, pods, hours;
   double begins_s = kBegins_s;
   for (const Episode& day : days) {
-    placement::PlannerPolicy planner(placement::parse_policy("planner").value());
-    const PlayedHours played = play_hours(day, [&](Cluster& cluster, std::size_t pod) {
-      return placement::choose(planner, cluster.fleet(), cluster.ask(pod));
-    });
+    FleetChooser planner;
+    const PlayedHours played = play_hours(
+        day, [&](Cluster& cluster, std::size_t pod) { return planner.choose(cluster.fleet(), cluster.ask(pod)); });
     const double lasts_s = kHour_s * static_cast<double>(played.node_j.size());
     nodes = nodes_text(day, played);
     for (std::size_t p = 0; p < played.node_of.size(); ++p) {

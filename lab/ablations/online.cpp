@@ -42,7 +42,6 @@ class Online final : public LivePlayer {
     if (!known_.empty()) WATTLE_CHECK(knowledge.restore(known_));
     LiveEngineOptions live;
     live.engine.decide.reward = watts();
-    live.engine.network.plan = options_.plan;
     WATTLE_TRY(engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
     WATTLE_TRY(LivePlayed played, play_live(day, *this, watts(), {}));
     if (options_.episode.cluster_seed) known_ = std::move(played.known);

@@ -22,7 +22,6 @@ struct OnlineOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t seed_step = 1;
   std::size_t episodes = 10;  // fleets in sequence, or days of one fleet (episode.cluster_seed)
-  bool plan = true;           // false: placement::NetworkOptions::plan
   double epsilon = 0.05;
   placement::LearnerOptions learner;               // as in a controller except for the seed, which is the first fleet's
   std::uint64_t refresh_every = 25;                // steps between frozen networks

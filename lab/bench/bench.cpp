@@ -1,15 +1,11 @@
 #include "lab/bench/bench.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <map>
 
 #include "lab/bench/live_run.hpp"
-#include "placement/decide/policies/network.hpp"
-#include "placement/decide/policies/registry.hpp"
-#include "sim/improve/fleet_run.hpp"
-#include "sim/policies/kube_scheduler.hpp"
+#include "lab/policies/lab_policies.hpp"
 
 namespace wattle::sim::consolidation {
 
@@ -40,80 +36,33 @@ class Scaled final : public models::QNetwork {
   float times_;
 };
 
-RunFigures figures_of(FleetRun run, const Episode& episode) {
-  RunFigures figures;
-  figures.energy_j = run.energy_j;
-  figures.node_energy_j = std::move(run.node_energy_j);
-  figures.awake_nodes = run.awake_nodes;
-  figures.wakes = run.wakes;
-  figures.refused = static_cast<double>(run.refused);
-  figures.wake_wait_s = run.wake_wait_s;
-  figures.waiting = run.waiting;
-  figures.placements = static_cast<double>(run.placements);
-  if (!episode.options.churn) figures.placement = std::move(run.node_of);
-  return figures;
-}
-
-Episode with_truth(Episode episode) {
-  episode.options.knowledge = ClusterModel::truth;
-  return episode;
+// Puts each pod on the first server with a free slot.
+Placement first_fit(const FillProblem& problem) {
+  std::vector<std::size_t> left = problem.slots;
+  Placement placement;
+  std::size_t server = 0;
+  for (std::size_t p = 0; p < problem.demand_cores.size(); ++p) {
+    while (left[server] == 0) ++server;
+    --left[server];
+    placement.push_back(server);
+  }
+  return placement;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
-                                                             const BenchOptions& options) {
-  if (with_requests(name))
-    return fail(Errc::unsupported, "policy " + name, "sets requests of pods, which only worlds have",
-                "--knowledge production");
-  WATTLE_TRY(const Contestant contestant, contestant_named(name, options.network.get()));
-  if (contestant.binding == Binding::unadvised) return std::make_unique<KubeScheduler>(seed);
-  if (contestant.policy == "dqn") {
-    placement::NetworkOptions learned = options.learned;
-    if (contestant.gate) learned.gate = stats::NetworkTrialOptions{.begins_on_trial = true};
-    learned.lives_known = options.episode.knowledge == ClusterModel::truth;
-    return std::make_unique<placement::NetworkPolicy>(std::make_shared<Scaled>(options.network, options.residual_times),
-                                                      learned);
-  }
-  if (contestant.binding == Binding::truth || contestant.binding == Binding::pairs || contestant.network != nullptr ||
-      placement::parse_policy(contestant.policy)->telemetry)
-    return fail(Errc::not_found, "policy " + name,
-                "needs telemetry, which a cluster with --knowledge oracle does not have", "--knowledge production");
-  return placement::make_policy(contestant.policy);
-}
-
-RunFigures run(const Episode& episode, placement::Policy& policy) {
-  return figures_of(play_fleet(episode, policy), episode);
-}
-
-RunFigures hold(const Episode& episode, const Placement& placement) {
-  assert(!episode.options.churn && placement.size() == episode.pods.size());
-  const Episode known = with_truth(episode);
-  return figures_of(play_fleet(known, [&](Cluster&, std::size_t p) { return std::optional(placement[p]); }), known);
-}
-
-Placement reference_placement(const Episode& episode, std::size_t moves) {
-  // Starts from the rules' placements with a known count, and keeps the one of fewest watts.
+Placement reference_placement(const Episode& episode, std::span<const Placement> made, std::size_t moves) {
   const FillProblem problem = fill_problem(episode);
-  Episode told = with_truth(episode);
-  told.expected_cores.assign(3, static_cast<double>(episode.pods.size()));
-  told.expected_demand.clear();
-  for (const double demand : problem.demand_cores) told.expected_demand.push_back(demand);
-  std::sort(told.expected_demand.begin(), told.expected_demand.end());
-  std::optional<Placement> best;
-  double least_w = 0;
-  for (const char* name : {"planner", "amortised"}) {
-    const auto policy = placement::make_policy(name).value();
-    const Placement start = run(told, *policy).placement;
-    if (!feasible(problem, start)) continue;
-    Placement found = anneal(problem, start, moves, episode.seed);
-    const double here_w = placement_w(problem, found);
-    if (best && here_w >= least_w) continue;
-    least_w = here_w;
-    best = std::move(found);
+  std::vector<Placement> starts{first_fit(problem)};
+  for (const Placement& each : made) {
+    const bool whole = std::find(each.begin(), each.end(), cluster::kNowhere) == each.end();
+    if (whole && feasible(problem, each)) starts.push_back(each);
   }
-  assert(best);
-  return *best;
+  // Anneals the one of fewest watts.
+  const auto watts = [&](const Placement& each) { return placement_w(problem, each); };
+  const auto start = std::min_element(starts.begin(), starts.end(),
+                                      [&](const Placement& a, const Placement& b) { return watts(a) < watts(b); });
+  return anneal(problem, *start, moves, episode.seed);
 }
 
 std::optional<double> waited_from_second_hour(const RunFigures& figures) {
@@ -145,42 +94,32 @@ class Bench {
   }
 
   Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {
-    if (episode.options.knowledge == ClusterModel::production) {
-      WATTLE_TRY(const Contestant contestant, contestant_named(without_requests(name), network_.get()));
-      LiveRunOptions live;
-      live.set_requests = sets(name);
-      live.network = options_.learned;
-      live.scheduler = options_.scheduler;
-      live.defer_s = options_.defer_s;
-      live.look_ahead = options_.look_ahead;
-      live.decision_window = options_.decision_window;
-      return run_live(episode, before ? &*before : nullptr, contestant, live);
-    }
-    WATTLE_TRY(const auto policy, make_fleet_policy(name, episode.seed, options_));
-    RunFigures figures = run(episode, *policy);
-    if (const auto* learned = dynamic_cast<const placement::NetworkPolicy*>(policy.get());
-        learned != nullptr && learned->choices() > 0)
-      figures.network_gated = static_cast<double>(learned->network_gated()) / static_cast<double>(learned->choices());
-    return figures;
+    WATTLE_TRY(const Contestant contestant, lab_contestant(without_requests(name), network_.get()));
+    LiveRunOptions live;
+    live.set_requests = sets(name);
+    live.network = options_.learned;
+    live.scheduler = options_.scheduler;
+    live.defer_s = options_.defer_s;
+    live.look_ahead = options_.look_ahead;
+    live.decision_window = options_.decision_window;
+    // An oracle learns nothing from telemetry that would need to be fresh.
+    if (episode.options.knowledge == ClusterModel::truth) live.telemetry_period_s = 60;
+    return run_live(episode, before ? &*before : nullptr, contestant, live);
   }
 
   Result<BenchTable> table(std::size_t nodes) {
     BenchTable table;
     table.nodes = nodes;
-    for (const std::string& name : options_.rules) {
-      const std::string alone = without_requests(name);
-      table.rules.push_back({name, {}, {}, {}, {}, {}});
-    }
+    for (const std::string& name : options_.rules) table.rules.push_back({name, {}, {}, {}, {}, {}});
     Options drawn = options_.episode;
     drawn.nodes = nodes;
-    const bool live = drawn.knowledge == ClusterModel::production;
     for (std::size_t k = 0; k < options_.seeds; ++k) {
       const std::uint64_t seed = options_.first_seed + k;
       Options own = drawn;
-      if (live && !own.cluster_seed) own.cluster_seed = seed;
+      if (!own.cluster_seed) own.cluster_seed = seed;
       const Episode episode = make_episode(data_, own, seed);
       std::optional<Episode> before;
-      if (live && !options_.cold) before = episode_before(data_, drawn, seed);
+      if (!options_.cold) before = episode_before(data_, drawn, seed);
       table.seeds.push_back(seed);
       table.days.push_back(episode.day->name);
       for (BenchRule& each : table.rules) {
@@ -188,8 +127,11 @@ class Bench {
         each.runs.push_back(std::move(figures));
       }
       if (drawn.churn || options_.moves_per_pod == 0 || compares_by_work(drawn)) continue;
-      const Placement best = reference_placement(episode, options_.moves_per_pod * episode.pods.size());
-      table.reference_j.push_back(hold(episode, best).energy_j);
+      std::vector<Placement> made;
+      for (const BenchRule& each : table.rules) made.push_back(each.runs.back().placement);
+      const Placement best = reference_placement(episode, made, options_.moves_per_pod * episode.pods.size());
+      WATTLE_TRY(const RunFigures held, hold(episode, best));
+      table.reference_j.push_back(held.energy_j);
     }
     compare(table);
     return table;
@@ -239,7 +181,6 @@ void Bench::compare(BenchTable& table) const {
     if (base != table.rules.end()) each.over_default = over(each, energies(*base));
     if (amortised != table.rules.end()) each.over_amortised = over(each, energies(*amortised));
     if (planner != table.rules.end()) each.over_planner = over(each, energies(*planner));
-    if (options_.episode.knowledge != ClusterModel::production) continue;
     std::vector<double> waiting, later;
     for (const RunFigures& run : each.runs) {
       waiting.push_back(run.waiting);

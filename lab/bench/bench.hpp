@@ -1,16 +1,16 @@
 // bench: compares policies on consolidation, on the same fleets and pods.
-// Plays    with oracle knowledge in a Cluster (sim/improve/told_cluster); with production knowledge in a World, by the
-//          controller's decision engine (lab/bench/live_run). The reference has oracle knowledge
+// Plays    in a World, by the controller's decision engine (lab/bench/live_run)
 // Pairing  every policy gets the same servers, pods, readings and history; only its own choices differ
 // Requests a policy whose name ends in "+requests" runs with the controller's rule of requests
-// (sim/world/request_setter), in "+cpu-requests" for CPU alone; with production knowledge only
-// Errors   not_found: unknown policies, or policies that need telemetry that does not exist
+// (sim/world/request_setter), in "+cpu-requests" for CPU alone
+// Errors   not_found: unknown policies
 // Threads  single owner; the same options give the same bytes
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +20,6 @@
 #include "models/frozen/q_network.hpp"
 #include "placement/decide/policies/policy.hpp"
 #include "sim/env/statistics.hpp"
-#include "sim/improve/told_cluster.hpp"
 #include "sim/scenarios/consolidation.hpp"
 #include "sim/world/kube_scoring.hpp"
 
@@ -34,31 +33,27 @@ struct WaitedTime {
 
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, wake_wait_s = 0, placements = 0;
-  double refused = 0;    // pods without a place at the end; in a Cluster: on arrival
-  double pending_s = 0;  // time that a pod waited for a place, mean over all; in a World
-  // Part of pending_s in which the pod was deferred although it could have been placed, or until room was expected; in
-  // a World.
+  double refused = 0;    // pods without a place at the end
+  double pending_s = 0;  // time that a pod waited for a place, mean over all
+  // Part of pending_s in which the pod was deferred although it could have been placed, or until room was expected.
   double deferred_s = 0;
   double deferrals = 0;                   // number of deferrals per pod
-  double work_core_s = 0;                 // work done; in a World
-  double life_stretch = 1;                // pods' time over their time without disturbing pairs; in a World
+  double work_core_s = 0;                 // work done
+  double life_stretch = 1;                // pods' time over their time without disturbing pairs
   double waiting = 0;                     // share of pod time spent waiting, for CPU or for a waking node
-  std::vector<WaitedTime> hours;          // one per hour of the whole episode, from its start; in a World
+  std::vector<WaitedTime> hours;          // one per hour of the whole episode, from its start
   std::vector<DecisionWindow> decisions;  // on request, if pairs disturb each other
   double wait_limit = 0;                  // final limit of the share that pods may wait; in a World
   double requests_set = 0, given_up_cores = 0,
-         given_up_bytes = 0;          // writes; mean reduction of the pods' requests
-  double network_gated = 0;           // share of choices for which a gated network was ignored
-  Placement placement;                // for a fill
-  std::vector<double> node_energy_j;  // for an oracle's cluster
+         given_up_bytes = 0;  // writes; mean reduction of the pods' requests
+  double network_gated = 0;   // share of choices for which a gated network was ignored
+  Placement placement;        // for a fill; cluster::kNowhere: no place
 };
-RunFigures run(const Episode& episode, placement::Policy& policy);
-// Plays a day with the pods in the placement from the start.
-RunFigures hold(const Episode& episode, const Placement& placement);
+
 // Builds an episode of the same servers and applications on another day.
 Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t seed);
-// Returns the best known placement of a fill.
-Placement reference_placement(const Episode& episode, std::size_t moves);
+// Returns the best known placement of a fill, from the feasible ones among those that rules made.
+Placement reference_placement(const Episode& episode, std::span<const Placement> made, std::size_t moves);
 
 struct BenchOptions {
   Options episode;
@@ -69,17 +64,13 @@ struct BenchOptions {
   std::size_t moves_per_pod = 4000;                 // of the annealed reference; 0: none
   std::shared_ptr<const models::QNetwork> network;  // of the policy dqn or tabular-q
   placement::NetworkOptions learned;                // for the policy dqn
-  SchedulerOptions scheduler;                       // with production knowledge
-  double defer_s = 0;                               // production: longest deferral of a pod
-  std::size_t look_ahead = 0;                       // production: number of next pods made known
-  std::size_t decision_window = 0;                  // production, with pairs: decisions per window; 0: none
-  bool cold = false;                                // production: starts without any learned state
-  double residual_times = 1;  // factor on the network's residual; below 0 reverses its preferences
+  SchedulerOptions scheduler;
+  double defer_s = 0;               // longest deferral of a pod
+  std::size_t look_ahead = 0;       // number of next pods made known
+  std::size_t decision_window = 0;  // with pairs: decisions per window; 0: none
+  bool cold = false;                // starts without any learned state
+  double residual_times = 1;        // factor on the network's residual; below 0 reverses its preferences
 };
-// Makes a contestant's policy (sim/policies/contestant) for a fleet alone, with oracle knowledge.
-Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
-                                                             const BenchOptions& options);
-
 // Intervals of a single seed have ends that are NaN.
 struct BenchRule {
   std::string name;
@@ -89,7 +80,7 @@ struct BenchRule {
       over_default;  // energy / that of kube-default - 1; per unit of work if sizes differ or the cluster is crowded
   std::optional<Interval> over_amortised;
   std::optional<Interval> over_planner;
-  // Share of time that pods waited for CPU, in a World: over the judged time, and from the second hour of the whole
+  // Share of time that pods waited for CPU: over the judged time, and from the second hour of the whole
   // episode on.
   std::optional<Interval> waiting, later_waiting;
 };

@@ -131,12 +131,9 @@ std::string describe(const BenchResult& result) {
   std::string text = std::string("consolidation_") + (options.churn ? "churn" : "fill") +
                      (options.sleep ? ", idle nodes sleep" : ", always on") + ", " +
                      std::string(to_string(options.knowledge)) + " knowledge" +
-                     (options.knowledge != ClusterModel::production ? ""
-                      : result.options.cold                         ? ", cold"
-                                                                    : ", warm");
+                     (result.options.cold ? ", cold" : ", warm");
   if (!options.churn)
-    text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested" +
-            (options.fill_told ? ", told" : "");
+    text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested";
   if (options.sizes == Sizes::openb) text += ", sizes and lives of openb";
   if (options.crowded) text += ", crowded";
   if (options.crowded_ratio != 1)
@@ -211,12 +208,9 @@ std::string to_json(const BenchResult& result) {
                     {"side", options.side == Side::report ? "report" : "train"},
                     {"fill_low", options.fill_low},
                     {"fill_high", options.fill_high},
-                    {"fill_told", options.fill_told},
                     {"cold", result.options.cold},
                     {"defer_s", result.options.defer_s},
                     {"look_ahead", result.options.look_ahead},
-                    {"past_readings", options.past_readings},
-                    {"past_pods", options.past_pods},
                     {"moves_per_pod", result.options.moves_per_pod}};
   for (const BenchTable& table : result.tables) {
     SortedJson rules = SortedJson::array();

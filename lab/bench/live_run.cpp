@@ -1,10 +1,13 @@
 #include "lab/bench/live_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "common/parse.hpp"
 #include "placement/worth/outcome.hpp"
 #include "sim/env/pending_pods.hpp"
 
@@ -14,7 +17,8 @@ namespace {
 
 constexpr auto kSlotsOfSample = static_cast<std::size_t>(kSample_s / kDemandSlot_s);
 
-constexpr double kReportedHour_s = 3600;
+constexpr double kReportedHour_s = 3600, kWholeDay_s = 86'400;
+constexpr std::string_view kUid = "pod-";
 constexpr double kTick_s = 1e-6;  // times are whole nanoseconds
 
 // The first telemetry arrives before the first pod.
@@ -24,6 +28,7 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   WorldOptions world;
   world.seed = episode.seed;
   world.idle_nodes_sleep = episode.options.sleep;
+  world.curves_known = episode.options.knowledge == ClusterModel::truth;
   world.sleep_after_s = kSleepAfter_s;
   world.telemetry_period_s = live.telemetry_period_s;
   world.power_noise_ratio = episode.options.power_noise_ratio;
@@ -43,11 +48,23 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   return world;
 }
 
+// The real mean demand and life of a pod of the episode, for an oracle.
+std::optional<placement::DemandPrediction> real_demand(const Episode& episode, const placement::PodSpec& spec) {
+  const auto p = parse::integer<std::size_t>(std::string_view(spec.uid).substr(std::min(spec.uid.size(), kUid.size())));
+  if (!p || *p >= episode.pods.size()) return std::nullopt;
+  const Pod& pod = episode.pods[*p];
+  placement::DemandPrediction known;
+  known.cores = pod.times * episode.day->mean_cores[pod.machine];
+  known.life_s = std::isfinite(pod.life_s) ? pod.life_s : kWholeDay_s;
+  known.seen_pods = 1;
+  return known;
+}
+
 SimPod sim_pod(const Episode& episode, std::size_t p) {
   const Pod& pod = episode.pods[p];
   const placement::AppKey app = app_key(pod.app);
   SimPod made;
-  made.spec.uid = "pod-" + std::to_string(p);
+  made.spec.uid = std::string(kUid) + std::to_string(p);
   made.spec.name = made.spec.uid;
   made.spec.app = app.owner + " " + app.image;
   made.spec.request = pod.request;
@@ -107,11 +124,31 @@ class Judged final : public LivePlayer {
   placement::Ahead ahead_;
 };
 
+// Places each pod where a given placement says.
+class Held final : public LivePlayer {
+ public:
+  Held(const Placement& placement, std::unique_ptr<LiveEngine> engine)
+      : placement_(placement), engine_(std::move(engine)) {}
+  WorldObserver* observer() override { return engine_.get(); }
+  const placement::DecisionEngine& engine() const override { return engine_->engine(); }
+  Status settled(std::vector<Settled>) override { return {}; }
+  Result<std::optional<std::size_t>> choose(const World&, const placement::ClusterView&, const SimPod&,
+                                            std::uint64_t decision_id) override {
+    return std::optional(placement_[decision_id - 1]);
+  }
+
+ private:
+  const Placement& placement_;
+  std::unique_ptr<LiveEngine> engine_;
+};
+
 // `verdicts`: no value: the gates start fresh.
 Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
                          std::optional<KeptVerdicts> verdicts, const LiveRunOptions& live, RequestSetter& requests) {
   ChooserOptions options;
   options.knowledge.idle_nodes_sleep = episode.options.sleep;
+  if (episode.options.knowledge == ClusterModel::truth)
+    options.knowledge.known = [&episode](const placement::PodSpec& pod) { return real_demand(episode, pod); };
   options.known = std::move(known);
   options.verdicts = std::move(verdicts);
   options.network = live.network;
@@ -138,6 +175,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   World world(std::move(options), requests != nullptr ? requests : player.observer());
   LivePlayed played;
   RunFigures& figures = played.figures;
+  if (!episode.options.churn) figures.placement.assign(episode.pods.size(), cluster::kNowhere);
   WorldFigures begun;
   SetRequests set_before;
   bool measuring = false;
@@ -186,6 +224,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
       return {};
     }
     waited_s += world.now_s() - each.since_s;
+    if (!episode.options.churn) figures.placement[each.id - 1] = *node;
     auto outcome = placement::begin_outcome(view, each.pod.spec, *node, reward);
     outcome.placement = placed++;
     figures.placements += 1;
@@ -239,6 +278,15 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   played.known = player.engine().cluster_model().save(world.view({}));
   played.verdicts = verdicts_of(player.engine());
   return played;
+}
+
+Result<RunFigures> hold(const Episode& episode, const Placement& placement) {
+  LiveEngineOptions live;
+  live.policy = "kube-default";
+  WATTLE_TRY(auto engine, LiveEngine::make(std::move(live)));
+  Held held(placement, std::move(engine));
+  WATTLE_TRY(LivePlayed played, play_live(episode, held, {}, {}));
+  return std::move(played.figures);
 }
 
 Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,

@@ -1,5 +1,6 @@
 // live_run: an episode of consolidation in a World, played by the controller's decision engine, which knows only the
 // reports of agents and the API server.
+// Truth    with the knowledge `truth` the engine knows the nodes' real curves, and each pod's mean demand and life
 // Known    watts, demand, lives and the number of pods to come only as far as telemetry and bindings have shown them.
 //          `cold` begins without knowledge. Warm begins with the result of an earlier episode of the same servers and
 //          applications: knowledge and gate verdicts, as a controller keeps them over a restart
@@ -56,6 +57,9 @@ struct LivePlayed {
 // `requests`: sets requests and is restarted here; null: requests stay.
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
                              const LiveRunOptions& options, RequestSetter* requests = nullptr);
+
+// Plays a fill with the pods in the placement from the start.
+Result<RunFigures> hold(const Episode& episode, const Placement& placement);
 
 // Plays a contestant that starts with the cluster model of an earlier run; may be empty.
 Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,

@@ -1,6 +1,6 @@
 // actuator_floor: measures the cost of the file reads in wattle-actuator's loop. Reads each file every 100 ms, and
-// those after "--" every 500 ms, as actuator/meter.cpp does, and discards the content. lab/benchmarks/actuator_cost.py runs it
-// together with the actuator.
+// those after "--" every 500 ms, as actuator/meter.cpp does, and discards the content. lab/benchmarks/actuator_cost.py
+// runs it together with the actuator.
 //   actuator_floor SECONDS FILE... [-- FILE...]      prints its share of one core
 #include <fcntl.h>
 #include <time.h>

@@ -1,9 +1,13 @@
-// learning_curve: does a controller's learner get better in the demo's world? Loss, reward and regret by fifths of a run, over seeds.
-// Run      learning_curve --seeds 1-10 [--seconds 600] [--rotate 40] [--learn "warmup: 64"] from the root of the tree
-// Gives    for each seed and fifth: loss (centred TD error, in deviations of what is paid), TD error in rewards, mean reward, regret to the
-//          best rule, mean Q, centre, share of decisions by the network and by what was learned here. What there was none of
+// learning_curve: does a controller's learner get better in the demo's world? Loss, reward and regret by fifths of a
+// run, over seeds.
+// Run      learning_curve --seeds 1-10 [--seconds 600] [--rotate 40] [--learn "warmup: 64"] from the root of the
+//          tree
+// Gives    for each seed and fifth: loss (centred TD error, in deviations of what is paid), TD error in rewards, mean
+//          reward, regret to the best rule, mean Q, centre, share of decisions by the network and by what
+//          was learned here. What there was none of
 //          in a fifth is "-". Then last less first fifth over the seeds, with 95% bootstrap intervals
-// Regret   mean reward of the rule that had the most over the whole run in the same world (same servers, pods, latencies), less the own
+// Regret   mean reward of the rule that had the most over the whole run in the same world (same servers, pods,
+//          latencies), less the own
 // Threads  one world each, --jobs of them
 #include <stdlib.h>
 

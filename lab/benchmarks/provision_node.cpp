@@ -1,4 +1,5 @@
-// provision_node: helper of lab/benchmarks/provision_real.py, which compares ways to set CPU limits on this machine's kernel.
+// provision_node: helper of lab/benchmarks/provision_real.py, which compares ways to set CPU limits on this machine's
+// kernel.
 //   provision_node set CONTESTANT SETTING CORES CGROUP...   runs the code of a contestant of `wattle-lab provision` on
 //                                                           real cgroups every 100 ms until SIGTERM; only for
 //                                                           contestants that need no request latency

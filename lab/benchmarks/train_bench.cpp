@@ -1,4 +1,5 @@
-// train_bench: times the training loop of `wattle-sim train`. lab/benchmarks/cleanrl.py runs it in turn with a peer's loop.
+// train_bench: times the training loop of `wattle-sim train`. lab/benchmarks/cleanrl.py runs it in turn with a peer's
+// loop.
 // Run      train_bench --scenario churn_sleep --nodes 6 --decisions 20000 --batch 128 --every 10 --gradient-steps 1000
 // Gives    one line of JSON: decisions (environment steps) of the whole loop, and gradient steps alone, each with its
 //          CPU and wall seconds. A gradient step covers sampling the batch from replay, targets, backward, Adam and

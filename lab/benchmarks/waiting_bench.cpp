@@ -1,9 +1,9 @@
-// waiting_bench: predicts the waiting share of measured cells with several models. lab/benchmarks/waiting.py measures the cells
-// and prints the table.
+// waiting_bench: predicts the waiting share of measured cells with several models. lab/benchmarks/waiting.py measures
+// the cells and prints the table.
 // Reads    one cell per line: mean and variance of the cores wanted, available cores, cores used, measured waiting
 //          share
-// Gives    one line per cell: the share by placement/cluster/waiting's typical curve, by a curve fitted to every second cell,
-//          and by the simulator's rule
+// Gives    one line per cell: the share by placement/cluster/waiting's typical curve, by a curve fitted to every second
+//          cell, and by the simulator's rule
 #include <cstdio>
 #include <vector>
 

@@ -2,11 +2,11 @@
 #include <cstdio>
 
 #include "lab/ablations/ablate.hpp"
+#include "lab/ablations/flat_policy.hpp"
 #include "lab/ablations/imitate_ablate.hpp"
 #include "lab/commands/commands.hpp"
 #include "lab/commands/consolidation_arguments.hpp"
 #include "lab/commands/label_files.hpp"
-#include "models/torch/flat_policy.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
@@ -125,10 +125,6 @@ int ablate(int argc, char** argv) {
     app.add_option("--first-seed", arguments.parts.first_seed, "seed of training")->capture_default_str();
     app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")
         ->check(CLI::Range(1, 10'000))
-        ->capture_default_str();
-    app.add_option("--temperature", arguments.imitate.temperature,
-                   "temperature in W0 of the targets, exp(-regret / temperature)")
-        ->check(CLI::Range(1e-3, 1e3))
         ->capture_default_str();
     app.add_option("--regret-weight", arguments.imitate.regret_weight,
                    "weight of the network's expected regret, divided by the temperature, in the loss")

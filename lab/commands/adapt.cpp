@@ -27,21 +27,6 @@ struct AdaptArguments {
   std::string initial_file, json_file, side = "report";
 };
 
-// Options for differences between the cluster's truth and the knowledge of planner and network.
-void add_shift_options(CLI::App& app, consolidation::Shift& shift) {
-  app.add_option("--odd-watts", shift.odd_watts,
-                 "factor by which servers with a low assumed power draw more, and the others less")
-      ->check(CLI::Range(0.1, 10.0))
-      ->capture_default_str();
-  app.add_option("--interference", shift.interference, "a pod uses 1 + this x used share of its node times its demand")
-      ->check(CLI::Range(0.0, 20.0))
-      ->capture_default_str();
-  app.add_option("--pairs", shift.pairs,
-                 "production: pairs of applications disturb each other, as in bench; energy is for the same work")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str();
-}
-
 std::string percent(const std::optional<Interval>& interval) {
   return interval ? interval_text(*interval, {.scale = 100, .sign = true}) : "-";
 }
@@ -93,13 +78,12 @@ Status run(AdaptArguments arguments) {
   std::printf("%zu clusters of %zu nodes, %zu days lived (%llu decisions), %zu other days judged; IQM [95%%], %%\n",
               result.clusters.size(), options.online.episode.nodes, options.online.episodes,
               static_cast<unsigned long long>(result.decisions), options.judged_days);
-  std::printf("%-10s %28s %28s   %s\n", "", "energy / planner - 1", "energy / start - 1",
-              options.online.episode.knowledge == consolidation::ClusterModel::production ? "waiting % (limit)" : "");
+  std::printf("%-10s %28s %28s   %s\n", "", "energy / planner - 1", "energy / start - 1", "waiting % (limit)");
   for (const consolidation::AdaptRow& row : result.rows) {
     std::printf("%-10s %28s %28s", row.name.c_str(), percent(row.over_planner).c_str(),
                 percent(row.over_start).c_str());
-    if (!row.waiting.empty()) std::printf("   %.2f (%.2f)", 100 * mean(row.waiting), 100 * mean(row.wait_limit));
-    if (row.name == "gated" || row.name == "recorded")
+    std::printf("   %.2f (%.2f)", 100 * mean(row.waiting), 100 * mean(row.wait_limit));
+    if (row.name == "recorded")
       std::printf("   planner, start, learned serve on %zu, %zu, %zu", row.serves[0], row.serves[1], row.serves[2]);
     std::printf("\n");
   }
@@ -130,22 +114,15 @@ int adapt(int argc, char** argv) {
   app.add_option("--nodes", arguments.scenario.options.nodes, "of each")->check(CLI::Range(2, 1000));
   app.add_option("--days", options.online.episodes, "lived")->check(CLI::Range(1, 400))->capture_default_str();
   app.add_option("--judged-days", options.judged_days, "afterwards")->check(CLI::Range(1, 100))->capture_default_str();
-  app.add_option(
-         "--contestants", options.contestants,
-         "planner, start; with production knowledge online (anchored), free, scratch, guarded; with another informed, "
-         "hindsight, gated, recorded")
+  app.add_option("--contestants", options.contestants,
+                 "planner, start, online (anchored), free, scratch, guarded, recorded")
       ->delimiter(',')
-      ->check(CLI::IsMember(
-          {"planner", "informed", "start", "online", "free", "scratch", "guarded", "hindsight", "gated", "recorded"}));
+      ->check(CLI::IsMember({"planner", "start", "online", "free", "scratch", "guarded", "recorded"}));
   app.add_option("--labels", options.hindsight.labels.per_episode, "evaluated decisions of a recorded day")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_option("--hindsight-anchor", options.hindsight.imitate.anchor_share,
-                 "share of the initial network's own choice")
-      ->check(CLI::Range(0.0, 0.99))
-      ->capture_default_str();
   app.add_option("--plays", options.hindsight.plays,
-                 "whole recorded days, to choose a pass over the labels, and at the gate")
+                 "whole recorded days, to choose a pass over the labels, and to judge")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--epochs", options.hindsight.imitate.epochs, "passes over the judged decisions")
@@ -153,22 +130,14 @@ int adapt(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--side", arguments.side, "servers and days: report, or train (to tune options)")
       ->check(CLI::IsMember({"report", "train"}));
-  app.add_option("--first-cluster", options.first_cluster, "seed of the first cluster")->capture_default_str();
-  add_shift_options(app, arguments.scenario.options.shift);
+  app.add_option("--pairs", arguments.scenario.options.shift.pairs,
+                 "pairs of applications disturb each other, as in bench; energy is for the same work")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
   app.add_option("--margin", options.margin,
                  "margin in W0 by which another node must beat the planner's node in the evaluation");
-  app.add_option("--epsilon", options.online.epsilon, "share of random placements during training")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_flag(
-      "--cold", options.cold,
-      "production: evaluated days start without knowledge (default: with the knowledge of the last training day)");
-  app.add_option("--tau", options.online.learner.tau_s, "time in seconds after which a reward counts 1/e")
-      ->check(CLI::Range(0.1, 1e6))
-      ->capture_default_str();
-  app.add_option("--anchor-every", options.online.anchor_every, "learning steps per anchoring step")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+  app.add_flag("--cold", options.cold,
+               "evaluated days start without knowledge (default: with the knowledge of the last training day)");
   app.add_option("--n-step", options.online.learner.n_step, "decisions until bootstrapping")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();

@@ -12,7 +12,6 @@ constexpr std::array kLabSubcommands {
              "full knowledge",
              commands::bench, "consolidation_fill"},
       Subcommand{"shadow", "compare the saving modelled by mode shadow with the saving of live mode", commands::shadow},
-      Subcommand{"speed", "measure placements per second of processor time for each rule", commands::speed},
       Subcommand{"sweep", "measure throughput, response time and power of each server at each load", commands::sweep},
       Subcommand{"provision", "evaluate rules that set CPU limits on rate traces", commands::provision},
       Subcommand{"requests", "compare the rule for CPU requests with VPA's on days of use", commands::requests},

@@ -22,30 +22,21 @@ struct BenchArguments {
 };
 
 // Rejects options that would be ignored silently.
-Status check_bench(const CLI::App& app, const BenchArguments& arguments) {
-  if (arguments.scenario.options.knowledge != consolidation::ClusterModel::production)
-    for (const char* option : {"--cold", "--defer", "--look-ahead"})
-      if (app.count(option) > 0) return fail(Errc::unsupported, option, "needs worlds", "add --knowledge production");
+Status check_bench(const BenchArguments& arguments) {
   if (arguments.bench.decision_window > 0 && !(arguments.scenario.options.shift.pairs > 0))
     return fail(Errc::conflict, "--decision-window", "no pairs of applications disturb each other",
                 "set --pairs above 0");
   return {};
 }
 
-Status run(const CLI::App& app, BenchArguments arguments) {
+Status run(BenchArguments arguments) {
   consolidation::BenchOptions& bench = arguments.bench;
   WATTLE_CHECK(apply(arguments.scenario));
-  WATTLE_CHECK(check_bench(app, arguments));
+  WATTLE_CHECK(check_bench(arguments));
   bench.episode = arguments.scenario.options;
   bench.episode.side = arguments.side == "report" ? consolidation::Side::report : consolidation::Side::train;
   bench.first_seed = arguments.first_seed.value_or(
       bench.episode.side == consolidation::Side::report ? kFirstHeldOutSeed : std::uint64_t{1});
-  if (bench.episode.shift.odd_waiting != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
-    return fail(Errc::unsupported, "--odd-waiting", "needs worlds", "add --knowledge production");
-  if (bench.episode.shift.pairs > 0 && bench.episode.knowledge != consolidation::ClusterModel::production)
-    return fail(Errc::unsupported, "--pairs", "needs worlds", "add --knowledge production");
-  if (bench.episode.crowded_ratio != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
-    return fail(Errc::unsupported, "--crowded-from", "needs worlds", "add --knowledge production");
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
@@ -76,31 +67,29 @@ int bench(int argc, char** argv) {
   app.add_option("--first-seed", arguments.first_seed, "default: 2000000 for reporting, 1 for training");
   app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 100'000));
   app.add_flag("--cold", arguments.bench.cold,
-               "production: the controller starts without knowledge (default: with a day of this cluster)");
-  app.add_option("--defer", arguments.bench.defer_s, "production: longest time in seconds that a pod may be deferred")
+               "the controller starts without knowledge (default: with a day of this cluster)");
+  app.add_option("--defer", arguments.bench.defer_s, "longest time in seconds that a pod may be deferred")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   app.add_option("--look-ahead", arguments.bench.look_ahead,
-                 "production: number of next pods known to a decision: waiting pods, then arriving pods")
+                 "number of next pods known to a decision: waiting pods, then arriving pods")
       ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
       ->capture_default_str();
-  app.add_option(
-         "--crowded-from", arguments.scenario.options.crowded_ratio,
-         "production: demanded share of a node's cores above which its pods wait for each other; 1: when the demand "
-         "exceeds the cores")
+  app.add_option("--crowded-from", arguments.scenario.options.crowded_ratio,
+                 "demanded share of a node's cores above which its pods wait for each other; 1: when the demand "
+                 "exceeds the cores")
       ->check(CLI::Range(0.1, 1.0))
       ->capture_default_str();
   app.add_option("--odd-waiting", arguments.scenario.options.shift.odd_waiting,
-                 "production: factor by which pods wait longer for CPU than during learning, or than a policy without "
+                 "factor by which pods wait longer for CPU than during learning, or than a policy without "
                  "knowledge assumes")
       ->check(CLI::Range(0.1, 20.0))
       ->capture_default_str();
-  CLI::Option* pairs =
-      app.add_option("--pairs", arguments.scenario.options.shift.pairs,
-                     "production: one in ten pairs of applications disturb each other, so their work takes 1 + "
-                     "this times as long on the same node; policies do not know the pairs")
-          ->check(CLI::Range(0.0, 10.0))
-          ->capture_default_str();
+  CLI::Option* pairs = app.add_option("--pairs", arguments.scenario.options.shift.pairs,
+                                      "one in ten pairs of applications disturb each other, so their work takes 1 + "
+                                      "this times as long on the same node; policies do not know the pairs")
+                           ->check(CLI::Range(0.0, 10.0))
+                           ->capture_default_str();
   app.add_option("--pairs-from", arguments.scenario.options.shift.pairs_from_s,
                  "start of the disturbance in seconds of the episode; 0: always, including the day before")
       ->check(CLI::Range(0.0, 1e6))
@@ -112,7 +101,6 @@ int bench(int argc, char** argv) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str()
       ->needs(pairs);
-  app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules know the number of arriving pods");
   app.add_option("--side", arguments.side, "servers and days: for reporting, or for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))
       ->capture_default_str();
@@ -134,7 +122,6 @@ int bench(int argc, char** argv) {
   add_scheduler_options(app, arguments.bench.scheduler);
   app.add_option("--residual-times", arguments.bench.residual_times, "dqn: factor of its residual; -1: a bad network")
       ->check(CLI::Range(-100.0, 100.0));
-  app.add_flag("!--no-plan", arguments.bench.learned.plan, "dqn: features and prior without the planner");
   app.add_option("--moves", arguments.bench.moves_per_pod,
                  "annealing steps per pod; 0: no reference (also with --sizes openb or --crowded)")
       ->check(CLI::Range(0, 10'000'000))
@@ -142,7 +129,7 @@ int bench(int argc, char** argv) {
   app.add_option("-o,--output", arguments.output, "output format: table or json")
       ->check(CLI::IsMember({"table", "json"}));
   app.add_option("--json", arguments.json_file, "also write JSON to this file");
-  return run_command(app, argc, argv, [&] { return run(app, std::move(arguments)); });
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 
 }  // namespace wattle::sim::commands

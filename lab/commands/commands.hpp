@@ -18,7 +18,6 @@ int online(int argc, char** argv);
 int provision(int argc, char** argv);
 int requests(int argc, char** argv);
 int shadow(int argc, char** argv);
-int speed(int argc, char** argv);
 int sweep(int argc, char** argv);
 
 }  // namespace wattle::sim::commands

@@ -30,24 +30,25 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
       ->capture_default_str();
   app.add_option("--sizes", arguments.sizes,
                  "one-core: all pods request one; openb: requests and lives of a production cluster (openb_pods.csv of "
-                 "--trace), with --knowledge production")
+                 "--trace)")
       ->check(CLI::IsMember({"one-core", "openb"}))
       ->capture_default_str();
   app.add_flag("--crowded", options.crowded,
-               "pods use twice as much in bursts, and applications ask for less or more than that; with --knowledge "
-               "production");
-  app.add_option("--knowledge", arguments.knowledge,
-                 "oracle: true curves and mean demand; production: the knowledge that a controller learns in the run; "
-                 "for training, "
-                 "imitated: curves, demand and lifetimes fitted to a random past; pods: only that demand and lifetimes")
-      ->check(CLI::IsMember({"oracle", "production", "imitated", "pods"}))
-      ->capture_default_str();
-  app.add_option("--readings", options.past_readings, "number of power samples per server for imitated")
-      ->check(CLI::Range(0, 100'000))
-      ->capture_default_str();
-  app.add_option("--past-pods", options.past_pods, "number of observed pods per application for imitated and pods")
-      ->check(CLI::Range(0, 10'000))
-      ->capture_default_str();
+               "pods use twice as much in bursts, and applications ask for less or more than that");
+  if (arguments.teaches) {
+    app.add_option(
+           "--knowledge", arguments.knowledge,
+           "oracle: true curves and mean demand; imitated: curves, demand and lifetimes fitted to a random past; "
+           "pods: only that demand and lifetimes")
+        ->check(CLI::IsMember({"oracle", "imitated", "pods"}))
+        ->capture_default_str();
+  } else {
+    app.add_option("--knowledge", arguments.knowledge,
+                   "production: the knowledge that a controller learns in the run; oracle: it also knows the true "
+                   "curves, and each pod's mean demand and life")
+        ->check(CLI::IsMember({"production", "oracle"}))
+        ->capture_default_str();
+  }
   app.add_option("--trace", arguments.trace_dir,
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
   app.add_option("--demand-scale", arguments.demand_scale, "cores of a pod per core of its machine")
@@ -68,11 +69,10 @@ Status apply(ConsolidationArguments& arguments) {
   options.fill_high = high / 100;
   for (const consolidation::ClusterModel each : consolidation::kClusterModels)
     if (arguments.knowledge == consolidation::to_string(each)) options.knowledge = each;
-  const bool taught = arguments.teaches && options.churn && options.knowledge == consolidation::ClusterModel::imitated;
-  if (options.knowledge != consolidation::ClusterModel::production && !taught &&
-      (options.crowded || arguments.sizes == "openb"))
-    return fail(Errc::unsupported, options.crowded ? "--crowded" : "--sizes openb",
-                "needs the controller's engine in a world", "add --knowledge production");
+  const bool imitated = options.churn && options.knowledge == consolidation::ClusterModel::imitated;
+  if (arguments.teaches && !imitated && (options.crowded || arguments.sizes == "openb"))
+    return fail(Errc::unsupported, options.crowded ? "--crowded" : "--sizes openb", "needs imitated knowledge",
+                "use consolidation_churn --knowledge imitated");
   return {};
 }
 

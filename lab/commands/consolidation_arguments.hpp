@@ -1,6 +1,6 @@
 // consolidation_arguments: common options of the commands that play the consolidation scenarios: data, side, scenario,
 // knowledge.
-// Names    consolidation_fill, consolidation_churn; the former name, with --churn, covers both
+// Names    consolidation_fill, consolidation_churn
 // Errors   malformed: a range of fills; those of loading data
 // Threads  main thread
 #pragma once
@@ -19,10 +19,10 @@ namespace wattle::sim::commands {
 struct ConsolidationArguments {
   std::string scenario, knowledge = "oracle", fill = "60-68", sizes = "one-core", trace_dir;
   double demand_scale = 3;
-  bool teaches = false;  // also allows sizes and crowds on the kernel
+  bool teaches = false;  // for labels, on the kernel; set before the options are added
   consolidation::Options options;
 };
-// Returns true for any of those names, including consolidation, which covers both if labels decide.
+// Returns true for either name, and for consolidation, which covers both if labels decide.
 bool is_consolidation(std::string_view name);
 void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments);
 // Converts the typed values into arguments.options.

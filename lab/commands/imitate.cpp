@@ -183,10 +183,6 @@ int imitate(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")->check(CLI::Range(1, 10'000));
   app.add_option("--batch", arguments.imitate.batch, "labels per step")->check(CLI::Range(1, 4096));
-  app.add_option("--temperature", arguments.imitate.temperature,
-                 "temperature in W0 of the targets, exp(-regret / temperature)")
-      ->check(CLI::Range(1e-3, 1e3))
-      ->capture_default_str();
   app.add_option("--regret-weight", arguments.imitate.regret_weight,
                  "weight of the network's expected regret, divided by the temperature, in the loss")
       ->check(CLI::Range(0.0, 1e3))

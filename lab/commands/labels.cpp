@@ -19,12 +19,6 @@ struct LabelArguments {
 };
 
 Status run(LabelArguments arguments) {
-  // Rollouts clone the cluster, which a World does not support: the earlier meaning of production here was imitated.
-  if (arguments.scenario.knowledge == "production") {
-    arguments.scenario.knowledge = "imitated";
-    std::fputs("wattle-lab: labels: --knowledge production is now called imitated\n", stderr);
-  }
-  arguments.scenario.teaches = true;
   WATTLE_CHECK(apply(arguments.scenario));
   const consolidation::Options& asked = arguments.scenario.options;
   const bool waits = asked.shift.odd_waiting != 1 || asked.crowded_ratio != 1;
@@ -58,6 +52,7 @@ Status run(LabelArguments arguments) {
 int labels(int argc, char** argv) {
   LabelArguments arguments;
   CLI::App app{"Simulate training episodes and label some choices by paired rollouts", "wattle-lab labels"};
+  arguments.scenario.teaches = true;
   add_consolidation_options(app, arguments.scenario);
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
   app.add_option("--model", arguments.model_file, "network that places the pods (default: the planner)");
@@ -65,8 +60,6 @@ int labels(int argc, char** argv) {
   app.add_option("--per-episode", arguments.labels.per_episode, "labelled decisions")->check(CLI::Range(1, 10'000));
   app.add_option("--min-nodes", arguments.labels.min_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
   app.add_option("--max-nodes", arguments.labels.max_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
-  app.add_option("--explore", arguments.labels.explore, "share of placements on another node")
-      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--horizon", arguments.labels.horizon_lives,
                  "number of mean lifetimes that a choice is followed, under churn")
       ->check(CLI::Range(0.1, 10.0))
@@ -86,13 +79,6 @@ int labels(int argc, char** argv) {
   app.add_option("--crowded-from", options.crowded_ratio,
                  "imitated: demanded share of a node's cores above which its pods wait for each other")
       ->check(CLI::Range(0.1, 1.0))
-      ->capture_default_str();
-  app.add_option("--odd-forecast", options.shift.odd_forecast,
-                 "imitated, pods: standard deviation of the logarithm of the ratio of forecast to actual cores")
-      ->check(CLI::Range(0.0, 2.0))
-      ->capture_default_str();
-  app.add_option("--unplanned", arguments.labels.unplanned, "share of the labels stored without a plan")
-      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--seed", arguments.labels.first_seed, "seed of the first fleet, on the training side")
       ->check(CLI::Range(1, 900'000))

@@ -19,19 +19,17 @@ struct OnlineArguments {
   consolidation::OnlineOptions online;
   models::TrainerOptions trainer;
   std::string out_file, initial_file;
-  bool free = false, no_plan = false;
 };
 
 Status run(OnlineArguments arguments) {
   WATTLE_CHECK(apply(arguments.scenario));
   arguments.online.episode = arguments.scenario.options;
   arguments.online.episode.side = consolidation::Side::train;
-  arguments.online.plan = !arguments.no_plan;
   std::optional<models::Weights> initial;
   if (!arguments.initial_file.empty()) {
     WATTLE_TRY(auto file, read_model(arguments.initial_file));
     WATTLE_TRY(const auto network, read_network(arguments.initial_file));
-    if (!arguments.free) arguments.online.anchor = network;
+    arguments.online.anchor = network;
     initial = std::move(file.tensors);
   }
   WATTLE_TRY(const auto data, load(arguments.scenario));
@@ -60,14 +58,9 @@ int online(int argc, char** argv) {
   add_consolidation_options(app, arguments.scenario);
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
   app.add_option("--initial", arguments.initial_file, "initial weights, to which learning is anchored");
-  app.add_flag("--free", arguments.free, "without the anchor");
-  app.add_flag("--no-plan", arguments.no_plan, "features and prior without the planner");
   app.add_option("--nodes", arguments.scenario.options.nodes, "of a fleet")->check(CLI::Range(2, 1000));
   app.add_option("--episodes", online.episodes, "fleets, a day and eight hours each")->check(CLI::Range(1, 10'000));
   app.add_option("--seed", online.first_seed, "seed of the first fleet")->check(CLI::Range(1, 900'000));
-  app.add_option("--epsilon", online.epsilon, "share of random placements")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
   app.add_option("--tau", online.learner.tau_s, "time in seconds after which a reward counts 1/e")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();

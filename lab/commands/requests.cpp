@@ -86,10 +86,6 @@ int requests(int argc, char** argv) {
                  "number of known days before the time of day counts; 8: never")
       ->check(CLI::Range(0.0, 8.0))
       ->capture_default_str();
-  app.add_option("--load-exponent", arguments.judge.rule.load_exponent,
-                 "exponent of the need in the weight of a minute: 0 time, 1 load")
-      ->check(CLI::Range(0.0, 2.0))
-      ->capture_default_str();
   app.add_option("--json", arguments.json_file, "file for all results");
   return run_command(app, argc, argv, [&] { return run_requests(arguments); });
 }

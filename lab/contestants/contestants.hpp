@@ -1,6 +1,6 @@
 // contestants: the provisioners under evaluation, by name, each with the settings from which the best in hindsight is
 // chosen.
-// Source   docs/research/provisioning.md names the paper or program of each, and the omitted parts
+// Source   lab/docs/provisioning.md names the paper or program of each, and the omitted parts
 // Errors   none
 // Threads  pure except for the provisioners made, which have one owner each
 #pragma once

@@ -1,4 +1,5 @@
 #include "lab/report/suite.hpp"
+#include "lab/policies/lab_policies.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -145,8 +146,6 @@ constexpr std::array<ConsolidationSetting, 14> kConsolidationSettings{
       0.68, false, true},
      {"consolidation_fill, 20-90% requested, idle nodes sleep, oracle knowledge", true, false, kOracle, false, 0.20,
       0.90, false}}};
-constexpr double kOracleMargin =
-    0.05;  // for the network with oracle knowledge, chosen on training fleets: docs/research/learning.md
 
 bool wanted(const Options& options, const ConsolidationSetting& setting) { return !options.quick || setting.quick; }
 
@@ -164,16 +163,14 @@ Status run_consolidation(Run& run, SuiteResult& result) {
     options.cold = setting.cold;
     options.first_seed = run.options.first_seed;
     options.seeds = run.options.quick ? std::min<std::size_t>(2, run.options.seeds) : run.options.seeds;
-    options.nodes = run.options.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{10, 30, 100};
-    // Played second by second: a hundred nodes take hours.
-    const bool live = setting.knowledge == consolidation::ClusterModel::production;
-    if (live) std::erase(options.nodes, std::size_t{100});
+    options.nodes = run.options.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{10, 30};
+    if (run.options.quick) options.episode.warm_s = options.episode.measure_s = 3 * 3600;
     options.moves_per_pod = run.options.quick ? 100 : 1000;
     options.rules = {"kube-default", "random", "round-robin", "most-allocated",
                      "peaks",        "greedy", "amortised",   "planner"};
     if (run.options.consolidation_network) {
       options.network = run.options.consolidation_network;
-      options.learned.margin = live ? 0 : kOracleMargin;
+      options.learned.margin = 0;
       options.rules.emplace_back("dqn");
     }
     WATTLE_TRY(consolidation::BenchResult bench, consolidation::bench(*run.options.consolidation, options));
@@ -191,7 +188,7 @@ std::vector<Contestant> standard_contestants(std::vector<Contestant> learned) {
   for (const char* name : {"model-greedy", "planner", "amortised", "greedy", "peaks", "kube-default", "most-allocated",
                            "target-load-packing", "lvrb", "koordinator", "fewest-pods", "most-pods", "round-robin",
                            "random", "true-greedy"})
-    all.push_back(contestant_named(name).value());
+    all.push_back(lab_contestant(name).value());
   std::find_if(all.begin(), all.end(), [](const Contestant& each) { return each.name == "most-allocated"; })->binding =
       Binding::alone;  // a profile of kube-scheduler
   return all;

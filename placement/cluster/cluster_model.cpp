@@ -11,7 +11,7 @@ namespace wattle::placement {
 namespace {
 
 // Trust in a correct forecast where pods stay. It is below 1, because the end of growth cannot be observed in advance.
-// On the training fleets 0.3 and 1 did not differ (docs/research/placement.md); this lies between them.
+// On the training fleets 0.3 and 1 did not differ (lab/docs/placement.md); this lies between them.
 constexpr double kStayTrust = 0.6;
 // Deviation of requests over their mean; plans count pods of the mean request.
 constexpr double kAlikeRequests = 0.1, kUnlikeRequests = 0.4;
@@ -163,7 +163,7 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   const std::string* uid = &slot_of_.emplace(pod.uid, slot).first->first;
   const AppKey app = app_key_of(pod);
   whose_[slot] = {uid, app, app_id_of(app), 0, pod.request, now, 0, limited_in(running.known->limited, pod)};
-  running.predicted = demand_.predict(whose_[slot].app, pod.request);
+  running.predicted = predict(pod);
   running.prior_s = prior_of(running.predicted);
   running.expected = running.reckon();
   running.known->add(running);
@@ -334,6 +334,8 @@ void ClusterModel::set_plan_trust(double trust) {
 }
 
 DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
+  if (options_.known)
+    if (auto known = options_.known(pod)) return *known;
   return demand_.predict(app_key_of(pod), pod.request);
 }
 

@@ -29,6 +29,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -49,6 +50,8 @@
 namespace wattle::placement {
 
 struct ClusterModelOptions {
+  // Knows a pod's demand and life in place of the model; only a simulator sets it. No value: the model predicts.
+  std::function<std::optional<DemandPrediction>(const PodSpec&)> known;
   DemandOptions demand;
   ForecastOptions forecast;
   bool idle_nodes_sleep = false;  // empty nodes are powered down; a view with a sleeping node implies it

@@ -306,7 +306,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     scores[*bound] = kTopScore;
     record.reason = "already bound there";
     record.decided_by = decided_by(by, Verdict::bound);
-  } else if (open.rows.size() > 1 && !keeps_room && !rows.avoids && !policy.draws && !range.tells_apart()) {
+  } else if (open.rows.size() > 1 && !keeps_room && !rows.avoids && !range.tells_apart()) {
     record.reason = equal_reason(by, rows.feasible.size());
     record.decided_by = decided_by(by, Verdict::neutral);
     record_candidates(advice, rows, predictions, residual, {}, open.losses);

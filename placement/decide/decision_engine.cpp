@@ -26,6 +26,10 @@ DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel model)
 
 Result<bool> DecisionEngine::set_policy(const std::string& policy, const RewardConfig& reward) {
   WATTLE_TRY(auto made, make_policy(policy, options_.network));
+  return set_policy(std::move(made), reward);
+}
+
+bool DecisionEngine::set_policy(std::unique_ptr<Policy> made, const RewardConfig& reward) {
   if (made->name() == policy_->name() && reward == options_.decide.reward) return false;
   policy_ = std::move(made);
   policy_->plan_with(maker_);

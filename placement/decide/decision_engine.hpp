@@ -57,6 +57,7 @@ class DecisionEngine {
 
   // Sets policy and reward from the next decision on. Returns true if the ranking changed; the gates then restart.
   Result<bool> set_policy(const std::string& policy, const RewardConfig& reward);
+  bool set_policy(std::unique_ptr<Policy> policy, const RewardConfig& reward);
   // Sets the maker of plans, which outlives the engine. Null: each decision waits for its own plan.
   void plan_with(PlanMaker* maker);
 

@@ -119,8 +119,8 @@ bool NetworkGates::contend(ChoiceGate& gate, const GateQuestion& question, const
   const Fleet& fleet = question.model.fleet(question.view);
   const double life_s = fleet.pods_stay ? INFINITY : ask.life_s;
   const double latency_w = fleet.latency_price * latency_price_w(reward, life_s);
-  const PairedQuestion paired{question.view,    fleet, question.rows, pod, ask, question.mask,
-                              pod_key(pod.uid), false, latency_w};
+  const PairedQuestion paired{question.view, fleet,         question.rows,    pod,
+                              ask,           question.mask, pod_key(pod.uid), latency_w};
   const double margin = options_.margin;
   const auto figure = gate.copies.play(paired, by_network(paired, gate.planner, reward, &listed, margin),
                                        by_network(paired, gate.planner, reward, other ? &*other : nullptr, margin));

@@ -78,7 +78,6 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   asked_ = 0;
   pods_.clear();
   unseen_ = 0;
-  lives_known_ = question.lives_known;
   now_s_ = swept_s_ = block_began_s_ = question.fleet.now_s;
   challenger_.joules = challenger_.extra_w = 0;
   challenger_.loads.clear();
@@ -119,10 +118,8 @@ void PairedSimulation::change(Side& side, const Placed& placed, const PodEstimat
   load.life_s = moved(load.life_s, life_s);
   if (load.pods == 0)
     load.empties_at_s = now_s_;
-  else if (!lives_known_)
+  else
     load.empties_at_s = now_s_ + last_ends_in_s(load.life_s / static_cast<double>(load.pods), load.pods);
-  else if (comes)
-    load.empties_at_s = std::max(load.empties_at_s, now_s_ + ask.life_s);
   const double was_w = side.extra_w;
   side.extra_w = std::max(0.0, was_w + sign * placed.extra_w);
   side.power_w += node_w(side, i) - before_w + side.extra_w - was_w;

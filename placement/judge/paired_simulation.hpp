@@ -43,7 +43,6 @@ struct PairedQuestion {
   const PodEstimate& ask;
   const MaskOptions& mask;
   std::uint64_t key = 0;       // identifies the pod in ended()
-  bool lives_known = false;    // the estimate's life is the actual end of the pod, not a mean
   double latency_price_w = 0;  // per point of the latency term (placement/worth/objective); 0: latency costs nothing
 };
 
@@ -120,7 +119,7 @@ class PairedSimulation {
   static std::optional<Placed> choose(Side& side, const PairedQuestion& question, const PairedRule& rule);
 
   PairedSimulationOptions options_;
-  bool begun_ = false, lives_known_ = false;
+  bool begun_ = false;
   std::size_t unseen_ = 0;  // number of pods_ not yet seen to run
   std::size_t asked_ = 0;   // decisions of the current block
   double now_s_ = 0, swept_s_ = 0, block_began_s_ = 0, block_s_ = 0;

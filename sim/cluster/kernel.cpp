@@ -45,7 +45,6 @@ void Kernel<Time>::refresh(std::size_t i) {
   const Machine& machine = node.machine;
   double wanted = machine.blocked_cores;
   for (const Pod& pod : node.pods) wanted += pod.wanted_cores;
-  wanted *= 1 + machine.interference * wanted / machine.cores;
   node.wanted_cores = wanted;
   node.used_cores = node.pressure_ratio = node.work_cores = node.crowd_ratio = 0;
   switch (node.power) {

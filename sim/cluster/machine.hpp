@@ -28,7 +28,6 @@ struct Machine {
   double blocked_cores = 0;                       // wanted by permanent load
   double crowded_ratio = 1;                       // wanted share of the cores from which pods wait for each other
   double waiting_times = 1;                       // factor on the waiting that crowding alone causes
-  double interference = 0;  // pods want 1 + interference x (wanted share of the cores) times their cores
 };
 
 }  // namespace wattle::sim::cluster

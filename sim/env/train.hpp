@@ -40,7 +40,7 @@ struct TrainOptions {
   std::optional<TrainState> resume;  // continues from there, up to `decisions` in total
 };
 
-// Options that work here (docs/research/learning.md): ten steps, rewards centred on the prior's own reward on
+// Options that work here (lab/docs/learning.md): ten steps, rewards centred on the prior's own reward on
 // training seeds, and a discount with a horizon of that many decisions.
 placement::LearnerOptions working_learner_options(const EnvOptions& env, double horizon_decisions = 100);
 

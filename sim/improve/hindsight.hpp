@@ -1,19 +1,12 @@
-// hindsight: trains a network on recorded days of its cluster: which pods came, when they ended, the cores that they
-// used, and the known curves of the nodes.
-// Method   each recorded day is replayed on a model of the cluster by the start network. Rollouts judge some decisions
-//          (sim/improve/rollout), and the network continues from the start by imitation of the best choices, anchored
-//          to the start. Among the start and the networks after each pass, the one that draws least on whole days wins;
-//          these days are played as they were and with their pods in other orders
-// Gate     the last quarter of the days, and at least five of ten or more, is not used for learning. Planner, start and
-//          the learned network play these days whole. A network serves if it draws less than the planner with 95%
-//          confidence. The plays of a day count as one value, and with fewer than five days the planner serves. The
-//          start gives way only to a network that draws less than it. A gate on labels does not work, because the
-//          regret of single decisions says little about a day: it let the planner serve nearly everywhere. The plays
-//          of one day in other orders are not independent
-// Lived    days for learning run by planner and start in turn, those of the gate also by the learned network, an hour
-//          each. The curve of a node that none of them wakes is unknown, and so any gain there would be, too
-// Truth    only what the cluster has shown: a Shift is left out, and imitated knowledge uses the fitted curves
-// Errors   forwards the trainer's, which begins with the start's weights; out_of_range: fewer than two days
+// hindsight: learning from labels of recorded days, and the comparison of networks on whole days.
+// Method   the network continues from a start network by imitation of the best judged choices (sim/improve/rollout),
+//          anchored to the start. Among the start and the networks after each pass, the one that draws least on whole
+//          days wins; these days are played as they were and with their pods in other orders
+// Judge    the last quarter of the days, and at least five of ten or more, is not used for learning. A network serves
+//          if it draws less than the planner with 95% confidence. The plays of a day count as one value, and with fewer
+//          than five days the planner serves. The start gives way only to a network that draws less than it. Labels
+//          cannot judge, because the regret of single decisions says little about a day
+// Errors   forwards the trainer's, which begins with the start's weights
 // Threads  single owner; the same days and options give the same weights
 #pragma once
 
@@ -27,22 +20,11 @@ struct HindsightOptions {
   HindsightOptions() { network.margin = 0; }
   LabelOptions labels;
   ImitateOptions imitate;
-  std::size_t plays = 24;             // whole days to choose a pass by, and as many at the gate
+  std::size_t plays = 24;             // whole days to choose a pass by, and as many to judge
   placement::NetworkOptions network;  // for whole days
 };
 enum class Serves { planner, start, learned };
 using Network = std::shared_ptr<const models::QNetwork>;
-struct Hindsight {
-  models::Weights weights;  // learned weights
-  Serves serves = Serves::planner;
-  std::size_t labels = 0;  // number of labels used for learning
-  std::size_t passes = 0;  // over the labels, for the network that was kept; 0: the start
-  // Energy ratio minus 1, over the days of the gate.
-  Interval learned_over_start, learned_over_planner, start_over_planner;
-};
-
-// Returns the record of a day that the planner and the networks beside it run in turn, an hour each.
-Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const models::QNetwork>> beside, double margin);
 
 // Returns how many of the recorded days judge; the others are for learning.
 std::size_t days_to_judge(std::size_t recorded);
@@ -72,9 +54,5 @@ Serves who_serves(const Interval& learned_over_start, const Interval& learned_ov
 
 // Returns the day with its pods (kind, usage and life) in another order; 0: as it was.
 Episode reordered(const Episode& day, std::uint64_t order);
-
-Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
-                                     const std::shared_ptr<const models::QNetwork>& start,
-                                     const HindsightOptions& options, models::PolicyTrainer& trainer);
 
 }  // namespace wattle::sim::consolidation

@@ -6,11 +6,9 @@
 #include <limits>
 #include <numeric>
 
-#include "placement/decide/policies/cost.hpp"
-#include "placement/decide/policies/network.hpp"
-#include "placement/decide/policies/registry.hpp"
 #include "placement/worth/features.hpp"
 #include "placement/worth/shortlist.hpp"
+#include "sim/improve/fleet_view.hpp"
 #include "sim/improve/futures.hpp"
 
 namespace wattle::sim::consolidation {
@@ -52,13 +50,13 @@ class MeanWatts {
 
 // Continues after the candidate; calls `after` once for each further placement, with the pod and its node.
 template <class After>
-void go_on(const Episode& episode, Cluster& cluster, std::size_t pod, std::size_t node, placement::Policy& policy,
+void go_on(const Episode& episode, Cluster& cluster, std::size_t pod, std::size_t node, FleetChooser& policy,
            double until_s, After&& after) {
   cluster.place(pod, node);
   after(pod, node);
   for (std::size_t p = pod + 1; p < episode.pods.size() && episode.pods[p].arrives_s <= until_s; ++p) {
     cluster.advance_to(episode.pods[p].arrives_s);
-    const auto chosen = placement::choose(policy, cluster.fleet(), cluster.ask(p));
+    const auto chosen = policy.choose(cluster.fleet(), cluster.ask(p));
     if (!chosen) continue;
     cluster.place(p, *chosen);
     after(p, *chosen);
@@ -67,7 +65,7 @@ void go_on(const Episode& episode, Cluster& cluster, std::size_t pod, std::size_
 
 // Watts after each placement from this one on.
 std::vector<double> fill_watts(const Episode& episode, const Cluster& now, std::size_t pod, std::size_t node,
-                               placement::Policy& policy) {
+                               FleetChooser policy) {
   Cluster cluster = now;
   MeanWatts watts(episode, cluster);
   std::vector<double> all;
@@ -79,7 +77,7 @@ std::vector<double> fill_watts(const Episode& episode, const Cluster& now, std::
   return all;
 }
 
-double churn_w(const Episode& episode, const Cluster& now, std::size_t pod, std::size_t node, placement::Policy& policy,
+double churn_w(const Episode& episode, const Cluster& now, std::size_t pod, std::size_t node, FleetChooser policy,
                double horizon_s) {
   Cluster cluster = now;
   const double from_s = episode.pods[pod].arrives_s, to_s = std::min(from_s + horizon_s, episode.end_s);
@@ -111,10 +109,10 @@ std::vector<double> ends_here(const Episode& episode, std::size_t pod, std::size
 }
 
 std::vector<double> fill_costs_w(const Episode& episode, const Cluster& now, std::size_t pod,
-                                 std::span<const std::size_t> candidates, const ClonePolicy& policy) {
+                                 std::span<const std::size_t> candidates, const FleetChooser& policy) {
   std::vector<double> cost_w, base_w, weights;
   for (const std::size_t node : candidates) {
-    const std::vector<double> watts = fill_watts(episode, now, pod, node, *policy());
+    const std::vector<double> watts = fill_watts(episode, now, pod, node, policy);
     if (base_w.empty()) {
       base_w = watts;
       weights = ends_here(episode, pod, watts.size());
@@ -174,12 +172,10 @@ Label label_of(models::Observation state, std::span<const std::size_t> candidate
 void judge_some(const Episode& episode, const LabelOptions& options, Random& random,
                 const std::shared_ptr<const models::QNetwork>& network, std::vector<Label>& out) {
   const Options& drawn = episode.options;
-  Random sight(mix(episode.seed, 0x7369676874ULL));
   const double horizon_s = options.horizon_lives * drawn.life_s;
   Cluster cluster(episode);
   placement::Planner watcher({});
-  placement::PlannerPolicy planner(placement::parse_policy("planner").value());
-  placement::NetworkPolicy learned(network, options.network);
+  FleetChooser chooser(network, options.network);
   placement::ClusterView scratch;
   std::size_t order = 0;
   const auto judged = [&](std::size_t p) {
@@ -192,8 +188,8 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
   for (std::size_t p = 0; p < episode.pods.size() && wanted > 0; ++p) {
     cluster.advance_to(episode.pods[p].arrives_s);
     const placement::PodEstimate ask = cluster.ask(p);
-    placement::PlannedAsk asked = placement::observe_planned(watcher, cluster.fleet(), ask, scratch);
-    auto chosen = placement::choose(network ? static_cast<placement::Policy&>(learned) : planner, cluster.fleet(), ask);
+    PlannedAsk asked = observe_planned(watcher, cluster.fleet(), ask, scratch);
+    auto chosen = chooser.choose(cluster.fleet(), ask);
     if (!chosen) continue;
     const Listed listed =
         listed_of(std::move(asked.observation), options.listed ? options.network.shortlist : 0, *chosen);
@@ -204,17 +200,10 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
       if (take && candidates.size() > 1) {
         --wanted;
         const bool ours = order % options.shards == options.shard;
-        const ClonePolicy clone = [&]() -> std::unique_ptr<placement::Policy> {
-          if (network) return std::make_unique<placement::NetworkPolicy>(learned);
-          return std::make_unique<placement::PlannerPolicy>(planner);
-        };
-        // Drawn from a separate source, so that the share of unplanned labels does not change other draws.
-        const bool unplanned = options.unplanned > 0 && uniform(sight) < options.unplanned;
         if (ours) {
-          const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, clone, horizon_s, options.futures);
-          out.push_back(unplanned ? label_of(placement::observe_unplanned(cluster.fleet(), ask, scratch).observation,
-                                             candidates, regrets_w)
-                                  : label_of(listed.state, tried, regrets_w));
+          const auto regrets_w =
+              rollout_regrets_w(episode, cluster, p, candidates, chooser, horizon_s, options.futures);
+          out.push_back(label_of(listed.state, tried, regrets_w));
           out.back().order = order;
         }
         ++order;
@@ -228,12 +217,12 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
 }  // namespace
 
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
-                                      std::span<const std::size_t> candidates, const ClonePolicy& policy,
+                                      std::span<const std::size_t> candidates, const FleetChooser& policy,
                                       double horizon_s, std::size_t futures) {
   std::vector<double> cost_w(candidates.size(), 0.0);
   const auto add = [&](const Episode& future, const Cluster& there) {
     for (std::size_t c = 0; c < candidates.size(); ++c)
-      cost_w[c] += churn_w(future, there, pod, candidates[c], *policy(), horizon_s) / static_cast<double>(futures);
+      cost_w[c] += churn_w(future, there, pod, candidates[c], policy, horizon_s) / static_cast<double>(futures);
   };
   if (episode.options.churn) {
     add(episode, now);

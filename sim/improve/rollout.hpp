@@ -1,33 +1,30 @@
 // rollout: computes the cost of each choice for one pod, all else being equal. These labels train the networks.
-// Method   clones cluster and policy. Each candidate is tried once, then the policy continues with the same pods,
+// Method   copies cluster and chooser. Each candidate is tried once, then the chooser continues with the same pods,
 //          demands, lives and noise. Fill: watts at the pods' true means after every further placement, weighted by the
-//          probability, for the policy, that the fill ends there, each relative to the watts of the first candidate's
+//          probability, for the chooser, that the fill ends there, each relative to the watts of the first candidate's
 //          future then. Churn: joules until the horizon, and the waiting at the price that it had at the decision
 // Futures  under churn a choice may be judged by the mean over several futures (sim/improve/futures), the same ones
 //          for all candidates
 // Truth    uses the future of the episode: only for training episodes, never within a policy
 // Units    regret in W0 (models::Observation, placement/worth/features): watts, under churn over the mean life
 // Errors   none
-// Threads  single owner; pure except for the clones
+// Threads  single owner; pure
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
-#include "placement/decide/policies/policy.hpp"
-#include "sim/improve/told_cluster.hpp"
+#include "sim/improve/fleet_chooser.hpp"
+#include "sim/improve/replayed_cluster.hpp"
 
 namespace wattle::sim::consolidation {
 
-using ClonePolicy = std::function<std::unique_ptr<placement::Policy>()>;  // copies the policy in its current state
-
 // Returns the watts of each candidate above the least of them. `episode` is the cluster's own and extends as far as the
-// policy may expect pods to come (Options::fill_longest).
+// chooser may expect pods to come (Options::fill_longest).
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
-                                      std::span<const std::size_t> candidates, const ClonePolicy& policy,
+                                      std::span<const std::size_t> candidates, const FleetChooser& policy,
                                       double horizon_s, std::size_t futures = 1);
 
 // A judged decision.
@@ -47,7 +44,6 @@ struct LabelOptions {
   double explore = 0.1;                // share of placements on another candidate than the policy's
   double horizon_lives = 3;
   std::size_t futures = 1;            // number of futures per choice, under churn
-  double unplanned = 0;               // share of judged decisions that are stored without the plan
   placement::NetworkOptions network;  // for the playing policy
   // Judges the shortlist of a large fleet, as the network sees it; otherwise all nodes.
   bool listed = false;

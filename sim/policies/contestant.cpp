@@ -1,8 +1,5 @@
 #include "sim/policies/contestant.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include "placement/decide/policies/registry.hpp"
 #include "placement/learn/tabular.hpp"
 #include "sim/policies/pairs_oracle.hpp"
@@ -27,6 +24,7 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
                          {chooser.options_, contestant.gate, options.network},
                          contestant.gate,
                          contestant.binding == Binding::advised || contestant.binding == Binding::pairs};
+  live.made_by = contestant.made_by;
   WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
   if (contestant.gate) chooser.engine_->certified();
   if (options.verdicts) WATTLE_CHECK(chooser.engine_->restore(*options.verdicts));
@@ -123,11 +121,7 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
                 "use that policy, or another file");
   if (policy->learns && network == nullptr)
     return fail(Errc::not_found, "policy " + name, "has no network", "pass --model FILE");
-  // These have no extender: each is alone in its profile.
-  constexpr std::array<std::string_view, 5> kSchedulers{"target-load-packing", "lvrb", "koordinator", "fewest-pods",
-                                                        "most-pods"};
-  const bool scheduler = std::find(kSchedulers.begin(), kSchedulers.end(), policy->name) != kSchedulers.end();
-  Contestant made{name, scheduler ? Binding::alone : Binding::advised, std::string(policy->name)};
+  Contestant made{name, Binding::advised, std::string(policy->name)};
   if (policy->learns) made.network = network;
   made.gate = gated;
   return made;

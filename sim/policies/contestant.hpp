@@ -30,17 +30,18 @@ enum class Binding {
 struct Contestant {
   std::string name;
   Binding binding = Binding::advised;
-  std::string policy = "dqn";                     // of placement/policies
-  const models::QNetwork* network = nullptr;      // for a policy that learns
-  std::optional<placement::RewardConfig> reward;  // reward of the policy; unset: the environment's
-  bool gate = false;                              // for a network: the planner serves while the network is behind
-  double wait_price_w = 0;                        // for truth: price of a pod that waits all the time
+  std::string policy = "dqn";                      // of placement/policies, or of made_by
+  const models::QNetwork* network = nullptr;       // for a policy that learns
+  std::optional<placement::RewardConfig> reward;   // reward of the policy; unset: the environment's
+  bool gate = false;                               // for a network: the planner serves while the network is behind
+  double wait_price_w = 0;                         // for truth: price of a pod that waits all the time
+  const placement::PolicyInfo* made_by = nullptr;  // a policy that is in no registry (lab/policies); must outlive it
   bool within_budget = false;  // for truth: finds the price at which pods wait no longer than allowed
 };
 
-// Finds a contestant by its name in tables and on command lines: a policy, played as it would serve (third-party
-// schedulers bind alone); "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy";
-// keeps pods' waiting within its limit; "pairs-oracle". `network` is that of dqn or tabular-q.
+// Finds a contestant by its name in tables and on command lines: a policy, played as it would serve; "kube-default"
+// without advice; "dqn-gated", which is dqn with the gate; "true-greedy"; "true-budget", which keeps pods' waiting
+// within its limit; "pairs-oracle". `network` is that of dqn or tabular-q.
 // Errors: not_found, with the names; a learning policy without a network; conflict if the network is of another policy.
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 

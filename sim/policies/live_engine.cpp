@@ -6,7 +6,11 @@ namespace wattle::sim {
 
 Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, placement::ClusterModel knowledge) {
   std::unique_ptr<LiveEngine> made(new LiveEngine(std::move(options), std::move(knowledge)));
-  WATTLE_CHECK(made->engine_.set_policy(made->options_.policy, made->options_.engine.decide.reward));
+  const placement::RewardConfig& reward = made->options_.engine.decide.reward;
+  if (const placement::PolicyInfo* info = made->options_.made_by; info != nullptr)
+    made->engine_.set_policy(info->make(*info, made->options_.engine.network), reward);
+  else
+    WATTLE_CHECK(made->engine_.set_policy(made->options_.policy, reward));
   made->engine_.cluster_model().set_acting(made->options_.acting);
   made->engine_.shadow().set_shadow(made->options_.shadow, false);
   return made;

@@ -262,8 +262,7 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
     episode.end_s = episode.measure_from_s + kSample_s * static_cast<double>(kDaySamples);
     for (std::size_t i = 0; i < kEpisodeExpectations; ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(kEpisodeExpectations - 1);
-      const double told =
-          options.fill_told ? wanted / cores : options.fill_low + part * (options.fill_high - options.fill_low);
+      const double told = options.fill_low + part * (options.fill_high - options.fill_low);
       episode.expected_cores.push_back(std::min(room, told * cores));
     }
   } else {

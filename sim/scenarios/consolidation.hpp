@@ -62,10 +62,6 @@ struct Shift {
   double odd_watts = 1;
   double odd_waiting =
       1;  // factor on the waiting for CPU relative to when it was learned; in worlds, and with imitated
-  double odd_forecast =
-      0;  // deviation of the logarithm of the reported cores to come from the actual ones; with imitated and pods
-  double interference = 0;  // a pod uses 1 + interference x (used share of its node) times its demand
-  bool told = false;        // the true watts are reported after all
   // Strength with which pairs of applications disturb each other (sim/cluster/pairs); 0: none. Takes effect at this
   // time of the episode; 0: from its start and on the day before; in worlds.
   double pairs = 0, pairs_from_s = 0;
@@ -82,7 +78,6 @@ struct Options {
   bool churn = false;
   ClusterModel knowledge = ClusterModel::truth;
   Side side = Side::report;
-  bool fill_told = false;                    // the rule knows the number of pods to come
   bool fill_longest = false;                 // pods come up to fill_high, even if the rule expects fewer
   double fill_low = 0.60, fill_high = 0.68;  // final requested share of cores, uniform; known as that range
   double churn_fill = 0.64;                  // mean in the steady state
@@ -113,6 +108,8 @@ cluster::Pairs pairs_of(std::size_t apps, double strength);
 // Crowded: relative standard deviation of half a minute's use around its five minutes' mean; on the kernel it applies
 // to five minutes' use.
 inline constexpr double kBurst = 0.6;
+
+inline constexpr double kSleepAfter_s = 60;  // that an idle node waits
 
 inline constexpr placement::Resources kPodRequest{1.0, 0.4 * 1024 * 1024 * 1024};
 

@@ -66,6 +66,7 @@ struct WorldOptions {
   // Applications (SimPod::app) that disturb each other, and the time from which they do; null: none.
   std::shared_ptr<const cluster::Pairs> pairs;
   double pairs_from_s = 0;
+  bool curves_known = false;  // nodes report their real curves, for comparison with full knowledge
 };
 
 // A placement whose outcome has been read from telemetry.

@@ -109,7 +109,8 @@ void World::deliver() {
     if (node.told) node.spare = std::move(node.told->pods);
     node.told = std::move(batch[i]);
     node.shown = false;
-    if (node.told->steady) node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);
+    if (node.told->steady && !options_.curves_known)
+      node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);
     if (observer_ != nullptr) observer_->used(node.told->pods, options_.telemetry_period_s);
   }
   if (observer_ != nullptr) observer_->told(*this);

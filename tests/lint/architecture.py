@@ -45,6 +45,7 @@ MAY_INCLUDE = {
     "sim/profile": {"common", "load"},
     "sim/commands": {"common", "models/frozen", "models/torch", "placement"},
     "sim": {"common"},
+    "lab/policies": {"common", "models/frozen", "placement", "sim"},
     "lab/bench": {"common", "models/frozen", "placement", "sim"},
     "lab/contestants": {"common", "models/frozen", "placement", "provision", "sim"},
     "lab/judges": {"common", "placement", "provision", "sim"},
@@ -67,11 +68,12 @@ MAY_INCLUDE_IN_PROGRAM = {
     "sim/live": {"sim/cluster", "sim/world"},
     "sim/provision": {"sim/world"},
     "sim/profile": set(),
-    "lab/bench": set(),
+    "lab/policies": set(),
+    "lab/bench": {"lab/policies"},
     "lab/contestants": set(),
     "lab/judges": {"lab/contestants"},
     "lab/ablations": {"lab/bench"},
-    "lab/report": {"lab/bench"},
+    "lab/report": {"lab/bench", "lab/policies"},
 }
 # Neighbours that a folder of common/ may include.
 MAY_INCLUDE_IN_COMMON = {
@@ -95,7 +97,7 @@ FORBIDDEN = {
 ROOMS = ("placement/cluster", "placement/worth", "placement/plan", "placement/judge", "placement/learn", "placement/decide",
          "provision/requests", "provision/minute", "provision/student",
          "sim/cluster", "sim/world", "sim/policies", "sim/scenarios", "sim/env", "sim/improve", "sim/live", "sim/provision", "sim/profile", "sim/commands",
-         "lab/bench", "lab/contestants", "lab/judges", "lab/ablations", "lab/report", "lab/commands")
+         "lab/policies", "lab/bench", "lab/contestants", "lab/judges", "lab/ablations", "lab/report", "lab/commands")
 PUBLIC = re.compile(r"^- `([\w/]+\.hpp)`", re.MULTILINE)
 
 # Header prefix of a library -> the only files or folders that may include it.

@@ -21,6 +21,7 @@ COLUMNS, LINES, README_LINES, MAP_LINES = 120, 250, 120, 60
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 FOLDERS = ("agent", "cli", "common", "controller", "k8s", "lab", "load", "models", "placement", "python", "scripts", "shim", "sim", "systemd", "tests")
 SLEEP = re.compile(r"\b(a?sleep|sleeps|sleeping)\b", re.IGNORECASE)
+NO_FIGURES = ("commands.md", "index.md", "provisioning-commands.md", "wattle-lab.md")  # of lab/docs
 AWAKE = "nothing puts a node to sleep yet"
 NAMED = re.compile(r"(?<![\w/])docs/(?:[a-z0-9-]+/)*[a-z0-9-]+\.md\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -43,12 +44,13 @@ def check_page(root, path, breaches):
     if not lines or not lines[0].startswith("# "):
         breaches.append(f"{name}:1: a page opens with its title")
     most = {"README.md": README_LINES, "ARCHITECTURE.md": MAP_LINES}.get(name, LINES)
-    if len(lines) > most and not name.startswith("docs/reference/"):
+    if len(lines) > most and not name.startswith(("docs/reference/", "lab/docs/")):
         breaches.append(f"{name}:{len(lines)}: longer than {most} lines (what two pages is it?)")
     breaches += [f"{name}:{number}: longer than {COLUMNS} columns (wrap it)" for number, line in prose(text) if len(line) > COLUMNS]
-    if name.startswith("docs/research/") and path.name != "index.md" and "Date and commit" not in text:
+    research = name.startswith("docs/research/") or name.startswith("lab/docs/") and path.name not in NO_FIGURES
+    if research and path.name != "index.md" and "Date and commit" not in text:
         breaches.append(f"{name}:1: does not say by which commit and on which day its figures came")
-    figures = name == "README.md" or name.startswith("docs/research/")
+    figures = name == "README.md" or research
     if figures and SLEEP.search(text) and AWAKE not in " ".join(text.split()):
         breaches.append(f"{name}:1: has figures of nodes that sleep and does not say: {AWAKE}")
     for number, line in enumerate(lines, 1):
@@ -71,7 +73,8 @@ def check_names(root, path, breaches):
 def check_tree(root):
     breaches = []
     pages = sorted((root / "docs").rglob("*.md"))
-    for path in [root / name for name in TOP if (root / name).is_file()] + sorted(root.glob("*/README.md")) + pages:
+    research = sorted((root / "lab/docs").glob("*.md"))
+    for path in [root / name for name in TOP if (root / name).is_file()] + sorted(root.glob("*/README.md")) + pages + research:
         check_page(root, path, breaches)
     for path in pages + [p for folder in FOLDERS for p in sorted((root / folder).rglob("*"))]:
         if path.is_file() and path != pathlib.Path(__file__).resolve() and "__pycache__" not in path.parts and path.stat().st_size < 1 << 20:

@@ -21,9 +21,10 @@ class CostPolicy : public Policy {
  public:
   using Policy::Policy;
   void score(PolicyContext& context, std::span<double> values) override;
-  std::optional<std::size_t> choose(PolicyContext& context) override;
 
  private:
+  // Returns the node's index of least cost; no value if none is feasible.
+  virtual std::optional<std::size_t> best(PolicyContext& context);
   // Returns whether the choice among nodes of equal cost is deliberate.
   virtual bool plans() const { return false; }
   // Cost of a node that fits. Default: amortised cost.
@@ -37,18 +38,11 @@ class PlannerPolicy final : public CostPolicy {
   explicit PlannerPolicy(const PolicyInfo& info) : CostPolicy(info), planner_(PlannerOptions{}) {}
   void prepare(const Fleet& fleet) override { planner_.prepare(fleet); }
   void plan_with(PlanMaker* maker) override { planner_.plan_with(maker); }
-  std::optional<std::size_t> choose(PolicyContext& context) override;
 
  private:
+  std::optional<std::size_t> best(PolicyContext& context) override;
   bool plans() const override { return true; }
   Planner planner_;
 };
-
-// PEAKS: P(u) = base + k1 e^(k2 u), fitted to the eleven points of a curve by least squares.
-struct Exponential {
-  double base_w = 0, k1_w = 0, k2 = 0;
-  double watts_at(double utilisation) const;
-};
-Exponential fit_exponential(const std::array<double, kCurvePoints>& watts);
 
 }  // namespace wattle::placement

@@ -14,18 +14,6 @@ KubePod kube_pod(const Resources& request) {
           static_cast<std::int64_t>(std::ceil(sane(request.memory_bytes, 1e15)))};
 }
 
-KubeNode kube_node(const FleetNode& node) {
-  const KubePod room = kube_pod(node.allocatable), taken = kube_pod(node.requested);
-  KubeNode out;
-  out.allocatable_milli_cpu = room.milli_cpu;
-  out.allocatable_memory_bytes = room.memory_bytes;
-  out.allocatable_pods = static_cast<std::int64_t>(node.pod_capacity);
-  out.requested_milli_cpu = out.nonzero_milli_cpu = taken.milli_cpu;
-  out.requested_memory_bytes = out.nonzero_memory_bytes = taken.memory_bytes;
-  out.pods = static_cast<std::int64_t>(node.pods);
-  return out;
-}
-
 void add_pod(KubeNode& node, const KubePod& pod) {
   node.requested_milli_cpu += pod.milli_cpu;
   node.requested_memory_bytes += pod.memory_bytes;

@@ -33,8 +33,6 @@ struct KubePod {
 };
 
 KubePod kube_pod(const Resources& request);
-// Includes in-flight requests.
-KubeNode kube_node(const FleetNode& node);
 void add_pod(KubeNode& node, const KubePod& pod);
 void remove_pod(KubeNode& node, const KubePod& pod);
 

@@ -18,25 +18,13 @@ MadePolicy make_highest_q(const PolicyInfo& info, const NetworkOptions& options)
 MadePolicy make_planner_policy(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_amortised(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_greedy(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_peaks(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_round_robin(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_at_random(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_empty_node(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_target_load_packing(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_lvrb(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_koordinator(const PolicyInfo& info, const NetworkOptions& options);
 
 using KubeScore = std::int64_t (*)(const KubeNode&, const KubePod&);
 MadePolicy make_kube_scored_by(const PolicyInfo& info, KubeScore score);
 template <KubeScore kScore>
 MadePolicy make_kube_scored(const PolicyInfo& info, const NetworkOptions&) {
   return make_kube_scored_by(info, kScore);
-}
-
-MadePolicy make_by_pods_signed(const PolicyInfo& info, double sign);
-template <int kSign>
-MadePolicy make_by_pods(const PolicyInfo& info, const NetworkOptions&) {
-  return make_by_pods_signed(info, kSign);
 }
 
 }  // namespace wattle::placement

@@ -12,12 +12,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "common/stats/network_trial.hpp"
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/cluster/cluster_view.hpp"
 #include "placement/decide/policies/kube_scoring.hpp"
@@ -35,75 +33,60 @@ struct NetworkOptions {
   double margin = 0.1;
   std::size_t shortlist = 10;  // nodes that the network ranks where there is a plan (placement/worth/shortlist); 0: all
   bool plan = true;            // false: features and prior without the planner, and no fallback
-  // The plan's choices serve while the network is behind them; needs a plan. In a controller the decision engine has
-  // the gate.
-  std::optional<stats::NetworkTrialOptions> gate;
-  bool lives_known = false;  // the estimate's life is the actual end of the pod
 };
 
 struct PolicyInfo {
   std::string_view name;    // in configuration, API and records; never changes
   std::string_view reason;  // reason for its choice, for people
   std::unique_ptr<Policy> (*make)(const PolicyInfo&, const NetworkOptions&) = nullptr;
-  bool learns = false;     // uses the network's residual
-  bool explores = false;   // its values are rewards
-  bool draws = false;      // decides at random: equal values do not make the advice neutral
-  bool telemetry = false;  // reads telemetry, so that it has no input on a fleet alone
+  bool learns = false;    // uses the network's residual
+  bool explores = false;  // its values are rewards
 };
 
-// The input of a policy for one decision: a view with telemetry, or a fleet alone, whose nodes are the rows.
+// The input of a policy for one decision.
 class PolicyContext {
  public:
   PolicyContext(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> node,
                 std::span<const std::size_t> feasible, ClusterModel* knowledge, std::uint64_t decisions_before)
-      : turn(decisions_before), view_(&view), pod_(&pod), node_(node), feasible_(feasible), knowledge_(knowledge) {}
-  PolicyContext(const Fleet& fleet, const PodEstimate& ask, std::uint64_t pod_key, std::uint64_t decisions_before)
-      : turn(decisions_before), key(pod_key), fleet_(&fleet), ask_(ask) {}
+      : turn(decisions_before), view_(view), pod_(pod), node_(node), feasible_(feasible), knowledge_(knowledge) {}
   PolicyContext(const PolicyContext&) = delete;
   PolicyContext& operator=(const PolicyContext&) = delete;
 
-  // Null for a fleet alone.
-  const ClusterView* view() const { return view_; }
-  // Requires a view.
-  const NodeView& node_view(std::size_t row) const { return view_->nodes[node_[row]]; }
-  std::size_t rows() const { return view_ != nullptr ? node_.size() : fleet_->nodes.size(); }
+  const ClusterView& view() const { return view_; }
+  const NodeView& node_view(std::size_t row) const { return view_.nodes[node_[row]]; }
+  std::size_t rows() const { return node_.size(); }
   // Returns the row's index into the nodes of view and fleet.
-  std::size_t node(std::size_t row) const { return view_ != nullptr ? node_[row] : row; }
-  // Indices of a view's rows.
+  std::size_t node(std::size_t row) const { return node_[row]; }
   std::span<const std::size_t> row_nodes() const { return node_; }
   bool has_knowledge() const { return knowledge_ != nullptr; }
   // Returns feasible rows.
-  std::span<const std::size_t> feasible();
+  std::span<const std::size_t> feasible() const { return feasible_; }
   // Returns the known state of the nodes, with only the feasible ones open.
   const Fleet& fleet();
   // Returns the estimate of the pod.
   const PodEstimate& ask();
-  const Resources& request() const { return view_ != nullptr ? pod_->request : ask_->request; }
+  const Resources& request() const { return pod_.request; }
   // The row as in kube-scheduler's cache, and the pod. Values of the view are checked for sanity.
   KubeNode kube_node(std::size_t row) const;
   KubePod kube_pod() const;
 
-  const std::uint64_t turn;     // decisions before this one
-  const std::uint64_t key = 0;  // identifies the pod in ended()
+  const std::uint64_t turn;  // decisions before this one
   // Per row: predicted reward, plus the residual for a policy that learns. Empty if not computed.
   std::span<const double> q;
   const PlanView* plan = nullptr;       // result of plan_view() for this decision
-  std::mt19937_64* random = nullptr;    // draws among ties; null: the first of them
-  std::span<const KubeNode> scheduler;  // the scheduler's cache, by node; empty: use view or fleet
+  std::span<const KubeNode> scheduler;  // the scheduler's cache, by node; empty: use the view
   Fleet* copy = nullptr;                // the view's nodes, in place of the cluster model's
   bool minds_pairs = false;             // a network is in use, so pair costs count (placement/plan/pair_cost)
 
  private:
   std::vector<std::size_t> feasible_nodes() const;
 
-  const ClusterView* view_ = nullptr;
-  const PodSpec* pod_ = nullptr;
-  std::span<const std::size_t> node_;
-  std::optional<std::span<const std::size_t>> feasible_;
-  ClusterModel* knowledge_ = nullptr;
+  const ClusterView& view_;
+  const PodSpec& pod_;
+  std::span<const std::size_t> node_, feasible_;
+  ClusterModel* knowledge_;
   const Fleet* fleet_ = nullptr;
   std::optional<PodEstimate> ask_;
-  std::vector<std::size_t> own_feasible_;
   std::optional<Fleet> own_fleet_;
 };
 
@@ -130,9 +113,6 @@ class Policy {
   virtual std::optional<PlanView> plan_view(PolicyContext&) { return std::nullopt; }
   // `values` has one entry per row, initially zero.
   virtual void score(PolicyContext& context, std::span<double> values) = 0;
-  // Returns the node's index if this policy decides alone; by default a node of highest score. No value if none is
-  // feasible.
-  virtual std::optional<std::size_t> choose(PolicyContext& context);
   // Reports that a pod was bound, by any scheduler, or that it ended.
   virtual void placed(const PodEvent&) {}
   virtual void ended(const PodEvent&) {}
@@ -144,8 +124,5 @@ class Policy {
  private:
   PolicyInfo info_;
 };
-
-// Chooses on a fleet alone.
-std::optional<std::size_t> choose(Policy& policy, const Fleet& fleet, const PodEstimate& ask);
 
 }  // namespace wattle::placement

@@ -11,26 +11,16 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr std::array<PolicyInfo, 18> kPolicies{{
+constexpr std::array<PolicyInfo, 9> kPolicies{{
     {"dqn", "highest Q: predicted reward and learned residual", make_network_policy, true, true},
     {"model-greedy", "highest predicted reward", make_highest_q, false, true},
     {"tabular-q", "highest Q of the table", make_highest_q, true, true},
     {"planner", "the plan's next place for a pod of this demand", make_planner_policy},
     {"amortised", "least amortised watts", make_amortised},
     {"greedy", "least added watts", make_greedy},
-    {"peaks", "least added watts on exponential curves", make_peaks},
     {"kube-default", "the default scheduler's own score", make_kube_scored<default_score>},
-    {"least-allocated", "least of cpu and memory requested", make_kube_scored<least_allocated>},
     {"most-allocated", "most of cpu and memory requested", make_kube_scored<most_allocated>},
     {"round-robin", "next in turn", make_round_robin},
-    {"random", "at random", make_at_random, false, false, true},
-    {"empty-node", "a node without pods, or the least allocated", make_empty_node},
-    {"target-load-packing", "nearest below 40% of predicted use", make_target_load_packing, false, false, false, true},
-    {"lvrb", "least mean and deviation of use", make_lvrb, false, false, false, true},
-    {"koordinator", "least use, what was bound since the last report included", make_koordinator, false, false, false,
-     true},
-    {"fewest-pods", "fewest pods", make_by_pods<-1>},
-    {"most-pods", "most pods", make_by_pods<1>},
 }};
 
 std::vector<std::string> names() {

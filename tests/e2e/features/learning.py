@@ -186,4 +186,4 @@ def l14(world):
 
 @row("L15", "learning online saves where experience counts")
 def l15(world):
-    return elsewhere("days of simulated learning (docs/research/placement.md)", "tests/unit/lab/bench/pairs_test.cpp", "tests/integration/sim/learning_test.cpp")
+    return elsewhere("days of simulated learning (lab/docs/placement.md)", "tests/unit/lab/bench/pairs_test.cpp", "tests/integration/sim/learning_test.cpp")

@@ -156,7 +156,7 @@ def v3(world):
 @row("V4", "as many pods a second as without Wattle, or 95% of a no-op extender")
 def v4(world):
     claim("no plugin is built", not (ROOT / "plugin").exists())
-    return elsewhere("needs a control plane's programs, minutes and a machine for itself (lab/benchmarks/kube_throughput.py, docs/research/programs.md)", "tests/e2e/kube/kube_test.py")
+    return elsewhere("needs a control plane's programs, minutes and a machine for itself (lab/benchmarks/kube_throughput.py, lab/docs/programs.md)", "tests/e2e/kube/kube_test.py")
 
 
 @row("N1", "drivers that put nodes to sleep and wake them")

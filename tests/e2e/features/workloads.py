@@ -160,7 +160,7 @@ def p5(world):
     entries = json.loads((world.house.dir / "provision.json").read_text())["entries"]
     traces = sorted({one["trace"] for one in entries})
     claim("the rule and the captain met the same requests", all({"wattle", "captain"} <= {one["contestant"] for one in entries if one["trace"] == trace} for trace in traces), entries[0])
-    return elsewhere("five minutes judge nothing: hours do (docs/research/provisioning.md)", "tests/unit/lab/contestants/captain_test.cpp", "tests/integration/actuator/kills_test.py")
+    return elsewhere("five minutes judge nothing: hours do (lab/docs/provisioning.md)", "tests/unit/lab/contestants/captain_test.cpp", "tests/integration/actuator/kills_test.py")
 
 
 @row("P6", "requests are resized in place through the API server")

@@ -38,7 +38,7 @@ TEST_CASE("a restart reads decisions and outcomes back, and tells those of a wee
   world.config.store.path = world.dir / "store.db";
   world.config.learn.enabled = false;  // the store alone knows the numbers
   world.config.decision_ring = 10;
-  world.config.policy = "random";  // of two nodes that are alike another one would say nothing
+  world.config.policy = "round-robin";  // of two nodes that are alike another one would say nothing
   world.start();
   std::uint64_t last = 0;
   {

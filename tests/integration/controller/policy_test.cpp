@@ -105,7 +105,7 @@ TEST_CASE("a canary gives scores in its treated blocks and none in the others, a
   world.config.blocks.washout = 0s;
   world.config.repeat_within = 0s;
   world.config.decide.mask.stale_after_s = 600;
-  world.config.policy = "random";  // of two nodes that are alike another one would say nothing
+  world.config.policy = "round-robin";  // of two nodes that are alike another one would say nothing
   world.start();
   Agents agents = connect_agents(world, 2);
   auto shim = world.ask_client(world.shim), reader = world.ask_client(world.reader);

@@ -207,7 +207,8 @@ TEST_CASE(
   CHECK(refusal(rig, {{"mode", "canary:50%"}}).find("0 of 100 decisions") != std::string::npos);
   CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
   for (int i = 0; i < 100; ++i) rig.rollout->decided(rig.rollout->arm(), 0);
-  CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "random"}}).find("change these first") != std::string::npos);
+  CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "round-robin"}}).find("change these first") !=
+        std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "canary:50%"}}));  // its gate is open
   CHECK(refusal(rig, {{"mode", "live"}}).find("measured blocks: 0 treated") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "canary:95%"}}));  // a larger share is the same mode

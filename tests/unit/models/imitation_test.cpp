@@ -1,9 +1,8 @@
-// Learning from examples: the network of sets and the flat one.
+// Learning from examples.
 #include <doctest/doctest.h>
 
 #include <limits>
 
-#include "models/torch/flat_policy.hpp"
 #include "torch_rig.hpp"
 
 namespace wattle::models {
@@ -86,14 +85,8 @@ TEST_CASE("imitation: a cost draws the choice away from it, to where the sum of 
     return 1 / (1 + std::exp((static_cast<double>(all[1]) - static_cast<double>(all[0])) / 0.3));
   };
   const auto t = policy_trainer({.seed = 2, .learning_rate = 3e-3});
-  const auto flat = make_flat_policy({.seed = 2, .learning_rate = 3e-3}, 4);
-  REQUIRE(flat);
-  for (int k = 0; k < 400; ++k) {
-    REQUIRE(t->imitate(batch, 0.3));
-    REQUIRE((*flat)->imitate(batch, 0.3));
-  }
+  for (int k = 0; k < 400; ++k) REQUIRE(t->imitate(batch, 0.3));
   CHECK(chosen(*frozen(*t)) == doctest::Approx(wanted).epsilon(0.01));
-  CHECK(chosen(*(*flat)->network()) == doctest::Approx(wanted).epsilon(0.01));
 }
 
 TEST_CASE("imitation: padding changes nothing, the same examples give the same weights bit for bit") {
@@ -146,31 +139,6 @@ TEST_CASE("imitation: an example that is not what it says is refused and changes
   CHECK_FALSE(t->imitate({}, 0.15));
   CHECK(t->weights().at("advantage.out.weight").values == before.at("advantage.out.weight").values);
   CHECK(t->steps() == 0);
-}
-
-TEST_CASE("the flat network learns examples, says what it learned, and takes no more nodes than it was made for") {
-  Random random(8);
-  std::vector<PolicyExample> all;
-  for (int k = 0; k < 8; ++k) all.push_back(example(random, 3 + static_cast<std::size_t>(k) % 4));
-  std::vector<const PolicyExample*> batch;
-  for (const PolicyExample& each : all) batch.push_back(&each);
-  const auto flat = make_flat_policy({.learning_rate = 3e-3}, 6);
-  REQUIRE(flat);
-  double first = 0, last = 0;
-  for (int k = 0; k < 400; ++k) {
-    double expected = 0;
-    if (k % 100 == 0)
-      for (const PolicyExample& e : all) expected += divergence(*(*flat)->network(), e, 0.3) / 8;
-    const auto stats = (*flat)->imitate(batch, 0.3);
-    REQUIRE(stats);
-    if (k % 100 == 0) CHECK(stats->loss == doctest::Approx(expected).epsilon(1e-3));
-    if (k == 0) first = stats->loss;
-    last = stats->loss;
-  }
-  CHECK(last < 0.05 * first);
-  const PolicyExample large = example(random, 7);
-  CHECK((*flat)->imitate(std::vector<const PolicyExample*>{&large}, 0.3).error().code == Errc::out_of_range);
-  CHECK_FALSE(make_flat_policy({}, 0));
 }
 
 }  // namespace wattle::models

@@ -7,6 +7,7 @@
 
 #include "placement/cluster/demand.hpp"
 #include "placement/decide/policies/registry.hpp"
+#include "tests/unit/placement/fleet_choice.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -381,9 +382,9 @@ TEST_CASE("a view without knowledge makes a fleet that every policy can use") {
     CAPTURE(info.name);
     const auto policy = make_policy(info.name).value();
     Fleet fleet = fleet_of(view);
-    CHECK(choose(*policy, fleet, ask_of(testing::small_pod())).has_value());
+    CHECK(testing::choose(*policy, fleet, ask_of(testing::small_pod())).has_value());
     for (FleetNode& node : fleet.nodes) node.open = &node == &fleet.nodes[1];
-    CHECK(choose(*policy, fleet, ask_of(testing::small_pod())) == 1);
+    CHECK(testing::choose(*policy, fleet, ask_of(testing::small_pod())) == 1);
   }
 }
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "placement/decide/policies/cost.hpp"
 #include "placement/decide/policies/registry.hpp"
+#include "tests/unit/placement/fleet_choice.hpp"
 
 namespace wattle::placement {
 namespace {
@@ -25,7 +25,7 @@ std::size_t choice(const char* name, const Fleet& fleet, const PodEstimate& ask)
   auto policy = make_policy(name);
   REQUIRE(policy.has_value());
   CHECK((*policy)->name() == name);
-  const auto chosen = choose(**policy, fleet, ask);
+  const auto chosen = testing::choose(**policy, fleet, ask);
   REQUIRE(chosen);
   return *chosen;
 }
@@ -67,28 +67,14 @@ TEST_CASE("most-allocated packs, round-robin goes around, and no policy chooses 
   fleet.nodes[1].pods = 5;
   const PodEstimate ask{{1, 0}, 0.5, 0};
   CHECK(choice("most-allocated", fleet, ask) == 1);
-  CHECK(choice("empty-node", fleet, ask) == 0);
   auto around = make_policy("round-robin").value();
-  for (std::uint64_t turn = 0; turn < 4; ++turn) {
-    PolicyContext context(fleet, ask, turn, turn);
-    CHECK(around->choose(context) == turn % 3);
-  }
+  for (std::uint64_t turn = 0; turn < 4; ++turn) CHECK(testing::choose(*around, fleet, ask, turn) == turn % 3);
   for (FleetNode& node : fleet.nodes) node.requested.cpu_cores = 9.5;
   for (const PolicyInfo& info : policies()) {
     CAPTURE(info.name);
-    CHECK_FALSE(choose(*make_policy(info.name).value(), fleet, ask).has_value());
+    CHECK_FALSE(testing::choose(*make_policy(info.name).value(), fleet, ask).has_value());
   }
   CHECK(make_policy("guess").error().code == Errc::not_found);
-}
-
-TEST_CASE("the exponential of PEAKS is found again from its own points") {
-  const Exponential truth{80, 12, 2.5};
-  std::array<double, kCurvePoints> watts{};
-  for (std::size_t i = 0; i < kCurvePoints; ++i) watts[i] = truth.watts_at(static_cast<double>(i) / 10);
-  const Exponential found = fit_exponential(watts);
-  CHECK(found.k2 == doctest::Approx(2.5).epsilon(0.01));
-  CHECK(found.base_w == doctest::Approx(80).epsilon(0.01));
-  CHECK(fit_exponential(kStraight).watts_at(0.5) == doctest::Approx(150).epsilon(0.001));
 }
 
 }  // namespace

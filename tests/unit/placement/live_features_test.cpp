@@ -6,8 +6,8 @@
 #include <random>
 
 #include "placement/decide/decide.hpp"
-#include "placement/decide/policies/network.hpp"
 #include "placement/decide/policies/registry.hpp"
+#include "sim/improve/fleet_view.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -75,7 +75,7 @@ struct Past {
 // The view that the fleet stands for: nothing but what the simulator's fleet can tell.
 ClusterView view_of(const Fleet& fleet, const ClusterView& named) {
   ClusterView view;
-  fill_view(fleet, view);
+  sim::fill_view(fleet, view);
   view.now = named.now;
   for (std::size_t i = 0; i < view.nodes.size(); ++i) view.nodes[i].name = named.nodes[i].name;
   return view;
@@ -97,7 +97,7 @@ TEST_CASE("live and simulator compute the same features of the same state") {
     const Fleet fleet = past.knowledge.fleet(past.view);
     Planner planner({});
     ClusterView scratch;
-    const PlannedAsk simulated = observe_planned(planner, fleet, past.knowledge.ask(pod), scratch);
+    const sim::PlannedAsk simulated = sim::observe_planned(planner, fleet, past.knowledge.ask(pod), scratch);
     RC_PRE(simulated.plan.pick.has_value());
     const models::Observation seen = live(past, view_of(fleet, past.view), pod, fleet.hold_s);
     RC_ASSERT(seen.node == simulated.observation.node);

@@ -64,7 +64,7 @@ bool all_fit(ClusterView view, const std::vector<PodSpec>& pods, std::size_t fro
 }  // namespace
 
 TEST_CASE("a small pod does not take the last room of the only node where the next big one fits, under every policy") {
-  // most-allocated fills the fullest node, least-allocated the emptiest: of both orders one takes the big pod's room.
+  // most-allocated fills the fullest node, kube-default the emptiest: of both orders one takes the big pod's room.
   for (const auto& [first, second] : {std::pair{4.0, 2.0}, std::pair{2.0, 4.0}}) {
     const ClusterView view = two_rooms(first, second);
     const char* roomy = first > second ? "n0" : "n1";
@@ -94,7 +94,7 @@ TEST_CASE("a node that would be woken for the next pod is left asleep") {
   view.nodes[2].requested.cpu_cores = 0;
   view.nodes[2].asleep = true;
   view.nodes[2].wake_cost_j = 5000;
-  const auto with = advise(view, pod_of(1), "least-allocated", {pod_of(4)});
+  const auto with = advise(view, pod_of(1), "kube-default", {pod_of(4)});
   CHECK(with.record.advice != "n0");
   CHECK(with.record.candidates[0].leaves_out == 0);
   CHECK(with.record.candidates[0].wakes_for_next == 1);

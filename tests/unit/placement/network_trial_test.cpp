@@ -8,10 +8,10 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/decide/policies/network.hpp"
 #include "placement/judge/paired_choices.hpp"
 #include "placement/judge/paired_simulation.hpp"
 #include "placement/worth/objective.hpp"
+#include "sim/improve/fleet_view.hpp"
 #include "tests/unit/placement/paired_world.hpp"
 
 namespace wattle::placement {
@@ -237,12 +237,11 @@ TEST_CASE(
     live(
         random, fleet, 60,
         [&](const Fleet& now, const PodEstimate& ask, std::uint64_t key) -> std::optional<std::size_t> {
-          fill_view(now, view);
+          sim::fill_view(now, view);
           if (seed % 2 == 0)
             for (const std::size_t i : rows) view.nodes[i].latency_ms["default"] = 20 * static_cast<double>(i);
           const RewardConfig reward;
-          const PairedQuestion question{
-              view, now, rows, pod, ask, {}, key, seed % 3 == 0, latency_price_w(reward, ask.life_s)};
+          const PairedQuestion question{view, now, rows, pod, ask, {}, key, latency_price_w(reward, ask.life_s)};
           const auto figure = copies.play(question, by_network(question, planner, reward, same.get(), 0),
                                           by_network(question, planner, reward, nullptr, 0));
           if (figure) {
@@ -285,9 +284,9 @@ TEST_CASE("copies keep no pod that ended, that never ran, or beyond their bound,
   PairedSimulation copies(few);
   const auto play = [&](std::uint64_t key) {
     fleet.now_s += 1;
-    fill_view(fleet, view);
+    sim::fill_view(fleet, view);
     const RewardConfig reward;
-    const PairedQuestion question{view, fleet, rows, pod, ask, {}, key, false};
+    const PairedQuestion question{view, fleet, rows, pod, ask, {}, key};
     return copies.play(question, by_network(question, planner, reward, same.get(), 0),
                        by_network(question, planner, reward, nullptr, 0));
   };
@@ -313,51 +312,6 @@ TEST_CASE("copies keep no pod that ended, that never ran, or beyond their bound,
   for (std::uint64_t key = 10; key < 30; ++key) {
     play(key);
     CHECK(copies.pods() <= few.max_pods);
-  }
-}
-
-// Decisions until the guard leaves the network out, at most `most`; `spread` of them are made by round robin before, so that the
-// guard begins in a cluster that is badly filled already.
-std::uint64_t decisions_until_out(const std::shared_ptr<const models::QNetwork>& network, std::uint64_t seed,
-                                  std::uint64_t most, std::uint64_t spread) {
-  std::mt19937_64 random(seed);
-  Fleet fleet = draw_fleet(random);
-  fleet.pods_stay = false;
-  fleet.idle_nodes_sleep = true;
-  for (FleetNode& node : fleet.nodes) node.sleeps = true;
-  NetworkOptions options;
-  options.gate.emplace();
-  NetworkPolicy policy(network, options);
-  std::uint64_t until = most + 1;
-  live(
-      random, fleet, spread + most,
-      [&](const Fleet& now, const PodEstimate& ask, std::uint64_t key) -> std::optional<std::size_t> {
-        if (key <= spread) {
-          const std::size_t node = key % now.nodes.size();
-          return fits(now.nodes[node], ask) ? std::optional(node) : std::nullopt;
-        }
-        PolicyContext context(now, ask, key, key);
-        const auto chosen = policy.choose(context);
-        if (chosen) policy.placed({key, ask, chosen, {}, now.now_s});
-        if (until > most && !policy.network_gate().in_use()) until = key - spread;
-        return chosen;
-      },
-      [&](const Running& each) {
-        policy.ended({each.key, each.ask, each.node, {}, each.ends_s});
-      });
-  return until;
-}
-
-TEST_CASE(
-    "a gated network takes to the planner within 1500 decisions when its network wants the dearest nodes, in a cluster "
-    "that "
-    "is empty or badly filled, and stays with one that is the planner") {
-  const auto same = models::FrozenNetwork::from_weights(models::initial_weights(3), 0).value();
-  for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
-    CAPTURE(seed);
-    CHECK(decisions_until_out(std::make_shared<Dearest>(), seed, 1500, 0) <= 1500);
-    CHECK(decisions_until_out(std::make_shared<Dearest>(), seed, 1500, 60) <= 1500);
-    CHECK(decisions_until_out(same, seed, 1500, 0) > 1500);
   }
 }
 

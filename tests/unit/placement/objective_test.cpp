@@ -11,6 +11,7 @@
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/decide/policies/registry.hpp"
 #include "placement/plan/planner.hpp"
+#include "tests/unit/placement/fleet_choice.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -88,9 +89,9 @@ TEST_CASE("a price sends the planner's and the ranks' pods to where nobody waits
     Fleet fleet = fleet_of_loads({14.5, 4});
     fleet.nodes[0].watts.fill(100);  // adds no watts, and is nearly full
     const PodEstimate ask{{0.5, 1e9}, 1, 3600, 0.1};
-    CHECK_MESSAGE(choose(*make_policy(name).value(), fleet, ask) == std::optional<std::size_t>(0), name);
+    CHECK_MESSAGE(testing::choose(*make_policy(name).value(), fleet, ask) == std::optional<std::size_t>(0), name);
     fleet.cpu_wait_price_w = 5 * kCore_w;
-    CHECK_MESSAGE(choose(*make_policy(name).value(), fleet, ask) == std::optional<std::size_t>(1), name);
+    CHECK_MESSAGE(testing::choose(*make_policy(name).value(), fleet, ask) == std::optional<std::size_t>(1), name);
   }
 }
 
@@ -101,8 +102,8 @@ TEST_CASE("expectations without trust leave the planner with the amortised rank"
     fleet.cpu_wait_price_w = *rc::gen::inRange(0, 3) * kCore_w;
     fleet.trust = 0;
     const PodEstimate ask{{0.5, 1e9}, *rc::gen::inRange(1, 20) / 10.0, 3600, 0.1};
-    const auto planned = choose(*make_policy("planner").value(), fleet, ask);
-    const auto ranked = choose(*make_policy("amortised").value(), fleet, ask);
+    const auto planned = testing::choose(*make_policy("planner").value(), fleet, ask);
+    const auto ranked = testing::choose(*make_policy("amortised").value(), fleet, ask);
     RC_ASSERT(planned.has_value() && ranked.has_value());
     RC_ASSERT(std::abs(amortised_cost_w(fleet, *planned, ask) - amortised_cost_w(fleet, *ranked, ask)) < 1e-9);
   }));

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "placement/cluster/cluster_model.hpp"
-#include "placement/decide/policies/network.hpp"
 #include "placement/judge/paired_choices.hpp"
 #include "placement/judge/paired_simulation.hpp"
+#include "sim/improve/fleet_view.hpp"
 #include "tests/unit/placement/paired_world.hpp"
 #include "tests/unit/placement/views.hpp"
 
@@ -160,7 +160,7 @@ double behind_on_copies(const PairExcess* pairs) {
   live(
       random, fleet, 200,
       [&](const Fleet& now, PodEstimate ask, std::uint64_t key) -> std::optional<std::size_t> {
-        fill_view(now, view);
+        sim::fill_view(now, view);
         ask.app = 1 + key % 2;
         const PairedQuestion question{view, now, rows, {}, ask, {}, key};
         sum += copies

@@ -5,10 +5,10 @@
 #include <random>
 #include <vector>
 
-#include "placement/decide/policies/network.hpp"
 #include "placement/judge/paired_choices.hpp"
 #include "placement/judge/paired_simulation.hpp"
 #include "placement/worth/objective.hpp"
+#include "sim/improve/fleet_view.hpp"
 #include "tests/unit/placement/paired_world.hpp"
 
 namespace wattle::placement {
@@ -42,12 +42,12 @@ std::vector<double> figures_by_distance(const models::QNetwork* challenger, cons
   live(
       random, fleet, 100,
       [&](const Fleet& now, const PodEstimate& ask, std::uint64_t key) -> std::optional<std::size_t> {
-        fill_view(now, view);
+        sim::fill_view(now, view);
         for (const std::size_t i : rows) {
           view.nodes[i].ready = true;
           view.nodes[i].latency_ms["default"] = 5 + 10 * static_cast<double>(i);
         }
-        const PairedQuestion question{view, now, rows, pod, ask, {}, key, false, latency_price_w(reward, ask.life_s)};
+        const PairedQuestion question{view, now, rows, pod, ask, {}, key, latency_price_w(reward, ask.life_s)};
         if (const auto figure = copies.play(question, by_network(question, planner, reward, challenger, 0),
                                             by_network(question, planner, reward, incumbent, 0)))
           figures.push_back(*figure);

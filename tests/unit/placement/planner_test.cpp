@@ -16,6 +16,7 @@
 
 #include "placement/decide/policies/registry.hpp"
 #include "placement/worth/objective.hpp"
+#include "tests/unit/placement/fleet_choice.hpp"
 
 namespace wattle::placement {
 namespace {
@@ -369,7 +370,7 @@ TEST_CASE("a planner that trusts nothing chooses as the amortised rank does") {
       const auto chosen = planner.choose(fleet, ask);
       RC_ASSERT(chosen.has_value());
       RC_ASSERT(amortised_cost_w(fleet, *chosen, ask) <=
-                amortised_cost_w(fleet, *choose(**amortised, fleet, ask), ask) + 1e-9);
+                amortised_cost_w(fleet, *testing::choose(**amortised, fleet, ask), ask) + 1e-9);
       put(fleet, *chosen, ask);
     }
   }));

@@ -50,7 +50,7 @@ TEST_CASE("nothing that a policy is given turns into the world, and it is given 
   CHECK_FALSE(std::is_convertible_v<placement::PolicyContext, World>);
   CHECK_FALSE(std::is_constructible_v<World, placement::PolicyContext&>);
   using Context = placement::PolicyContext&;
-  CHECK(std::is_const_v<std::remove_pointer_t<decltype(std::declval<Context>().view())>>);
+  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Context>().view())>>);
   CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Context>().fleet())>>);
   CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Context>().scheduler)>::element_type>);
 }

@@ -310,6 +310,8 @@ TEST_CASE("without a plan an untrained network ranks by amortised watts, and sti
   options.first_seed = 5;
   options.moves_per_pod = 0;
   options.rules = {"amortised", "dqn"};
+  options.episode.measure_s = 3600;
+  options.episode.interval_s = 10;
   options.learned.plan = false;
   options.network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
   const BenchResult result = bench(data(), options).value();
@@ -330,7 +332,8 @@ TEST_CASE("the rule dqn is on the bench, and untrained it spends what the planne
   options.network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
   for (const bool churn : {false, true}) {
     options.episode.churn = churn;
-    options.episode.measure_s = 4 * 3600;
+    options.episode.warm_s = options.episode.measure_s = 3600;
+    options.episode.life_s = 1200;
     const BenchResult result = bench(data(), options).value();
     for (std::size_t k = 0; k < 2; ++k)
       CHECK(result.tables[0].rules[1].runs[k].energy_j == result.tables[0].rules[0].runs[k].energy_j);

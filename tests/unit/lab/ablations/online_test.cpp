@@ -67,23 +67,20 @@ OnlineOptions small_online() {
 }
 
 TEST_CASE("online learning shows valid placements with bounded rewards, and the same ones for the same seed") {
-  OnlineOptions options = small_online();
-  for (const bool plan : {true, false}) {
-    options.plan = plan;
-    Watcher one, two;
-    const auto figures = learn_online(data(), options, one);
-    REQUIRE(figures);
-    REQUIRE(learn_online(data(), options, two));
-    CHECK(figures->placed > 100);
-    CHECK(figures->settled > figures->placed / 2);
-    CHECK(figures->steps == one.steps());
-    // Watts against those of the nodes that the pod could have gone to: a few of a reference's at most, and hardly ever none.
-    CHECK(figures->mean_reward != 0);
-    CHECK(std::abs(figures->mean_reward) < 5);
-    CHECK(one.seen > 100);
-    CHECK(one.anchored == 0);
-    CHECK(one.rewards == two.rewards);
-  }
+  const OnlineOptions options = small_online();
+  Watcher one, two;
+  const auto figures = learn_online(data(), options, one);
+  REQUIRE(figures);
+  REQUIRE(learn_online(data(), options, two));
+  CHECK(figures->placed > 100);
+  CHECK(figures->settled > figures->placed / 2);
+  CHECK(figures->steps == one.steps());
+  // Watts against those of the nodes that the pod could have gone to: a few of a reference's at most, and hardly ever none.
+  CHECK(figures->mean_reward != 0);
+  CHECK(std::abs(figures->mean_reward) < 5);
+  CHECK(one.seen > 100);
+  CHECK(one.anchored == 0);
+  CHECK(one.rewards == two.rewards);
 }
 
 TEST_CASE(

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "lab/bench/annealed.hpp"
+#include "lab/bench/live_run.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 
 namespace wattle::sim::consolidation {
@@ -23,46 +25,6 @@ Episode empty_episode(const PodDay& day, bool sleep, bool churn) {
   return episode;
 }
 
-TEST_CASE("what is measured begins when it is told to, and who waits for a node that wakes is counted") {
-  const PodDay day = steady_day({0.5F, 1.0F});
-  Episode episode = empty_episode(day, true, true);
-  episode.pods = {{0, 1, 100, 1000}, {0, 0, 110, 1000}};
-  Cluster cluster(episode);
-  cluster.advance_to(100);
-  cluster.start_measuring();
-  cluster.place(0, 0);
-  cluster.advance_to(110);
-  cluster.place(1, 0);
-  CHECK(cluster.wakes() == 1);
-  CHECK(cluster.wake_wait_s() == doctest::Approx(30 + 20));
-  // 30 s of waking, 70 s at 15% of 10 cores; the other node sleeps.
-  cluster.advance_to(200);
-  CHECK(cluster.energy_j() == doctest::Approx(3000 + 70 * 115 + 100 * 2));
-  CHECK(cluster.fleet().nodes[0].pods == 2);
-  cluster.start_measuring();
-  CHECK(cluster.wakes() == 0);
-  CHECK(cluster.energy_j() == 0);
-}
-
-TEST_CASE("energy of a changing day is the sum over its samples of the curve at the cores used") {
-  PodDay day = steady_day({0.5F, 1.0F});
-  for (std::size_t i = 0; i < kDaySamples; ++i) day.cores[0][i] = static_cast<float>(i % 5) / 4;
-  Episode episode = empty_episode(day, false, false);
-  const double forever_s = std::numeric_limits<double>::infinity();
-  episode.pods = {{0, 0, 0, forever_s}, {0, 1, 0, forever_s}, {0, 0, 0, forever_s}};
-  Cluster cluster(episode);
-  cluster.advance_to(0);
-  cluster.start_measuring();
-  for (std::size_t p = 0; p < 3; ++p) cluster.place(p, p == 2 ? 1 : 0);
-  cluster.advance_to(kSample_s * kDaySamples);
-  double expected_j = 0;
-  for (std::size_t i = 0; i < kDaySamples; ++i) {
-    const double cores = static_cast<double>(i % 5) / 4;
-    expected_j += kSample_s * (100 + 100 * (cores + 1) / 10 + 50 + 100 * cores / 10);
-  }
-  CHECK(cluster.energy_j() == doctest::Approx(expected_j).epsilon(1e-9));
-}
-
 TEST_CASE("a held placement draws what its watts at mean demand say when curves are straight") {
   const PodDay day = steady_day({0.5F, 1.0F});
   Episode episode = empty_episode(day, true, false);
@@ -73,7 +35,7 @@ TEST_CASE("a held placement draws what its watts at mean demand say when curves 
   const Placement placement{0, 0, 1, 0, 0, 1};
   const double watts = placement_w(fill_problem(episode), placement);
   CHECK(watts == doctest::Approx(100 + 10 * (0.5 + 1 + 1 + 0.5) + 50 + 10 * (0.5 + 1)));
-  CHECK(hold(episode, placement).energy_j == doctest::Approx(86'400 * watts));
+  CHECK(hold(episode, placement).value().energy_j == doctest::Approx(86'400 * watts).epsilon(1e-6));
 }
 
 // Every placement is looked at.
@@ -134,10 +96,8 @@ TEST_CASE("the same seeds give the same bytes, whatever else is run beside") {
   for (const auto& [churn, knowledge] : {std::pair(false, ClusterModel::truth), std::pair(true, ClusterModel::truth),
                                          std::pair(true, ClusterModel::production)}) {
     BenchOptions options = small(churn, knowledge);
-    if (knowledge == ClusterModel::production) {  // second by second: two hours
-      options.episode.warm_s = options.episode.measure_s = 3600;
-      options.episode.life_s = 1200;
-    }
+    options.episode.warm_s = options.episode.measure_s = 3600;
+    options.episode.life_s = 1200;
     const BenchResult result = bench(data(), options).value();
     CHECK(to_json(result) == to_json(bench(data(), options).value()));
     CHECK(to_table(result).find("planner") != std::string::npos);
@@ -158,44 +118,51 @@ TEST_CASE("no rule beats full knowledge, and the planner beats the default where
   CHECK(table.rules[4].runs[0].refused == 0);
 }
 
-// Counts what it is shown.
-class Spy final : public placement::Policy {
- public:
-  Spy() : Policy({"spy", "the first that fits"}) {}
-  void score(placement::PolicyContext& context, std::span<double> values) override {
-    demands.push_back(context.ask().demand_cores);
-    curves.push_back(context.fleet().nodes[0].watts);
-    values[context.feasible().front()] = 1;
-  }
-  std::vector<double> demands;
-  std::vector<std::array<double, placement::kCurvePoints>> curves;
-};
-
-TEST_CASE("imitated knowledge is told fitted curves and predictions per application, truth the real ones") {
+TEST_CASE("an oracle's engine knows the real curves, and each pod's mean demand and life, before it has seen any") {
   Options options;
-  options.nodes = 4;
-  options.knowledge = ClusterModel::imitated;
-  const Episode episode = make_episode(data(), options, 3);
-  Spy imitated;
-  run(episode, imitated);
-  Episode known = episode;
-  known.options.knowledge = ClusterModel::truth;
-  Spy truth;
-  run(known, truth);
-  REQUIRE(imitated.demands.size() == episode.pods.size());
-  std::size_t same = 0;
-  for (std::size_t p = 0; p < episode.pods.size(); ++p) {
-    CHECK(truth.demands[p] == episode.day->mean_cores[episode.pods[p].machine]);
-    same += imitated.demands[p] == truth.demands[p] ? 1 : 0;
+  options.nodes = 3;
+  options.churn = true;
+  options.warm_s = options.measure_s = 1800;
+  // Looks at what its engine expects of each pod, and at the view's curves.
+  class Spy final : public LivePlayer {
+   public:
+    explicit Spy(const Episode& episode) : episode_(episode), engine_(LiveEngine::make({"kube-default"}).value()) {}
+    WorldObserver* observer() override { return engine_.get(); }
+    const placement::DecisionEngine& engine() const override { return engine_->engine(); }
+    Status settled(std::vector<Settled>) override { return {}; }
+    Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod&,
+                                              std::uint64_t id) override {
+      for (std::size_t i = 0; i < view.nodes.size(); ++i)
+        known += view.nodes[i].curve.points() == episode_.servers[i].watts ? 1 : 0;
+      asked += view.nodes.size();
+      for (std::size_t i = 0; i < view.nodes.size(); ++i)
+        if (fits(world.kube_nodes()[i], kube_pod(episode_.pods[id - 1].request))) return std::optional(i);
+      return std::optional<std::size_t>();
+    }
+    std::size_t known = 0, asked = 0;
+
+   private:
+    const Episode& episode_;
+    std::unique_ptr<LiveEngine> engine_;
+  };
+  for (const ClusterModel knowledge : {ClusterModel::truth, ClusterModel::production}) {
+    options.knowledge = knowledge;
+    const Episode episode = make_episode(data(), options, 3);
+    Spy spy(episode);
+    REQUIRE(play_live(episode, spy, {}, {}));
+    REQUIRE(spy.asked > 0);
+    CHECK(spy.known == (knowledge == ClusterModel::truth ? spy.asked : 0));
   }
-  CHECK(same == 0);
-  CHECK(truth.curves[0] == episode.servers[0].watts);
-  CHECK(imitated.curves[0] != episode.servers[0].watts);
-  CHECK(imitated.curves.back() != imitated.curves.front());  // it goes on learning
-  // Before the first telemetry, two pods of one application are alike.
-  for (std::size_t p = 1; p < 4; ++p)
-    for (std::size_t q = 0; q < p; ++q)
-      if (episode.pods[p].app == episode.pods[q].app) CHECK(imitated.demands[p] == imitated.demands[q]);
+  placement::ClusterModelOptions about;
+  about.known = [](const placement::PodSpec&) {
+    placement::DemandPrediction known;
+    known.cores = 0.7;
+    known.life_s = 99;
+    return std::optional(known);
+  };
+  const placement::ClusterModel model(about);
+  CHECK(model.ask({}).demand_cores == doctest::Approx(0.7));
+  CHECK(model.predict({}).life_s == doctest::Approx(99));
 }
 
 TEST_CASE("episodes pair: knowledge and rules change neither servers nor pods, sides share nothing") {

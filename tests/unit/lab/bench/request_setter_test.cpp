@@ -145,12 +145,6 @@ TEST_CASE("a bench has a policy beside itself with requests set: the same pods, 
   const double less = (together.energy_j / together.work_core_s) / (alone.energy_j / alone.work_core_s) - 1;
   CHECK(rules[1].over_planner->mean == doctest::Approx(less));
   CHECK(consolidation::to_table(result).find("GiB given up") != std::string::npos);
-
-  options.episode.sizes = consolidation::Sizes::one_core;
-  options.episode.knowledge = consolidation::ClusterModel::truth;
-  const auto refused = consolidation::bench(data, options);
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().message().find("planner+requests") != std::string::npos);
 }
 
 }  // namespace

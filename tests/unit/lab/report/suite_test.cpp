@@ -8,6 +8,7 @@
 #include <map>
 
 #include "common/json/value.hpp"
+#include "lab/policies/lab_policies.hpp"
 #include "lab/report/derive.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
@@ -23,8 +24,8 @@ suite::Options small() {
   options.trials = {"thesis_test1", "latency_shift"};
   options.contestants = {{"kube-default", Binding::unadvised},
                          {"again", Binding::unadvised},
-                         {"lvrb", Binding::alone, "lvrb"},
-                         {"random", Binding::advised, "random"},
+                         lab_contestant("lvrb").value(),
+                         lab_contestant("random").value(),
                          {"true-greedy", Binding::truth}};
   return options;
 }
@@ -53,7 +54,7 @@ TEST_CASE(
 TEST_CASE("a contestant's figures do not depend on who else takes part") {
   suite::Options alone = small();
   alone.trials = {"latency_shift"};
-  alone.contestants = {{"lvrb", Binding::alone, "lvrb"}};
+  alone.contestants = {lab_contestant("lvrb").value()};
   const auto one = suite::run(alone).value();
   const auto all = suite::run(small()).value();
   for (std::size_t s = 0; s < one.trials[0].seeds.size(); ++s)
@@ -166,7 +167,7 @@ TEST_CASE("merits are compared with the default's, users' joules with round-robi
   suite::Options options = small();
   options.trials = {"provisioning"};
   options.contestants = {{"kube-default", Binding::unadvised},
-                         {"most-pods", Binding::alone, "most-pods"},
+                         lab_contestant("most-pods").value(),
                          {"round-robin", Binding::advised, "round-robin"}};
   const auto result = suite::run(options).value();
   const auto& entries = result.trials[0].entries;

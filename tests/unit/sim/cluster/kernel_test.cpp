@@ -127,12 +127,6 @@ TEST_CASE(
     CHECK(waits.node(0).used_cores == doctest::Approx(std::min(16.0, 2 + wanted_cores)));
     waits.remove(0, nobody);
   }
-
-  Machine close = machine_with(16, 100, 260);
-  close.interference = 0.5;
-  Kernel<double> shared({close}, {});
-  shared.place(0, 0, 8, kForEver, nobody);
-  CHECK(shared.node(0).wanted_cores == doctest::Approx(10));  // a quarter more: half of its node, half of that
 }
 
 TEST_CASE("kernel: a machine that is gone draws nothing and keeps its pods until they are taken or it is back") {

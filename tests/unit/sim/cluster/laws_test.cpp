@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/cluster/kernel.hpp"
-#include "sim/improve/told_cluster.hpp"
+#include "sim/improve/replayed_cluster.hpp"
 #include "sim/world/random.hpp"
 #include "sim/world/world.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"

@@ -1,9 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <string>
 
+#include "lab/policies/lab_policies.hpp"
+#include "lab/policies/peaks.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::placement {
@@ -38,6 +42,11 @@ struct Cluster {
   }
 };
 
+std::unique_ptr<Policy> made(const std::string& name) {
+  const PolicyInfo* info = sim::lab_contestant(name).value().made_by;
+  return info->make(*info, {});
+}
+
 std::vector<double> values_of(Policy& policy, const Cluster& cluster, const PodSpec& pod) {
   std::vector<std::size_t> all(cluster.view.nodes.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -63,7 +72,7 @@ PodSpec pod_of(double cores, double gib = 1) {
 }  // namespace
 
 TEST_CASE("target load packing: rises to the target of 40 %, falls to nothing at 100 %, as its source has it") {
-  const auto policy = make_policy("target-load-packing").value();
+  const auto policy = made("target-load-packing");
   Cluster cluster;
   for (const double used : {0.0, 1.0, 2.5, 3.0, 5.5, 8.5, 9.0}) cluster.add(used);
   cluster.add(0).telemetry_age.reset();
@@ -83,7 +92,7 @@ TEST_CASE("target load packing: rises to the target of 40 %, falls to nothing at
 }
 
 TEST_CASE("target load packing adds what it bound in the last minute and metrics cannot show") {
-  const auto policy = make_policy("target-load-packing").value();
+  const auto policy = made("target-load-packing");
   Cluster cluster(1000);
   cluster.add(0);
   cluster.add(0);
@@ -105,7 +114,7 @@ TEST_CASE("target load packing adds what it bound in the last minute and metrics
 
 TEST_CASE(
     "load variation risk balancing: mean and deviation of what was told count alike, the riskier resource decides") {
-  const auto policy = make_policy("lvrb").value();
+  const auto policy = made("lvrb");
   const PodSpec pod = pod_of(1, 5);
   for (int i = 0; i < 10; ++i) {
     Cluster cluster(1000 + 5 * i);
@@ -122,7 +131,7 @@ TEST_CASE(
 
 TEST_CASE(
     "koordinator: what was bound since the report is reserved, old metrics count for nothing, hot nodes are refused") {
-  const auto policy = make_policy("koordinator").value();
+  const auto policy = made("koordinator");
   const PodSpec pod = pod_of(0.9, 3);
   Cluster cluster(1000);
   cluster.add(2);
@@ -141,12 +150,12 @@ TEST_CASE(
   Cluster hot(1000);
   hot.add(7);
   hot.add(8);
-  const auto all_hot = values_of(*make_policy("koordinator").value(), hot, pod);
+  const auto all_hot = values_of(*made("koordinator"), hot, pod);
   CHECK(all_hot[0] > all_hot[1]);
   CHECK(all_hot[1] >= 0);
   // One that told nothing passes the filter, as in the source.
   hot.add(0).telemetry_age.reset();
-  const auto unheard = values_of(*make_policy("koordinator").value(), hot, pod);
+  const auto unheard = values_of(*made("koordinator"), hot, pod);
   CHECK(unheard == std::vector<double>{-1, -1, 0});
 }
 
@@ -158,9 +167,36 @@ TEST_CASE("most allocated is kube-scheduler's arithmetic, and counting pods coun
   const auto most = values_of(*make_policy("most-allocated").value(), cluster, pod);
   CHECK(most[0] == (60 + 10) / 2);
   CHECK(most[1] == (30 + 10) / 2);
-  CHECK(values_of(*make_policy("fewest-pods").value(), cluster, pod) == std::vector<double>{-3, -7});
-  CHECK(values_of(*make_policy("most-pods").value(), cluster, pod) == std::vector<double>{3, 7});
-  CHECK(make_policy("nope").error().mend.find("lvrb") != std::string::npos);
+  CHECK(values_of(*made("fewest-pods"), cluster, pod) == std::vector<double>{-3, -7});
+  CHECK(values_of(*made("most-pods"), cluster, pod) == std::vector<double>{3, 7});
+  CHECK(sim::lab_contestant("nope").error().mend.find("lvrb") != std::string::npos);
+}constexpr std::array<double, kCurvePoints> kStraight{100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200};
+
+TEST_CASE("the exponential of PEAKS is found again from its own points") {
+  const Exponential truth{80, 12, 2.5};
+  std::array<double, kCurvePoints> watts{};
+  for (std::size_t i = 0; i < kCurvePoints; ++i) watts[i] = truth.watts_at(static_cast<double>(i) / 10);
+  const Exponential found = fit_exponential(watts);
+  CHECK(found.k2 == doctest::Approx(2.5).epsilon(0.01));
+  CHECK(found.base_w == doctest::Approx(80).epsilon(0.01));
+  CHECK(fit_exponential(kStraight).watts_at(0.5) == doctest::Approx(150).epsilon(0.001));
+}
+
+TEST_CASE("empty-node takes a node without pods, random any feasible one") {
+  Cluster cluster;
+  cluster.add(1, 10, 5, 5);
+  cluster.add(1);
+  cluster.add(1);
+  const auto empty = values_of(*made("empty-node"), cluster, pod_of(1));
+  CHECK(empty[1] > empty[0]);
+  const auto random = made("random");
+  std::array<int, 3> chosen{};
+  for (int i = 0; i < 300; ++i) {
+    const auto values = values_of(*random, cluster, pod_of(1));
+    for (std::size_t row = 0; row < values.size(); ++row) chosen.at(row) += values[row] > 0 ? 1 : 0;
+  }
+  for (const int each : chosen) CHECK(each > 60);
+  CHECK(chosen[0] + chosen[1] + chosen[2] == 300);
 }
 
 }  // namespace wattle::placement

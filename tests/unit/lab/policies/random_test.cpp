@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "lab/policies/lab_policies.hpp"
 #include "sim/env/evaluate.hpp"
 #include "sim/env/statistics.hpp"
 
@@ -21,7 +22,7 @@ TEST_CASE("a random policy scores as random") {
   std::array<double, 3> chosen{};
   for (std::uint64_t seed = 1; seed <= kEpisodes; ++seed) {
     EpisodeTrace trace;
-    REQUIRE(run_episode(env, {"random", Binding::advised, "random"}, seed, &trace));
+    REQUIRE(run_episode(env, lab_contestant("random").value(), seed, &trace));
     for (std::size_t i = 1; i < trace.pods.size(); ++i)
       for (std::size_t n = 0; n < chosen.size(); ++n) chosen[n] += trace.pods[i][n] > trace.pods[i - 1][n] ? 1 : 0;
     double share = 0;
@@ -58,7 +59,7 @@ TEST_CASE(
   std::vector<double> policy, thrower, packer;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Env env(options);
-    policy.push_back(run_episode(env, {"random", Binding::advised, "random"}, seed)->energy_j);
+    policy.push_back(run_episode(env, lab_contestant("random").value(), seed)->energy_j);
     packer.push_back(run_episode(env, {"amortised", Binding::advised, "amortised"}, seed)->energy_j);
     thrower.push_back(dice(env, seed));
   }

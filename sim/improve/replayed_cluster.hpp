@@ -1,5 +1,5 @@
-// told_cluster: an episode of consolidation on the kernel (sim/cluster/kernel), and the information that policies get
-// about it.
+// replayed_cluster: an episode of consolidation on the kernel (sim/cluster/kernel), and the information that choosers
+// get about it. It can be copied, as rollouts need; a World cannot.
 // Truth    pods use the cores of their machine's day, watts follow the measured curve. A Shift changes the truth
 //          without any report
 // Reported fleet() and ask(). With true knowledge: the real curves and the pod's mean over the whole day. Imitated:
@@ -8,8 +8,8 @@
 // Waiting  with Options::learns_waiting, imitated knowledge learns each node's waiting like the controller
 //          (placement/cluster/waiting), and waiting has a price by its budget (placement/worth/objective). Bursts last
 //          five minutes, not half a minute
-// Accuracy reported like the controller's own: deviation of readings from the curve and from the waiting model, of pods
-// from their prediction, and the error of the forecast (Shift::odd_forecast)
+// Accuracy reported like the controller's own: deviation of readings from the curve and from the waiting model, and of
+//          pods from their prediction
 // Units    in names; seconds from the start of the run
 // Errors   none; placing a pod where it does not fit is a programming error, and so is production knowledge, which only
 //          a World has
@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "placement/cluster/budget.hpp"
@@ -31,8 +30,6 @@
 
 namespace wattle::sim::consolidation {
 
-inline constexpr double kSleepAfter_s = 60;
-
 class Cluster : private cluster::Observer {
  public:
   explicit Cluster(const Episode& episode);
@@ -45,13 +42,6 @@ class Cluster : private cluster::Observer {
   const placement::Fleet& fleet() const { return fleet_; }
   placement::PodEstimate ask(std::size_t pod) const;
   void place(std::size_t pod, std::size_t node);
-  void refuse() { ++refused_; }
-  // Pods that have ended since the last call, in order.
-  struct Ended {
-    std::size_t pod = 0;
-    double at_s = 0;
-  };
-  std::vector<Ended> take_ended() { return std::exchange(ended_, {}); }
   // Starts the measurement.
   void start_measuring();
 
@@ -59,7 +49,6 @@ class Cluster : private cluster::Observer {
   double node_energy_j(std::size_t node);
   double awake_node_s();
   std::uint64_t wakes() const { return kernel_.wakes(); }
-  std::uint64_t refused() const { return refused_; }
   double wake_wait_s() const { return wake_wait_s_; }  // pod-seconds spent waiting for nodes to wake
   double waited_core_s();  // cores' worth of pods that waited for CPU, over time, since start_measuring
   double pod_s() const { return kernel_.pod_s(); }  // of all pods that ran
@@ -106,9 +95,7 @@ class Cluster : private cluster::Observer {
   placement::WaitingModel fleet_waiting_;
   placement::Budget cpu_wait_;
   Random noise_;
-  std::vector<Ended> ended_;
   std::size_t samples_ = 0;  // number of samples begun
-  std::uint64_t refused_ = 0;
   double wake_wait_s_ = 0, waited_core_s_ = 0;
 };
 

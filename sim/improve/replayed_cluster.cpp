@@ -1,4 +1,4 @@
-#include "sim/improve/told_cluster.hpp"
+#include "sim/improve/replayed_cluster.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -31,7 +31,6 @@ std::vector<cluster::Machine> machines_of(const Episode& episode, const std::vec
   std::vector<cluster::Machine> machines;
   for (std::size_t i = 0; i < episode.servers.size(); ++i) {
     cluster::Machine machine = machine_of(episode.servers[i]);
-    machine.interference = episode.options.shift.interference;
     machine.waiting_times = episode.options.shift.odd_waiting;
     machine.crowded_ratio = episode.options.crowded_ratio;
     for (double& each : machine.watts) each *= times[i];
@@ -47,17 +46,10 @@ Cluster::Cluster(const Episode& episode)
       noise_(mix(episode.seed, 0x6e6f697365ULL)) {
   const Options& options = episode.options;
   assert(options.knowledge != ClusterModel::production);
-  const std::vector<double> times = watts_times(episode);
   fleet_.idle_nodes_sleep = options.sleep;
   fleet_.pods_stay = !options.churn;
   fleet_.expected_cores = episode.expected_cores;
   fleet_.mean_request = episode.mean_request;
-  if (predicts_pods() && options.shift.odd_forecast > 0) {
-    Random off(mix(episode.seed, 0x6f6464ULL));
-    const double told = std::exp(options.shift.odd_forecast * normal(off));
-    for (double& cores : fleet_.expected_cores) cores *= told;
-    fleet_.forecast_error_ratio = std::abs(told - 1);
-  }
   fleet_.hold_s = options.churn ? options.life_s : kSample_s * static_cast<double>(kDaySamples);
   for (std::size_t i = 0; i < episode.servers.size(); ++i) {
     const ServerModel& server = episode.servers[i];
@@ -68,7 +60,6 @@ Cluster::Cluster(const Episode& episode)
     told.sleep_w = server.sleep_w;
     told.wake_j = server.wake_energy_j;
     told.watts = server.watts;
-    for (double& each : told.watts) each *= options.shift.told ? times[i] : 1;
     fleet_.nodes.push_back(told);
   }
   if (predicts_pods()) {
@@ -266,7 +257,6 @@ void Cluster::ended(cluster::PodId p, std::size_t i, std::size_t position) {
     demand_.observe_life(episode_->key_of(episode_->pods[p].app), kernel_.now() - found->placed_s, true);
   }
   nodes_[i].pods.erase(found);
-  ended_.push_back({p, kernel_.now()});
   tell(i);
 }
 

@@ -1,4 +1,4 @@
-#include "models/torch/flat_policy.hpp"
+#include "lab/ablations/flat_policy.hpp"
 
 #include <array>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "placement/decide/policies/assumed.hpp"
-#include "placement/decide/policies/makers.hpp"
+#include "lab/policies/assumed.hpp"
+#include "lab/policies/makers.hpp"
 
 namespace wattle::placement {
 
@@ -36,9 +36,8 @@ class Koordinator final : public Policy {
  public:
   using Policy::Policy;
   void score(PolicyContext& context, std::span<double> values) override {
-    if (context.view() == nullptr) return;
     const Resources own = estimate(context.request());
-    const double now_s = on_view_clock_s(context.view()->now);
+    const double now_s = on_view_clock_s(context.view().now);
     bool any = false;
     std::vector<bool> refused(values.size(), false);
     for (const std::size_t row : context.feasible()) {
@@ -47,7 +46,7 @@ class Koordinator final : public Policy {
         any = true;
         continue;
       }
-      const double reported_s = on_view_clock_s(context.view()->now - *node.telemetry_age);
+      const double reported_s = on_view_clock_s(context.view().now - *node.telemetry_age);
       const Resources assumed = assumed_.sum(node.name, reported_s, now_s);
       const double cpu = *node.values.cpu_used_cores + assumed.cpu_cores + own.cpu_cores;
       const double memory =

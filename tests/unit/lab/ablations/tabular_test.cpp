@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "placement/learn/tabular.hpp"
+#include "lab/policies/lab_policies.hpp"
 #include "sim/env/evaluate.hpp"
 #include "sim/env/train.hpp"
 
@@ -87,8 +88,8 @@ TEST_CASE("tabular Q beats chance and matches the heuristic of its reward, over 
       std::iota(seeds.begin(), seeds.end(), kFirstHeldOutSeed + 10'000 + 100 * k);
       const auto evaluation =
           evaluate(env,
-                   {contestant_named("tabular-q", network->get()).value(), contestant_named("random").value(),
-                    contestant_named(instance.heuristic).value()},
+                   {lab_contestant("tabular-q", network->get()).value(), lab_contestant("random").value(),
+                    lab_contestant(instance.heuristic).value()},
                    seeds);
       REQUIRE(evaluation);
       table.push_back(mean_reward(*evaluation, "tabular-q"));

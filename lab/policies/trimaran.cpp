@@ -6,8 +6,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "placement/decide/policies/assumed.hpp"
-#include "placement/decide/policies/makers.hpp"
+#include "lab/policies/assumed.hpp"
+#include "lab/policies/makers.hpp"
 
 namespace wattle::placement {
 
@@ -28,8 +28,7 @@ class TargetLoadPacking final : public Policy {
  public:
   using Policy::Policy;
   void score(PolicyContext& context, std::span<double> values) override {
-    if (context.view() == nullptr) return;
-    const MonoTime now = context.view()->now;
+    const MonoTime now = context.view().now;
     for (const std::size_t row : context.feasible()) {
       const NodeView& node = context.node_view(row);
       if (!node.telemetry_age || !node.values.cpu_used_cores) continue;  // no metrics: the lowest score
@@ -78,8 +77,7 @@ class Lvrb final : public Policy {
  public:
   using Policy::Policy;
   void score(PolicyContext& context, std::span<double> values) override {
-    if (context.view() == nullptr) return;
-    listen(*context.view());
+    listen(context.view());
     for (const std::size_t row : context.feasible()) {
       const NodeView& node = context.node_view(row);
       const auto found = told_.find(node.name);
