@@ -108,7 +108,7 @@ Draft<Answers::Messages> Answers::answer_kept(const wire::Query& query, const tr
   Messages now = finished(answer_query(query, incoming.identity.user_id()));
   const auto* reply = std::get_if<wire::Reply>(&now.front());
   if (!parts_.store.on() || reply == nullptr || !reply->ok) return ready(std::move(now));
-  // The store's thread reads when it has written what was there to write.
+  // The store's thread reads after it has written all pending rows.
   return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()),
               [this, id = query.request_id, body = reply->body, route = incoming.route, role = incoming.identity.role] {
                 store_queries_.take(route, role, id,
@@ -133,7 +133,7 @@ Answers::Messages Answers::answer_ask(wire::Ask ask, const transport::Identity& 
 }
 
 Draft<Answers::Messages> Answers::answer_query(const wire::Query& query, const std::string& who) {
-  // All listeners of the feed may know where it begins.
+  // Every role that may subscribe to the feed may request its snapshot.
   if (query.what == "snapshot") return snapshot(query.request_id);
   Document body = query.what == "confirm"             ? ready(confirm(query.arguments))
                   : query.what == "done"              ? ready(done(query.arguments))

@@ -1,14 +1,14 @@
 // confirmed_workloads: follows workloads without Kubernetes from `wattle confirm` to their end: which unit each is on
 // its node, and when it ends.
 // Begin    on `wattle confirm`, or earlier if a unit of the workload's name appears on the node that it was advised to
-// Unit     the named one, or else the one of the workload's name; looked for until it appears. A tied unit is the
+// Unit     the named unit, or else the unit with the workload's name; looked for until it appears. A tied unit is the
 //          workload (state/unit_ties)
 // End      when the unit is gone, on `wattle done`, at the time limit, or when the unit becomes another workload. A
 //          workload whose named unit does not appear within kAppears ends; one without a unit or a limit ends after
 //          kLongestUntied
 // Again    a unit that comes back within kComesBack of its end is the same workload, for example after a restart of a
 //          service or node
-// Restart  the store keeps what runs; it is requested again when its node's agent says Hello
+// Restart  the store keeps running workloads; it is requested again when its node's agent says Hello
 // Units    in names; limits are Unix seconds of the wall clock
 // Errors   not_found; conflict: the API server has the pod, or several pods have the name
 // Threads  single owner
@@ -52,7 +52,7 @@ class ConfirmedWorkloads {
   ConfirmedWorkloads(ClusterState& state, Decider& decider, Store& store, const Clock& clock, const Log& log)
       : state_(state), decider_(decider), store_(store), clock_(clock), log_(log) {}
 
-  // `pod`: a UID, a name or NAMESPACE/NAME. `unit` empty: the one of its name.
+  // `pod`: a UID, a name or NAMESPACE/NAME. `unit` empty: the unit with its name.
   Result<Confirmation> confirm(const std::string& pod, const std::string& node, const std::string& unit,
                                std::optional<Duration> limit);
   Result<Ending> done(const std::string& pod, bool failed);

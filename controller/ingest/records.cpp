@@ -152,7 +152,7 @@ std::vector<wire::Message> Telemetry::read_on() {
   }
   const bool live = reading_->live;
   reading_.reset();
-  // Else the store's next commit of this node's records says so.
+  // Otherwise the acknowledgement follows the store's next commit of this node's records.
   if (live || history.pending > 0 || session.received == RecordMark{}) return {};
   return {ack(node, session, session.received)};
 }
@@ -192,7 +192,7 @@ void Telemetry::count_in_second(Session& session, std::size_t records) const {
   session.in_second += records;
 }
 
-// For those who look now: the mark and the store know nothing of it.
+// Shown to current readers only; neither the mark nor the store includes it.
 std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, Session& session, wire::Live& live) {
   const std::string& node = from.identity.name;
   count_in_second(session, 0);

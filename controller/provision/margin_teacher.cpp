@@ -150,7 +150,7 @@ void MarginTeacher::minute(const std::string& node, double node_cores, const Lim
   decide(node + "/" + ended.name, chain, service, node_cores, follows, done);
 }
 
-// Withdrawing the student has the next one trained.
+// A withdrawal starts the training of the next student.
 void MarginTeacher::follow_release(stats::NetworkState before) {
   if (learner_ == nullptr || release_.state() == before) return;
   if (release_.state() == stats::NetworkState::withdrawn) learner_->retrain();
@@ -196,8 +196,8 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
   } else if (!done || (chain.state && chain.state->valid[*done] == 0) ||
              moved_otherwise(chain.memory_next, ended.memory_margin_ratio)) {
-    // None of the actions that there were: several replicas at once, replicas by an autoscaler, or a memory margin that
-    // the party that took over has reset to the rule's. The trial continues.
+    // The change matches no action: several replicas at once, replicas by an autoscaler, or a memory margin that
+    // was reset to the rule's at a handover. The trial continues.
     chain.state.reset();
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
   }

@@ -23,7 +23,7 @@ struct ReplicaPlace {
   std::string withheld;               // the reason why it does not
 };
 
-// Why the teacher has no choice of replicas on this controller, whatever the workload; empty if it has.
+// Returns why this controller's teacher cannot choose replicas for any workload; empty if it can.
 std::string no_replicas(const ReplicaBook& replicas, bool api_server);
 
 // `name`: a pod's UID, or a service or VM. `here`: the reporting node has a workload of that name.

@@ -46,7 +46,7 @@ Result<double> parse_over_budget(std::string_view row, std::string_view text);
 struct NetworkGateState {
   std::string of, network, why;  // policy and reward that it is about; the file that the network was loaded from
   stats::SavedTrial state;
-  // Recent blocks: how many, their mean, when the last was, and whether they are of what was learned here.
+  // Recent blocks: their number and mean, the time of the last one, and whether they judge the candidate.
   struct Recent {
     std::uint64_t blocks = 0;
     double mean = 0;
@@ -59,7 +59,7 @@ struct NetworkGateState {
 std::string network_gate_text(const NetworkGateState& kept);
 Result<NetworkGateState> parse_network_gate(std::string_view text);
 
-// `of`: the ranking whose advice it is about.
+// `of`: the ranking whose advice was modelled.
 struct SavingState {
   std::string of;
   placement::ModelledState state;

@@ -56,7 +56,7 @@ struct StoreFigures {
   std::uint64_t file_bytes = 0, raw_records = 0;
   std::uint64_t gaps = 0, gap_records = 0;  // noticed since the start
   std::uint64_t damaged_files = 0;          // moved aside since the start
-  double commit_s = 0, last_commit_s = 0;   // summed, and the last one's
+  double commit_s = 0, last_commit_s = 0;   // of all commits, and of the last one
   std::string decisions_problem;            // why no decision is kept at present; empty: all is well
   std::uint64_t decisions = 0, decisions_bytes = 0, decisions_lost = 0;
 };
@@ -73,7 +73,7 @@ class Store final : public RecordStore {
   // No store: holds nothing, and ignores what it gets. Do not call add(), read() or copy_to().
   static std::unique_ptr<Store> none(const Clock& clock, const Log& log);
   bool on() const { return writer_.joinable(); }
-  ~Store() override;  // writes what waits, once
+  ~Store() override;  // tries once to write the pending rows
 
   // Content of the file at the start; decisions are newest first.
   const StoreMarks& marks() const { return found_; }

@@ -20,7 +20,7 @@ namespace wattle::controller {
 class ModelService {
  public:
   ModelService(Learning& learning, RolloutManager& rollout) : learning_(learning), rollout_(rollout) {}
-  // `route` is where the reply goes; done() returns it later. `serving`: what a comparison is with.
+  // `route` is where the reply goes; done() returns it later. `serving`: the network to compare with.
   void take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving = {});
   struct Done {
     std::string route;

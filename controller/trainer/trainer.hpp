@@ -4,7 +4,8 @@
 //          TensorBoard in data_dir/events. Orders about networks (model_orders) take their turn with news. The networks
 //          themselves are in network_store
 // Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
-// Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
+// Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, and learning
+//          continues
 // Threads  post(), order(), models() and figures() from any; the rest runs on its own thread, or in turn() if made
 //          without one
 #pragma once

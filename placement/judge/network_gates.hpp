@@ -51,7 +51,7 @@ struct GateNews {
   std::string why;
 };
 
-// A pod to place, and the cluster as the policies know it.
+// A pod to place, and the cluster as the policies see it.
 struct GateQuestion {
   const ClusterView& view;
   const PodSpec& pod;
@@ -104,7 +104,7 @@ class NetworkGates {
   const RecentBlocks& recent_learned() const { return learned_gate_.recent; }
   bool recent_is_of_learned() const { return recent_of_learned_; }
 
-  // State of before a restart. False: it is not valid, and nothing changed.
+  // Restores the state from before a restart. Returns false and changes nothing if it is not valid.
   bool restore(const stats::SavedTrial& state, std::string why);
   bool restore_learned(const stats::SavedTrial& state) { return learned_gate_.test.restore(state); }
   bool restore_plan_record(const PlanRecord::State& state, ClusterModel& model);
