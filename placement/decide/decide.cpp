@@ -9,6 +9,7 @@
 #include "placement/cluster/sane_view.hpp"
 #include "placement/decide/policies/network.hpp"
 #include "placement/worth/objective.hpp"
+#include "placement/worth/shortlist.hpp"
 
 namespace wattle::placement {
 namespace {

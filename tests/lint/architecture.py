@@ -237,8 +237,14 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
         breach(len(lines), "is longer than 400 lines (what two things is it?)")
 
 
+# Headers of tests that name sockets because a type requires it, and open none.
+OPENS_NONE = {"tests/unit/controller/parts_rig.hpp"}
+
+
 def sockets_of(root: pathlib.Path, path: pathlib.Path, seen: set):
     """The first include by which a file of tests/ reaches a socket; None if there is none."""
+    if str(path.relative_to(root)) in OPENS_NONE:
+        return None
     seen.add(path)
     for line in path.read_text(encoding="utf-8").splitlines():
         found = INCLUDE.match(line)
