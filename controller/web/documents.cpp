@@ -185,8 +185,7 @@ Result<std::string> models(const Learning& learning, const Decider& decider) {
   const TrainerFigures learned = learning.figures();
   ModelList list = learning.models();
   list.gated = decider.network_gated_why();
-  return models_text(list,
-                     {decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});
+  return models_text(list, {decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});
 }
 
 Document doctor(const Parts& from) {

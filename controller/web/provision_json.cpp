@@ -245,9 +245,7 @@ void add_provision(Families& families, const RequestBook& requests, const Replic
   each("wattle_controller_replica_workloads",
        "Workloads with evaluated replicas, with a suggested change, and those whose number an autoscaler sets.",
        "state",
-       {{"evaluated", count(of.workloads)},
-        {"suggested", count(of.suggested)},
-        {"withheld", count(of.withheld)}});
+       {{"evaluated", count(of.workloads)}, {"suggested", count(of.suggested)}, {"withheld", count(of.withheld)}});
 }
 
 }  // namespace wattle::controller

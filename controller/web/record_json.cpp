@@ -111,8 +111,7 @@ Result<RecordQuery> parse_record(const std::map<std::string, std::string>& argum
 }
 
 Result<std::string> record_text(StoreFile& file, const RecordQuery& query) {
-  if (!file.usage().kept())
-    return fail(Errc::not_found, "record", "usage is not recorded", "set store.path");
+  if (!file.usage().kept()) return fail(Errc::not_found, "record", "usage is not recorded", "set store.path");
   WATTLE_CHECK(file.write_ledger());  // includes pending rows
   WATTLE_TRY(const json document, query.pods ? pods_json(file, query) : hours_json(file, query));
   return document.dump();

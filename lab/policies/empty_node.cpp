@@ -1,7 +1,7 @@
 // empty_node: prefers a node without pods, otherwise the least allocated. It spreads, so that each application has its
 // own node while there are enough.
-#include "placement/decide/policies/kube_scoring.hpp"
 #include "lab/policies/makers.hpp"
+#include "placement/decide/policies/kube_scoring.hpp"
 
 namespace wattle::placement {
 

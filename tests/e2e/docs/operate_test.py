@@ -45,7 +45,7 @@ HERE_SECTIONS = {
     ("docs/how-to/use-the-page.md", "Report energy by namespace, owner or team"): {},
     ("docs/how-to/measure-latency.md", "Probes"): {"files": {"probes:": AGENT}},
     ("docs/how-to/join-nodes.md", "With a token file"): {"files": {"tokens:": CONTROLLER, "token_file: /etc/wattle/enrol.token": AGENT}},
-    ("docs/how-to/join-nodes.md", "With a service account"): {"files": {"audience:": CONTROLLER}},
+    ("docs/how-to/join-nodes.md", "With a service account"): {"files": {"kubernetes:": CONTROLLER}},
     ("docs/how-to/manage-keys.md", "Rotate the controller's key"): {"again": {"wattle nodes": PATIENCE}},
     ("docs/how-to/back-up.md", "Back up and restore"): {"again": {"wattle nodes": PATIENCE}},
 }

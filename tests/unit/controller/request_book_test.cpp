@@ -240,8 +240,9 @@ TEST_CASE("the document has every workload, those that differ, or one by an end 
   rig.tell(RequestRig::pod_of("c", "Job/web"));
   rig.minute(0.5);
   CHECK(rig.provision({{"workload", "web"}}).error().what == "is ambiguous: shop/Deployment/web, shop/Job/web");
-  rig.book.reset();
-  CHECK(rig.provision().error().what == "provisioning.level is off");
+  const RequestBook off(rig.clock);
+  const Parts without = rig.parts(off, rig.provisioning.replicas(), rig.provisioning.margins());
+  CHECK(finished(document(without, "provision", {})).error().what == "provisioning.level is off");
 }
 
 TEST_CASE("metrics have the sums") {
@@ -250,7 +251,9 @@ TEST_CASE("metrics have the sums") {
   pod.shrink_allowed = true;
   rig.tell(pod);
   rig.hours(14, 0.5);
-  CHECK(finished(metrics_text(rig.parts()))->find("wattle_controller_provision") == std::string::npos);
+  const RequestBook off(rig.clock);
+  const Parts without = rig.parts(off, rig.provisioning.replicas(), rig.provisioning.margins());
+  CHECK(finished(metrics_text(without))->find("wattle_controller_provision") == std::string::npos);
   const std::string text =
       *finished(metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins())));
   CHECK(text.find("wattle_controller_provision_workloads{state=\"evaluated\"} 1\n") != std::string::npos);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "placement/learn/tabular.hpp"
 #include "lab/policies/lab_policies.hpp"
+#include "placement/learn/tabular.hpp"
 #include "sim/env/evaluate.hpp"
 #include "sim/env/train.hpp"
 
@@ -86,11 +86,10 @@ TEST_CASE("tabular Q beats chance and matches the heuristic of its reward, over 
       REQUIRE(network);
       std::vector<std::uint64_t> seeds(kDays);
       std::iota(seeds.begin(), seeds.end(), kFirstHeldOutSeed + 10'000 + 100 * k);
-      const auto evaluation =
-          evaluate(env,
-                   {lab_contestant("tabular-q", network->get()).value(), lab_contestant("random").value(),
-                    lab_contestant(instance.heuristic).value()},
-                   seeds);
+      const auto evaluation = evaluate(env,
+                                       {lab_contestant("tabular-q", network->get()).value(),
+                                        lab_contestant("random").value(), lab_contestant(instance.heuristic).value()},
+                                       seeds);
       REQUIRE(evaluation);
       table.push_back(mean_reward(*evaluation, "tabular-q"));
       chance.push_back(mean_reward(*evaluation, "random"));

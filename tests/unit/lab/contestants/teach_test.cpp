@@ -181,7 +181,8 @@ TEST_CASE(
     const auto figures = play(World(world), services);
     REQUIRE(figures);
     CHECK(figures->minutes_over <= figures->minutes / 20 + 1);
-    CHECK(kMostThrottled + steering.trial.mean() * actuator::throttled_unit(kMostThrottled) > 0.05);  // the node's own rule: 0.02
+    CHECK(kMostThrottled + steering.trial.mean() * actuator::throttled_unit(kMostThrottled) >
+          0.05);  // the node's own rule: 0.02
     CHECK(steering.trial.in_use());
   }
 }

@@ -170,7 +170,8 @@ TEST_CASE("most allocated is kube-scheduler's arithmetic, and counting pods coun
   CHECK(values_of(*made("fewest-pods"), cluster, pod) == std::vector<double>{-3, -7});
   CHECK(values_of(*made("most-pods"), cluster, pod) == std::vector<double>{3, 7});
   CHECK(sim::lab_contestant("nope").error().mend.find("lvrb") != std::string::npos);
-}constexpr std::array<double, kCurvePoints> kStraight{100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200};
+}
+constexpr std::array<double, kCurvePoints> kStraight{100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200};
 
 TEST_CASE("the exponential of PEAKS is found again from its own points") {
   const Exponential truth{80, 12, 2.5};
