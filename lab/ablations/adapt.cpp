@@ -63,6 +63,8 @@ class Adapt {
     WATTLE_TRY(const ClusterRecord record, parse_cluster_record(lived_record(lived), subject));
     ImproveOptions improving;
     improving.days.idle_nodes_sleep = options_.online.episode.sleep;
+    // A lived day that is shorter than the record's days is a whole day of it.
+    improving.days.day_s = std::min(improving.days.day_s, kHour_s * std::floor(lived.front().end_s / kHour_s));
     improving.hindsight = options_.hindsight;
     improving.hindsight.network.margin = options_.margin;
     WATTLE_TRY(const CalibratedDays days, calibrated_days(record, improving, subject));

@@ -147,6 +147,9 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
                          std::optional<KeptVerdicts> verdicts, const LiveRunOptions& live, RequestSetter& requests) {
   ChooserOptions options;
   options.knowledge.idle_nodes_sleep = episode.options.sleep;
+  // Reports that come on time are not stale.
+  options.mask.stale_after_s = std::max(options.mask.stale_after_s, 2 * live.telemetry_period_s);
+  options.knowledge.stale_after_s = std::max(options.knowledge.stale_after_s, 2 * live.telemetry_period_s);
   if (episode.options.knowledge == ClusterModel::truth)
     options.knowledge.known = [&episode](const placement::PodSpec& pod) { return real_demand(episode, pod); };
   options.known = std::move(known);

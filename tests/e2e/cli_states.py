@@ -73,7 +73,7 @@ COMMANDS = {
     "provision replicas": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("not suggested", "fleet", (), 0, r"^suggestions for replicas are disabled \(enable them with provisioning\.replicas: suggest\)")]),
     "provision margins": Command(asks="reader", formats=("json", "yaml"), states=[
-        ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 recorded minutes\.\nStudent none: no student is trained yet\.\nno agent reports a service at level limits \(provisioning\.limits in the agent's configuration\)")]),
+        ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 recorded minutes\.\nStudent candidate: no student is trained yet\.\nno agent reports a service at level limits \(provisioning\.limits in the agent's configuration\)")]),
     "provision set": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[
         ("no namespace", "fleet", (), 2, r"--namespace: no namespace given \(pass --namespace NAME or the workload as NAMESPACE/KIND/NAME\)"),
         ("no cluster", "fleet", ("--namespace", "shop", "--kubeconfig", "{dir}/none"), 1, NO_FILE),
