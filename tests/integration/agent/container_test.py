@@ -60,7 +60,7 @@ def manifest_capabilities():
 def config_in(folder, port):
     """The manifest's own configuration, with the container's paths in `folder` and without a controller."""
     config = yaml.safe_load((ROOT / "k8s/base/config/agent.yaml").read_text(encoding="utf-8"))
-    config["roots"] = {key: path.replace("/host", str(folder), 1) for key, path in config["roots"].items()}
+    config["root"] = config["root"].replace("/host", str(folder), 1)
     config["state_dir"] = f"{folder}/state"
     config["controller"] = {"endpoint": ""}
     token = pathlib.Path(f"{folder}.token")

@@ -66,14 +66,14 @@ TEST_CASE("agents get the same student, also after a restart of the controller, 
     REQUIRE(run_until(world, agents, [&] { return all_have(agents, 1); }));
     for (const auto& agent : agents) CHECK(*agent->status().student == sent);
     const json told = student_of_query(world);
-    CHECK(told["stage"] == "in_use");
+    CHECK(told["state"] == "in_use");
     CHECK(told["version"] == 1);
     CHECK(told["withdrawn"] == 0);
     if (start == 1) {
       out = true;
       REQUIRE(run_until(world, agents, [&] { return all_have(agents, 0); }));
       const json withdrawn = student_of_query(world);
-      CHECK(withdrawn["stage"] == "withdrawn");
+      CHECK(withdrawn["state"] == "withdrawn");
       CHECK(withdrawn["withdrawn"] == 1);
       CHECK(withdrawn["why"].get<std::string>().find("throttled too often") != std::string::npos);
       http::Client web("127.0.0.1", world.controller->endpoints().http_port);

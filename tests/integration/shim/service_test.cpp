@@ -337,7 +337,7 @@ TEST_CASE("over TLS only who shows the scheduler's certificate is answered, and 
   CHECK(page.find("wattle_shim_refused_total{reason=\"tls\"} 2\n") != std::string::npos);
 }
 
-TEST_CASE("the second endpoint shows pages, metrics against the token alone, and takes no pods") {
+TEST_CASE("the second endpoint shows pages and takes no pods, and the token alone opens the metrics of both") {
   World world;
   world.start_controller();
   auto config = world.config();
@@ -358,8 +358,21 @@ TEST_CASE("the second endpoint shows pages, metrics against the token alone, and
   CHECK(status("GET", "/readyz") == 200);
   CHECK(status("GET", "/metrics") == 401);
   CHECK(status("POST", "/prioritize") == 401);
+  pages.bearer("0123456789abcdef");
+  CHECK(status("GET", "/metrics") == 200);
+  CHECK(status("POST", "/prioritize") == 404);
   http::Client extender("127.0.0.1", service->port());
-  CHECK(extender.request("GET", "/metrics", "", wattle::tests::soon())->status == 200);
+  const auto from_extender = [&](const char* method, const char* path, const std::string& body) {
+    const auto answer = extender.request(method, path, body, wattle::tests::soon());
+    return answer ? answer->status : 0;
+  };
+  CHECK(from_extender("GET", "/livez", "") == 200);
+  CHECK(from_extender("POST", "/prioritize", request(1)) == 200);
+  CHECK(from_extender("GET", "/metrics", "") == 401);
+  extender.bearer("0123456789abcdeX");
+  CHECK(from_extender("GET", "/metrics", "") == 401);
+  extender.bearer("0123456789abcdef");
+  CHECK(from_extender("GET", "/metrics", "") == 200);
 }
 
 TEST_CASE("a missing key file is an error at start that names it") {
