@@ -8,7 +8,8 @@ CAPTURED = pathlib.Path(__file__).resolve().parents[1] / "fixtures/agent/two-soc
 # What cgroup v2 tells where it has all its controllers; the kernel that this runs on may have them in v1.
 CGROUP = {"cpu.stat": "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 3000000\nnr_periods 10\nnr_throttled 2\nthrottled_usec 5000\n",
           "cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
-          "memory.current": "1048576\n", "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n", "pids.current": "3\n"}
+          "memory.current": "1048576\n", "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n", "pids.current": "3\n",
+          "io.stat": "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n"}
 NODE = "captured"
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -189,11 +190,18 @@ class House:
         return [n for n in self.query("nodes")["nodes"] if n["name"] == self.node and n["connected"] and n["cpu_used_cores"] is not None]
 
     def decided(self, uid, *args, **more):
-        """The shim's answer about a pod once the controller has decided. On a busy machine its answer comes too late for the shim, which
-        then answers by itself, and after some of those does not ask for a while."""
+        """The controller's answer about a pod, as the shim gives it. On a busy machine it comes too late for the shim, which then answers
+        by itself, although the controller has decided, and after some of those does not ask for a while."""
+        def heard():
+            found = re.findall(r'^wattle_shim_answers_total\{.*source="(?:controller|repeated)".*\} (\S+)$', fetch(f"{self.shim()}/metrics")[1], re.M)
+            return sum(float(value) for value in found)
+
         def ask():
+            before = heard()
             answer = fetch(f"{self.shim()}/prioritize", extender_args(uid, *args, **more))
-            return answer if answer[0] != 200 or self.cli("explain", uid, check=False).returncode == 0 else None
+            if answer[0] != 200:
+                return answer
+            return answer if heard() > before and self.cli("explain", uid, check=False).returncode == 0 else None
         return wait_until(f"{uid} is decided", ask)
 
     def __enter__(self):
