@@ -177,6 +177,7 @@ await open(page, 'saving');
 await reads('shadow: put right by what canaries measured', page, /Live mode would draw about 336 W instead of 400, -16\.0% \[-30\.0, -6\.0\], .*; calibrated by 31 canary blocks: x0\.81 \[0\.60, 1\.07\]\./);
 await unaltered(page);
 await world('speak');
+await world('rest');
 // By an operator, on the page
 const inDialog = (name) => page.locator('dialog label', { hasText: name }).locator('input, select');
 const changeTo = async (mode, limit, why, word) => {
@@ -251,6 +252,7 @@ await inDialog('Skip the gate').check();
 await page.click('dialog button[type=submit]');
 await reads('past the gate, with a reason', page, /Changed: mode shadow -> canary:50%, forced despite: /);
 check('the mode is another, by the command line too', (await world('mode')) === 'canary:50%');
+await world('resume');
 const audit = await world('changes');
 check('and who changed it, from where and why', audit.some((each) => each.who === 'page/127.0.0.1' && each.why === 'to see it' && each.what.startsWith('mode shadow -> canary:50%, forced despite: ')), audit);
 await reads('canary: no figure yet, and what it takes', page, /No result yet: \d+ blocks with and \d+ blocks without advice measured, \d+ of each needed\./);

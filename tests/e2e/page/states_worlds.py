@@ -126,7 +126,7 @@ class Fleet(PageWorld):
         super().__exit__(*what)
 
     def actions(self):
-        return {"drive": self.drive, "ask": self.ask_for, "run": self.run_pod, "crowd": self.crowd, "ended": self.ended, "policy": self.policy, "silence": lambda: self.kill("agent"), "speak": self.speak,
+        return {"drive": self.drive, "rest": self.rest, "resume": lambda: self.processes["drive"].send_signal(signal.SIGCONT), "ask": self.ask_for, "run": self.run_pod, "crowd": self.crowd, "ended": self.ended, "policy": self.policy, "silence": lambda: self.kill("agent"), "speak": self.speak,
                 "follow": self.follow, "delete": self.delete, "mode": lambda: self.query("policy", "get")["mode"], "limit": lambda: self.query("policy", "get")["cpu_wait"]["limit"],
                 "late": lambda: self.query("policy", "get")["late"]["limit"],
                 "changes": lambda: self.query("policy", "get")["changes"]}
@@ -135,6 +135,12 @@ class Fleet(PageWorld):
         """Pods that come and go, half of them without advice where the canary says so."""
         self.start("drive", self.binary("wattle-sim-live"), "drive", "--shim", self.shim(), "--swarm", f"http://127.0.0.1:{self.swarm_port}", "--controller", self.api(),
                    "--pods", "12", "--period", "1", "--seconds", "600")
+
+    def rest(self):
+        """No pods come, and the settings were changed and changed back: no decisions count for the gate to canary, so it is closed."""
+        self.processes["drive"].send_signal(signal.SIGSTOP)
+        for limit in ("50%", "default"):
+            self.policy("set", "--cpu-wait", limit, "--why", "decisions are counted anew")
 
     def ask_for(self, uid, candidates=None, cpu="250m", run_on=None, annotations=None):
         """Asked for as kube-scheduler asks; `run_on` "advised" or a node: it runs there then. Gives the decision."""

@@ -144,7 +144,7 @@ TEST_CASE("a nested node reports its own cgroup, not the machine") {
 TEST_CASE("the sum of nested nodes is the machine") {
   // Three nodes with all of a machine's usage between them.
   std::uint64_t sum = 0;
-  for (const std::uint64_t us : {700'000, 250'000, 50'000}) {
+  for (const std::uint64_t us : {700'000U, 250'000U, 50'000U}) {
     const Tree tree{{"proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
                     {"sys/fs/cgroup/cpu.stat", "usage_usec " + std::to_string(us) + "\n"},
                     {"sys/fs/cgroup/memory.current", std::to_string(us) + "\n"},
