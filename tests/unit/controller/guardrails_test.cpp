@@ -189,9 +189,9 @@ TEST_CASE("ablation: trials of provisioning") {
       of_student.add(actuator::throttled_difference(std::clamp(drawn_normal(random, 0.5, 0.2), 0.0, 1.0), 0.2));
     CHECK(of_student.state() == stats::NetworkState::withdrawn);
   }
-  MESSAGE("minutes of a day: teacher with late requests in a quarter of its minutes ", teacher / kAblations,
-          " with, 720 without; student with half of its periods throttled ", student / kAblations,
-          " with, 1440 without");
+  MESSAGE("minutes of a day: teacher with late requests in a quarter of its minutes ",
+          teacher / static_cast<int>(kAblations), " with, 720 without; student with half of its periods throttled ",
+          student / static_cast<int>(kAblations), " with, 1440 without");
 }
 
 }  // namespace
