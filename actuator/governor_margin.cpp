@@ -44,7 +44,7 @@ void Governor::try_student(Workload& workload, double throttled_ratio) {
                        "allowed throttling of " + workload.path + " in " + percent(mean_ratio) +
                            " of the periods of the last hour, above the limit of " + percent(most) +
                            " in the long run; throttling now sets its margin",
-                       "train another student (wattle-sim teach), or raise rules.student_throttled"});
+                       "train another student (wattle-sim teach)"});
 }
 
 std::optional<double> Governor::margin_ratio(const std::string& path) const {

@@ -48,7 +48,7 @@ struct LearnConfig {
   Duration settle_expiry = std::chrono::seconds(120);  // outcomes later than this are lost; longer than any window
   double learning_rate = 5e-4;                         // of Adam
   double epsilon = 0;                                  // decide.epsilon, for the curves
-  std::size_t shortlist = placement::NetworkOptions().shortlist;  // decide.shortlist
+  std::size_t shortlist = placement::NetworkOptions().shortlist;  // nodes that the network ranks
   // Initial network if there is no checkpoint: auto (the file of the preset in models_dir), none, or a file.
   std::string pretrained = "auto";
   bool tabular = false;  // policy tabular-q is configured: a table of Q in place of the network of dqn
