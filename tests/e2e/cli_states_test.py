@@ -40,7 +40,7 @@ class World(House):
     """A controller with a store; what a command is given in its states stands in `puts`."""
 
     def __init__(self, binaries, name):
-        super().__init__(binaries, mode="live" if name == "fleet" else "off", controller_extra="decide: {settle_window: 2s}")
+        super().__init__(binaries, mode="live" if name == "fleet" else "off", controller_extra="decide: {settle_window: 2s, start_cap: {least: 1000}}")
         self.name = name
         config = self.dir / "controller.yaml"
         config.write_text(config.read_text() + f"store: {{path: {self.dir}/controller/store.db}}\n")

@@ -161,7 +161,7 @@ def main():
     example = blocks_below(PAGE, "Place without Kubernetes")[0].text
     with House(binaries_from(sys.argv)) as house:
         config = house.dir / "controller.yaml"
-        config.write_text(config.read_text() + f"store: {{path: {house.dir}/store.db}}\ndecide: {{settle_window: 1s}}\n")
+        config.write_text(config.read_text() + f"store: {{path: {house.dir}/store.db}}\ndecide: {{settle_window: 1s, start_cap: {{least: 1000}}}}\n")
         fleet = Fleet(house, mount)
         try:
             house.start_controller()
