@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/kube/pod.hpp"
+#include "controller/decisions/owner_keeper.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -264,9 +265,10 @@ std::string ConfirmedWorkloads::claimed(const Node& node, const WorkloadValues& 
   return back.spec.uid;
 }
 
+// The row is complete in itself: the row of its placement may be in an earlier transaction, in which a store that keeps
+// no usage drops pods that are not confirmed.
 void ConfirmedWorkloads::keep(const std::string& uid, const Workload& workload) const {
-  PodFacts facts;
-  facts.uid = uid;
+  PodFacts facts = facts_of_placed(state_.pod(uid)->spec, workload.node, now_s());
   facts.confirmed = true;
   if (const TiedUnit* tied = ties_.unit_of(uid))
     facts.unit = tied->unit;

@@ -33,11 +33,15 @@ PodFacts facts_of(const placement::PodSpec& pod) {
 
 }  // namespace
 
-void OwnerKeeper::placed(const placement::PodSpec& pod, const std::string& node) {
+PodFacts facts_of_placed(const placement::PodSpec& pod, const std::string& node, std::int64_t placed_s) {
   PodFacts facts = facts_of(pod);
   facts.node = node;
-  facts.placed_s = to_ns(clock_.wall()) / 1'000'000'000;
-  store_.note(std::move(facts));
+  facts.placed_s = placed_s;
+  return facts;
+}
+
+void OwnerKeeper::placed(const placement::PodSpec& pod, const std::string& node) {
+  store_.note(facts_of_placed(pod, node, to_ns(clock_.wall()) / 1'000'000'000));
 }
 
 void OwnerKeeper::left(const placement::PodSpec& pod) {

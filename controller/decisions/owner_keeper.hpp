@@ -5,6 +5,7 @@
 // Threads  single owner
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ namespace wattle::controller {
 // Returns the owner part of an ask's application name: "ReplicaSet/web-5d9 nginx:1.25" is owned by
 // "ReplicaSet/web-5d9", "shop" by "shop".
 std::string_view owner_of_app(std::string_view app);
+
+// Returns the row of a pod that runs on `node` since `placed_s`, by the wall clock.
+PodFacts facts_of_placed(const placement::PodSpec& pod, const std::string& node, std::int64_t placed_s);
 
 class OwnerKeeper {
  public:

@@ -113,6 +113,7 @@ class ConfirmedRig {
   }
 
   static constexpr double kBytesPerCore = double{1 << 30};
+  bool write_each_placement = false;  // the store writes a placement's row before the next row is added
   ManualClock clock{mono_from_ns(100 * kSecondNs), wall_from_ns(1'700'000'000 * kSecondNs)};
 
  private:
@@ -142,7 +143,10 @@ class ConfirmedRig {
         life.config, life.state, life.networks, clock, [](const LearningNews&) {}, 1 + life.store->last_decision_id());
     life.confirmed.emplace(life.state, *life.decider, *life.store, clock, log_);
     life.decider->placements().on_placed(
-        [&life](const placement::PodSpec& pod, const std::string& node) { life.owners.placed(pod, node); });
+        [this, &life](const placement::PodSpec& pod, const std::string& node) {
+          life.owners.placed(pod, node);
+          if (write_each_placement) wait_for_writer();
+        });
     life.decider->placements().on_left([&life](const placement::PodSpec& pod) {
       life.owners.left(pod);
       life.confirmed->left(pod);
@@ -191,6 +195,10 @@ class ConfirmedRig {
   // Until what is noted is in the file.
   void flush() {
     finish(life_->keeper.flush(life_->decider->log(), clock.mono()));
+    wait_for_writer();
+  }
+
+  void wait_for_writer() {
     (void)life_->store->read([](StoreFile&) -> Result<std::string> { return std::string(); }).get();
   }
 

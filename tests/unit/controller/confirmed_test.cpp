@@ -181,9 +181,14 @@ TEST_CASE("a unit that is restarted goes on as the same workload, and one that i
 }
 
 TEST_CASE("a restart keeps what confirmed workloads request, what they are, and when they end") {
-  for (const std::uint64_t usage_bytes : {std::uint64_t{64} << 20, std::uint64_t{0}}) {
+  for (const auto& [usage, written] : std::vector<std::pair<std::uint64_t, bool>>{
+           {std::uint64_t{64} << 20, false}, {std::uint64_t{64} << 20, true}, {0, false}, {0, true}}) {
+    const auto usage_bytes = usage;
+    const auto write_each = written;
     CAPTURE(usage_bytes);
+    CAPTURE(write_each);
     ConfirmedRig rig({"n1", "n2"}, usage_bytes);
+    rig.write_each_placement = write_each;
     rig.start("n1", kReport);
     rig.ticks(2);
     rig.place("tied", "nightly-report");
