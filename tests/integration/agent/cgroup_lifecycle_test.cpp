@@ -13,6 +13,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <string>
 
 #include "agent/collect/cgroup_mount.hpp"
 #include "agent/sampler.hpp"
@@ -31,6 +32,15 @@ bool remove_cgroup(const std::string& path) {
   bool removed = false;
   tests::wait_until([&] { return (removed = ::rmdir(path.c_str()) == 0) || errno != EBUSY; });
   return removed;
+}
+
+// True once the process waits: a run that is in progress while it is moved counts for the cgroup in which it began.
+bool sleeps(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(stat, line);
+  const auto end = line.rfind(") ");
+  return end != std::string::npos && line[end + 2] == 'S';
 }
 
 struct Used {
@@ -59,6 +69,7 @@ Used spin_in(const std::string& path, std::uint64_t us) {
     }
     ::_exit(::write(told[1], &spun, sizeof(spun)) == sizeof(spun) ? 0 : 1);
   }
+  REQUIRE(tests::wait_until([&] { return sleeps(pid); }));
   std::ofstream(path + "/cgroup.procs") << pid << std::flush;
   CHECK(::write(go[1], "x", 1) == 1);
   Used used;
