@@ -190,19 +190,21 @@ class House:
         return [n for n in self.query("nodes")["nodes"] if n["name"] == self.node and n["connected"] and n["cpu_used_cores"] is not None]
 
     def decided(self, uid, *args, **more):
-        """The controller's answer about a pod, as the shim gives it. On a busy machine it comes too late for the shim, which then answers
-        by itself, although the controller has decided, and after some of those does not ask for a while."""
-        def heard():
+        """The shim's answer about a pod, from the controller."""
+        return self.from_controller(uid, lambda: fetch(f"{self.shim()}/prioritize", extender_args(uid, *args, **more)))
+
+    def from_controller(self, uid, ask):
+        """The first answer of ask() that the controller gave. On a busy machine its answer comes too late for the shim, which then answers by
+        itself, although the controller has decided, and after several of those does not ask for a while."""
+        def answers():
             found = re.findall(r'^wattle_shim_answers_total\{.*source="(?:controller|repeated)".*\} (\S+)$', fetch(f"{self.shim()}/metrics")[1], re.M)
             return sum(float(value) for value in found)
 
-        def ask():
-            before = heard()
-            answer = fetch(f"{self.shim()}/prioritize", extender_args(uid, *args, **more))
-            if answer[0] != 200:
-                return answer
-            return answer if heard() > before and self.cli("explain", uid, check=False).returncode == 0 else None
-        return wait_until(f"{uid} is decided", ask)
+        def asked():
+            before = answers()
+            answer = ask()
+            return answer if answers() > before and self.cli("explain", uid, check=False).returncode == 0 else None
+        return wait_until(f"{uid} is decided", asked)
 
     def __enter__(self):
         return self

@@ -151,11 +151,7 @@ class World:
     def decided(self, nodes, uid=None, **more):
         """Scores of a pod that the controller, not the shim alone, decided about."""
         uid = uid or self.uid("walk")
-
-        def asked():
-            answer = self.scores(nodes, uid, **more)
-            return answer if self.house.cli("explain", uid, check=False).returncode == 0 else None
-        return uid, wait_until(f"{uid} is decided", asked)
+        return uid, self.house.from_controller(uid, lambda: self.scores(nodes, uid, **more))
 
     def decision(self, uid):
         return self.house.query("explain", uid)["decision"]
