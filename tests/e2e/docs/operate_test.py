@@ -61,6 +61,7 @@ ELSEWHERE = {
         ("docs/start/ten-minutes.md", "Try Wattle on one machine")),
     "../kube/resize_test.py": (("docs/how-to/set-requests.md", "Set the requests of running pods"),),
     "../../integration/actuator/kernel_test.py": (("docs/how-to/provision.md", "Set limits of services"),),
+    "../packages/repositories_test.py": (("docs/how-to/install-debian.md", "From an apt repository"),),
     "systemd_install_test.py": (("docs/how-to/install-debian.md", "Install without packages"),),
     "kube_install_test.py": (
         ("docs/how-to/install-kubernetes.md", "Install on Kubernetes"), ("docs/how-to/adopt.md", "Move Deployments to it"), ("docs/how-to/upgrade.md", "Upgrade on Kubernetes"),

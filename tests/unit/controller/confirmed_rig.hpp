@@ -142,11 +142,10 @@ class ConfirmedRig {
     life.decider.emplace(
         life.config, life.state, life.networks, clock, [](const LearningNews&) {}, 1 + life.store->last_decision_id());
     life.confirmed.emplace(life.state, *life.decider, *life.store, clock, log_);
-    life.decider->placements().on_placed(
-        [this, &life](const placement::PodSpec& pod, const std::string& node) {
-          life.owners.placed(pod, node);
-          if (write_each_placement) wait_for_writer();
-        });
+    life.decider->placements().on_placed([this, &life](const placement::PodSpec& pod, const std::string& node) {
+      life.owners.placed(pod, node);
+      if (write_each_placement) wait_for_writer();
+    });
     life.decider->placements().on_left([&life](const placement::PodSpec& pod) {
       life.owners.left(pod);
       life.confirmed->left(pod);
