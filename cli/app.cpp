@@ -28,6 +28,15 @@ void declare_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--key", common.key, "File with your key pair")->type_name("FILE");
   app.add_option("--server-key", common.server_key, "File with the controller's public key")->type_name("FILE");
   app.add_option("--timeout", common.timeout, "Time to wait for an answer, for example 250ms or 5s (default 5s)");
+  app.add_option("--kubeconfig", common.cluster.kubeconfig,
+                 "Kubeconfig for the API server (default: KUBECONFIG, else the service account of the pod)")
+      ->type_name("FILE");
+  app.add_option("--context", common.cluster.context,
+                 "Context of the kubeconfig. Reaches the controller in that cluster with kubectl port-forward");
+  app.add_option("--controller-namespace", common.controller_namespace,
+                 "With --context: namespace of the controller (default wattle)");
+  app.add_flag("--as-operator", common.as_operator,
+               "With --context: use the operator's key, for commands that change settings (default: the reader's key)");
   app.add_option_function<std::string>(
          "-o,--output", [&common](const std::string& name) { common.output = kOutputs.at(name); },
          "Output format: table, wide, json or yaml; `place` also accepts name, which prints only the node")
@@ -85,7 +94,7 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
 
 std::string called_as(std::string_view program) {
   constexpr std::string_view kPlugin = "kubectl-wattle";
-  return program.substr(program.rfind('/') + 1) == kPlugin ? "kubectl wattle" : "wattle";
+  return program.substr(program.rfind('/') + 1) == kPlugin ? kKubectlPlugin : "wattle";
 }
 
 int run_app(int argc, char** argv) {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/declare.hpp"
+#include "cli/command.hpp"
 #include "cli/process.hpp"
 #include "cli/view.hpp"
 #include "common/dir.hpp"
@@ -150,12 +150,8 @@ Cluster::Cluster(std::shared_ptr<Session> session) : session_(std::move(session)
 
 kube::Api& Cluster::api() { return *session_; }
 
-void declare_cluster(CLI::App& command, ClusterOptions& options, const char* help) {
-  command.add_option("--kubeconfig", options.kubeconfig, help)->type_name("FILE");
-  command.add_option("--context", options.context, "Context of the kubeconfig (default: its current context)");
-}
-
-Result<Cluster> Cluster::open_(const Invocation& invocation, const ClusterOptions& given) {
+Result<Cluster> Cluster::open_(const Invocation& invocation) {
+  const ClusterOptions& given = invocation.common.cluster;
   const Variable& variable = invocation.around.variable;
   const auto open = [&](const std::string& paths) {
     return open_kubeconfig(paths, given.context, variable, invocation.around.keyboard);

@@ -18,28 +18,15 @@
 #include "common/kube/http_api.hpp"
 #include "common/result.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace wattle::cli {
 
 struct Invocation;
-
-struct ClusterOptions {
-  std::string kubeconfig, context;  // empty: not given
-  bool given() const { return !kubeconfig.empty() || !context.empty(); }
-};
-inline constexpr const char* kUsualKubeconfig =
-    "Kubeconfig for the API server (default: KUBECONFIG, else the service account of the pod)";
-// Adds --kubeconfig and --context.
-void declare_cluster(CLI::App& command, ClusterOptions& options, const char* help = kUsualKubeconfig);
 
 class Cluster {
  public:
   // Uses --kubeconfig and --context, else KUBECONFIG, else the pod's service account, else ~/.kube/config, like
   // kubectl.
-  static Result<Cluster> open_(const Invocation& invocation, const ClusterOptions& options);
+  static Result<Cluster> open_(const Invocation& invocation);
   // `paths`: in the format of KUBECONFIG. `variable`: reads the environment, for HTTPS_PROXY and NO_PROXY. `terminal`:
   // a login may prompt there.
   static Result<Cluster> open_kubeconfig(const std::string& paths, const std::string& context, const Variable& variable,

@@ -32,9 +32,18 @@ struct Surroundings {
   bool keyboard = false;                                            // is standard input a terminal?
 };
 
+// The API server, for commands that need one, and for the way to a controller in its cluster.
+struct ClusterOptions {
+  std::string kubeconfig, context;  // empty: not given
+  bool given() const { return !kubeconfig.empty() || !context.empty(); }
+};
+
 // The options of all commands. Each command has a struct of its own for the others.
 struct CommonOptions {
   std::string server, feed, key, server_key, timeout;  // empty: as configured
+  ClusterOptions cluster;
+  std::string controller_namespace = "wattle";
+  bool as_operator = false;  // use the operator's key of the cluster
   Output output = Output::table;
 };
 
@@ -43,6 +52,8 @@ struct Invocation {
   Surroundings& around;
   std::string command = {};  // the words that the user typed for it: "keys new"
 };
+
+inline constexpr const char* kKubectlPlugin = "kubectl wattle";  // name of the program as a plugin
 
 inline constexpr int kOk = 0;
 inline constexpr int kProblem = 1;

@@ -9,6 +9,13 @@ namespace wattle::cli {
 
 namespace {
 Result<transport::ClientOptions> client_options(const Settings& settings, const std::string& endpoint) {
+  if (settings.route != nullptr) {
+    transport::ClientOptions options;
+    options.endpoint = endpoint;
+    options.key = settings.route->key();
+    options.server_key = settings.route->server_key();
+    return options;
+  }
   if (settings.key_file.empty())
     return fail(Errc::not_found, "--key", "no key file is configured",
                 "pass --key FILE; create the file with `wattle keys new FILE`");
@@ -42,7 +49,10 @@ Result<Controller> Controller::open_(const Settings& settings) {
 namespace {
 Error with_fix(Error error, const Settings& settings) {
   if (error.code == Errc::denied && error.mend.empty())
-    error.mend = "your key file is " + settings.key_file + ", the server's key file is " + settings.server_key_file;
+    error.mend =
+        settings.route != nullptr
+            ? "the key is that of " + settings.route->key_source() + "; --as-operator uses the operator's"
+            : "your key file is " + settings.key_file + ", the server's key file is " + settings.server_key_file;
   if (error.code == Errc::timeout && error.mend.empty()) error.mend = "increase --timeout";
   return error;
 }

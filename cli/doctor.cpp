@@ -63,10 +63,11 @@ struct ClusterSeen {
   std::vector<Finding> findings;
 };
 
-Result<ClusterSeen> look_at_cluster(const Invocation& invocation, const ClusterOptions& given) {
+Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
+  const ClusterOptions& given = invocation.common.cluster;
   ClusterSeen seen;
   if (!given.given()) return seen;
-  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, given));
+  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
   WATTLE_TRY(const auto nodes, list_nodes(cluster));
   seen.nodes.emplace();
   for (const Json& node : nodes) seen.nodes->push_back(View(node)["metadata"]["name"].text_or());
@@ -91,7 +92,7 @@ Outcome run_doctor(const Invocation& invocation, const DoctorOptions& options) {
   if (options.before) return run_pre(invocation, options);
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(Json document, controller.ask("doctor", {}));
-    WATTLE_TRY(ClusterSeen seen, look_at_cluster(invocation, options.cluster));
+    WATTLE_TRY(ClusterSeen seen, look_at_cluster(invocation));
     const auto nodes = controller.ask("nodes", {}), status = controller.ask("status", {});
     std::vector<Finding> fleet = nodes && status ? judge_fleet(document, *nodes, *status, seen.nodes)
                                                  : not_judged((nodes ? status : nodes).error());
@@ -105,16 +106,14 @@ Outcome run_doctor(const Invocation& invocation, const DoctorOptions& options) {
 
 void declare_doctor(CLI::App& command, Run& chosen) {
   auto& options = runs(command, chosen, run_doctor);
-  auto* pre = command.add_flag(
-      "--pre", options.before,
-      "Check before an installation: the files and the cluster of the next four options, or this machine");
+  auto* pre = command.add_flag("--pre", options.before,
+                               "Check before an installation: the files of the next options and the cluster of "
+                               "--kubeconfig or --context, or this machine");
   command.add_option("--scheduler", options.scheduler_files, "Configuration or manifest of a kube-scheduler")
       ->type_name("FILE")
       ->needs(pre);
   command.add_option("--values", options.values_file, "Values for the Helm chart")->type_name("FILE")->needs(pre);
   command.add_flag("--node", options.this_node, "Also check this machine with wattle-agent doctor")->needs(pre);
-  declare_cluster(command, options.cluster,
-                  "Cluster to check; without --pre: report nodes of the cluster without an agent");
   command.add_option("--namespace", options.control, "Namespace of the controller (default wattle)")->needs(pre);
   command.add_option("--agents-namespace", options.agents, "Namespace of the agents (default wattle-agent)")
       ->needs(pre);

@@ -2,14 +2,16 @@
 //
 // Secret wattle-shim       shim.key, shim.key.pub
 // Secret wattle-operator   operator.key, operator.key.pub
-// Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (keys of the other two)
+// Secret wattle-reader     reader.key, reader.key.pub
+// Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (keys of the other three)
 // Secret wattle-metrics    token that readers of metrics must present; the same in both namespaces
 // ConfigMap wattle-public  controller.pub, ca.pem: in the controller's namespace and in the agents'
 //
 // Existing objects stay unchanged, so the command can run again at any time. The controller's Secret is created last of
-// the three.
+// the four.
 #include <algorithm>
 #include <ostream>
+#include <tuple>
 
 #include "cli/cluster.hpp"
 #include "cli/declare.hpp"
@@ -127,16 +129,19 @@ Status publish(Cluster& cluster, const std::string& name_space, const Texts& tex
 Status make_all(Cluster& cluster, const std::string& control, const std::string& agents, std::ostream& out) {
   WATTLE_TRY(const std::string shim, public_key(cluster, control, "shim", out));
   WATTLE_TRY(const std::string operator_key, public_key(cluster, control, "operator", out));
-  const std::string allow = transport::with_line(
-      transport::with_line("", {shim, std::string(transport::to_string(transport::Role::shim)), "wattle-scheduler"}),
-      {operator_key, std::string(transport::to_string(transport::Role::operator_)), "operator"});
+  WATTLE_TRY(const std::string reader_key, public_key(cluster, control, "reader", out));
+  std::string allow;
+  for (const auto& [key, role, name] : {std::tuple{shim, transport::Role::shim, "wattle-scheduler"},
+                                        std::tuple{operator_key, transport::Role::operator_, "operator"},
+                                        std::tuple{reader_key, transport::Role::reader, "reader"}})
+    allow = transport::with_line(allow, {key, std::string(transport::to_string(role)), name});
   WATTLE_TRY(const Texts texts,
              secret(cluster, control, "wattle-controller", out, [&] { return controller_texts(control, allow); }));
   const auto text = [&](const char* key) {
     const auto found = texts.find(key);
     return found == texts.end() ? std::string() : found->second;
   };
-  for (const std::string& key : {shim, operator_key})
+  for (const std::string& key : {shim, operator_key, reader_key})
     if (text("allow").find(key) == std::string::npos)
       return fail(Errc::conflict, "Secret " + control + "/wattle-controller",
                   "its `allow` does not contain the key " + key,
@@ -156,14 +161,13 @@ Status make_all(Cluster& cluster, const std::string& control, const std::string&
 
 struct BootstrapOptions {
   std::string control = "wattle", agents = "wattle-agent";  // namespaces
-  ClusterOptions cluster;
 };
 
 Outcome bootstrap(const Invocation& invocation, const BootstrapOptions& options) {
   for (const std::string& name : {options.control, options.agents})
     if (!is_label(name))
       return misuse({Errc::malformed, "'" + name + "'", "is not a valid namespace", "use letters, digits and '-'"});
-  WATTLE_TRY(Cluster cluster, as_misuse(Cluster::open_(invocation, options.cluster)));
+  WATTLE_TRY(Cluster cluster, as_misuse(Cluster::open_(invocation)));
   WATTLE_CHECK(make_all(cluster, options.control, options.agents, invocation.around.out));
   return kOk;
 }
@@ -218,7 +222,6 @@ void declare_bootstrap(CLI::App& command, Run& chosen) {
   auto& options = runs(command, chosen, bootstrap);
   command.add_option("--namespace", options.control, "Namespace of the controller (default wattle)");
   command.add_option("--agents-namespace", options.agents, "Namespace of the agents (default wattle-agent)");
-  declare_cluster(command, options.cluster);
 }
 
 void declare_unpack(CLI::App& command, Run& chosen) {

@@ -1,6 +1,7 @@
 #include "cli/process.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,6 +117,25 @@ Result<Started> start_program(const std::vector<std::string>& words, const std::
   const auto state = process_state(pid);
   if (!state) return fail(Errc::io, words[0], "is not in /proc after its start");
   return Started{pid, state->second};
+}
+
+Result<Child> start_child(const std::vector<std::string>& words) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, words[0]);
+  Fd reading(ends[0]);
+  const Fd writing(ends[1]);
+  const std::vector<char*> arguments = pointers_to(words);
+  const pid_t parent = ::getpid(), pid = ::fork();
+  if (pid < 0) return fail_errno(errno, words[0]);
+  if (pid == 0) {
+    ::setsid();  // Ctrl-C ends it through this process
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(kNotStarted);
+    become(arguments.data(), writing.get(), writing.get());
+  }
+  const auto state = process_state(pid);
+  if (!state) return fail(Errc::io, words[0], "is not in /proc after its start");
+  return Child{{pid, state->second}, std::move(reading)};
 }
 
 bool runs(const Started& process) {

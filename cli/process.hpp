@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/dir.hpp"
 #include "common/result.hpp"
 
 namespace wattle::cli {
@@ -33,6 +34,12 @@ struct Started {
 };
 // Starts a program in its own session, with its outputs in the file.
 Result<Started> start_program(const std::vector<std::string>& words, const std::string& log_file);
+// A program that ends with this process, however this process ends.
+struct Child {
+  Started process;
+  Fd output;  // its standard output and error
+};
+Result<Child> start_child(const std::vector<std::string>& words);
 // False for processes that do not exist, and for zombies.
 bool runs(const Started& process);
 // Sends TERM, and KILL after `patience_s`.

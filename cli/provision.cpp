@@ -120,16 +120,15 @@ void declare_margins(CLI::App& command, Run& chosen) {
 
 struct WhyOptions {
   std::string workload;
-  ClusterOptions cluster;
 };
 
 // With a kubeconfig, includes the records in the cluster about the workload.
 Outcome explain_workload(const Invocation& invocation, const WhyOptions& options) {
-  if (options.cluster.kubeconfig.empty())
+  if (!invocation.common.cluster.given())
     return show(invocation, "provision", {{"workload", options.workload}}, render_provision);
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(Json document, controller.ask("provision", {{"workload", options.workload}}));
-    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, options.cluster));
+    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
     for (Json& row : document["workloads"]) {
       WATTLE_TRY(const auto words,
                  recorded_words(cluster, View(row)["namespace"].text_or(""), View(row)["workload"].text_or("")));
@@ -142,7 +141,6 @@ Outcome explain_workload(const Invocation& invocation, const WhyOptions& options
 
 void declare_why(CLI::App& command, Run& chosen) {
   auto& options = runs(command, chosen, explain_workload);
-  declare_cluster(command, options.cluster);
   command.add_option("WORKLOAD", options.workload, "Workload as NAMESPACE/KIND/NAME or a unique suffix of it")
       ->required();
 }

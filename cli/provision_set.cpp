@@ -25,7 +25,6 @@ constexpr std::chrono::seconds kPatience{30};
 struct RequestsOptions {
   std::string workload, from, token_file;
   std::vector<std::string> name_spaces;
-  ClusterOptions cluster;
   bool follow = false, dry_run = false;
   int every_s = 60;
 };
@@ -142,7 +141,7 @@ int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster,
 Outcome set_all(const Invocation& invocation, const RequestsOptions& options) {
   WATTLE_TRY(const StopKeys stop, StopKeys::open_());  // before any thread
   WATTLE_TRY(const auto spaces, as_misuse(namespaces_of(options.workload, options.name_spaces)));
-  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, options.cluster));
+  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
   WATTLE_TRY(Advisor advisor, Advisor::open_(invocation, options));
   if (options.follow) return follow(invocation, stop, cluster, advisor, spaces, options);
   Json list = Json::array();
@@ -157,12 +156,11 @@ Outcome set_all(const Invocation& invocation, const RequestsOptions& options) {
 struct RestoreRequestsOptions {
   std::string workload;
   std::vector<std::string> name_spaces;
-  ClusterOptions cluster;
 };
 
 Outcome restore_all(const Invocation& invocation, const RestoreRequestsOptions& options) {
   WATTLE_TRY(const auto spaces, as_misuse(namespaces_of(options.workload, options.name_spaces)));
-  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, options.cluster));
+  WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
   Json list = Json::array();
   bool well = true;
   for (const std::string& space : spaces) {
@@ -181,7 +179,6 @@ void declare_target(CLI::App& command, Options& options) {
   command.add_option("WORKLOAD", options.workload,
                      "Workload as NAMESPACE/KIND/NAME or a suffix of it (default: all of the namespaces)");
   command.add_option("--namespace", options.name_spaces, "Namespace of the pods; can be repeated");
-  declare_cluster(command, options.cluster);
 }
 
 }  // namespace

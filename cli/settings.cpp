@@ -79,6 +79,13 @@ Result<Settings> load_settings(const Invocation& invocation) {
   }
   out.found = (named && !named->empty()) || !said.key.empty() || (!home.empty() && std::filesystem::exists(usual)) ||
               std::filesystem::exists(kOfController, unreadable);
+  const bool by_cluster = !said.cluster.context.empty() ||
+                          (!out.found && (said.cluster.given() || invocation.around.name == kKubectlPlugin));
+  if (said.server.empty() && by_cluster) {
+    WATTLE_TRY(out.route, ClusterRoute::open_(invocation));
+    out.server = out.route->server();
+    out.feed = out.route->feed();
+  }
   if (!said.server.empty()) out.server = said.server;
   if (!said.feed.empty()) out.feed = said.feed;
   if (out.feed.empty()) out.feed = feed_beside(out.server);

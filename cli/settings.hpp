@@ -1,16 +1,19 @@
 // settings: the controller's address and this client's keys.
-// Source   --options, otherwise the strict YAML file in WATTLE_CONFIG, otherwise ~/.config/wattle/cli.yaml, otherwise
-//          /etc/wattle/cli.yaml if it exists (keys: server, feed, key, server_key, timeout, allow_list; "~/" is the
-//          home directory)
+// Source   with --context, the cluster (cli/cluster_route); for `kubectl wattle` without a configuration, the cluster of
+//          the current context. Otherwise --options, otherwise the strict YAML file in WATTLE_CONFIG, otherwise
+//          ~/.config/wattle/cli.yaml, otherwise /etc/wattle/cli.yaml if it exists (keys: server, feed, key, server_key,
+//          timeout, allow_list; "~/" is the home directory)
 // Units    timeout in milliseconds here; "5s", "250ms" or seconds in the file and on the command line
 // Errors   malformed, naming file and key or the option
 // Threads  values
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/cluster_route.hpp"
 #include "cli/command.hpp"
 #include "common/config.hpp"
 
@@ -22,8 +25,9 @@ struct Settings {
   std::string key_file;         // our key pair
   std::string server_key_file;  // the controller's public key
   std::chrono::milliseconds timeout{5'000};
-  std::string allow_list_file;  // empty: none
-  bool found = false;           // true with a file, or with --key; otherwise these are defaults
+  std::string allow_list_file;                // empty: none
+  bool found = false;                         // true with a file, or with --key; otherwise these are defaults
+  std::shared_ptr<const ClusterRoute> route;  // replaces server, feed and both key files; null: none
 };
 
 Result<Settings> load_settings(const Invocation& invocation);

@@ -56,12 +56,13 @@ Result<std::vector<Finding>> examine(const Invocation& invocation, const PreOpti
     all.take(judge_scheduler(documents, file, beside));
     all.take(judge_extender_certificates(documents, file, SystemClock().wall()));
   }
-  if (said.cluster.given()) {
-    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation, said.cluster));
+  if (invocation.common.cluster.given()) {
+    WATTLE_TRY(Cluster cluster, Cluster::open_(invocation));
     WATTLE_TRY(auto found, examine_cluster(cluster, installation));
     all.take(std::move(found));
   }
-  const bool nothing_named = said.values_file.empty() && said.scheduler_files.empty() && !said.cluster.given();
+  const bool nothing_named =
+      said.values_file.empty() && said.scheduler_files.empty() && !invocation.common.cluster.given();
   if (said.this_node || nothing_named) {
     WATTLE_TRY(auto found, examine_this_node(program_of_ours("wattle-agent")));
     all.take(std::move(found));

@@ -15,7 +15,6 @@ struct PreOptions {
   bool this_node = false;
   std::string values_file;
   std::vector<std::string> scheduler_files;
-  ClusterOptions cluster;
   std::string control = "wattle", agents = "wattle-agent";  // namespaces
 };
 Outcome run_pre(const Invocation& invocation, const PreOptions& options);

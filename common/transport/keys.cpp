@@ -94,15 +94,19 @@ Result<KeyPair> KeyPair::load(const std::string& path) {
   if (::fstat(file.fd(), &info) != 0) return fail_errno(errno, path);
   WATTLE_CHECK(check_secret(path, info));
   WATTLE_TRY(const std::string text, file.read_all(kMaxKeyFileBytes));
+  return parse(text, path);
+}
+
+Result<KeyPair> KeyPair::parse(std::string_view text, const std::string& source) {
   KeyPair pair{std::string(value_of(text, "public-key")), std::string(value_of(text, "secret-key"))};
-  const auto mend = "create a key pair with `wattle keys new`";
+  const auto fix = "create a key pair with `wattle keys new`";
   if (!is_key(pair.public_key))
-    return fail(Errc::malformed, path, "public-key is not a Z85 key of 40 characters", mend);
+    return fail(Errc::malformed, source, "public-key is not a Z85 key of 40 characters", fix);
   if (!is_key(pair.secret_key))
-    return fail(Errc::malformed, path, "secret-key is not a Z85 key of 40 characters", mend);
+    return fail(Errc::malformed, source, "secret-key is not a Z85 key of 40 characters", fix);
   std::array<char, kKeyCharacters + 1> derived{};
   if (zmq_curve_public(derived.data(), pair.secret_key.c_str()) != 0 || pair.public_key != derived.data())
-    return fail(Errc::malformed, path, "public-key and secret-key do not match", mend);
+    return fail(Errc::malformed, source, "public-key and secret-key do not match", fix);
   return pair;
 }
 

@@ -36,7 +36,9 @@ struct KeyPair {
   std::string public_key;
   std::string secret_key;
   static KeyPair generate();
-  // Reads "public-key: ...\nsecret-key: ...\n", mode 0400; denied if group or others may read it.
+  // Reads "public-key: ...\nsecret-key: ...\n". Errors name `source`.
+  static Result<KeyPair> parse(std::string_view text, const std::string& source);
+  // Reads a file of mode 0400; denied if group or others may read it.
   static Result<KeyPair> load(const std::string& path);
   Status save(const std::string& path) const;
   std::string text() const;  // content of the file; secret

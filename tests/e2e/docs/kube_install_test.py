@@ -82,7 +82,7 @@ def image_of(plane, name, container):
 def check_installed(claims, plane, kubelet, version, way):
     claims.check("the second scheduler is of the cluster's own version", image_of(plane, "wattle-scheduler", "kube-scheduler").endswith(f":v{version}"),
                  image_of(plane, "wattle-scheduler", "kube-scheduler"))
-    claims.check("the keys were made by the Job", {"wattle-controller", "wattle-shim", "wattle-operator", "wattle-metrics"} <= set(secrets(plane)), set(secrets(plane)))
+    claims.check("the keys were made by the Job", {"wattle-controller", "wattle-shim", "wattle-operator", "wattle-reader", "wattle-metrics"} <= set(secrets(plane)), set(secrets(plane)))
     ends = [text for text in kubelet.problems if " ended: " in text]
     claims.check("no container of it ended by itself", not ends, ends)
     decided = [p for p in kubelet.running("wattle", "wattle-scheduler") if "kube-scheduler" in p.processes and "shim" in p.processes]

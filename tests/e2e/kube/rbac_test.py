@@ -238,7 +238,7 @@ def check_autoscalers(admin):
         admin("DELETE", target)
 
 
-KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("controller", "shim", "operator")] + [
+KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("controller", "shim", "operator", "reader")] + [
     f"/api/v1/namespaces/{space}/{kind}" for space in ("wattle", "wattle-agent") for kind in ("configmaps/wattle-public", "secrets/wattle-metrics")]
 
 

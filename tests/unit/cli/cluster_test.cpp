@@ -1,4 +1,5 @@
 #include "cli/cluster.hpp"
+#include "cli/cluster_route.hpp"
 
 #include <doctest/doctest.h>
 
@@ -272,6 +273,25 @@ TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {
   CHECK(outside.run({"keys", "bootstrap", "--kubeconfig", folder / "absent"}) == kUsage);
   CHECK(outside.run({"keys", "bootstrap", "--namespace", "Not,One"}) == kUsage);
   CHECK(outside.complains_of("is not a valid namespace"));
+}
+
+TEST_CASE("the ports of kubectl port-forward are read from its output, in any order and among other lines") {
+  const std::string both =
+      "Forwarding from 127.0.0.1:40001 -> 7462\nForwarding from [::1]:40001 -> 7462\n"
+      "Forwarding from 127.0.0.1:40002 -> 7461\n";
+  CHECK(forwarded_ports(both).ask == "40001");
+  CHECK(forwarded_ports(both).feed == "40002");
+  CHECK(forwarded_ports("Handling connection for 40001\n" + both).feed == "40002");
+  CHECK(forwarded_ports("").ask.empty());
+  CHECK(forwarded_ports("Forwarding from 127.0.0.1:40001 -> 7462\n").feed.empty());
+  CHECK(forwarded_ports("error: Forwarding from 127.0.0.1:1 -> 7462\n").ask.empty());
+}
+
+TEST_CASE("a way to a cluster that does not exist is an error that names the file") {
+  cli::test::Outside outside;
+  const cli::test::Folder folder;
+  CHECK(outside.run({"nodes", "--context", "there", "--kubeconfig", folder / "absent"}) == kUsage);
+  CHECK(outside.complains_of(folder / "absent"));
 }
 
 TEST_CASE("keys unpack copies a Secret's files for their user alone, and allows whom it names") {
