@@ -1,6 +1,6 @@
 // settings: the controller's address and this client's keys.
-// Source   with --context, the cluster (cli/cluster_route); for `kubectl wattle` without a configuration, the cluster of
-//          the current context. Otherwise --options, otherwise the strict YAML file in WATTLE_CONFIG, otherwise
+// Source   with --context, the cluster (cli/cluster_route); for `kubectl wattle` without a configuration, the current
+//          context. Otherwise --options, otherwise the strict YAML file in WATTLE_CONFIG, otherwise
 //          ~/.config/wattle/cli.yaml, otherwise /etc/wattle/cli.yaml if it exists (keys: server, feed, key, server_key,
 //          timeout, allow_list; "~/" is the home directory)
 // Units    timeout in milliseconds here; "5s", "250ms" or seconds in the file and on the command line
