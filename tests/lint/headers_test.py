@@ -22,7 +22,6 @@ SLICES = {
     "controller/rollout/rollout_json.cpp",
     "controller/rollout/rollout_orders.cpp",
     "controller/state/records.cpp",
-    "controller/state/watched.cpp",
     "placement/cluster/cluster_model_fleet.cpp",
     "placement/cluster/cluster_model_follow.cpp",
     "placement/cluster/cluster_model_pack.cpp",

@@ -7,8 +7,8 @@
 
 #include "common/json/value.hpp"
 #include "controller/decisions/decision_row.hpp"
-#include "controller/web/decision_history.hpp"
 #include "controller/web/decision_json.hpp"
+#include "controller/web/store_documents.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/controller/helpers.hpp"
 #include "tests/unit/sqlite/crash_disk.hpp"
@@ -242,9 +242,9 @@ TEST_CASE(
 
 TEST_CASE("of a span of time and a number: what is neither is refused by its name") {
   const WallTime now = wall_from_ns(kNow_s * 1'000'000'000);
-  CHECK(is_history("decisions", {{"since", "7d"}}));
-  CHECK_FALSE(is_history("decisions", {{"limit", "7"}}));
-  CHECK_FALSE(is_history("nodes", {{"since", "7d"}}));
+  CHECK(is_of_store("decisions", {{"since", "7d"}}));
+  CHECK_FALSE(is_of_store("decisions", {{"limit", "7"}}));
+  CHECK_FALSE(is_of_store("nodes", {{"since", "7d"}}));
   const auto week = parse_history({{"since", "7d"}, {"limit", "1000"}}, now);
   REQUIRE(week);
   CHECK(week->since_s == kNow_s - 7 * 86'400);
@@ -256,7 +256,7 @@ TEST_CASE("of a span of time and a number: what is neither is refused by its nam
     CHECK(refused.error().subject == "argument since");
   }
   CHECK_FALSE(parse_history({{"since", "7d"}, {"limit", "0"}}, now));
-  const auto nowhere = ask_history(*Store::none(SystemClock(), Log::silent()), {{"since", "7d"}}, now);
+  const auto nowhere = ask_store(*Store::none(SystemClock(), Log::silent()), "decisions", {{"since", "7d"}}, now);
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().code == Errc::not_found);
 }
