@@ -31,18 +31,24 @@ Answers::Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, C
       models_(parts_.learning, parts_.rollout),
       backups_(parts_.config.data_dir, parts_.store, parts_.rollout) {}
 
-std::vector<Answers::Late> Answers::late() {
-  std::vector<Late> late;
-  for (const ModelService::Done& done : models_.done())
-    late.push_back({done.route, transport::Role::operator_, done.reply});
-  for (const StoreQueries::Done& done : store_queries_.done()) late.push_back({done.route, done.role, done.reply});
-  if (const auto done = backups_.step()) late.push_back({done->route, transport::Role::operator_, done->reply});
+std::vector<LateReply> Answers::late() {
+  std::vector<LateReply> late = models_.done();
+  if (auto done = backups_.step()) late.push_back(std::move(*done));
+  for (auto each = store_reads_.begin(); each != store_reads_.end();) {
+    if (each->answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      ++each;
+      continue;
+    }
+    late.push_back({each->route, each->role, reply_of(each->request_id, each->answer.get())});
+    each = store_reads_.erase(each);
+  }
   return late;
 }
 
 wire::Message Answers::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
   parts_.context.refusals().add(Channel::ask, reason, who.role);
-  if (const auto count = told_.note(who.user_id() + " " + std::string(to_string(reason)), parts_.clock.mono()))
+  if (const auto count =
+          refusals_logged_.note(who.user_id() + " " + std::string(to_string(reason)), parts_.clock.mono()))
     parts_.log.warn("peer.refused", "a request of a peer was rejected",
                     {{"endpoint", "ask"},
                      {"reason", to_string(reason)},
@@ -76,7 +82,7 @@ Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& inc
         "needs role " + transport::roles_text(Channel::ask, kind, what)};
     wire::Message refusal = refuse(who, *why, error);
     if (query == nullptr) return one(std::move(refusal));
-    return one(wire::Reply{query->request_id, false, {}, error.message()});
+    return one(reply_of(query->request_id, tl::unexpected<Error>(error)));
   }
   if (auto* ask = std::get_if<wire::Ask>(&*message)) return ready(answer_ask(std::move(*ask), who, waited));
   if (query->what.starts_with("model-")) {
@@ -98,8 +104,8 @@ Draft<Answers::Messages> Answers::answer_from_store(const wire::Query& query, co
   return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()),
               [this, query, route = incoming.route, role = incoming.identity.role] {
                 auto asked = ask_store(parts_.store, query.what, query.arguments, parts_.clock.wall());
-                if (!asked) return ready(Messages{wire::Reply{query.request_id, false, {}, asked.error().message()}});
-                store_queries_.take(route, role, query.request_id, std::move(*asked));
+                if (!asked) return ready(Messages{reply_of(query.request_id, forward_error(asked))});
+                store_reads_.push_back({route, role, query.request_id, std::move(*asked)});
                 return ready(Messages());
               });
 }
@@ -111,17 +117,14 @@ Draft<Answers::Messages> Answers::answer_kept(const wire::Query& query, const tr
   // The store's thread reads after it has written all pending rows.
   return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()),
               [this, id = query.request_id, body = reply->body, route = incoming.route, role = incoming.identity.role] {
-                store_queries_.take(route, role, id,
-                                    parts_.store.read([body](StoreFile&) -> Result<std::string> { return body; }));
+                store_reads_.push_back(
+                    {route, role, id, parts_.store.read([body](StoreFile&) -> Result<std::string> { return body; })});
                 return ready(Messages());
               });
 }
 
 Answers::Messages Answers::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
-  if (ask.deadline_ms > 0 && seconds(waited) * 1e3 > ask.deadline_ms) {  // the asker no longer waits
-    ++parts_.roles.of(who.role).dropped;
-    return {};
-  }
+  if (ask.deadline_ms > 0 && seconds(waited) * 1e3 > ask.deadline_ms) return {};  // the asker no longer waits
   parts_.shims.asked(ask.pod_uid, parts_.clock.mono());
   if (ask.candidates.size() <= kMaxCandidates) return {parts_.decider.asks().ask(std::move(ask))};
   wire::Suggestion neutral;
@@ -138,15 +141,10 @@ Draft<Answers::Messages> Answers::answer_query(const wire::Query& query, const s
   Document body = query.what == "confirm"             ? ready(confirm(query.arguments))
                   : query.what == "done"              ? ready(done(query.arguments))
                   : query.what == "shim"              ? ready(beat(query.arguments, who))
-                  : query.what.starts_with("policy-") ? ready(change(query.what, query.arguments, who))
+                  : query.what.starts_with("policy-") ? ready(parts_.rollout.handle(query.what, query.arguments, who))
                                                       : document(query.what, query.arguments);
-  return mapped(std::move(body), [id = query.request_id](Result<std::string> made) {
-    wire::Reply reply;
-    reply.request_id = id;
-    reply.ok = made.has_value();
-    (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*made) : made.error().message();
-    return Messages{std::move(reply)};
-  });
+  return mapped(std::move(body),
+                [id = query.request_id](Result<std::string> made) { return Messages{reply_of(id, std::move(made))}; });
 }
 
 Draft<Answers::Messages> Answers::snapshot(std::uint64_t request_id) {
@@ -176,41 +174,39 @@ Result<std::string> Answers::beat(const Arguments& facts, const std::string& who
 }
 
 Result<std::string> Answers::confirm(const Arguments& arguments) {
-  const auto given = [&](const char* name) {
-    const auto found = arguments.find(name);
-    return found == arguments.end() ? std::string() : found->second;
-  };
-  if (given("pod").empty() || given("node").empty())
+  const std::string pod = argument(arguments, "pod"), node = argument(arguments, "node");
+  if (pod.empty() || node.empty())
     return fail(Errc::malformed, "confirm", "needs pod and node", "wattle confirm POD NODE");
-  const std::string unit = given("unit");
+  const std::string unit = argument(arguments, "unit");
   if (!unit.empty() && (!normal_cgroup_path(unit) || unit_names(unit).empty()))
     return fail(Errc::malformed, "argument unit", "'" + unit + "' is neither a unit nor a cgroup",
                 "use a unit, a container ID, a VM or the path of a cgroup");
   std::optional<Duration> limit;
-  if (const std::string text = given("limit_s"); !text.empty()) {
+  if (const std::string text = argument(arguments, "limit_s"); !text.empty()) {
     const auto limit_s = parse::real(text);
     if (!limit_s || !(*limit_s > 0) || *limit_s > kLongestLimit_s)
       return fail(Errc::malformed, "argument limit_s", "'" + text + "' is not a time limit",
                   "use seconds, up to a year");
     limit = from_seconds(*limit_s);
   }
-  WATTLE_TRY(const Confirmation told, confirmed_.confirm(given("pod"), given("node"), unit, limit));
-  SortedJson body{{"confirmed", true}, {"uid", told.uid}, {"node", told.node}, {"ended", told.ended}};
-  body["unit"] = text_or_null(told.unit);
-  body["limit_s"] = told.limit_s > 0 ? SortedJson(told.limit_s) : SortedJson(nullptr);
-  return body.dump();
+  WATTLE_TRY(const Confirmation found, confirmed_.confirm(pod, node, unit, limit));
+  return SortedJson{{"confirmed", true},
+                    {"uid", found.uid},
+                    {"node", found.node},
+                    {"ended", found.ended},
+                    {"unit", text_or_null(found.unit)},
+                    {"limit_s", found.limit_s > 0 ? SortedJson(found.limit_s) : SortedJson(nullptr)}}
+      .dump();
 }
 
 Result<std::string> Answers::done(const Arguments& arguments) {
-  const auto pod = arguments.find("pod"), failed = arguments.find("failed");
-  if (pod == arguments.end() || pod->second.empty())
-    return fail(Errc::malformed, "done", "needs a pod", "wattle done POD");
-  if (failed != arguments.end() && failed->second != "yes")
-    return fail(Errc::malformed, "argument failed", "invalid value '" + failed->second + "'", "use yes, or omit it");
-  WATTLE_TRY(const Ending told, confirmed_.done(pod->second, failed != arguments.end()));
-  SortedJson body{{"done", true}, {"uid", told.uid}, {"ended", told.ended}};
-  body["node"] = text_or_null(told.node);
-  return body.dump();
+  const std::string pod = argument(arguments, "pod"), failed = argument(arguments, "failed", "no");
+  if (pod.empty()) return fail(Errc::malformed, "done", "needs a pod", "wattle done POD");
+  if (arguments.contains("failed") && failed != "yes")
+    return fail(Errc::malformed, "argument failed", "invalid value '" + failed + "'", "use yes, or omit it");
+  WATTLE_TRY(const Ending ended, confirmed_.done(pod, failed == "yes"));
+  return SortedJson{{"done", true}, {"uid", ended.uid}, {"ended", ended.ended}, {"node", text_or_null(ended.node)}}
+      .dump();
 }
 
 }  // namespace wattle::controller

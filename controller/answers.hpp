@@ -5,11 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <future>
 #include <string>
 #include <vector>
 
-#include "common/log.hpp"
 #include "common/log_throttle.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
@@ -17,9 +16,9 @@
 #include "controller/decisions/decision_keeper.hpp"
 #include "controller/parts.hpp"
 #include "controller/publish/feed.hpp"
+#include "controller/reply.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/backup_service.hpp"
-#include "controller/store/store_queries.hpp"
 #include "controller/trainer/model_service.hpp"
 #include "controller/web/documents.hpp"
 
@@ -34,18 +33,8 @@ class Answers {
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
   // Answers a read request (docs/reference/api.md).
   Document document(const std::string& what, const Arguments& arguments);
-  // Changes the spec in force for any client: policy-set and the other orders of RolloutManager::handle.
-  Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
-    return parts_.rollout.handle(what, arguments, who);
-  }
-
-  struct Late {
-    std::string route;
-    transport::Role role;
-    wire::Reply reply;
-  };
   // Takes the answers about models, store and backups that are ready.
-  std::vector<Late> late();
+  std::vector<LateReply> late();
   // Keeps the network of a canary that was promoted, or restores the former one. `of_trusted`: the serving network is
   // not the learning one.
   void settle_network(bool promoted, bool of_trusted) {
@@ -69,9 +58,16 @@ class Answers {
   DecisionKeeper& keeper_;
   ConfirmedWorkloads& confirmed_;
   ModelService models_;
-  StoreQueries store_queries_;
+  // Queries that the store's thread answers.
+  struct StoreRead {
+    std::string route;
+    transport::Role role;
+    std::uint64_t request_id = 0;
+    std::future<Result<std::string>> answer;
+  };
+  std::vector<StoreRead> store_reads_;
   BackupService backups_;
-  LogThrottle told_{std::chrono::seconds(60)};  // peers whose refusal has been logged
+  LogThrottle refusals_logged_{std::chrono::seconds(60)};
 };
 
 }  // namespace wattle::controller

@@ -15,6 +15,20 @@ void read_time(config::Section& section, std::string_view key, Duration& out, do
   out = from_seconds(value_s);
 }
 
+// An enum whose values have these names, in order.
+template <class T>
+void read_enum(config::Section& section, std::string_view key, T& out, const std::vector<std::string_view>& names) {
+  auto value = static_cast<std::size_t>(out);
+  section.read_choice(key, value, names);
+  out = static_cast<T>(value);
+}
+
+void read_port(config::Section& section, std::uint16_t& out) {
+  int port = out;
+  section.read("port", port, {.min = 0, .max = 65535});
+  out = static_cast<std::uint16_t>(port);
+}
+
 // A name that a parser of another folder knows; its error becomes a mistake about the key.
 template <class T, class Parse>
 void read_name(config::Section& section, std::string_view key, T& out, Parse parse, std::string_view standing) {
@@ -113,9 +127,7 @@ void read_canary(config::Section canary, SwitchbackSchedule& out) {
 void read_enrol(config::Section enrol, EnrolConfig& out) {
   enrol.read("tokens", out.tokens);
   enrol.read("address", out.address);
-  int port = out.port;
-  enrol.read("port", port, {.min = 0, .max = 65535});
-  out.port = static_cast<std::uint16_t>(port);
+  read_port(enrol, out.port);
   if (enrol.has("kubernetes")) {
     config::Section review = enrol.section("kubernetes");
     out.kubernetes = true;
@@ -136,9 +148,7 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
 }
 
 void read_kube(config::Section section, KubeConfig& out, std::vector<std::string>& schedulers) {
-  auto use = static_cast<std::size_t>(out.use);
-  section.read_choice("watch", use, {"auto", "on", "off"});
-  out.use = static_cast<KubeUse>(use);
+  read_enum(section, "watch", out.use, {"auto", "on", "off"});
   section.read("server", out.server);
   section.read("ca", out.ca_file);
   section.read("token", out.token_file);
@@ -209,9 +219,7 @@ Result<ControllerConfig> read(config::Document document) {
   root.section("ask").read("endpoint", out.ask_endpoint);
   config::Section web = root.section("http");
   web.read("address", out.http_address);
-  int port = out.http_port;
-  web.read("port", port, {.min = 0, .max = 65535});
-  out.http_port = static_cast<std::uint16_t>(port);
+  read_port(web, out.http_port);
   http::read_access(web, out.http_address, http::Callers::with_token, out.http_access);
   read_operator_token(web, out);
   read_reward(root.section("reward"), out.decide.reward);
@@ -221,20 +229,12 @@ Result<ControllerConfig> read(config::Document document) {
   read_store(root.section("store"), out.store);
   read_enrol(root.section("enrol"), out.enrol);
   read_kube(root.section("kubernetes"), out.kube, out.schedulers);
-  auto provision = static_cast<std::size_t>(out.provision);
   config::Section provisioning = root.section("provisioning");
-  provisioning.read_choice("level", provision, {"off", "suggest", "requests"});
-  out.provision = static_cast<ProvisionLevel>(provision);
-  auto teacher = static_cast<std::size_t>(out.teacher);
-  provisioning.read_choice("teacher", teacher, {"off", "shadow", "canary", "live"});
-  out.teacher = static_cast<TeacherMode>(teacher);
-  auto teacher_reward = static_cast<std::size_t>(out.teacher_reward);
-  provisioning.read_choice("teacher_reward", teacher_reward, {"waste", "drpc"});
-  out.teacher_reward = static_cast<models::provision::TeacherReward>(teacher_reward);
+  read_enum(provisioning, "level", out.provision, {"off", "suggest", "requests"});
+  read_enum(provisioning, "teacher", out.teacher, {"off", "shadow", "canary", "live"});
+  read_enum(provisioning, "teacher_reward", out.teacher_reward, {"waste", "drpc"});
   read_prometheus(provisioning.section("prometheus"), out.prometheus);
-  std::size_t replicas = 0;
-  provisioning.read_choice("replicas", replicas, {"off", "suggest"});
-  out.suggest_replicas = replicas == 1;
+  read_enum(provisioning, "replicas", out.suggest_replicas, {"off", "suggest"});
   if (out.suggest_replicas && !out.prometheus.enabled())
     provisioning.mistake("replicas", "is suggest, but no source of request rates is configured",
                          "configure provisioning.prometheus");
@@ -242,9 +242,7 @@ Result<ControllerConfig> read(config::Document document) {
     provisioning.mistake("replicas", "is suggest, but provisioning.level is off",
                          "set level to suggest or requests, or set replicas to off");
   config::Section log = root.section("log");
-  auto level = static_cast<std::size_t>(out.log_level);
-  log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});
-  out.log_level = static_cast<LogLevel>(level);
+  read_enum(log, "level", out.log_level, {"debug", "info", "warn", "error", "off"});
   WATTLE_CHECK(document.finish());
   out.learn.epsilon = out.decide.epsilon;
   out.learn.seed = out.seed;

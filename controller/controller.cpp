@@ -273,7 +273,7 @@ Status Controller::let_page_change(PageParts& page) {
   WATTLE_TRY(page.operators, http::Token::load(file));
   page.change = [this](const Arguments& arguments, const std::string& who) {
     const auto work = [this, arguments, who]() -> Document {
-      auto changed = loop_->change("policy-set", arguments, who);
+      auto changed = loop_->parts().rollout.handle("policy-set", arguments, who);
       return changed ? loop_->document("policy", {}) : ready(std::move(changed));
     };
     return tasks_->call(work, kChangePatience);

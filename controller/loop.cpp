@@ -159,7 +159,7 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     turns_.query();
     turns_.flush();
     send_acks();
-    for (const Answers::Late& late : answers_.late()) turns_.reply(late.route, late.role, late.reply);
+    for (const LateReply& late : answers_.late()) turns_.reply(late.route, late.role, late.reply);
     feed_.drain();
     turns_.http();
     receive_watch();

@@ -61,10 +61,6 @@ class Loop final : private TelemetrySink {
   const Parts& parts() const { return parts_; }
   // Answers a read request (docs/reference/api.md).
   Document document(const std::string& what, const Arguments& arguments) { return answers_.document(what, arguments); }
-  // Changes the spec in force, as Answers::change.
-  Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
-    return answers_.change(what, arguments, who);
-  }
   ~Loop() override;
 
  private:

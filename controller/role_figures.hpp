@@ -13,15 +13,12 @@ namespace wattle::controller {
 
 struct RoleFigures {
   struct Role {
-    std::uint64_t messages = 0;
-    std::uint64_t dropped = 0;  // no receiver left: connection closed, session ended, or deadline passed
-    std::uint64_t unread = 0;   // answers without room on a connection that does not read
+    std::uint64_t unread = 0;  // answers without room on a connection that does not read
     Duration used{};
   };
   Role& of(transport::Role role) { return roles[static_cast<std::size_t>(role)]; }
   const Role& of(transport::Role role) const { return roles[static_cast<std::size_t>(role)]; }
   std::array<Role, transport::kRoles.size()> roles{};
-  WaitingBytes waiting{};  // when the loop last served HTTP
 };
 
 }  // namespace wattle::controller

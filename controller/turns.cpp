@@ -67,7 +67,6 @@ void Turns::read_asks() {
   for (int i = 0; i < kReadAtOnce && (i == 0 || parts_.clock.mono() < until); ++i) {
     auto incoming = ask_socket_.receive();
     if (!incoming) return;
-    ++parts_.roles.of(incoming->identity.role).messages;
     const auto head = wire::peek(incoming->bytes);
     PeerQueues& queue = head && head->kind == wire::Kind::query ? queries_ : asks_;
     if (!queue.push(std::move(*incoming), parts_.clock.mono())) say_busy(*incoming, head);
@@ -132,15 +131,11 @@ void Turns::read_telemetry() {
   for (int i = 0; i < kReadAtOnce; ++i) {
     auto incoming = telemetry_socket_.receive();
     if (!incoming) return;
-    RoleFigures::Role& role = parts_.roles.of(incoming->identity.role);
-    ++role.messages;
-    if (!parts_.telemetry.expects(*incoming)) {
-      ++role.dropped;
-    } else if (!records_.push(std::move(*incoming), parts_.clock.mono())) {
+    if (parts_.telemetry.expects(*incoming) && !records_.push(std::move(*incoming), parts_.clock.mono())) {
       // The agent keeps unacknowledged records and sends them again.
       for (const wire::Message& refusal : parts_.telemetry.refuse_busy(*incoming))
         telemetry_socket_.send(incoming->route, wire::encode(refusal));
-      role.dropped += records_.drop(incoming->identity, incoming->route);
+      records_.drop(incoming->identity, incoming->route);
     }
     between_steps();
   }
@@ -181,12 +176,11 @@ void Turns::query() {
   const Incoming& incoming = waiting->message;
   const Duration waited = begun - waiting->since;
   if (waited > kQueryAtMost) return say_busy(incoming, wire::peek(incoming.bytes));
-  RoleFigures::Role& role = parts_.roles.of(incoming.identity.role);
   Sent there = unsent_.waits(incoming.route) ? Sent::full : Sent::yes;
   if (there == Sent::yes && waited > kAskWhetherThere)
     there = ask_socket_.send(incoming.route, wire::encode(wire::Pong{}));
   if (there == Sent::gone) {
-    role.dropped += 1 + queries_.drop(incoming.identity, incoming.route);
+    queries_.drop(incoming.identity, incoming.route);
     return;
   }
   if (there == Sent::full) {  // peers that do not read get no more
@@ -210,7 +204,6 @@ void Turns::http() {
   const MonoTime begun = parts_.clock.mono();
   const Duration asks_before = asks_between_;
   const bool document = begun >= next_document_at_;
-  parts_.roles.waiting = {asks_.bytes(), queries_.bytes(), records_.bytes()};
   tasks_.run_probes();
   if (document) finish(tasks_.begin());
   documents_wait_ = tasks_.waits();

@@ -6,8 +6,6 @@
 // Threads  single owner
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 

@@ -6,11 +6,13 @@
 // Threads  single owner
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/result.hpp"
 
@@ -28,9 +30,20 @@ struct DatabaseOptions {
 
 class Database;
 
+// A parameter that is stored as bytes. Strings are stored as text.
+struct Blob {
+  std::string_view bytes;
+};
+
 // A prepared statement. Parameters count from 1 and columns from 0, as in SQLite.
 class Statement {
  public:
+  // Binds all parameters. Texts and blobs are not copied: they must stay valid until the next reset().
+  template <class... Values>
+  void bind_all(const Values&... values) {
+    int parameter = 0;
+    (bind_one(++parameter, values), ...);
+  }
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, std::string_view blob);       // not copied: must stay valid until the next reset()
   void bind_text(int parameter, std::string_view text);  // not copied either
@@ -38,6 +51,23 @@ class Statement {
   Result<bool> step();
   // Runs the statement to its end and resets it.
   Status run();
+  // Does the same with these parameters.
+  template <class... Values>
+  Status run(const Values&... values) {
+    bind_all(values...);
+    return run();
+  }
+  // Calls `take` with this statement at each row, and resets it.
+  template <class Take>
+  Status each(const Take& take) {
+    for (;;) {
+      WATTLE_TRY(const bool row, step());
+      if (!row) break;
+      take(*this);
+    }
+    reset();
+    return {};
+  }
   void reset();
   std::int64_t integer(int column) const;
   std::string_view blob(int column) const;  // valid until the next step()
@@ -48,6 +78,9 @@ class Statement {
     void operator()(sqlite3_stmt* statement) const;
   };
   Statement(sqlite3_stmt* statement, const Database& database) : statement_(statement), database_(&database) {}
+  void bind_one(int parameter, std::integral auto value) { bind(parameter, static_cast<std::int64_t>(value)); }
+  void bind_one(int parameter, const std::string& text) { bind_text(parameter, text); }
+  void bind_one(int parameter, const Blob& blob) { bind(parameter, blob.bytes); }
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
   const Database* database_;
 };
@@ -63,6 +96,15 @@ class Database {
 
   Status run(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
+  // Returns what `take` makes of each row that the query returns with these parameters.
+  template <class Row, class Take, class... Values>
+  Result<std::vector<Row>> select(std::string_view sql, const Take& take, const Values&... values) {
+    WATTLE_TRY(auto statement, prepare(sql));
+    statement.bind_all(values...);
+    std::vector<Row> rows;
+    WATTLE_CHECK(statement.each([&](const Statement& at) { rows.push_back(take(at)); }));
+    return rows;
+  }
   // Moves the content of the log into the file, so that the log starts from its beginning.
   Status checkpoint();
   // Like checkpoint(), and truncates the log.

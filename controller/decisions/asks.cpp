@@ -1,7 +1,6 @@
 #include "controller/decisions/asks.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "controller/state/sane_request.hpp"
@@ -81,7 +80,6 @@ wire::Suggestion Asks::ask(wire::Ask ask) {
   } else if (ask.candidates.empty()) {
     answer.reason = "no candidates";
   } else if (auto repeated = repeats_.find(ask, core_.config().repeat_within, now)) {
-    ++core_.figures().repeated;
     answer = std::move(*repeated);
   } else {
     answer = decide(std::move(ask), now);

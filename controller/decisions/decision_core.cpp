@@ -1,6 +1,5 @@
 #include "controller/decisions/decision_core.hpp"
 
-#include <algorithm>
 #include <cassert>
 #include <string_view>
 #include <utility>

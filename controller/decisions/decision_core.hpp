@@ -69,8 +69,6 @@ class DecisionCore {
   const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
   // Changes when earlier answers are no answers any more: with the spec, or a verdict on the network.
   std::uint64_t edition() const { return edition_; }
-  // True if a network of the policy's kind and of the reward preset exists.
-  bool has_network() const { return heard().network != nullptr; }
   // `report` is called when a gate of the network changes its verdict.
   void on_event(std::function<void(const MonitorEvent&)> report) { monitors_.on_event(std::move(report)); }
   const stats::NetworkTrial& network_gate() const { return engine_.gates().network_test(); }

@@ -8,7 +8,6 @@
 
 #include "common/json/value.hpp"
 #include "common/wire/codec.hpp"
-#include "controller/decisions/decider.hpp"
 #include "controller/state/sane_request.hpp"
 
 namespace wattle::controller {

@@ -8,10 +8,8 @@
 #pragma once
 
 #include <cstddef>
-#include <set>
 #include <string>
 #include <unordered_map>
-#include <utility>
 
 #include "common/clock.hpp"
 
@@ -32,10 +30,8 @@ class Deferrals {
   std::size_t size() const { return until_.size(); }
 
  private:
-  void set(const std::string& pod_uid, MonoTime until);
-
-  std::unordered_map<std::string, MonoTime> until_;      // by pod UID
-  std::set<std::pair<MonoTime, std::string>> in_order_;  // same entries, by deadline
+  std::unordered_map<std::string, MonoTime> until_;  // by pod UID
+  MonoTime expired_{};                               // when passed deadlines were last dropped
 };
 
 }  // namespace wattle::controller

@@ -62,19 +62,16 @@ void Outcomes::record(const std::string& node, const Record& record, const Recor
 
 void Outcomes::settle(const std::vector<SettleWindow>& windows) {
   for (const SettleWindow& window : windows) {
-    if (auto raw = window.finish(state_.raw_view())) {
+    if (auto raw = window.finish(state_.raw_view()))
       settled(window, std::move(*raw));
-    } else {
-      ++core_.figures().outcomes_lost;
+    else
       core_.learn(LostNews{window.decision_id()});
-    }
   }
 }
 
 void Outcomes::settled(const SettleWindow& window, placement::RawOutcome raw) {
   const placement::Reward reward = placement::evaluate(core_.engine().options().reward, raw);
   ++core_.figures().outcomes;
-  if (raw.failed) ++core_.figures().outcomes_failed[std::string(window.failure())];
   core_.figures().rewarded(reward.value);
   if (LoggedDecision* entry = core_.log().find(window.decision_id())) {
     entry->decision.outcome = told(window, reward, raw);

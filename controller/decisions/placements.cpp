@@ -44,10 +44,7 @@ bool Placements::place(const std::string& pod_uid, const std::string& node, Plac
     state_.bind(pod_uid, node, by_operator, now);
     return false;
   }
-  if (told == PlacementSource::by_agent && known->pods.size() >= kMaxPods) {
-    ++core_.figures().placements_beyond;
-    return false;
-  }
+  if (told == PlacementSource::by_agent && known->pods.size() >= kMaxPods) return false;
   const bool settled = before != nullptr && before->watched && !before->node.empty();
   if (settled && (told == PlacementSource::by_agent || told == PlacementSource::by_operator)) return false;
   // Pods of a list, or of a node's first record, may have run for long.
@@ -93,8 +90,6 @@ void Placements::join(std::uint64_t id, const placement::PodSpec& spec, const st
     if (at < rows.size() && open->observation.valid[at] != 0) {
       if (entry != nullptr && !open->predicted.empty()) entry->expected = open->predicted[at];
       core_.learn(PlacedNews{id, std::move(open->observation), static_cast<std::uint32_t>(at), now});
-    } else {
-      ++core_.figures().placements_masked;
     }
   }
   asks_.forget(spec.uid);
@@ -203,7 +198,6 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
   decision.decided_by = "scheduler";
   decision.reason = "placed by its scheduler without a request; Wattle would have chosen: " + decision.reason;
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
-  ++core_.figures().observed;
   state_.decided(pod.uid, id);
   if (fits_somewhere && pod.node_name.empty()) core_.monitors().offer(pod, advice.candidates);
   LoggedDecision entry = log_entry(advice, std::move(decision));

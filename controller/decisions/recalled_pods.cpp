@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "controller/decisions/decider.hpp"
-
 namespace wattle::controller {
 
 void RecalledPods::add(const PodFacts& pod) {

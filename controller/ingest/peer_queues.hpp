@@ -16,7 +16,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "common/clock.hpp"
 #include "common/transport/sockets.hpp"
@@ -29,11 +28,6 @@ struct PeerLimits {
   std::size_t all_bytes = 0;
   double share = 1;
   Duration tolerance{};
-};
-
-// Bytes that wait at the controller's sockets, over all peers.
-struct WaitingBytes {
-  std::size_t asks = 0, queries = 0, telemetry = 0;
 };
 
 class PeerQueues {
@@ -64,7 +58,6 @@ class PeerQueues {
   std::size_t messages() const { return messages_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t peers() const { return peers_.size(); }
-  const PeerLimits& limits() const { return limits_; }
 
  private:
   struct Turn {

@@ -100,7 +100,6 @@ void Telemetry::keep_item(History& history, Record& record, std::string_view byt
 
 bool Telemetry::fold(const std::string& node, History& history, Record& record) {
   const std::size_t folded = sink_.fold(node, record);
-  figures_.folded += folded;
   if (folded > 0 && !std::exchange(history.folded_told, true))
     log_.warn("record.workloads_folded",
               "a node reports too many workloads; the controller combines the excess into one",
@@ -211,7 +210,6 @@ void Telemetry::show_next(const Session& session, const History& history) {
   const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
   if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) return;
   if (!validate(record)) return;  // counted and logged when it comes in its turn
-  ++figures_.live;
   sink_.name(node, record);
   sink_.fold(node, record);  // counted and logged when it comes in its turn
   sink_.on_live(node, record);

@@ -42,7 +42,6 @@ Telemetry::Telemetry(const Clock& clock, const Log& log, TelemetrySink& sink, tr
 std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, std::string subject, std::string what,
                                              std::string mend, Refused reason) {
   History& history = history_[from.identity.name];
-  ++figures_.refusals;
   if (refusals_ != nullptr) refusals_->add(Channel::telemetry, reason, from.identity.role);
   if (const auto count = told_.note(from.identity.user_id() + " " + std::string(to_string(reason)), clock_.mono()))
     log_.warn("peer.refused", "a message of a peer was rejected",
@@ -79,7 +78,6 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   record_bytes_.clear();
   auto message = wire::decode(incoming.bytes, {}, &record_bytes_);
   if (!message) {
-    ++figures_.garbage;
     // A newer agent may send kinds that this build does not know. Only those are ignored.
     if (message.error().code == Errc::unsupported) return {};
     const auto history = history_.find(incoming.identity.name);
@@ -89,7 +87,6 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   }
   const wire::Kind kind = kind_of(*message);
   if (const auto why = refused(Channel::telemetry, kind, {}, incoming.identity.role)) {
-    ++figures_.garbage;
     if (*why == Refused::kind)
       return refuse(incoming, std::string(to_string(kind)), "is not accepted on the telemetry endpoint",
                     "send Hello, Samples, Live, Ping, Pong or Placement", *why);
@@ -205,7 +202,6 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
     return refuse(from, node, "a later incarnation of this agent is connected",
                   "run one agent per node, or stop the other one");
   }
-  if (other) ++figures_.takeovers;
   if (other_lives && cut_if_alternating(node, history, hello.incarnation == session->second.incarnation))
     return refuse(from, node, "two agents use this node's key and replace each other",
                   "stop one of them and wait a minute");
@@ -228,12 +224,9 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   return {welcome};
 }
 
-std::uint64_t Telemetry::credit(Session& session) {
+std::uint64_t Telemetry::credit(const Session& session) const {
   const std::uint64_t share = std::clamp(kSharedCredit / sessions_.size(), kLeastCredit, kCredit);
-  const bool much = session.in_second > kFairPerS;
-  if (much && !session.throttled) ++figures_.throttled;
-  session.throttled = much;
-  return much ? std::min(share, kThrottledCredit) : share;
+  return session.in_second > kFairPerS ? std::min(share, kThrottledCredit) : share;
 }
 
 std::optional<Answer> Telemetry::committed(const std::string& node, const RecordMark& last, std::size_t records) {
@@ -279,7 +272,6 @@ wire::Ack Telemetry::ack(const std::string& node, Session& session, const Record
 
 std::vector<wire::Message> Telemetry::on_placement(const transport::Incoming& from, const wire::Placement& placement) {
   if (placement.node != from.identity.name || placement.pod_uid.empty()) {
-    ++figures_.garbage;
     return refuse(from, placement.node, "only the node's own agent reports placements, with the pod's UID",
                   "set `node: " + from.identity.name + "` on the agent", Refused::node);
   }

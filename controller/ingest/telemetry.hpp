@@ -64,16 +64,10 @@ class TelemetrySink {
 
 struct TelemetryFigures {
   std::uint64_t records = 0;     // accepted
-  std::uint64_t live = 0;        // also shown ahead of their turn
   std::uint64_t duplicates = 0;  // accepted before
   std::uint64_t refused = 0;     // out of range
   std::uint64_t missing = 0;     // numbers that were skipped
-  std::uint64_t folded = 0;      // workloads beyond a node's share, of all records
-  std::uint64_t garbage = 0;     // messages that are invalid or whose sender lacks the right
-  std::uint64_t refusals = 0;
-  std::uint64_t takeovers = 0;
-  std::uint64_t conflicts = 0;  // detections of two agents with one key
-  std::uint64_t throttled = 0;  // times that an agent was given less credit for sending too much
+  std::uint64_t conflicts = 0;   // detections of two agents with one key
 };
 
 struct Answer {
@@ -128,7 +122,6 @@ class Telemetry {
     std::uint64_t in_second = 0;  // records
     std::uint64_t live_in_second = 0;
     std::uint64_t student_version = 0;  // that was sent
-    bool throttled = false;
   };
   struct Seqs {
     std::uint64_t taken = 0, committed = 0;
@@ -172,7 +165,7 @@ class Telemetry {
   void leave_rest(Session& session);
   std::optional<StoreGap> gap_before(const std::string& node, const History& history, const RecordMark& mark) const;
   bool fold(const std::string& node, History& history, Record& record);
-  std::uint64_t credit(Session& session);
+  std::uint64_t credit(const Session& session) const;
   wire::Ack ack(const std::string& node, Session& session, const RecordMark& mark);
   bool may_send_student();
   std::vector<wire::Message> on_placement(const transport::Incoming& from, const wire::Placement& placement);

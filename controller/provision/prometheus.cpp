@@ -1,6 +1,5 @@
 #include "controller/provision/prometheus.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/dir.hpp"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
-#include "controller/limits.hpp"
 #include "placement/cluster/demand.hpp"
 
 namespace wattle::controller {
@@ -46,37 +45,18 @@ void add(placement::Resources& sum, const placement::Resources& more) {
   sum.memory_bytes += more.memory_bytes;
 }
 
-// `pods`: 1, or -1 to remove the pod's previous values.
-void count_resize(ResizeCounts& counts, kube::PodResize resize, bool set, int pods) {
-  const auto count = [pods](std::size_t& sum, bool counts_there) {
-    if (counts_there) sum += static_cast<std::size_t>(pods);
-  };
-  count(counts.set, set);
-  count(counts.in_progress, resize == kube::PodResize::in_progress);
-  count(counts.failing, resize == kube::PodResize::failing);
-  count(counts.deferred, resize == kube::PodResize::deferred);
-  count(counts.infeasible, resize == kube::PodResize::infeasible);
-}
-
-// The same as count_resize() for levels.
-void count_level(LevelCounts& counts, kube::PodProvision level, bool set, int pods) {
-  const auto count = [pods](std::size_t& sum, bool counts_there) {
-    if (counts_there) sum += static_cast<std::size_t>(pods);
-  };
-  count(counts.off, level == kube::PodProvision::off);
-  count(counts.suggest, level == kube::PodProvision::suggest);
-  count(counts.limits, level == kube::PodProvision::limits);
-  count(counts.requests, level == kube::PodProvision::requests);
-  count(counts.protect, level == kube::PodProvision::protect);
-  count(counts.both, level == kube::PodProvision::limits && set);
+// Counts a pod; `pods` is 1, or -1 to remove the pod's previous values.
+void count_states(RequestWorkload& workload, kube::PodResize resize, kube::PodProvision level, bool set, int pods) {
+  const auto count = [pods](std::size_t& sum) { sum += static_cast<std::size_t>(pods); };
+  if (set) count(workload.resizes.set);
+  count(workload.resizes.by_result[static_cast<std::size_t>(resize)]);
+  count(workload.levels.by_level[static_cast<std::size_t>(level)]);
+  if (set && level == kube::PodProvision::limits) count(workload.levels.both);
 }
 
 void add(ResizeCounts& sum, const ResizeCounts& more) {
   sum.set += more.set;
-  sum.in_progress += more.in_progress;
-  sum.failing += more.failing;
-  sum.deferred += more.deferred;
-  sum.infeasible += more.infeasible;
+  for (std::size_t i = 0; i < sum.by_result.size(); ++i) sum.by_result[i] += more.by_result[i];
   add(sum.given_up, more.given_up);
 }
 
@@ -104,8 +84,9 @@ std::optional<double> RequestWorkload::suggested_bytes() const {
 
 kube::PodProvision level_apart(const RequestWorkload& workload) {
   if (workload.pods == 0) return kube::PodProvision::unsaid;
-  if (workload.levels.limits >= workload.pods) return kube::PodProvision::limits;
-  return workload.levels.off >= workload.pods ? kube::PodProvision::off : kube::PodProvision::unsaid;
+  for (const auto level : {kube::PodProvision::limits, kube::PodProvision::off})
+    if (workload.levels.of(level) >= workload.pods) return level;
+  return kube::PodProvision::unsaid;
 }
 
 bool differs(const RequestWorkload& workload) {
@@ -178,10 +159,7 @@ void RequestBook::described(const kube::Pod& pod) {
     found = workloads_.emplace(key, std::move(made)).first;
   }
   Watched& watched = pods_[pod.uid];
-  if (watched.workload == key) {
-    count_resize(found->second.resizes, watched.resize, watched.set, -1);
-    count_level(found->second.levels, watched.provision, watched.set, -1);
-  }
+  if (watched.workload == key) count_states(found->second, watched.resize, watched.provision, watched.set, -1);
   watched.workload = key;
   watched.request = sane_request(pod.cpu_request_cores, pod.memory_request_bytes);
   watched.shrink_allowed = pod.shrink_allowed;
@@ -193,8 +171,7 @@ void RequestBook::described(const kube::Pod& pod) {
   // Counts the pod now, so that the workload keeps its place until the minute is over.
   workload.pods = std::max<std::size_t>(workload.pods, 1);
   workload.shrink_allowed = pod.shrink_allowed;
-  count_resize(workload.resizes, watched.resize, watched.set, 1);
-  count_level(workload.levels, watched.provision, watched.set, 1);
+  count_states(workload, watched.resize, watched.provision, watched.set, 1);
   if (watched.resize > kube::PodResize::in_progress) workload.resizes.message = watched.resize_message;
   workload.request = watched.request;
   const bool has_original = workload.original.cpu_cores > 0 || workload.original.memory_bytes > 0;
@@ -332,8 +309,7 @@ void RequestBook::count_pod(Watched& pod, double now_s) {
   ++workload.pods;
   workload.shrink_allowed = workload.shrink_allowed && pod.shrink_allowed;
   add(workload.requested, pod.request);
-  count_resize(workload.resizes, pod.resize, pod.set, 1);
-  count_level(workload.levels, pod.provision, pod.set, 1);
+  count_states(workload, pod.resize, pod.provision, pod.set, 1);
   if (pod.resize > kube::PodResize::in_progress) workload.resizes.message = pod.resize_message;
   if (pod.set)
     add(workload.resizes.given_up, {workload.original.cpu_cores - pod.request.cpu_cores,

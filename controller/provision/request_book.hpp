@@ -17,13 +17,13 @@
 // Threads  single owner
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -51,16 +51,18 @@ struct Freed {
 
 // Results of changed requests of running pods, as kubelets report them.
 struct ResizeCounts {
-  std::size_t set = 0;  // pods whose requests `wattle provision set` owns
-  std::size_t in_progress = 0, failing = 0, deferred = 0, infeasible = 0;  // by any requester
-  std::string message;                                                     // reason of the last failure
+  std::size_t set = 0;                     // pods whose requests `wattle provision set` owns
+  std::array<std::size_t, 5> by_result{};  // pods by kube::PodResize, by any requester
+  std::size_t of(kube::PodResize result) const { return by_result[static_cast<std::size_t>(result)]; }
+  std::string message;            // reason of the last failure
   placement::Resources given_up;  // by pods whose requests were set; below 0: added
 };
 
 // Pods by the level in their annotation.
 struct LevelCounts {
-  std::size_t off = 0, suggest = 0, limits = 0, requests = 0, protect = 0;
-  std::size_t both = 0;  // pods of `limits` whose requests were set: their limits are not changed
+  std::array<std::size_t, 6> by_level{};  // pods by kube::PodProvision
+  std::size_t both = 0;                   // pods of `limits` whose requests were set: their limits are not changed
+  std::size_t of(kube::PodProvision level) const { return by_level[static_cast<std::size_t>(level)]; }
 };
 
 struct RequestWorkload {

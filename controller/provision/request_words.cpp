@@ -56,31 +56,32 @@ const char* class_words(const RequestWorkload& workload) {
   return nullptr;
 }
 
+// Adds a sentence if it is about any pods.
+void say(std::vector<std::string>& words, std::size_t pods, const std::string& what) {
+  if (pods > 0) words.push_back("Pods: " + std::to_string(pods) + " " + what);
+}
+
 void resize_words(const ResizeCounts& resizes, std::vector<std::string>& words) {
-  const auto say = [&](std::size_t pods, const std::string& what) {
-    if (pods > 0) words.push_back("Pods: " + std::to_string(pods) + " " + what);
-  };
-  const std::string told = resizes.message.empty() ? "." : ": " + resizes.message;
-  say(resizes.set, "with requests set by Wattle (`wattle provision restore` restores the original requests).");
-  say(resizes.in_progress, "being resized by the kubelet.");
-  say(resizes.failing, "with errors while being resized" + told);
-  say(resizes.deferred, "waiting for room on the node (Deferred); the kubelet retries" + told);
-  say(resizes.infeasible, "with requests that the node can never provide (Infeasible)" + told);
+  using enum kube::PodResize;
+  const std::string reason = resizes.message.empty() ? "." : ": " + resizes.message;
+  say(words, resizes.set, "with requests set by Wattle (`wattle provision restore` restores the original requests).");
+  say(words, resizes.of(in_progress), "being resized by the kubelet.");
+  say(words, resizes.of(failing), "with errors while being resized" + reason);
+  say(words, resizes.of(deferred), "waiting for room on the node (Deferred); the kubelet retries" + reason);
+  say(words, resizes.of(infeasible), "with requests that the node can never provide (Infeasible)" + reason);
 }
 
 void level_words(const LevelCounts& levels, std::vector<std::string>& words) {
-  const auto say = [&](std::size_t pods, const std::string& what) {
-    if (pods > 0) words.push_back("Pods: " + std::to_string(pods) + " " + what);
-  };
-  say(levels.off, "excluded (annotation wattle.dev/provision: off).");
-  say(levels.suggest, "with suggestions only (annotation wattle.dev/provision: suggest).");
-  say(levels.limits - levels.both,
+  using enum kube::PodProvision;
+  say(words, levels.of(off), "excluded (annotation wattle.dev/provision: off).");
+  say(words, levels.of(suggest), "with suggestions only (annotation wattle.dev/provision: suggest).");
+  say(words, levels.of(limits) - levels.both,
       "with limits instead of requests (annotation wattle.dev/provision: limits); the node's agent sets them if "
       "provisioning.pod_limits is true, which Kubernetes does not support.");
-  say(levels.protect,
+  say(words, levels.of(protect),
       "with protected memory (annotation wattle.dev/provision: protect); the node's agent protects it if "
       "provisioning.pod_limits is true, which Kubernetes does not support.");
-  say(levels.both,
+  say(words, levels.both,
       "with annotation wattle.dev/provision: limits but with requests set by Wattle; Wattle does not set both, so only "
       "their replacements get limits.");
 }

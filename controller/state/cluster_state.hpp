@@ -1,6 +1,6 @@
 // cluster_state: the latest state of all nodes, workloads and pods, the basis of decisions and documents.
 // Source   Hello, records and placements from agents; pods as asks describe them; nodes and pods of an API server, if
-//          any, whose statements take precedence over the agents' (watched.cpp)
+//          any, whose statements take precedence over the agents'
 // Gives    the ClusterView that placement/ decides on, updated in place
 // Units    in names; times are the controller's monotonic clock
 // Errors   none: unknown values are unset. A silent node becomes stale; no value is guessed
@@ -17,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -204,11 +203,9 @@ class ClusterState {
   std::size_t pending() const { return waiting_.pending(); }
   // Pods that an API server has and that wait for a node, in the order in which they were first seen.
   std::vector<placement::PodSpec> queue(std::size_t most, const std::string& but) const;
-  std::uint64_t in_flight_expired() const { return in_flight_expired_; }
   // Number of pods and workloads visited so far. Tests check that it grows with the reports only, not with reports
   // times cluster size.
   std::uint64_t steps() const { return steps_; }
-  std::uint64_t asks_forgotten() const { return asks_forgotten_; }  // early, because there were too many
 
  private:
   Node* find(const std::string& name);
@@ -242,7 +239,7 @@ class ClusterState {
   WaitingPods waiting_;
   ViewRows rows_;
   std::unordered_map<std::string, MonoTime> buried_;  // UID -> since
-  std::uint64_t in_flight_expired_ = 0, asks_forgotten_ = 0, steps_ = 0, described_ = 0;
+  std::uint64_t steps_ = 0, described_ = 0;
   MonoTime now_{};  // of the last expire()
 };
 

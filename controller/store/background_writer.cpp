@@ -28,11 +28,6 @@ void BackgroundWriter::post(std::string path, std::string content) {
   wake_.notify_one();
 }
 
-std::uint64_t BackgroundWriter::failed() const {
-  const std::lock_guard lock(mutex_);
-  return failed_;
-}
-
 void BackgroundWriter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -43,8 +38,7 @@ void BackgroundWriter::run() {
     const Status written = write_file_atomically(next.key(), next.mapped(), 0600);
     lock.lock();
     const std::string problem = written ? std::string() : written.error().message();
-    failed_ += written ? 0 : 1;
-    if (std::exchange(told_[next.key()], problem) == problem || written) continue;
+    if (std::exchange(logged_[next.key()], problem) == problem || written) continue;
     lock.unlock();
     log_.error("file.write_failed", "a file was not written", {{"error", written.error()}});
     lock.lock();

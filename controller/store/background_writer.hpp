@@ -1,11 +1,10 @@
 // background_writer: writes whole files on its own thread, so that a slow disk delays no decision.
 // Rules    per path the newest content wins; the file has either the old or the new content (write_file_atomically)
-// Errors   logged once per path and problem, counted; the next content is tried again
-// Threads  post() and failed() from any; the destructor writes pending content
+// Errors   logged once per path and problem; the next content is tried again
+// Threads  post() from any; the destructor writes pending content
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -23,17 +22,15 @@ class BackgroundWriter {
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
   void post(std::string path, std::string content);
-  std::uint64_t failed() const;
 
  private:
   void run();
 
   const Log& log_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::string, std::string> waiting_;  // by path
-  std::map<std::string, std::string> told_;     // last problem per path
-  std::uint64_t failed_ = 0;
+  std::map<std::string, std::string> logged_;   // last problem per path
   bool stop_ = false;
   std::thread thread_;
 };

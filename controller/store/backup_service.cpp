@@ -1,6 +1,7 @@
 #include "controller/store/backup_service.hpp"
 
 #include <chrono>
+#include <utility>
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
@@ -10,7 +11,6 @@ namespace wattle::controller {
 namespace {
 constexpr int kControlPages = 256;  // 1 MiB per turn
 
-wire::Reply refusal(std::uint64_t request_id, const Error& why) { return {request_id, false, {}, why.message()}; }
 }  // namespace
 
 Status BackupService::begin(Making& making) {
@@ -24,17 +24,17 @@ Status BackupService::begin(Making& making) {
 
 std::optional<wire::Reply> BackupService::take(const wire::Query& query, const std::string& who, std::string route) {
   if (!query.arguments.empty())
-    return refusal(query.request_id,
-                   {Errc::malformed, "argument " + query.arguments.begin()->first, "unknown argument", ""});
+    return reply_of(query.request_id,
+                    fail(Errc::malformed, "argument " + query.arguments.begin()->first, "unknown argument"));
   if (making_)
-    return refusal(query.request_id, {Errc::conflict, "backup", "another backup is in progress", "retry later"});
+    return reply_of(query.request_id, fail(Errc::conflict, "backup", "another backup is in progress", "retry later"));
   Making making{std::move(route), who, query.request_id, {}, {}, {}};
-  if (const Status begun = begin(making); !begun) return refusal(query.request_id, begun.error());
+  if (Status begun = begin(making); !begun) return reply_of(query.request_id, forward_error(begun));
   making_ = std::move(making);
   return std::nullopt;
 }
 
-std::optional<BackupService::Done> BackupService::step() {
+std::optional<LateReply> BackupService::step() {
   if (!making_) return std::nullopt;
   if (making_->control) {
     const auto whole = making_->control->step(kControlPages);
@@ -44,13 +44,12 @@ std::optional<BackupService::Done> BackupService::step() {
   }
   if (making_->store.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return std::nullopt;
   const Status stored = making_->store.get();
-  const Status done = making_->done ? stored : making_->done;
+  Status done = making_->done ? stored : making_->done;
   rollout_.audit(making_->who, done ? "backup created" : "not done: backup: " + done.error().message(), "");
-  wire::Reply reply = done ? wire::Reply{making_->request_id, true, SortedJson{{"folder", folder_}}.dump(), {}}
-                           : refusal(making_->request_id, done.error());
-  Done out{std::move(making_->route), std::move(reply)};
-  making_.reset();
-  return out;
+  Result<std::string> made = SortedJson{{"folder", folder_}}.dump();
+  if (!done) made = forward_error(done);
+  const Making ended = *std::exchange(making_, std::nullopt);
+  return LateReply{ended.route, transport::Role::operator_, reply_of(ended.request_id, std::move(made))};
 }
 
 }  // namespace wattle::controller

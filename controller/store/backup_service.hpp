@@ -8,10 +8,9 @@
 #include <future>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "common/sqlite/copy.hpp"
-#include "common/wire/messages.hpp"
+#include "controller/reply.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/store.hpp"
 
@@ -21,14 +20,10 @@ class BackupService {
  public:
   BackupService(std::string data_dir, Store& store, RolloutManager& rollout)
       : folder_(std::move(data_dir) + "/backup"), store_(store), rollout_(rollout) {}
-  struct Done {
-    std::string route;
-    wire::Reply reply;
-  };
   // No value: the answer comes later from step(), for `route`.
   std::optional<wire::Reply> take(const wire::Query& query, const std::string& who, std::string route);
   // Copies the next part; call in each turn of the loop.
-  std::optional<Done> step();
+  std::optional<LateReply> step();
 
  private:
   struct Making {

@@ -44,15 +44,8 @@ Status ControlFile::add(Change& change) {
   change.id = last + 1;
   if (change.experiment == 0) change.experiment = change.id;
   WATTLE_TRY(auto insert, database_->prepare("INSERT INTO change VALUES(?,?,?,?,?,?,?,?)"));
-  insert.bind(1, change.id);
-  insert.bind(2, change.at_s);
-  insert.bind_text(3, change.who);
-  insert.bind_text(4, change.what);
-  insert.bind_text(5, change.why);
-  insert.bind_text(6, change.standing);
-  insert.bind(7, change.experiment);
-  insert.bind_text(8, change.configured);
-  WATTLE_CHECK(insert.run());
+  WATTLE_CHECK(insert.run(change.id, change.at_s, change.who, change.what, change.why, change.standing,
+                          change.experiment, change.configured));
   // Keeps the last change with a spec, regardless of the number of later entries.
   WATTLE_CHECK(database_->run("DELETE FROM change WHERE id <= " + std::to_string(change.id - kMaxChanges) +
                               " AND id < (SELECT max(id) FROM change WHERE standing <> '')"));
@@ -67,19 +60,10 @@ Status ControlFile::add(std::int64_t experiment, const BlockResult& block) {
              database_->prepare("INSERT INTO block(experiment, number, treated, seen_us, energy_uj, core_us, node_us,"
                                 " watched_us, decisions, modelled_us, modelled_uj, modelled_acting_uj)"
                                 " VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"));
-  insert.bind(1, experiment);
-  insert.bind(2, static_cast<std::int64_t>(block.number));
-  insert.bind(3, block.treated ? 1 : 0);
-  insert.bind(4, micro(block.seen_s));
-  insert.bind(5, micro(block.energy_j));
-  insert.bind(6, micro(block.core_h * kHour_s));
-  insert.bind(7, micro(block.node_s));
-  insert.bind(8, micro(block.watched_node_s));
-  insert.bind(9, static_cast<std::int64_t>(block.decisions));
-  insert.bind(10, micro(block.modelled_s));
-  insert.bind(11, micro(block.modelled_j));
-  insert.bind(12, micro(block.modelled_acting_j));
-  WATTLE_CHECK(insert.run());
+  WATTLE_CHECK(insert.run(experiment, block.number, block.treated, micro(block.seen_s), micro(block.energy_j),
+                          micro(block.core_h * kHour_s), micro(block.node_s), micro(block.watched_node_s),
+                          block.decisions, micro(block.modelled_s), micro(block.modelled_j),
+                          micro(block.modelled_acting_j)));
   WATTLE_CHECK(
       database_->run("DELETE FROM block WHERE id <= (SELECT max(id) FROM block) - " + std::to_string(kMaxBlocks)));
   WATTLE_CHECK(transaction.commit());
@@ -91,41 +75,29 @@ Status ControlFile::keep(std::int64_t experiment, std::int64_t at_s, std::span<c
   WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
   WATTLE_CHECK(database_->run("DELETE FROM monitor"));
   WATTLE_TRY(auto insert, database_->prepare("INSERT INTO monitor VALUES(?,?,?,?)"));
-  for (const MonitorState& state : states) {
-    insert.bind_text(1, state.name);
-    insert.bind(2, experiment);
-    insert.bind(3, at_s);
-    insert.bind_text(4, state.text);
-    WATTLE_CHECK(insert.run());
-  }
+  for (const MonitorState& state : states) WATTLE_CHECK(insert.run(state.name, experiment, at_s, state.text));
   WATTLE_CHECK(transaction.commit());
   empty_log(*database_);
   return {};
 }
 
 Result<std::vector<MonitorState>> ControlFile::monitors(std::int64_t experiment) {
-  WATTLE_TRY(auto statement, database_->prepare("SELECT name, state FROM monitor WHERE experiment = ? ORDER BY name"));
-  statement.bind(1, experiment);
-  std::vector<MonitorState> states;
-  for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) return states;
-    states.push_back({std::string(statement.blob(0)), std::string(statement.blob(1))});
-  }
+  return database_->select<MonitorState>(
+      "SELECT name, state FROM monitor WHERE experiment = ? ORDER BY name",
+      [](const sqlite::Statement& row) {
+        return MonitorState{std::string(row.blob(0)), std::string(row.blob(1))};
+      },
+      experiment);
 }
 
 Result<std::vector<Change>> ControlFile::select(const std::string& where, std::int64_t limit) {
-  WATTLE_TRY(auto statement,
-             database_->prepare("SELECT id, at_s, who, what, why, standing, experiment, configured FROM change " +
-                                where + " ORDER BY id DESC LIMIT " + std::to_string(limit)));
-  std::vector<Change> changes;
-  for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) return changes;
-    const auto text = [&](int column) { return std::string(statement.blob(column)); };
-    changes.push_back({statement.integer(0), statement.integer(1), text(2), text(3), text(4), text(5),
-                       statement.integer(6), text(7)});
-  }
+  return database_->select<Change>("SELECT id, at_s, who, what, why, standing, experiment, configured FROM change " +
+                                       where + " ORDER BY id DESC LIMIT " + std::to_string(limit),
+                                   [](const sqlite::Statement& row) {
+                                     const auto text = [&](int column) { return std::string(row.blob(column)); };
+                                     return Change{row.integer(0), row.integer(1), text(2),        text(3),
+                                                   text(4),        text(5),        row.integer(6), text(7)};
+                                   });
 }
 
 Result<std::vector<Change>> ControlFile::changes(std::int64_t newest) { return select("", newest); }
@@ -153,17 +125,14 @@ Result<std::vector<CanaryOf>> ControlFile::blocks_where(const std::string& which
                                 " decisions, modelled_us, modelled_uj, modelled_acting_uj FROM block WHERE " +
                                 which + " ORDER BY id"));
   std::vector<CanaryOf> all;
-  for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) break;
-    const std::int64_t experiment = statement.integer(0);
+  WATTLE_CHECK(statement.each([&](const sqlite::Statement& row) {
+    const std::int64_t experiment = row.integer(0);
     if (all.empty() || all.back().experiment != experiment) all.push_back({experiment, {}, {}});
-    all.back().blocks.push_back({static_cast<std::uint64_t>(statement.integer(1)), statement.integer(2) != 0,
-                                 unit(statement.integer(3)), unit(statement.integer(4)),
-                                 unit(statement.integer(5)) / kHour_s, unit(statement.integer(6)),
-                                 unit(statement.integer(7)), static_cast<std::uint64_t>(statement.integer(8)),
-                                 unit(statement.integer(9)), unit(statement.integer(10)), unit(statement.integer(11))});
-  }
+    all.back().blocks.push_back({static_cast<std::uint64_t>(row.integer(1)), row.integer(2) != 0, unit(row.integer(3)),
+                                 unit(row.integer(4)), unit(row.integer(5)) / kHour_s, unit(row.integer(6)),
+                                 unit(row.integer(7)), static_cast<std::uint64_t>(row.integer(8)), unit(row.integer(9)),
+                                 unit(row.integer(10)), unit(row.integer(11))});
+  }));
   for (CanaryOf& each : all) {
     WATTLE_TRY(const auto began, select("WHERE id = " + std::to_string(each.experiment), 1));
     if (!began.empty()) each.standing = began.front().standing;

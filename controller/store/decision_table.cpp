@@ -12,7 +12,6 @@ constexpr std::uint64_t kRowOverhead = 64;  // per row and its index entry
 constexpr std::int64_t kTrimAtOnce = 4096;  // highest number of rows that one transaction drops
 
 std::uint64_t cost(std::int64_t bytes) { return static_cast<std::uint64_t>(bytes) + kRowOverhead; }
-std::int64_t as_column(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
 std::int64_t hash_of(std::uint64_t id, std::string_view body, std::string_view rest) {
   std::string both(body);
@@ -24,17 +23,11 @@ std::int64_t hash_of(std::uint64_t id, std::string_view body, std::string_view r
 
 Result<DecisionTable> DecisionTable::open_(sqlite::Database& database, const DecisionBounds& bounds) {
   DecisionTable table(database, bounds);
-  const auto ready = [&](std::optional<sqlite::Statement>& out, const char* sql) -> Status {
-    WATTLE_TRY(out, database.prepare(sql));
-    return {};
-  };
-  WATTLE_CHECK(ready(table.put_, "INSERT OR REPLACE INTO decision VALUES(?,?,?,?,?)"));
-  WATTLE_CHECK(ready(table.size_of_, "SELECT length(body) + length(rest) FROM decision WHERE id = ?"));
-  WATTLE_CHECK(ready(table.oldest_, "SELECT id, at_s, length(body) + length(rest) FROM decision ORDER BY id LIMIT ?"));
-  WATTLE_CHECK(ready(table.drop_, "DELETE FROM decision WHERE id <= ?"));
-  WATTLE_CHECK(
-      ready(table.newest_, "SELECT id, at_s, hash, body, rest FROM decision WHERE at_s >= ? ORDER BY id DESC LIMIT ?"));
-  WATTLE_CHECK(ready(table.count_, "SELECT count(*) FROM decision WHERE at_s >= ?"));
+  WATTLE_TRY(table.put_, database.prepare("INSERT OR REPLACE INTO decision VALUES(?,?,?,?,?)"));
+  WATTLE_TRY(table.size_of_, database.prepare("SELECT length(body) + length(rest) FROM decision WHERE id = ?"));
+  WATTLE_TRY(table.oldest_, database.prepare("SELECT id, at_s, length(body) + length(rest) FROM decision"
+                                             " ORDER BY id LIMIT ?"));
+  WATTLE_TRY(table.drop_, database.prepare("DELETE FROM decision WHERE id <= ?"));
   WATTLE_TRY(const auto last, database.integer("SELECT coalesce(max(id), 0) FROM decision"));
   WATTLE_TRY(const auto rows, database.integer("SELECT count(*) FROM decision"));
   WATTLE_TRY(const auto bytes, database.integer("SELECT coalesce(sum(length(body) + length(rest)), 0) FROM decision"));
@@ -63,27 +56,22 @@ Status DecisionTable::put(std::span<const DecisionRow> rows, std::int64_t now_s)
 }
 
 Status DecisionTable::put_one(const DecisionRow& row) {
-  size_of_->bind(1, as_column(row.id));
+  size_of_->bind_all(row.id);
   WATTLE_TRY(const bool there, size_of_->step());
   if (there) {
     bytes_ -= std::min(bytes_, cost(size_of_->integer(0)));
     --rows_;
   }
   size_of_->reset();
-  put_->bind(1, as_column(row.id));
-  put_->bind(2, row.at_s);
-  put_->bind(3, hash_of(row.id, row.body, row.rest));
-  put_->bind(4, std::string_view(row.body));
-  put_->bind_text(5, row.rest);
-  WATTLE_CHECK(put_->run());
+  WATTLE_CHECK(put_->run(row.id, row.at_s, hash_of(row.id, row.body, row.rest), sqlite::Blob{row.body}, row.rest));
   ++rows_;
-  bytes_ += cost(as_column(row.body.size() + row.rest.size()));
+  bytes_ += row.body.size() + row.rest.size() + kRowOverhead;
   last_id_ = std::max(last_id_, row.id);
   return {};
 }
 
 Status DecisionTable::trim(std::int64_t now_s) {
-  oldest_->bind(1, kTrimAtOnce);
+  oldest_->bind_all(kTrimAtOnce);
   std::optional<std::uint64_t> below;
   for (;;) {
     WATTLE_TRY(const bool row, oldest_->step());
@@ -93,27 +81,22 @@ Status DecisionTable::trim(std::int64_t now_s) {
     --rows_;
   }
   oldest_->reset();
-  if (!below) return {};
-  drop_->bind(1, as_column(*below));
-  return drop_->run();
+  return below ? drop_->run(*below) : Status();
 }
 
 Result<DecisionPage> DecisionTable::newest(std::int64_t since_s, std::size_t most) {
   DecisionPage page;
-  count_->bind(1, since_s);
-  WATTLE_TRY(const bool counted, count_->step());
-  if (counted) page.kept = static_cast<std::uint64_t>(count_->integer(0));
-  count_->reset();
-  newest_->bind(1, since_s);
-  newest_->bind(2, as_column(most));
-  for (;;) {
-    WATTLE_TRY(const bool row, newest_->step());
-    if (!row) break;
-    DecisionRow found{static_cast<std::uint64_t>(newest_->integer(0)), newest_->integer(1),
-                      std::string(newest_->blob(3)), std::string(newest_->blob(4))};
-    if (hash_of(found.id, found.body, found.rest) == newest_->integer(2)) page.rows.push_back(std::move(found));
-  }
-  newest_->reset();
+  WATTLE_TRY(const auto kept,
+             database_->integer("SELECT count(*) FROM decision WHERE at_s >= " + std::to_string(since_s)));
+  page.kept = static_cast<std::uint64_t>(kept);
+  WATTLE_TRY(auto newest, database_->prepare("SELECT id, at_s, hash, body, rest FROM decision WHERE at_s >= ?"
+                                             " ORDER BY id DESC LIMIT ?"));
+  newest.bind_all(since_s, most);
+  WATTLE_CHECK(newest.each([&](const sqlite::Statement& row) {
+    DecisionRow found{static_cast<std::uint64_t>(row.integer(0)), row.integer(1), std::string(row.blob(3)),
+                      std::string(row.blob(4))};
+    if (hash_of(found.id, found.body, found.rest) == row.integer(2)) page.rows.push_back(std::move(found));
+  }));
   return page;
 }
 

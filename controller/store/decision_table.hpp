@@ -54,7 +54,7 @@ class DecisionTable {
 
   sqlite::Database* database_;
   DecisionBounds bounds_;
-  std::optional<sqlite::Statement> put_, size_of_, oldest_, drop_, newest_, count_;
+  std::optional<sqlite::Statement> put_, size_of_, oldest_, drop_;
   std::uint64_t last_id_ = 0, rows_ = 0, bytes_ = 0;
 };
 

@@ -5,7 +5,6 @@
 // Threads  single owner
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>

@@ -34,17 +34,10 @@ Status RequestTable::measure() {
 
 Status RequestTable::put(std::span<const RequestRow> rows, std::int64_t now_s) {
   WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
-  for (const RequestRow& row : rows) {
-    put_->bind_text(1, row.workload);
-    put_->bind(2, row.at_s);
-    put_->bind(3, request_hash(row.workload, row.body));
-    put_->bind(4, std::string_view(row.body));
-    WATTLE_CHECK(put_->run());
-  }
-  trim_old_->bind(1, now_s - kKeep_s);
-  WATTLE_CHECK(trim_old_->run());
-  trim_many_->bind(1, kMostRows);
-  WATTLE_CHECK(trim_many_->run());
+  for (const RequestRow& row : rows)
+    WATTLE_CHECK(put_->run(row.workload, row.at_s, request_hash(row.workload, row.body), sqlite::Blob{row.body}));
+  WATTLE_CHECK(trim_old_->run(now_s - kKeep_s));
+  WATTLE_CHECK(trim_many_->run(kMostRows));
   WATTLE_CHECK(transaction.commit());
   return measure();
 }
@@ -52,12 +45,11 @@ Status RequestTable::put(std::span<const RequestRow> rows, std::int64_t now_s) {
 Result<std::vector<RequestRow>> RequestTable::all() {
   WATTLE_TRY(auto statement, database_->prepare("SELECT workload, at_s, hash, body FROM request ORDER BY workload"));
   std::vector<RequestRow> rows;
-  for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) return rows;
-    RequestRow one{std::string(statement.blob(0)), statement.integer(1), std::string(statement.blob(3))};
-    if (request_hash(one.workload, one.body) == statement.integer(2)) rows.push_back(std::move(one));
-  }
+  WATTLE_CHECK(statement.each([&](const sqlite::Statement& at) {
+    RequestRow row{std::string(at.blob(0)), at.integer(1), std::string(at.blob(3))};
+    if (request_hash(row.workload, row.body) == at.integer(2)) rows.push_back(std::move(row));
+  }));
+  return rows;
 }
 
 }  // namespace wattle::controller

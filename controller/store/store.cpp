@@ -47,15 +47,13 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
     WATTLE_TRY(store->pod_namespaces_found_, store->file_->usage().pod_namespaces(most));
   }
   WATTLE_TRY(store->running_found_, store->file_->usage().running(kMostRunning));
-  store->figures_.decisions = decisions.rows();
-  store->figures_.decisions_bytes = decisions.bytes();
   store->figures_.file_bytes = store->file_->file_bytes();
   store->figures_.raw_records = store->file_->raw_records();
   log.info("store.opened", "the store has been opened",
            {{"path", store->options_.file.path},
             {"nodes", static_cast<std::uint64_t>(store->found_.size())},
             {"records", store->figures_.raw_records},
-            {"decisions", store->figures_.decisions},
+            {"decisions", decisions.rows()},
             {"bytes", store->figures_.file_bytes}});
   store->writer_ = std::thread([raw = store.get()] { raw->run(); });
   return store;
@@ -73,8 +71,6 @@ Store::~Store() {
   wake_.notify_all();
   if (writer_.joinable()) writer_.join();
 }
-
-std::int64_t Store::now_s() const { return to_ns(clock_.wall()) / 1'000'000'000; }
 
 Status Store::open_file() {
   std::optional<Error> damage;
@@ -103,10 +99,6 @@ Status Store::set_aside(const Error& why) {
   for (const char* suffix : {"", "-wal"}) {
     if (std::rename((path + suffix).c_str(), (aside + suffix).c_str()) == 0 || errno == ENOENT) continue;
     return fail_errno(errno, path + suffix, "the file is damaged; move it away by hand");
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    ++figures_.damaged_files;
   }
   log_.error("store.damaged", "the store file is damaged; it was moved aside and a new one was created",
              {{"error", why},
@@ -147,18 +139,17 @@ std::vector<Committed> Store::committed() {
 }
 
 StoreFigures Store::figures() const {
+  const RowFigures rows = rows_.figures();
   const std::lock_guard lock(mutex_);
-  return figures_;
+  StoreFigures figures = figures_;
+  figures.decisions_problem = rows.decisions_problem;
+  figures.decisions_lost = rows.decisions_lost;
+  return figures;
 }
 
 std::vector<StoreGap> Store::recent_gaps() const {
   const std::lock_guard lock(mutex_);
   return {recent_gaps_.begin(), recent_gaps_.end()};
-}
-
-bool Store::stopping() const {
-  const std::lock_guard lock(mutex_);
-  return stop_;
 }
 
 std::future<Result<std::string>> Store::read(Read make) {
@@ -182,7 +173,7 @@ std::future<Result<std::string>> Store::read(Read make) {
 
 std::optional<Store::Work> Store::wait() {
   std::unique_lock lock(mutex_);
-  wake_.wait(lock, [&] { return stop_ || copy_order_ || !queue_.empty() || rows_wait() || !reads_.empty(); });
+  wake_.wait(lock, [&] { return stop_ || copy_order_ || !queue_.empty() || rows_.waits() || !reads_.empty(); });
   const auto hurry = [&] {
     return stop_ || copy_order_ || !reads_.empty() || figures_.queue_bytes > options_.queue_bytes / 2;
   };
@@ -191,19 +182,16 @@ std::optional<Store::Work> Store::wait() {
   if (!queue_.empty() && since < options_.commit_every) wake_.wait_for(lock, options_.commit_every - since, hurry);
   const Duration rows_since = clock_.mono() - rows_at_;
   bool due = stop_ || !reads_.empty() || rows_since >= options_.decisions_every;
-  if (queue_.empty() && rows_wait() && !due) {
+  if (queue_.empty() && rows_.waits() && !due) {
     wake_.wait_for(lock, options_.decisions_every - rows_since, [&] { return hurry() || !queue_.empty(); });
     due = stop_ || !reads_.empty() || clock_.mono() - rows_at_ >= options_.decisions_every;
   }
-  if (stop_ && queue_.empty() && !rows_wait()) return std::nullopt;
+  if (stop_ && queue_.empty() && !rows_.waits()) return std::nullopt;
   Work work;
   work.batch.swap(queue_);
   work.reads.swap(reads_);
-  if (!due) return work;
-  work.rows.swap(rows_);
-  rows_bytes_ = 0;
-  work.pods = take_pods(stop_ || !work.reads.empty());
-  work.requests.swap(requests_);
+  work.rows = due;
+  work.all_rows = stop_ || !work.reads.empty();
   return work;
 }
 
@@ -213,21 +201,52 @@ void Store::run() {
       committed_at_ = clock_.mono();
       keep_batch(work->batch);
     }
-    if (!work->rows.empty()) keep_rows(std::move(work->rows));
-    if (!work->pods.empty()) keep_pods(std::move(work->pods));
-    if (!work->requests.empty()) keep_requests(std::move(work->requests));
+    if (work->rows && rows_.waits()) write_rows(work->all_rows);
     answer(std::move(work->reads));
     copy_some();
-    if (!stopping()) continue;
     const std::lock_guard lock(mutex_);
     // Decisions that the disk does not take are dropped at the end.
-    if (queue_.empty() && (!rows_wait() || !figures_.decisions_problem.empty() || pods_fail_ || requests_fail_)) break;
+    if (stop_ && queue_.empty() && (!rows_.waits() || rows_.fails())) break;
   }
   copy_.reset();
   refuse_reads({Errc::unavailable, options_.file.path, "the store is stopping", "retry"});
-  // For who reads the file; a controller that is killed adds up at its next start.
+  // A controller that is killed adds these sums at its next start.
   if (file_)
     if (const Status written = file_->write_ledger(); !written) trouble(written.error());
+}
+
+void Store::keep(DecisionRow row) {
+  if (options_.file.decisions.max_bytes == 0) return;
+  rows_.keep(std::move(row));
+  wake();
+}
+
+void Store::note(PodFacts pod) {
+  if (!on() || pod.uid.empty()) return;
+  rows_.note(std::move(pod));
+  wake();
+}
+
+void Store::keep(std::vector<RequestRow> rows) {
+  if (!on() || rows.empty()) return;
+  rows_.keep(std::move(rows));
+  wake();
+}
+
+// The lock makes a writer that has just found no rows wait before it is woken.
+void Store::wake() {
+  { const std::lock_guard lock(mutex_); }
+  wake_.notify_one();
+}
+
+void Store::write_rows(bool all) {
+  rows_at_ = clock_.mono();
+  const Status opened = file_ ? Status() : open_file();
+  const Status done = rows_.write(file_ ? &*file_ : nullptr, opened, now_s(), all);
+  if (!done && done.error().code != Errc::exhausted) file_.reset();  // as in trouble()
+  if (!file_) return;
+  const std::lock_guard lock(mutex_);
+  figures_.file_bytes = file_->file_bytes();
 }
 
 void Store::answer(std::vector<Reading> reads) {
@@ -257,10 +276,9 @@ void Store::signal() {
 // Until it is on disk, or the end.
 void Store::keep_batch(std::vector<StoreItem>& batch) {
   for (;;) {
-    const MonoTime begun = clock_.mono();
     const Status done = commit(batch);
     if (done) {
-      told(batch, clock_.mono() - begun);
+      report_committed(batch);
       // Only acknowledgements of the next transaction wait for the checkpoint.
       if (const Status moved = file_->checkpoint_if_long(); !moved) trouble(moved.error());
       return;
@@ -274,9 +292,6 @@ void Store::keep_batch(std::vector<StoreItem>& batch) {
               {{"records", static_cast<std::uint64_t>(batch.size())}});
     queue_.clear();
     rows_.clear();
-    pods_.clear();
-    requests_.clear();
-    rows_bytes_ = pods_bytes_ = 0;
     return;
   }
 }
@@ -303,7 +318,6 @@ void Store::trouble(const Error& error) {
   bool news = false;
   {
     const std::lock_guard lock(mutex_);
-    ++figures_.commits_failed;
     news = std::exchange(figures_.problem, error.message()) != figures_.problem;
   }
   if (news)
@@ -316,7 +330,7 @@ void Store::trouble(const Error& error) {
   file_.reset();
 }
 
-void Store::told(const std::vector<StoreItem>& batch, Duration took) {
+void Store::report_committed(const std::vector<StoreItem>& batch) {
   std::vector<Committed> news;
   for (const StoreItem& item : batch) {
     if (news.empty() || news.back().node != item.node) known_[item.node] = file_->marks().at(item.node);
@@ -331,13 +345,11 @@ void Store::told(const std::vector<StoreItem>& batch, Duration took) {
   {
     const std::lock_guard lock(mutex_);
     recovered = !std::exchange(figures_.problem, {}).empty();
-    ++figures_.commits;
     figures_.records += batch.size();
     figures_.queue_records -= batch.size();
     for (const StoreItem& item : batch) {
       figures_.queue_bytes -= cost(item);
       if (!item.gap) continue;
-      ++figures_.gaps;
       figures_.gap_records += item.gap->records();
       recent_gaps_.push_back(*item.gap);
       recent_gaps_.back().noticed_s = now_s();
@@ -345,8 +357,6 @@ void Store::told(const std::vector<StoreItem>& batch, Duration took) {
     }
     figures_.file_bytes = file_->file_bytes();
     figures_.raw_records = file_->raw_records();
-    figures_.last_commit_s = seconds(took);
-    figures_.commit_s += seconds(took);
     committed_.insert(committed_.end(), news.begin(), news.end());
   }
   if (recovered) log_.info("store.recovered", "records are written again", {{"path", options_.file.path}});

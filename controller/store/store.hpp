@@ -1,12 +1,8 @@
 // store: keeps agents' records on a thread of its own, and reports when they are safe on disk.
 // Commits  the records of all agents within `commit_every` share one transaction (StoreFile); then committed() returns
 //          them
-// Bound    `queue_bytes` of waiting records and the last addition; then it is full(). Decisions have a bound of their
-//          own, beyond which the oldest are dropped, since no caller waits for them
-// Rows     the decisions of a second share one transaction; a row that changes before is written once. Failed writes
-//          are tried again every second and dropped beyond the bound, which figures() and the log report. Pods have
-//          their own transactions; beyond their bound new ones are dropped and logged. Needs have one row per workload;
-//          the caller bounds their number
+// Bound    `queue_bytes` of waiting records and the last addition; then it is full()
+// Rows     of decisions, pods and needs are written every second (row_writer.hpp), since no caller waits for them
 // Reads    run on the store's thread, between two transactions
 // Trouble  if the disk is full or fails, nothing is reported as committed, and the same transaction is tried every
 //          second until it succeeds. A damaged file is moved aside (<path>.damaged-<time>), never deleted, and a new
@@ -21,7 +17,6 @@
 #include <deque>
 #include <functional>
 #include <future>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +28,7 @@
 #include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/log.hpp"
+#include "controller/store/row_writer.hpp"
 #include "controller/store/store_file.hpp"
 
 namespace wattle::controller {
@@ -50,15 +46,13 @@ struct StoreOptions {
 };
 
 struct StoreFigures {
-  std::string problem;  // why nothing is committed at present; empty: all is well
-  std::uint64_t commits = 0, commits_failed = 0, records = 0;
+  std::string problem;        // why nothing is committed at present; empty: all is well
+  std::uint64_t records = 0;  // committed
   std::uint64_t queue_records = 0, queue_bytes = 0;
   std::uint64_t file_bytes = 0, raw_records = 0;
-  std::uint64_t gaps = 0, gap_records = 0;  // noticed since the start
-  std::uint64_t damaged_files = 0;          // moved aside since the start
-  double commit_s = 0, last_commit_s = 0;   // of all commits, and of the last one
-  std::string decisions_problem;            // why no decision is kept at present; empty: all is well
-  std::uint64_t decisions = 0, decisions_bytes = 0, decisions_lost = 0;
+  std::uint64_t gap_records = 0;  // noticed since the start
+  std::string decisions_problem;  // why no decision is kept at present; empty: all is well
+  std::uint64_t decisions_lost = 0;
 };
 
 struct Committed {
@@ -108,34 +102,29 @@ class Store final : public RecordStore {
 
  private:
   Store(StoreOptions options, const Clock& clock, const Log& log, Fd fd)
-      : options_(std::move(options)), clock_(clock), log_(log), fd_(std::move(fd)) {}
+      : options_(std::move(options)),
+        clock_(clock),
+        log_(log),
+        fd_(std::move(fd)),
+        rows_(options_.decisions_queue_bytes, options_.pods_queue_bytes, log) {}
   Status open_file();
   Status set_aside(const Error& why);
   void run();
-  bool stopping() const;
   void keep_batch(std::vector<StoreItem>& batch);
   struct Reading {
     Read make;
     std::promise<Result<std::string>> answer;
   };
-  using Rows = std::map<std::uint64_t, DecisionRow>;
-  using Pods = std::map<std::string, PodFacts>;
-  using Requests = std::map<std::string, RequestRow>;
   struct Work {
     std::vector<StoreItem> batch;
-    Rows rows;
-    Pods pods;
-    Requests requests;
+    bool rows = false;      // rows are due
+    bool all_rows = false;  // and none may be left
     std::vector<Reading> reads;
   };
   // No value at the end.
   std::optional<Work> wait();
-  bool rows_wait() const { return !rows_.empty() || !pods_.empty() || !requests_.empty(); }
-  Pods take_pods(bool all);
-  void keep_rows(Rows rows);
-  void keep_pods(Pods pods);
-  void keep_requests(Requests requests);
-  bool lose_beyond_bound();
+  void wake();
+  void write_rows(bool all);
   void answer(std::vector<Reading> reads);
   void refuse_reads(const Error& why);
   void signal();
@@ -143,9 +132,9 @@ class Store final : public RecordStore {
   Result<bool> copy_part(const std::string& path);
   Status commit(const std::vector<StoreItem>& batch);
   Status watch_clock();
-  void told(const std::vector<StoreItem>& batch, Duration took);
+  void report_committed(const std::vector<StoreItem>& batch);
   void trouble(const Error& error);
-  std::int64_t now_s() const;
+  std::int64_t now_s() const { return to_ns(clock_.wall()) / 1'000'000'000; }
 
   const StoreOptions options_;
   const Clock& clock_;
@@ -164,6 +153,7 @@ class Store final : public RecordStore {
   std::optional<sqlite::Copy> copy_;
   std::optional<std::int64_t> clock_ahead_s_;  // the wall clock, of the monotonic one
 
+  RowWriter rows_;
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   bool stop_ = false;
@@ -173,14 +163,6 @@ class Store final : public RecordStore {
   };
   std::optional<CopyOrder> copy_order_;
   std::vector<StoreItem> queue_;
-  Rows rows_;
-  std::size_t rows_bytes_ = 0;  // of rows_
-  bool loss_told_ = false;      // a loss was logged and nothing was kept since
-  Pods pods_;
-  std::size_t pods_bytes_ = 0;  // of pods_
-  bool pod_loss_told_ = false, pods_fail_ = false;
-  Requests requests_;
-  bool requests_fail_ = false;
   std::vector<Reading> reads_;
   std::vector<Committed> committed_;
   std::deque<StoreGap> recent_gaps_;

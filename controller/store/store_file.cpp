@@ -13,6 +13,9 @@ namespace {
 constexpr const char* kClockSet = "clock set";  // event: seconds of the step, before the raw record with that id
 constexpr std::uint64_t kLogBytes = 8 << 20;
 constexpr std::uint64_t kTrimTablesEvery = 256;  // transactions
+constexpr std::int64_t kMaxEvents = 1000;
+constexpr std::size_t kTrimAtLeast = 64;   // records examined
+constexpr std::uint64_t kSlackShare = 64;  // share of the bound that is kept free
 
 std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(value); }
@@ -32,14 +35,8 @@ Result<StoreFile> StoreFile::open_(const StoreFileOptions& options) {
 
 Status StoreFile::load() {
   std::map<std::int64_t, std::string> names;
-  {
-    WATTLE_TRY(auto statement, database_->prepare("SELECT id, name FROM node"));
-    for (;;) {
-      WATTLE_TRY(const bool row, statement.step());
-      if (!row) break;
-      names[statement.integer(0)] = std::string(statement.blob(1));
-    }
-  }
+  WATTLE_TRY(auto nodes, database_->prepare("SELECT id, name FROM node"));
+  WATTLE_CHECK(nodes.each([&](const sqlite::Statement& row) { names[row.integer(0)] = std::string(row.blob(1)); }));
   for (const auto& [id, name] : names) {
     node_ids_[name] = id;
     next_node_id_ = id + 1;
@@ -67,15 +64,13 @@ Status StoreFile::load() {
 }
 
 Status StoreFile::load_clock_steps() {
-  WATTLE_TRY(auto statement, database_->prepare("SELECT what, detail FROM event ORDER BY id"));
-  for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) return {};
-    if (statement.blob(0) != kClockSet) continue;
-    std::istringstream detail{std::string(statement.blob(1))};
+  WATTLE_TRY(auto statement, database_->prepare("SELECT detail FROM event WHERE what = ? ORDER BY id"));
+  statement.bind_all(std::string(kClockSet));
+  return statement.each([&](const sqlite::Statement& row) {
+    std::istringstream detail{std::string(row.blob(0))};
     ClockStep step{};
     if (detail >> step.by_s >> step.before_raw_id && step.before_raw_id > first_raw_id_) clock_steps_.push_back(step);
-  }
+  });
 }
 
 Status StoreFile::clock_set(std::int64_t by_s, std::int64_t now_s) {
@@ -91,52 +86,45 @@ Status StoreFile::load_ledger() {
              database_->prepare("SELECT r.id, r.node, r.incarnation, r.seq, r.received_s, r.hash, r.body FROM raw r"
                                 " JOIN node n ON n.id = r.node WHERE r.id >= (SELECT ledger_from FROM progress)"
                                 " AND r.id > n.ledger_raw AND r.refused = 0 ORDER BY r.id"));
-  for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) return {};
-    const RecordMark mark{loaded(statement.integer(2)), loaded(statement.integer(3))};
-    const std::string_view body = statement.blob(6);
-    if (sqlite::record_hash(mark, body) != statement.integer(5)) continue;  // damaged, so not counted
+  return statement.each([&](const sqlite::Statement& row) {
+    const RecordMark mark{loaded(row.integer(2)), loaded(row.integer(3))};
+    const std::string_view body = row.blob(6);
+    if (sqlite::record_hash(mark, body) != row.integer(5)) return;  // damaged, so not counted
     if (const auto record = wire::decode_record(body))
-      ledger_.add(statement.integer(1), statement.integer(0), *record, statement.integer(4));
-  }
+      ledger_.add(row.integer(1), row.integer(0), *record, row.integer(4));
+  });
 }
 
 Status StoreFile::prepare() {
-  const auto ready = [&](std::optional<sqlite::Statement>& out, const char* sql) -> Status {
-    WATTLE_TRY(out, database_->prepare(sql));
-    return {};
-  };
-  WATTLE_CHECK(ready(add_node_, "INSERT INTO node(id, name) VALUES(?,?)"));
-  WATTLE_CHECK(
-      ready(add_sums_, ("UPDATE node SET records=records+?2, refused=refused+?3, energy_uj=" + at_most("energy_uj+?4") +
-                        ", estimated_uj=" + at_most("estimated_uj+?5") + ", idle_uj=" + at_most("idle_uj+?6") +
-                        ", unattributed_uj=" + at_most("unattributed_uj+?7") + ", last_s=?8 WHERE id=?1")
-                           .c_str()));
-  WATTLE_CHECK(ready(add_raw_, "INSERT INTO raw VALUES(?,?,?,?,?,?,?,?)"));
-  WATTLE_CHECK(ready(
-      add_ledger_, ("INSERT INTO ledger VALUES(?1,?2,?3,?8,?4,?5,?6,?7,?9,?10,?11,?12,?13,?14) ON CONFLICT(node, kind, "
-                    "name) DO UPDATE SET " +
-                    ledger_added() + ", last_s=excluded.last_s, slot_s=excluded.slot_s, " +
-                    added({"slot_energy_uj", "slot_estimated_uj", "slot_cpu_us", "slot_wait_us", "slot_pressure_us"}))
-                       .c_str()));
-  WATTLE_CHECK(
-      ready(add_gap_, "INSERT INTO gap(node, incarnation, first_seq, last_seq, why, noticed_s) VALUES(?,?,?,?,?,?)"));
-  WATTLE_CHECK(ready(count_gap_, "UPDATE node SET missing=missing+?2 WHERE id=?1"));
-  WATTLE_CHECK(ready(set_mark_, "INSERT OR REPLACE INTO mark VALUES(?,?,?)"));
-  WATTLE_CHECK(ready(drop_mark_, "DELETE FROM mark WHERE node=? AND incarnation=?"));
-  WATTLE_CHECK(ready(oldest_raw_, "SELECT id, received_s, length(body) FROM raw ORDER BY id LIMIT ?"));
-  WATTLE_CHECK(ready(set_written_, "UPDATE node SET ledger_raw=?2 WHERE id=?1"));
-  WATTLE_CHECK(ready(set_progress_, "UPDATE progress SET ledger_from=?"));
-  return ready(drop_raw_, "DELETE FROM raw WHERE id < ?");
+  WATTLE_TRY(add_node_, database_->prepare("INSERT INTO node(id, name) VALUES(?,?)"));
+  WATTLE_TRY(add_sums_, database_->prepare("UPDATE node SET records=records+?2, refused=refused+?3, energy_uj=" +
+                                           at_most("energy_uj+?4") + ", estimated_uj=" + at_most("estimated_uj+?5") +
+                                           ", idle_uj=" + at_most("idle_uj+?6") + ", unattributed_uj=" +
+                                           at_most("unattributed_uj+?7") + ", last_s=?8 WHERE id=?1"));
+  WATTLE_TRY(add_raw_, database_->prepare("INSERT INTO raw VALUES(?,?,?,?,?,?,?,?)"));
+  WATTLE_TRY(
+      add_ledger_,
+      database_->prepare(
+          "INSERT INTO ledger VALUES(?1,?2,?3,?8,?4,?5,?6,?7,?9,?10,?11,?12,?13,?14) ON CONFLICT(node, kind, name)"
+          " DO UPDATE SET " +
+          ledger_added() + ", last_s=excluded.last_s, slot_s=excluded.slot_s, " +
+          added({"slot_energy_uj", "slot_estimated_uj", "slot_cpu_us", "slot_wait_us", "slot_pressure_us"})));
+  WATTLE_TRY(add_gap_, database_->prepare("INSERT INTO gap(node, incarnation, first_seq, last_seq, why, noticed_s)"
+                                          " VALUES(?,?,?,?,?,?)"));
+  WATTLE_TRY(count_gap_, database_->prepare("UPDATE node SET missing=missing+?2 WHERE id=?1"));
+  WATTLE_TRY(set_mark_, database_->prepare("INSERT OR REPLACE INTO mark VALUES(?,?,?)"));
+  WATTLE_TRY(drop_mark_, database_->prepare("DELETE FROM mark WHERE node=? AND incarnation=?"));
+  WATTLE_TRY(oldest_raw_, database_->prepare("SELECT id, received_s, length(body) FROM raw ORDER BY id LIMIT ?"));
+  WATTLE_TRY(set_written_, database_->prepare("UPDATE node SET ledger_raw=?2 WHERE id=?1"));
+  WATTLE_TRY(set_progress_, database_->prepare("UPDATE progress SET ledger_from=?"));
+  WATTLE_TRY(drop_raw_, database_->prepare("DELETE FROM raw WHERE id < ?"));
+  return {};
 }
 
 Result<std::int64_t> StoreFile::node_id(const std::string& name) {
   const auto found = node_ids_.find(name);
   if (found != node_ids_.end()) return found->second;
-  add_node_->bind(1, next_node_id_);
-  add_node_->bind_text(2, name);
-  WATTLE_CHECK(add_node_->run());
+  WATTLE_CHECK(add_node_->run(next_node_id_, name));
   new_nodes_.push_back(name);
   node_ids_[name] = next_node_id_;
   return next_node_id_++;
@@ -177,8 +165,7 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
     written = ledger_.due(now_s, options_.ledger_every_s, first_raw_id);
     WATTLE_CHECK(write_ledger(written, raw_id_before));
     if (first_raw_id > first_raw_id_) {
-      drop_raw_->bind(1, first_raw_id);
-      WATTLE_CHECK(drop_raw_->run());
+      WATTLE_CHECK(drop_raw_->run(first_raw_id));
     }
     if (++applied_ % kTrimTablesEvery == 1) WATTLE_CHECK(trim_tables(now_s));
     return transaction.commit();
@@ -221,26 +208,14 @@ Status StoreFile::write_ledger(const std::vector<std::int64_t>& nodes, std::int6
     WATTLE_CHECK(usage_->begin_slot(node, slot_s));
     WATTLE_CHECK(usage_->add_node(node, slot_s, waiting.use, waiting.since_s));
     for (const auto& [key, sums] : waiting.rows) {
-      add_ledger_->bind(1, node);
-      add_ledger_->bind(2, key.first);
-      add_ledger_->bind_text(3, key.second);
-      add_ledger_->bind(4, sums.energy_uj);
-      add_ledger_->bind(5, sums.estimated_uj);
-      add_ledger_->bind(6, sums.cpu_us);
-      add_ledger_->bind(7, waiting.last_s);
-      add_ledger_->bind(8, sums.records);
-      add_ledger_->bind(9, usage_->kept() ? slot_s : -1);
-      int at = 9;
-      for (const std::int64_t sum : {sums.energy_uj, sums.estimated_uj, sums.cpu_us, sums.wait_us, sums.pressure_us})
-        add_ledger_->bind(++at, usage_->kept() ? sum : 0);
-      WATTLE_CHECK(add_ledger_->run());
+      const LedgerSums slot = usage_->kept() ? sums : LedgerSums();
+      WATTLE_CHECK(add_ledger_->run(node, key.first, key.second, sums.energy_uj, sums.estimated_uj, sums.cpu_us,
+                                    waiting.last_s, sums.records, usage_->kept() ? slot_s : -1, slot.energy_uj,
+                                    slot.estimated_uj, slot.cpu_us, slot.wait_us, slot.pressure_us));
     }
-    set_written_->bind(1, node);
-    set_written_->bind(2, waiting.last_raw);
-    WATTLE_CHECK(set_written_->run());
+    WATTLE_CHECK(set_written_->run(node, waiting.last_raw));
   }
-  set_progress_->bind(1, ledger_.lowest_without(nodes, next_raw_id));
-  return set_progress_->run();
+  return set_progress_->run(ledger_.lowest_without(nodes, next_raw_id));
 }
 
 // Fills `after` with all marks of the changed nodes.
@@ -251,15 +226,10 @@ Status StoreFile::set_marks(const StoreMarks& changed, StoreMarks& after) {
     if (const auto had = marks_.find(name); had != marks_.end()) mine = had->second;
     for (const auto& [incarnation, seq] : marks) {
       mine[incarnation] = seq;
-      set_mark_->bind(1, node);
-      set_mark_->bind(2, stored(incarnation));
-      set_mark_->bind(3, stored(seq));
-      WATTLE_CHECK(set_mark_->run());
+      WATTLE_CHECK(set_mark_->run(node, incarnation, seq));
     }
     while (mine.size() > kMarksPerNode) {
-      drop_mark_->bind(1, node);
-      drop_mark_->bind(2, stored(mine.begin()->first));
-      WATTLE_CHECK(drop_mark_->run());
+      WATTLE_CHECK(drop_mark_->run(node, mine.begin()->first));
       mine.erase(mine.begin());
     }
   }
@@ -269,15 +239,8 @@ Status StoreFile::set_marks(const StoreMarks& changed, StoreMarks& after) {
 Status StoreFile::add_item(std::int64_t node, const StoreItem& item, std::int64_t now_s) {
   if (item.gap) WATTLE_CHECK(add_gap(node, *item.gap, now_s));
   if (item.bytes.empty()) return {};
-  add_raw_->bind(1, next_raw_id_++);
-  add_raw_->bind(2, node);
-  add_raw_->bind(3, stored(item.mark.incarnation));
-  add_raw_->bind(4, stored(item.mark.seq));
-  add_raw_->bind(5, now_s);
-  add_raw_->bind(6, item.refused ? 1 : 0);
-  add_raw_->bind(7, sqlite::record_hash(item.mark, item.bytes));
-  add_raw_->bind(8, std::string_view(item.bytes));
-  return add_raw_->run();
+  return add_raw_->run(next_raw_id_++, node, item.mark.incarnation, item.mark.seq, now_s, item.refused,
+                       sqlite::record_hash(item.mark, item.bytes), sqlite::Blob{item.bytes});
 }
 
 void StoreFile::Added::add(const StoreItem& item) {
@@ -291,31 +254,15 @@ void StoreFile::Added::add(const StoreItem& item) {
 }
 
 Status StoreFile::add_to_nodes(const std::map<std::int64_t, Added>& added, std::int64_t now_s) {
-  for (const auto& [node, sums] : added) {
-    add_sums_->bind(1, node);
-    add_sums_->bind(2, sums.records);
-    add_sums_->bind(3, sums.refused);
-    add_sums_->bind(4, sums.energy_uj);
-    add_sums_->bind(5, sums.estimated_uj);
-    add_sums_->bind(6, sums.idle_uj);
-    add_sums_->bind(7, sums.unattributed_uj);
-    add_sums_->bind(8, now_s);
-    WATTLE_CHECK(add_sums_->run());
-  }
+  for (const auto& [node, sums] : added)
+    WATTLE_CHECK(add_sums_->run(node, sums.records, sums.refused, sums.energy_uj, sums.estimated_uj, sums.idle_uj,
+                                sums.unattributed_uj, now_s));
   return {};
 }
 
 Status StoreFile::add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s) {
-  add_gap_->bind(1, node);
-  add_gap_->bind(2, stored(gap.incarnation));
-  add_gap_->bind(3, stored(gap.first_seq));
-  add_gap_->bind(4, stored(gap.last_seq));
-  add_gap_->bind_text(5, gap.why);
-  add_gap_->bind(6, now_s);
-  WATTLE_CHECK(add_gap_->run());
-  count_gap_->bind(1, node);
-  count_gap_->bind(2, stored(gap.records()));
-  return count_gap_->run();
+  WATTLE_CHECK(add_gap_->run(node, gap.incarnation, gap.first_seq, gap.last_seq, gap.why, now_s));
+  return count_gap_->run(node, gap.records());
 }
 
 Status StoreFile::adopt(const StoreMarks& marks) {
@@ -333,10 +280,7 @@ Status StoreFile::adopt(const StoreMarks& marks) {
 
 Status StoreFile::note(const std::string& what, const std::string& detail, std::int64_t now_s) {
   WATTLE_TRY(auto statement, database_->prepare("INSERT INTO event(at_s, what, detail) VALUES(?,?,?)"));
-  statement.bind(1, now_s);
-  statement.bind_text(2, what);
-  statement.bind_text(3, detail);
-  return statement.run();
+  return statement.run(now_s, what, detail);
 }
 
 Status StoreFile::checkpoint_if_long() {
@@ -344,6 +288,76 @@ Status StoreFile::checkpoint_if_long() {
   if ((pages - pages_at_checkpoint_) * database_->page_bytes() < kLogBytes) return {};
   pages_at_checkpoint_ = pages;
   return database_->checkpoint();
+}
+
+// Returns the id below which records are too old or exceed the file's bound. Examines only a few times the number of
+// added records, to keep transactions short; a lowered bound is reached over several transactions. Just added records
+// stay, because they are not in the ledger yet.
+Result<std::int64_t> StoreFile::surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added) {
+  const std::uint64_t page = database_->page_bytes();
+  const std::uint64_t in_use = database_->pages_in_use() * page;
+  const std::uint64_t used = in_use - std::min(in_use, decisions_->bytes() + usage_->bytes() + requests_->bytes());
+  const bool full = used > options_.max_bytes;
+  const std::uint64_t goal = options_.max_bytes - options_.max_bytes / kSlackShare;
+  std::uint64_t surplus = full ? used - goal : 0;
+  std::int64_t below = first_raw_id_;
+  oldest_raw_->bind_all(std::max(kTrimAtLeast, 4 * added));
+  for (;;) {
+    WATTLE_TRY(const bool row, oldest_raw_->step());
+    if (!row || oldest_raw_->integer(0) >= first_added) break;
+    const auto bytes = static_cast<std::uint64_t>(oldest_raw_->integer(2)) + 48;
+    if (surplus == 0 && age_s(oldest_raw_->integer(0), oldest_raw_->integer(1), now_s) < options_.keep_s) break;
+    surplus -= std::min(surplus, bytes);
+    below = oldest_raw_->integer(0) + 1;
+  }
+  oldest_raw_->reset();
+  return below;
+}
+
+std::int64_t StoreFile::age_s(std::int64_t raw_id, std::int64_t received_s, std::int64_t now_s) const {
+  std::int64_t age_s = now_s - received_s;
+  for (const ClockStep& step : clock_steps_)
+    if (raw_id < step.before_raw_id) age_s -= step.by_s;
+  return age_s;
+}
+
+Status StoreFile::trim_tables(std::int64_t now_s) {
+  const auto drop_oldest = [&](const char* table, std::int64_t most) {
+    return database_->run(std::string("DELETE FROM ") + table + " WHERE id <= (SELECT max(id) FROM " + table + ") - " +
+                          std::to_string(most));
+  };
+  WATTLE_CHECK(drop_oldest("gap", options_.max_gap_rows));
+  WATTLE_CHECK(drop_oldest("event", kMaxEvents));
+  WATTLE_CHECK(usage_->trim(now_s));
+  WATTLE_TRY(const auto rows, database_->integer("SELECT count(*) FROM ledger WHERE name <> ''"));
+  if (rows <= options_.max_ledger_rows) return {};
+  // Drops the rows that were idle for longest, a sixteenth of the bound more than necessary.
+  const std::int64_t surplus = rows - options_.max_ledger_rows + options_.max_ledger_rows / 16;
+  WATTLE_CHECK(
+      database_->run("CREATE TEMP TABLE leaving AS SELECT node, kind, name FROM ledger WHERE name <> ''"
+                     " ORDER BY last_s, node, kind, name LIMIT " +
+                     std::to_string(surplus)));
+  WATTLE_CHECK(usage_->close_rows("(node, kind, name) IN (SELECT node, kind, name FROM leaving)"));
+  WATTLE_CHECK(database_->run(
+      "INSERT INTO ledger(node, kind, name, records, energy_uj, estimated_uj, cpu_us, last_s) SELECT node, kind, '', " +
+      summed("records") + ", " + summed("energy_uj") + ", " + summed("estimated_uj") + ", " + summed("cpu_us") +
+      ", max(last_s) FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving) GROUP BY node, kind"
+      " ON CONFLICT(node, kind, name) DO UPDATE SET " +
+      ledger_added() + ", last_s=max(last_s, excluded.last_s)"));
+  WATTLE_CHECK(database_->run(
+      "DELETE FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving); DROP TABLE leaving"));
+  return {};
+}
+
+Result<std::vector<StoreGap>> StoreFile::gaps(std::int64_t newest) {
+  return database_->select<StoreGap>(
+      "SELECT n.name, g.incarnation, g.first_seq, g.last_seq, g.why, g.noticed_s FROM gap g"
+      " JOIN node n ON n.id = g.node WHERE g.id > (SELECT coalesce(max(id), 0) FROM gap) - ? ORDER BY g.id",
+      [](const sqlite::Statement& at) {
+        return StoreGap{std::string(at.blob(0)), loaded(at.integer(1)),   loaded(at.integer(2)),
+                        loaded(at.integer(3)),   std::string(at.blob(4)), at.integer(5)};
+      },
+      newest);
 }
 
 }  // namespace wattle::controller

@@ -3,7 +3,7 @@
 // Promise  apply() is one transaction: marks, ledger, gaps and raw records of a batch are all in the file, synced, or
 //          none is. Records at or below the marks are skipped, so that a repeated batch has no effect
 // Ledger   rows are written up to `ledger_every_s` after their raw records (ledger_buffer.hpp), which are kept until
-//          then. Opening a file adds the sums that were not written; ledger() includes the buffered ones
+//          then. Opening a file adds the sums that were not written
 // Format   docs/reference/files.md; store_schema migrates each version to the next
 // Bounds   raw records: age up to `keep`, and `max_bytes` for the file without decisions, usage and requests; the
 //          oldest are dropped. Ledger rows, gaps and events: by number. Decisions, usage and requests have their own
@@ -46,28 +46,6 @@ struct StoreFileOptions {
   sqlite::DatabaseOptions database{.cache_kib = 16 << 10, .quick_check = true};
 };
 
-// Sums of one workload on one node; an empty `name` holds the sums of dropped rows.
-struct LedgerRow {
-  std::string node, name;
-  std::int64_t kind = 0;
-  std::int64_t records = 0, energy_uj = 0, estimated_uj = 0, cpu_us = 0;
-  bool operator==(const LedgerRow&) const = default;
-};
-
-struct NodeSums {
-  std::string node;
-  std::int64_t records = 0, refused = 0, missing = 0;
-  std::int64_t energy_uj = 0, estimated_uj = 0, idle_uj = 0, unattributed_uj = 0;
-  bool operator==(const NodeSums&) const = default;
-};
-
-struct RawRecord {
-  std::string node;
-  RecordMark mark;
-  bool refused = false;
-  std::string bytes;  // empty: damaged
-};
-
 class StoreFile {
  public:
   static Result<StoreFile> open_(const StoreFileOptions& options);
@@ -93,14 +71,12 @@ class StoreFile {
   DecisionTable& decisions() { return *decisions_; }
   UsageTable& usage() { return *usage_; }
   RequestTable& requests() { return *requests_; }
-  Result<std::vector<NodeSums>> nodes();
-  Result<std::vector<LedgerRow>> ledger();
-  Result<std::vector<RawRecord>> raw();
   Result<std::vector<StoreGap>> gaps(std::int64_t newest);  // oldest first
   // Includes the buffered ledger rows.
   Result<UsageReport> report(const UsageQuery& query);
 
  private:
+  friend struct StoreTables;  // with which tests read the tables
   explicit StoreFile(StoreFileOptions options) : options_(std::move(options)) {}
   Status load();
   Status load_clock_steps();

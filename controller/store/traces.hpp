@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "common/result.hpp"
-
 namespace wattle::controller {
 
 std::vector<std::string> traces_of_before(const std::string& data_dir, const std::string& store_path);

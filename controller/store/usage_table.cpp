@@ -41,6 +41,14 @@ constexpr const char* kPutPod =
     " limit_s=CASE WHEN excluded.confirmed = 1 THEN excluded.limit_s ELSE limit_s END,"
     " confirmed=max(confirmed, excluded.confirmed)";
 
+constexpr const char* kLives =
+    "SELECT p.uid, p.namespace, p.owner, p.node, p.placed_s, p.app, p.cpu_millicores, p.memory_bytes, p.ended_s,"
+    " p.last_s, n.id FROM pod p LEFT JOIN node n ON n.name = p.node"
+    " WHERE p.uid > ? AND p.app <> '' AND p.placed_s > 0 AND max(p.ended_s, p.last_s) >= ? ORDER BY p.uid LIMIT ?";
+constexpr const char* kUsed = "SELECT cpu_us FROM usage WHERE slot_s = ? AND node = ? AND kind = 0 AND name = ?";
+constexpr const char* kOpenSlot =
+    "SELECT slot_s, slot_cpu_us FROM ledger WHERE node = ? AND kind = 0 AND name = ? AND slot_s >= 0";
+
 std::string empty_slots(const std::string& which) {
   return "UPDATE ledger SET slot_s = -1, slot_energy_uj = 0, slot_estimated_uj = 0, slot_cpu_us = 0, slot_wait_us = 0,"
          " slot_pressure_us = 0 WHERE " +
@@ -48,12 +56,8 @@ std::string empty_slots(const std::string& which) {
 }
 
 LedgerSums sums_at(const sqlite::Statement& row, int column) {
-  return {0,
-          row.integer(column),
-          row.integer(column + 1),
-          row.integer(column + 2),
-          row.integer(column + 3),
-          row.integer(column + 4)};
+  const auto at = [&](int next) { return row.integer(column + next); };
+  return {0, at(0), at(1), at(2), at(3), at(4)};
 }
 
 }  // namespace
@@ -92,17 +96,14 @@ Result<UsageTable> UsageTable::open_(sqlite::Database& database, const UsageBoun
 }
 
 Status UsageTable::prepare() {
-  const auto ready = [&](std::optional<sqlite::Statement>& out, const std::string& sql) -> Status {
-    WATTLE_TRY(out, database_->prepare(sql));
-    return {};
-  };
-  WATTLE_CHECK(ready(add_node_,
-                     "INSERT INTO usage_node VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(slot_s, node) DO UPDATE SET " +
-                         added({"energy_uj", "estimated_uj", "idle_uj", "idle_estimated_uj", "unattributed_uj",
-                                "unattributed_estimated_uj"})));
-  WATTLE_CHECK(ready(set_from_, "UPDATE progress SET usage_from_s = ?"));
-  WATTLE_CHECK(ready(size_of_, "SELECT " + kPodLengths + ", container_ids FROM pod WHERE uid = ?"));
-  return ready(put_, kPutPod);
+  WATTLE_TRY(add_node_,
+             database_->prepare(
+                 "INSERT INTO usage_node VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(slot_s, node) DO UPDATE SET " +
+                 added({"energy_uj", "estimated_uj", "idle_uj", "idle_estimated_uj", "unattributed_uj",
+                        "unattributed_estimated_uj"})));
+  WATTLE_TRY(size_of_, database_->prepare("SELECT " + kPodLengths + ", container_ids FROM pod WHERE uid = ?"));
+  WATTLE_TRY(put_, database_->prepare(kPutPod));
+  return {};
 }
 
 Status UsageTable::load() {
@@ -112,11 +113,7 @@ Status UsageTable::load() {
                           "); UPDATE progress SET usage_from_s = 0; " + empty_slots("1"));
   WATTLE_TRY(auto statement,
              database_->prepare("SELECT node, max(slot_s) FROM ledger WHERE slot_s >= 0 GROUP BY node"));
-  for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) break;
-    slots_[statement.integer(0)] = statement.integer(1);
-  }
+  WATTLE_CHECK(statement.each([&](const sqlite::Statement& row) { slots_[row.integer(0)] = row.integer(1); }));
   WATTLE_TRY(const auto usage, bytes_of("usage", "length(name)", "1"));
   WATTLE_TRY(const auto nodes, bytes_of("usage_node", "0", "1"));
   WATTLE_TRY(const auto pods, bytes_of("pod", kPodLengths, "1"));
@@ -162,11 +159,8 @@ Status UsageTable::close_rows(const std::string& which) {
 Status UsageTable::add_node(std::int64_t node, std::int64_t slot_s, const NodeUse& use, std::int64_t since_s) {
   if (!kept()) return {};
   if (from_s_ == 0) WATTLE_CHECK(keep_from(since_s));
-  int at = 0;
-  for (const std::int64_t value : {slot_s, node, use.drawn.energy_uj, use.drawn.estimated_uj, use.idle.energy_uj,
-                                   use.idle.estimated_uj, use.unattributed.energy_uj, use.unattributed.estimated_uj})
-    add_node_->bind(++at, value);
-  WATTLE_CHECK(add_node_->run());
+  WATTLE_CHECK(add_node_->run(slot_s, node, use.drawn.energy_uj, use.drawn.estimated_uj, use.idle.energy_uj,
+                              use.idle.estimated_uj, use.unattributed.energy_uj, use.unattributed.estimated_uj));
   if (begun_.contains(node)) bytes_ += kUsageRowOverhead;
   return {};
 }
@@ -206,15 +200,14 @@ Status UsageTable::drop_before(std::int64_t slot_s) {
 
 Status UsageTable::keep_from(std::int64_t at_s) {
   from_s_ = at_s;
-  set_from_->bind(1, at_s);
-  return set_from_->run();
+  return database_->run("UPDATE progress SET usage_from_s = " + std::to_string(at_s));
 }
 
 Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
   const auto all = [&]() -> Status {
     WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
     for (const PodFacts& pod : pods) {
-      size_of_->bind_text(1, pod.uid);
+      size_of_->bind_all(pod.uid);
       WATTLE_TRY(const bool there, size_of_->step());
       const std::uint64_t before = there ? static_cast<std::uint64_t>(size_of_->integer(0)) + kUsageRowOverhead : 0;
       const std::string container_ids =
@@ -223,23 +216,9 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
       const bool surplus = !kept() || bytes_ > bounds_.max_bytes + bounds_.max_bytes / 2;
       if (!there && surplus && !pod.runs_confirmed()) continue;
       bytes_ += pod.bytes() + kUsageRowOverhead - std::min<std::uint64_t>(before, pod.bytes() + kUsageRowOverhead);
-      int at = 0;
-      for (const std::string* text : {&pod.uid, &pod.name_space, &pod.owner, &pod.labels}) put_->bind_text(++at, *text);
-      put_->bind(5, pod.described ? 1 : 0);
-      put_->bind_text(6, pod.node);
-      put_->bind(7, pod.placed_s);
-      put_->bind(8, now_s);
-      put_->bind_text(9, pod.app);
-      put_->bind(10, pod.cpu_millicores);
-      put_->bind(11, pod.memory_bytes);
-      put_->bind(12, pod.ended_s);
-      put_->bind_text(13, pod.name);
-      put_->bind_text(14, container_ids);
-      put_->bind_text(15, pod.replica_of);
-      put_->bind(16, pod.confirmed ? 1 : 0);
-      put_->bind_text(17, pod.unit);
-      put_->bind(18, pod.limit_s);
-      WATTLE_CHECK(put_->run());
+      WATTLE_CHECK(put_->run(pod.uid, pod.name_space, pod.owner, pod.labels, pod.described, pod.node, pod.placed_s,
+                             now_s, pod.app, pod.cpu_millicores, pod.memory_bytes, pod.ended_s, pod.name, container_ids,
+                             pod.replica_of, pod.confirmed, pod.unit, pod.limit_s));
     }
     return transaction.commit();
   };
@@ -253,18 +232,16 @@ Status UsageTable::each_pod(const std::function<void(const PodFacts&)>& take) {
              database_->prepare(
                  "SELECT uid, namespace, owner, labels, described, node, placed_s, name, container_ids FROM pod"));
   PodFacts pod;
-  for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) return {};
+  return statement.each([&](const sqlite::Statement& row) {
     int at = 0;
-    for (std::string* text : {&pod.uid, &pod.name_space, &pod.owner, &pod.labels}) *text = statement.blob(at++);
-    pod.described = statement.integer(4) != 0;
-    pod.node = statement.blob(5);
-    pod.placed_s = statement.integer(6);
-    pod.name = statement.blob(7);
-    pod.container_ids = statement.blob(8);
+    for (std::string* text : {&pod.uid, &pod.name_space, &pod.owner, &pod.labels}) *text = row.blob(at++);
+    pod.described = row.integer(4) != 0;
+    pod.node = row.blob(5);
+    pod.placed_s = row.integer(6);
+    pod.name = row.blob(7);
+    pod.container_ids = row.blob(8);
     take(pod);
-  }
+  });
 }
 
 Result<std::vector<PodFacts>> UsageTable::running(std::size_t most) {
@@ -302,11 +279,8 @@ Status UsageTable::each_workload(std::int64_t slot_s, const TakeSums& take) {
   };
   for (const std::string& sql : {from(kSums, "usage"), from(kSlotSums, "ledger")}) {
     WATTLE_TRY(auto statement, database_->prepare(sql));
-    for (;;) {
-      WATTLE_TRY(const bool row, statement.step());
-      if (!row) break;
-      take(statement.integer(0), statement.integer(1), statement.blob(2), sums_at(statement, 3));
-    }
+    WATTLE_CHECK(statement.each(
+        [&](const sqlite::Statement& row) { take(row.integer(0), row.integer(1), row.blob(2), sums_at(row, 3)); }));
   }
   return {};
 }
@@ -316,12 +290,70 @@ Status UsageTable::each_node(std::int64_t slot_s, const std::function<void(std::
                                                 " unattributed_uj, unattributed_estimated_uj FROM usage_node"
                                                 " WHERE slot_s >= " +
                                                 std::to_string(slot_s)));
+  return statement.each([&](const sqlite::Statement& row) {
+    const auto at = [&](int column) { return Energy{row.integer(column), row.integer(column + 1)}; };
+    take(row.integer(0), {at(1), at(3), at(5)});
+  });
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> UsageTable::pod_namespaces(std::size_t most) {
+  using Pod = std::pair<std::string, std::string>;
+  return database_->select<Pod>(
+      "SELECT uid, namespace FROM pod WHERE namespace <> '' ORDER BY last_s DESC LIMIT ?",
+      [](const sqlite::Statement& row) { return Pod(row.blob(0), row.blob(1)); }, most);
+}
+
+Result<UsageTable::Lives> UsageTable::lives(const std::string& after, std::int64_t since_s, std::size_t most) {
+  WATTLE_TRY(auto pods, database_->prepare(kLives));
+  WATTLE_TRY(auto used, database_->prepare(kUsed));
+  WATTLE_TRY(auto open, database_->prepare(kOpenSlot));
+  pods.bind_all(after, since_s, most);
+  Lives out;
+  std::size_t hours = 0;
   for (;;) {
-    WATTLE_TRY(const bool row, statement.step());
-    if (!row) return {};
-    const auto at = [&](int column) { return Energy{statement.integer(column), statement.integer(column + 1)}; };
-    take(statement.integer(0), {at(1), at(3), at(5)});
+    WATTLE_TRY(const bool row, pods.step());
+    if (!row) break;
+    PodLife life;
+    int at = 0;
+    for (std::string* text : {&life.pod.uid, &life.pod.name_space, &life.pod.owner, &life.pod.node})
+      *text = pods.blob(at++);
+    life.pod.placed_s = pods.integer(4);
+    life.pod.app = pods.blob(5);
+    life.pod.cpu_millicores = pods.integer(6);
+    life.pod.memory_bytes = pods.integer(7);
+    life.pod.ended_s = pods.integer(8);
+    life.last_s = pods.integer(9);
+    const std::int64_t node = pods.integer(10);
+    const std::int64_t end_s = life.pod.ended_s > 0 ? life.pod.ended_s : life.last_s + bounds_.slot_s;
+    for (std::int64_t slot = slot_of(std::max(life.pod.placed_s, from_s_)); slot <= end_s; slot += bounds_.slot_s) {
+      ++hours;
+      used.bind_all(slot, node, life.pod.uid);
+      WATTLE_TRY(const bool there, used.step());
+      if (there) life.hours.emplace_back(slot, used.integer(0));
+      used.reset();
+    }
+    open.bind_all(node, life.pod.uid);
+    WATTLE_TRY(const bool goes_on, open.step());
+    if (goes_on) life.hours.emplace_back(open.integer(0), open.integer(1));
+    open.reset();
+    out.pods.push_back(std::move(life));
+    if (out.pods.size() < most && hours < kLifeHours) continue;
+    out.next = out.pods.back().pod.uid;
+    break;
   }
+  return out;
+}
+
+Result<std::vector<NodeHour>> UsageTable::node_hours(std::int64_t slot_s, std::int64_t node, std::size_t most) {
+  return database_->select<NodeHour>(
+      "SELECT u.slot_s, u.node, n.name, u.energy_uj, u.estimated_uj, u.idle_uj, u.idle_estimated_uj, u.unattributed_uj,"
+      " u.unattributed_estimated_uj FROM usage_node u JOIN node n ON n.id = u.node"
+      " WHERE (u.slot_s, u.node) > (?, ?) ORDER BY u.slot_s, u.node LIMIT ?",
+      [](const sqlite::Statement& row) {
+        const auto at = [&](int column) { return Energy{row.integer(column), row.integer(column + 1)}; };
+        return NodeHour{row.integer(0), row.integer(1), std::string(row.blob(2)), {at(3), at(5), at(7)}};
+      },
+      slot_s, node, most);
 }
 
 }  // namespace wattle::controller

@@ -115,7 +115,7 @@ class UsageTable {
     std::vector<PodLife> pods;
     std::string next;
   };
-  Result<Lives> lives(std::string_view after, std::int64_t since_s, std::size_t most);
+  Result<Lives> lives(const std::string& after, std::int64_t since_s, std::size_t most);
   // UID and namespace of the pods with a known namespace, at most `most`, the most recently used first.
   Result<std::vector<std::pair<std::string, std::string>>> pod_namespaces(std::size_t most);
   // Complete hours after (slot_s, node), ordered by both.
@@ -134,7 +134,7 @@ class UsageTable {
 
   sqlite::Database* database_;
   UsageBounds bounds_;
-  std::optional<sqlite::Statement> add_node_, set_from_, put_, size_of_;
+  std::optional<sqlite::Statement> add_node_, put_, size_of_;
   std::map<std::int64_t, std::int64_t> slots_,
       begun_;  // by node: of its sums in the ledger; of the transaction that is open
   std::uint64_t bytes_ = 0, bytes_before_ = 0;

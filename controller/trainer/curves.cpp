@@ -1,7 +1,6 @@
 #include "controller/trainer/curves.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace wattle::controller {
 

@@ -14,13 +14,9 @@ namespace wattle::controller {
 
 struct TrainerFigures {
   std::uint64_t steps = 0;
-  std::uint64_t resumed_steps = 0;  // that the checkpoint brought
-  bool resumed = false;             // from a checkpoint, whatever steps it had
+  bool resumed = false;  // from a checkpoint, whatever steps it had
   std::optional<double> steps_per_s, loss, mean_q, td_error, reward_centre;
   std::size_t replay = 0;
-  std::uint64_t placed = 0, settled = 0, expired = 0, unmatched = 0;
-  std::uint64_t networks = 0, networks_refused = 0;  // frozen, and kept from serving
-  std::uint64_t failed_steps = 0;
   std::uint64_t checkpoints = 0, failed_checkpoints = 0;
   std::string problem;  // the last one, for people
 };

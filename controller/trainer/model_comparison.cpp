@@ -15,8 +15,6 @@ using json = SortedJson;
 
 namespace {
 
-std::string text_of(const json& object) { return object.dump(); }
-
 std::optional<std::size_t> best_row(const models::Observation& observation, const std::vector<float>& residual) {
   std::optional<std::size_t> best;
   const auto q = [&](std::size_t i) { return observation.prior[i] + residual[i]; };
@@ -122,16 +120,17 @@ Result<std::string> compare_models(const std::string& name, const models::Loaded
   of_serving["name"] = now.name.empty() ? json(nullptr) : json(now.name);
   of_serving["step"] = serving->step();
   of_serving["gated"] = now.gated.empty() ? json(nullptr) : json(now.gated);
-  return text_of({{"eval",
-                   {{"preset", placement::to_string(learner.reward().preset)},
-                    {"decisions", compared.decisions},
-                    {"outcomes", compared.outcomes},
-                    {"differ", compared.differ},
-                    {"same_choice_ratio", 1 - static_cast<double>(compared.differ) / count},
-                    {"mean_abs_q_difference", compared.apart / count},
-                    {"reward_difference", compared.difference()},
-                    {"serving", std::move(of_serving)},
-                    {"model", std::move(model)}}}});
+  return json{{"eval",
+               {{"preset", placement::to_string(learner.reward().preset)},
+                {"decisions", compared.decisions},
+                {"outcomes", compared.outcomes},
+                {"differ", compared.differ},
+                {"same_choice_ratio", 1 - static_cast<double>(compared.differ) / count},
+                {"mean_abs_q_difference", compared.apart / count},
+                {"reward_difference", compared.difference()},
+                {"serving", std::move(of_serving)},
+                {"model", std::move(model)}}}}
+      .dump();
 }
 
 }  // namespace wattle::controller

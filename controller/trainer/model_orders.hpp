@@ -3,13 +3,11 @@
 // Threads  values
 #pragma once
 
-#include <cstdint>
 #include <future>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "common/clock.hpp"
 #include "common/result.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/q_network.hpp"

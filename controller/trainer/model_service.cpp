@@ -75,7 +75,8 @@ std::string_view said(What what) {
 
 void ModelService::take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving) {
   const auto refuse = [&](const Error& why) {
-    refused_.push_back({std::move(route), wire::Reply{query.request_id, false, {}, why.message()}});
+    refused_.push_back(
+        {std::move(route), transport::Role::operator_, reply_of(query.request_id, tl::unexpected<Error>(why))});
   };
   auto given = read(query);
   if (!given) return refuse(given.error());
@@ -90,22 +91,22 @@ void ModelService::follow(const ModelOrder& order) {
   waiting_.push_back({{}, "rollout", {}, 0, order, learning_.order(order), false});
 }
 
-std::vector<ModelService::Done> ModelService::done() {
-  std::vector<Done> ready = std::exchange(refused_, {});
+std::vector<LateReply> ModelService::done() {
+  std::vector<LateReply> ready = std::exchange(refused_, {});
   std::vector<Waiting> still;
   for (Waiting& each : waiting_) {
     if (each.answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       still.push_back(std::move(each));
       continue;
     }
-    Done done = finish(each);
+    LateReply done = finish(each);
     if (each.replies) ready.push_back(std::move(done));
   }
   waiting_ = std::move(still);
   return ready;
 }
 
-ModelService::Done ModelService::finish(Waiting& waiting) {
+LateReply ModelService::finish(Waiting& waiting) {
   auto answer = [&]() -> Result<std::string> {
     try {
       return waiting.answer.get();
@@ -114,15 +115,8 @@ ModelService::Done ModelService::finish(Waiting& waiting) {
     }
   }();
   audit(waiting, answer);
-  wire::Reply reply;
-  reply.request_id = waiting.request_id;
-  reply.ok = answer.has_value();
-  if (!answer) {
-    reply.error = answer.error().message();
-  } else {
-    reply.body = waiting.order.what == What::eval ? *answer : models_text(learning_.models());
-  }
-  return {std::move(waiting.route), std::move(reply)};
+  if (answer && waiting.order.what != What::eval) answer = models_text(learning_.models());
+  return {std::move(waiting.route), transport::Role::operator_, reply_of(waiting.request_id, std::move(answer))};
 }
 
 void ModelService::audit(const Waiting& waiting, const Result<std::string>& answer) {

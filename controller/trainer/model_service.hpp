@@ -7,11 +7,10 @@
 #pragma once
 
 #include <future>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "common/wire/messages.hpp"
+#include "controller/reply.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/trainer/learning.hpp"
 
@@ -22,11 +21,7 @@ class ModelService {
   ModelService(Learning& learning, RolloutManager& rollout) : learning_(learning), rollout_(rollout) {}
   // `route` is where the reply goes; done() returns it later. `serving`: the network to compare with.
   void take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving = {});
-  struct Done {
-    std::string route;
-    wire::Reply reply;
-  };
-  std::vector<Done> done();
+  std::vector<LateReply> done();
   // Applies a promotion or a rollback to the network, without a reply.
   void keep_promoted(bool of_trusted) { follow({ModelOrder::What::promoted, {}, {}, of_trusted}); }
   void bring_back() { follow({ModelOrder::What::bring_back, {}}); }
@@ -40,13 +35,13 @@ class ModelService {
     bool replies = true;
   };
   void follow(const ModelOrder& order);
-  Done finish(Waiting& waiting);
+  LateReply finish(Waiting& waiting);
   void audit(const Waiting& waiting, const Result<std::string>& answer);
 
   Learning& learning_;
   RolloutManager& rollout_;
   std::vector<Waiting> waiting_;
-  std::vector<Done> refused_;
+  std::vector<LateReply> refused_;
 };
 
 }  // namespace wattle::controller

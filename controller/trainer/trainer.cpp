@@ -125,7 +125,6 @@ void Trainer::resume() {
   const auto last = loaded->manifest.figures.find("last_decision");
   if (last != loaded->manifest.figures.end() && last->second > 0)
     last_decision_ = last_decision_at_start_ = static_cast<std::uint64_t>(last->second);
-  own_.resumed_steps = network_->steps();
   own_.resumed = true;
   // The age distinguishes a restored copy from the last process's checkpoint.
   log_.info("learning.resumed", "learning has resumed from a checkpoint",
@@ -209,12 +208,7 @@ void Trainer::take(LearningNews news) {
     return;
   }
   auto& settled = std::get<SettledNews>(news);
-  const auto reward = learner_.settled(settled.decision_id, std::move(settled.outcome));
-  if (reward) {
-    curves_.add(*reward);
-  } else {
-    ++own_.unmatched;
-  }
+  if (const auto reward = learner_.settled(settled.decision_id, std::move(settled.outcome))) curves_.add(*reward);
 }
 
 void Trainer::step() {
@@ -235,7 +229,6 @@ void Trainer::step() {
   const Duration by_duty = from_seconds(seconds(end - begin) / config_.duty_ratio);
   next_step_ = begin + std::max(by_rate, by_duty);
   if (!stats) {
-    ++own_.failed_steps;
     next_step_ = end + kIdle;
     if (own_.problem != stats.error().message())
       log_.error("learning.step_failed", "a gradient step failed", {{"error", stats.error()}});
@@ -254,14 +247,10 @@ void Trainer::step() {
 
 void Trainer::serve() {
   frozen_at_ = network_->steps();
-  if (const Status served = networks_.serve(recent_); !served) {
-    ++own_.networks_refused;
-    own_.problem = served.error().message();
-    log_.error("network.refused", "the new network was rejected; the old one stays in use",
-               {{"error", served.error()}});
-    return;
-  }
-  ++own_.networks;
+  const Status served = networks_.serve(recent_);
+  if (served) return;
+  own_.problem = served.error().message();
+  log_.error("network.refused", "the new network was rejected; the old one stays in use", {{"error", served.error()}});
 }
 
 NetworkStore::Figures Trainer::kept_figures() const {
@@ -369,9 +358,6 @@ void Trainer::tell() {
   const placement::LearnerFigures& learned = learner_.figures();
   own_.steps = network_->steps();
   own_.replay = learned.replay;
-  own_.placed = learned.placed;
-  own_.settled = learned.settled;
-  own_.expired = learned.expired;
   const bool stepped = learned.steps_judged > 0;
   own_.loss = stepped ? std::optional(learned.loss) : std::nullopt;
   own_.mean_q = stepped ? std::optional(learned.mean_q) : std::nullopt;

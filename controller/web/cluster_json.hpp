@@ -7,6 +7,7 @@
 #include "common/json/value.hpp"
 #include "controller/parts.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "placement/cluster/cluster_model.hpp"
 
 namespace wattle::controller {
 
@@ -25,5 +26,7 @@ SortedJson workload_json(const Parts& from, const std::string& node, const std::
 SortedJson pod_details_json(const Parts& from, const std::string& node, const std::string& uid,
                             const Workload& workload);
 SortedJson findings_json(const Node& node);
+// {"cpu_wait": {...}, "late": {...}}. A budget that is not in force has no limit.
+SortedJson budgets_json(const placement::ClusterModel& known);
 
 }  // namespace wattle::controller

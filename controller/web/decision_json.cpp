@@ -122,6 +122,13 @@ json decision_json(const LoggedDecision& entry) {
           {"outcome", std::move(outcome)}};
 }
 
+Result<const LoggedDecision*> newest_decision(const DecisionLog& log, const Arguments& arguments) {
+  WATTLE_TRY(const std::string pod, required(arguments, "pod", "pass the name or UID of the pod, or a decision ID"));
+  if (const LoggedDecision* entry = log.newest(pod)) return entry;
+  return fail(Errc::not_found, "pod " + pod, "no recent decision is about it",
+              "list recorded decisions with `wattle decisions`");
+}
+
 json explained_json(const LoggedDecision& entry) {
   json decision = decision_json(entry);
   decision["candidates"] = candidates_json(entry.decision.candidates);

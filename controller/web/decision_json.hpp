@@ -4,9 +4,12 @@
 
 #include "common/json/value.hpp"
 #include "controller/decisions/decision_log.hpp"
+#include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
 
+// Returns the newest decision about the argument `pod`. Errors: malformed (no argument), not_found.
+Result<const LoggedDecision*> newest_decision(const DecisionLog& log, const Arguments& arguments);
 SortedJson decision_json(const LoggedDecision& entry);
 // Includes the candidates and the reason for the choice.
 SortedJson explained_json(const LoggedDecision& entry);

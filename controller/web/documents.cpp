@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <map>
 #include <memory>
 
 #include "common/json/value.hpp"
@@ -19,10 +17,7 @@
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
 #include "controller/trainer/learning.hpp"
-#include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
-#include "controller/web/contender_json.hpp"
-#include "controller/web/decision_history.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/findings.hpp"
 #include "controller/web/fleet_json.hpp"
@@ -51,6 +46,32 @@ std::string dump(const json& object) { return object.dump(); }
 
 std::optional<Calibration> calibration_of(const Parts& from) {
   return from.decider.saving() != nullptr ? from.rollout.calibration() : std::nullopt;
+}
+
+json contenders_json(const std::vector<Contender>& contenders) {
+  json list = json::array();
+  for (const Contender& one : contenders) {
+    json compared = json::array();
+    for (const ComparedWith& each : one.compared)
+      compared.push_back({{"with", each.with},
+                          {"difference_ratio", each.difference_ratio},
+                          {"blocks", each.blocks},
+                          {"age_s", or_null(each.age_s)}});
+    list.push_back({{"who", one.who},
+                    {"serves", one.serves},
+                    {"state", one.state ? json(stats::to_string(*one.state)) : json(nullptr)},
+                    {"why", text_or_null(one.why)},
+                    {"certificate", text_or_null(one.certificate)},
+                    {"compared", std::move(compared)},
+                    {"text", contender_text(one)}});
+  }
+  return list;
+}
+
+json contenders_text(const std::vector<Contender>& contenders) {
+  std::string text;
+  for (const Contender& one : contenders) text += (text.empty() ? "" : "; ") + contender_text(one);
+  return text_or_null(text);
 }
 
 std::string status(const Parts& from, const FleetSums& sums) {
@@ -115,10 +136,9 @@ std::string status(const Parts& from, const FleetSums& sums) {
 }
 
 Result<std::string> one_node(const Parts& from, const Arguments& arguments) {
-  const auto name = arguments.find("name");
-  if (name == arguments.end()) return fail(Errc::malformed, "argument name", "is missing", "pass the name of the node");
-  WATTLE_TRY(const Node* node, named_node(from, name->second));
-  return dump({{"node", node_details_json(from, name->second, *node)}});
+  WATTLE_TRY(const std::string name, required(arguments, "name", "pass the name of the node"));
+  WATTLE_TRY(const Node* node, named_node(from, name));
+  return dump({{"node", node_details_json(from, name, *node)}});
 }
 
 // The newest decisions. Asks that are served between the steps make more entries, and push out old ones.
@@ -138,21 +158,14 @@ Document decisions(const Parts& from, const Arguments& arguments) {
 }
 
 Result<std::string> explain(const Decider& decider, const Arguments& arguments) {
-  const auto pod = arguments.find("pod");
-  if (pod == arguments.end())
-    return fail(Errc::malformed, "argument pod", "is missing", "pass the name or UID of the pod, or a decision ID");
-  const LoggedDecision* entry = decider.log().newest(pod->second);
-  if (entry == nullptr)
-    return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
-                "list recorded decisions with `wattle decisions`");
+  WATTLE_TRY(const LoggedDecision* entry, newest_decision(decider.log(), arguments));
   return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(decider.knowledge())}});
 }
 
 // Latency to a target: the latest measurement of each node with fresh telemetry, and whether it may be acted upon.
 Result<std::string> latency(const Parts& from, const Arguments& arguments) {
-  const auto target = arguments.find("target");
   placement::PodSpec pod;
-  if (target != arguments.end()) pod.latency_target = target->second;
+  pod.latency_target = argument(arguments, "target");
   json p50_ms = json::object();
   for (const auto& [name, node] : from.state.nodes()) {
     const bool fresh =
@@ -282,8 +295,6 @@ Finding parse_finding(const std::string& text) {
   finding.detail.resize(open - 1);
   return finding;
 }
-
-std::span<const std::string_view> document_names() { return kDocuments; }
 
 std::string index_text(const std::vector<std::string>& routes) {
   json names = json::array();

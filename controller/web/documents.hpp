@@ -3,7 +3,6 @@
 // Threads  the owner of the parts
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,13 +11,10 @@
 #include "common/result.hpp"
 #include "controller/parts.hpp"
 #include "controller/steps.hpp"
+#include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
 
-using Arguments = std::map<std::string, std::string>;
-
-// Names of the documents in order. `what-if` and documents of the store (is_of_store) are made elsewhere.
-std::span<const std::string_view> document_names();
 // Lists documents and routes for GET /api/v1/.
 std::string index_text(const std::vector<std::string>& routes);
 Document document(const Parts& from, const std::string& what, const Arguments& arguments);

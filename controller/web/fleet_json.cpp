@@ -6,10 +6,10 @@
 #include <limits>
 #include <memory>
 
+#include "common/base64.hpp"
 #include "common/json/value.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
-#include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/series.hpp"
 
@@ -19,8 +19,6 @@ using json = SortedJson;
 
 namespace {
 
-std::string dumped(const json& object) { return object.dump(); }
-
 // Whole steps of 1 / `scale`; the largest number is for what is not known.
 void put(std::string& bytes, const std::optional<double>& value, double scale) {
   constexpr std::uint16_t kUnknown = std::numeric_limits<std::uint16_t>::max();
@@ -29,20 +27,6 @@ void put(std::string& bytes, const std::optional<double>& value, double scale) {
     number = static_cast<std::uint16_t>(std::clamp(std::round(*value * scale), 0.0, kUnknown - 1.0));
   bytes += static_cast<char>(number & 0xffU);
   bytes += static_cast<char>(number >> 8U);
-}
-
-std::string base64(const std::string& bytes) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t three = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      three = three << 8U | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    for (std::size_t j = 0; j < 4; ++j)
-      out += i + j > bytes.size() ? '=' : kDigits[three >> (18U - 6U * static_cast<unsigned>(j)) & 63U];
-  }
-  return out;
 }
 
 // Changes with the set of names.
@@ -72,26 +56,27 @@ json decided_by_json(const DecisionLog& log) {
 
 std::string fleet_text(const Parts& from, const FleetSums& sums) {
   const DeciderFigures& decided = from.decider.figures();
-  return dumped({{"fleet",
-                  {{"wall_ns", to_ns(from.clock.wall())},
-                   {"uptime_s", seconds(from.clock.mono() - from.started)},
-                   {"mode", from.decider.spec().mode.text()},
-                   {"policy", from.decider.policy()},
-                   {"nodes", sums.nodes},
-                   {"nodes_silent", sums.silent},
-                   {"nodes_masked", sums.masked},
-                   {"nodes_measured", sums.measured},
-                   {"nodes_estimated", sums.estimated},
-                   {"measured_w", or_null(sums.measured_w)},
-                   {"estimated_w", or_null(sums.estimated_w)},
-                   {"cpu_used_cores", or_null(sums.cpu_used_cores)},
-                   {"cpu_cores", or_null(sums.cpu_cores)},
-                   {"pods", sums.pods},
-                   {"decisions", decided.decisions},
-                   {"decided_by", decided_by_json(from.decider.log())},
-                   {"placements", decided.placements},
-                   {"outcomes", decided.outcomes},
-                   {"budgets", budgets_json(from.decider.knowledge())}}}});
+  return json{{"fleet",
+               {{"wall_ns", to_ns(from.clock.wall())},
+                {"uptime_s", seconds(from.clock.mono() - from.started)},
+                {"mode", from.decider.spec().mode.text()},
+                {"policy", from.decider.policy()},
+                {"nodes", sums.nodes},
+                {"nodes_silent", sums.silent},
+                {"nodes_masked", sums.masked},
+                {"nodes_measured", sums.measured},
+                {"nodes_estimated", sums.estimated},
+                {"measured_w", or_null(sums.measured_w)},
+                {"estimated_w", or_null(sums.estimated_w)},
+                {"cpu_used_cores", or_null(sums.cpu_used_cores)},
+                {"cpu_cores", or_null(sums.cpu_cores)},
+                {"pods", sums.pods},
+                {"decisions", decided.decisions},
+                {"decided_by", decided_by_json(from.decider.log())},
+                {"placements", decided.placements},
+                {"outcomes", decided.outcomes},
+                {"budgets", budgets_json(from.decider.knowledge())}}}}
+      .dump();
 }
 
 Document heat_text(const Parts& from, bool names) {
@@ -114,14 +99,15 @@ Document heat_text(const Parts& from, bool names) {
     ++heat->nodes;
   });
   return then(std::move(steps), [&from, heat, names] {
-    json object{
-        {"edition", std::to_string(edition_of(from.state))}, {"nodes", heat->nodes}, {"cells", base64(heat->cells)}};
+    json object{{"edition", std::to_string(edition_of(from.state))},
+                {"nodes", heat->nodes},
+                {"cells", base64_encode(heat->cells)}};
     if (names) object["names"] = std::move(heat->list);
-    return ready(Result<std::string>(dumped({{"heat", std::move(object)}})));
+    return ready(Result<std::string>(json{{"heat", std::move(object)}}.dump()));
   });
 }
 
-Result<std::string> history_text(const Series& series, const std::map<std::string, std::string>& arguments) {
+Result<std::string> history_text(const Series& series, const Arguments& arguments) {
   const auto node = arguments.find("node"), pod = arguments.find("pod"), span = arguments.find("span");
   if (node != arguments.end() && pod != arguments.end())
     return fail(Errc::malformed, "arguments node and pod", "are both given", "pass one of them");
@@ -141,8 +127,9 @@ Result<std::string> history_text(const Series& series, const std::map<std::strin
     for (std::size_t row = 0; row < past.ring->size(); ++row) list.push_back(rounded(past.ring->at(row, column)));
     values[std::string(past.names[column])] = std::move(list);
   }
-  return dumped(
-      {{"history", {{"step_s", seconds(past.step)}, {"end_wall_ns", to_ns(past.end)}, {"values", std::move(values)}}}});
+  return json{
+      {"history", {{"step_s", seconds(past.step)}, {"end_wall_ns", to_ns(past.end)}, {"values", std::move(values)}}}}
+      .dump();
 }
 
 }  // namespace wattle::controller

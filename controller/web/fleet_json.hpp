@@ -4,7 +4,6 @@
 // Threads  the owner of the parts
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "common/json/value.hpp"
@@ -12,6 +11,7 @@
 #include "controller/decisions/decision_log.hpp"
 #include "controller/parts.hpp"
 #include "controller/steps.hpp"
+#include "controller/web/arguments.hpp"
 #include "controller/web/series.hpp"
 
 namespace wattle::controller {
@@ -21,6 +21,6 @@ SortedJson decided_by_json(const DecisionLog& log);
 std::string fleet_text(const Parts& from, const FleetSums& sums);
 // `names`: include the nodes' names, which seldom change.
 Document heat_text(const Parts& from, bool names);
-Result<std::string> history_text(const Series& series, const std::map<std::string, std::string>& arguments);
+Result<std::string> history_text(const Series& series, const Arguments& arguments);
 
 }  // namespace wattle::controller

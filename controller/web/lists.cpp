@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <span>
@@ -20,8 +19,6 @@
 namespace wattle::controller {
 namespace {
 
-using Given = std::map<std::string, std::string>;
-
 struct Window {
   std::string sort, filter;
   bool descending = false;
@@ -33,7 +30,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-Result<std::size_t> count_of(const Given& given, const char* name, std::size_t least, std::size_t most,
+Result<std::size_t> count_of(const Arguments& given, const char* name, std::size_t least, std::size_t most,
                              std::size_t otherwise) {
   const auto found = given.find(name);
   if (found == given.end()) return otherwise;
@@ -44,22 +41,20 @@ Result<std::size_t> count_of(const Given& given, const char* name, std::size_t l
 }
 
 // The first of `sorts` is the default. Names sort in ascending order, numbers in descending order.
-Result<Window> window_of(const Given& given, std::span<const std::string_view> sorts) {
+Result<Window> window_of(const Arguments& given, std::span<const std::string_view> sorts) {
   Window window;
-  window.sort = sorts[0];
-  if (const auto sort = given.find("sort"); sort != given.end()) window.sort = sort->second;
+  window.sort = argument(given, "sort", std::string(sorts[0]));
   if (std::find(sorts.begin(), sorts.end(), window.sort) == sorts.end()) {
     std::string all;
     for (const std::string_view each : sorts) all.append(all.empty() ? "" : ", ").append(each);
     return fail(Errc::malformed, "argument sort", "unknown value '" + window.sort + "'", "use one of " + all);
   }
   window.descending = window.sort != "name";
-  if (const auto order = given.find("order"); order != given.end()) {
-    if (order->second != "asc" && order->second != "desc")
-      return fail(Errc::malformed, "argument order", "invalid value '" + order->second + "'", "use asc or desc");
-    window.descending = order->second == "desc";
-  }
-  if (const auto filter = given.find("filter"); filter != given.end()) window.filter = lower_case(filter->second);
+  const std::string order = argument(given, "order", window.descending ? "desc" : "asc");
+  if (order != "asc" && order != "desc")
+    return fail(Errc::malformed, "argument order", "invalid value '" + order + "'", "use asc or desc");
+  window.descending = order == "desc";
+  window.filter = lower_case(argument(given, "filter"));
   WATTLE_TRY(window.offset, count_of(given, "offset", 0, 10'000'000, 0));
   WATTLE_TRY(window.limit, count_of(given, "limit", 1, 1000, window.limit));
   return window;
@@ -110,15 +105,13 @@ class First {
   std::map<Key, Item, Before> kept_;
 };
 
-std::string dumped_item(const SortedJson& object) { return object.dump(); }
-
 // Lists what `first` kept. Serialises item by item, because thousands at once would delay asks.
 template <class Item, class Json>
 Document listed(const char* name, const std::shared_ptr<const First<Item>>& first, std::size_t total, Json json_of) {
   const auto items = std::make_shared<const std::vector<Item>>(first->shown());
   const auto text = std::make_shared<std::string>(std::string("{\"") + name + "\":[");
   Steps steps = each_of(*items, [items, text, json_of](const Item& item) {
-    text->append(text->back() == '[' ? "" : ",").append(dumped_item(json_of(item)));
+    text->append(text->back() == '[' ? "" : ",").append(json_of(item).dump());
   });
   return then(std::move(steps), [text, first, total] {
     return ready(Result<std::string>(*text + "],\"matched\":" + std::to_string(first->matched()) +
@@ -194,11 +187,10 @@ Result<const Node*> named_node(const Parts& from, const std::string& name) {
               did_you_mean(name, names, "list nodes with `wattle nodes`"));
 }
 
-Document nodes_text(const Parts& from, const Given& arguments) {
+Document nodes_text(const Parts& from, const Arguments& arguments) {
   const auto window = window_of(arguments, kNodeSorts);
   if (!window) return failed(window.error());
-  const auto given = arguments.find("state");
-  const std::string state = given == arguments.end() ? "all" : given->second;
+  const std::string state = argument(arguments, "state", "all");
   if (std::find(kNodeStates.begin(), kNodeStates.end(), state) == kNodeStates.end())
     return failed({Errc::malformed, "argument state", "invalid value '" + state + "'",
                    "use one of all, silent, masked, measured, estimated"});
@@ -216,12 +208,11 @@ Document nodes_text(const Parts& from, const Given& arguments) {
   });
 }
 
-Document pods_text(const Parts& from, const Given& arguments) {
+Document pods_text(const Parts& from, const Arguments& arguments) {
   const auto window = window_of(arguments, kPodSorts);
   if (!window) return failed(window.error());
-  const auto given = arguments.find("node");
-  const std::string only = given == arguments.end() ? "" : given->second;
-  if (given != arguments.end())
+  const std::string only = argument(arguments, "node");
+  if (arguments.contains("node"))
     if (const auto node = named_node(from, only); !node) return failed(node.error());
   const auto first = std::make_shared<First<PodRow>>(*window);
   const auto total = std::make_shared<std::size_t>(0);
@@ -251,28 +242,26 @@ bool is_called(const Pod& pod, const std::string& name) {
 
 }  // namespace
 
-Result<std::string> pod_text(const Parts& from, const Given& arguments) {
-  const auto given = arguments.find("pod");
-  if (given == arguments.end())
-    return fail(Errc::malformed, "argument pod", "is missing", "pass the UID, the name or NAMESPACE/NAME");
-  std::string uid = given->second;
+Result<std::string> pod_text(const Parts& from, const Arguments& arguments) {
+  WATTLE_TRY(const std::string called, required(arguments, "pod", "pass the UID, the name or NAMESPACE/NAME"));
+  std::string uid = called;
   if (from.state.pod(uid) == nullptr) {
     std::size_t so_called = 0;
     for (const auto& [each, pod] : from.state.pods()) {
-      if (pod.node.empty() || !is_called(pod, given->second)) continue;
+      if (pod.node.empty() || !is_called(pod, called)) continue;
       uid = each;
       ++so_called;
     }
     if (so_called > 1)
-      return fail(Errc::malformed, "pod " + given->second, std::to_string(so_called) + " pods have that name",
+      return fail(Errc::malformed, "pod " + called, std::to_string(so_called) + " pods have that name",
                   "use NAMESPACE/NAME or the UID");
   }
   for (const auto& [name, node] : from.state.nodes()) {
     const auto workload = node.workloads.find(uid);
     if (workload == node.workloads.end() || workload->second.values.kind != WorkloadKind::pod) continue;
-    return R"({"pod":)" + dumped_item(pod_details_json(from, name, uid, workload->second)) + "}";
+    return R"({"pod":)" + pod_details_json(from, name, uid, workload->second).dump() + "}";
   }
-  return fail(Errc::not_found, "pod " + given->second, "no agent reports it now", "list pods with `wattle pods`");
+  return fail(Errc::not_found, "pod " + called, "no agent reports it now", "list pods with `wattle pods`");
 }
 
 }  // namespace wattle::controller

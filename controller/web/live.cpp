@@ -1,6 +1,5 @@
 #include "controller/web/live.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 

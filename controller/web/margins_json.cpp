@@ -10,7 +10,6 @@
 #include "controller/provision/prometheus.hpp"
 #include "controller/provision/replica_place.hpp"
 #include "controller/web/cluster_json.hpp"
-#include "controller/web/decision_history.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -199,7 +198,7 @@ void add_traffic(Families& families, const PrometheusFigures& figures) {
 
 }  // namespace
 
-Result<std::string> margins_text(const Parts& from, const std::map<std::string, std::string>& arguments) {
+Result<std::string> margins_text(const Parts& from, const Arguments& arguments) {
   if (from.config.teacher == TeacherMode::off)
     return fail(Errc::not_found, "margins", "provisioning.teacher is off", "set provisioning.teacher: shadow");
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));

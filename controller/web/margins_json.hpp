@@ -5,16 +5,16 @@
 // Threads  the owner of the parts
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "common/result.hpp"
 #include "controller/parts.hpp"
+#include "controller/web/arguments.hpp"
 #include "controller/web/metric_families.hpp"
 
 namespace wattle::controller {
 
-Result<std::string> margins_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Result<std::string> margins_text(const Parts& from, const Arguments& arguments);
 void add_margins(Families& families, const Parts& from);
 
 }  // namespace wattle::controller

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +58,7 @@ class Families {
     family(name, help, prometheus::MetricType::Histogram).metric.push_back(std::move(metric));
   }
   // The metrics in Prometheus' text format.
-  std::string text() const;
+  std::string text() const { return prometheus::TextSerializer().Serialize(families_); }
 
  private:
   void one(const char* name, const char* help, prometheus::MetricType type, double value) {

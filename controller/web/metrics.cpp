@@ -15,6 +15,7 @@
 #include "controller/ingest/allow_watch.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/watch.hpp"
+#include "controller/provision/margin_teacher.hpp"
 #include "controller/provision/replica_book.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/role_figures.hpp"
@@ -24,13 +25,11 @@
 #include "controller/store/store.hpp"
 #include "controller/trainer/learning.hpp"
 #include "controller/web/findings.hpp"
-#include "controller/web/gate_metrics.hpp"
 #include "controller/web/margins_json.hpp"
 #include "controller/web/metric_families.hpp"
 #include "controller/web/node_metrics.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_metrics.hpp"
-#include "controller/web/store_metrics.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
@@ -104,6 +103,19 @@ void add_telemetry(Families& families, const Parts& from) {
                    figures.conflicts);
   add_refusals(families, from);
   families.gauge("wattle_controller_sessions", "Connected agents.", static_cast<double>(from.telemetry.sessions()));
+}
+
+void add_store(Families& families, const Store& store) {
+  if (!store.on()) return;
+  const StoreFigures figures = store.figures();
+  families.gauge("wattle_controller_store_ok",
+                 "1 if records are written to disk, 0 if writing fails and no record is acknowledged.",
+                 figures.problem.empty() ? 1.0 : 0.0);
+  families.gauge("wattle_controller_store_bytes", "Size of the store file.", static_cast<double>(figures.file_bytes));
+  families.gauge("wattle_controller_store_queue_records", "Records waiting for a transaction.",
+                 static_cast<double>(figures.queue_records));
+  families.counter("wattle_controller_store_decisions_lost_total", "Decisions dropped because the disk was too slow.",
+                   figures.decisions_lost);
 }
 
 void add_decisions(Families& families, const Parts& from) {
@@ -207,6 +219,44 @@ void add_states(Families& families, const Decider& decider) {
     presets.push_back(placement::to_string(static_cast<placement::Preset>(i)));
   families.state("wattle_controller_reward", "1 for the reward preset in force, else 0.", "preset", presets,
                  placement::to_string(decider.options().reward.preset));
+}
+
+void add_network_states(Families& families, const Parts& from) {
+  prometheus::MetricFamily& family = families.family(
+      "wattle_controller_network_state", "1 for the state of the network, else 0.", prometheus::MetricType::Gauge);
+  const auto add = [&](const char* network, std::optional<stats::NetworkState> state) {
+    using enum stats::NetworkState;
+    for (const stats::NetworkState each : {candidate, on_trial, in_use, withdrawn})
+      if (state)
+        Families::add(family, {{"network", network}, {"state", std::string(stats::to_string(each))}},
+                      *state == each ? 1.0 : 0.0);
+  };
+  const Decider::NetworkStates states = from.decider.network_states();
+  add("baseline", states.baseline);
+  add("learned", states.learned);
+  if (from.config.teacher == TeacherMode::off) return;
+  add("teacher", from.margins.trial().state());
+  add("student", from.margins.release().state());
+}
+
+void add_gates(Families& families, const Parts& from) {
+  add_network_states(families, from);
+  const Decider& decider = from.decider;
+  const stats::NetworkTrial& gate = decider.network_gate();
+  families.gauge("wattle_controller_network_gate_difference_ratio",
+                 "Predicted energy of the network's choices minus the planner's, mean of the newest 50 blocks.",
+                 decider.recent().blocks() > 0 ? std::optional(decider.recent().mean()) : std::nullopt);
+  families.gauge("wattle_controller_network_gate_evidence",
+                 "Log odds that the network is worse, or that it is better while the planner decides.",
+                 gate.evidence());
+  const placement::PlanRecord& plan = decider.plan_record();
+  families.gauge("wattle_controller_plan_trust_ratio",
+                 "1 if the plan of expected pods decides, 0 if each pod's own cost decides.",
+                 decider.knowledge().trust());
+  families.gauge("wattle_controller_plan_difference_ratio",
+                 "Recent predicted energy of the plan's choices minus that of choices by each pod's own cost.",
+                 plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
+  families.gauge("wattle_controller_network_gate_limit", "Log odds at which the network in use changes.", gate.limit());
 }
 
 void add_learning(Families& families, const Learning& learning) {

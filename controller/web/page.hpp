@@ -7,7 +7,6 @@
 // Threads  any
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>

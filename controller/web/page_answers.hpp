@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "common/http/server.hpp"
 #include "common/json/value.hpp"

@@ -10,21 +10,20 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "common/http/server.hpp"
 #include "common/http/token.hpp"
 #include "common/result.hpp"
+#include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
 
 inline constexpr std::size_t kMostChangeBytes = 4096;
 
 // Takes the arguments of policy-set and the author; returns the document `policy` after the change.
-using MakeChange =
-    std::function<Result<std::string>(const std::map<std::string, std::string>& arguments, const std::string& who)>;
+using MakeChange = std::function<Result<std::string>(const Arguments& arguments, const std::string& who)>;
 
 // Returns the refusal that the request's headers require, before the body is read; nullopt if it passes. Without
 // `operators` all requests are refused.

@@ -12,7 +12,6 @@
 #include "controller/provision/request_book.hpp"
 #include "controller/provision/request_words.hpp"
 #include "controller/web/cluster_json.hpp"
-#include "controller/web/decision_history.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -43,18 +42,22 @@ json freed_json(const Freed& freed) {
 }
 
 json resizes_json(const ResizeCounts& of) {
+  using enum kube::PodResize;
   return {{"set", of.set},
-          {"in_progress", of.in_progress},
-          {"failing", of.failing},
-          {"deferred", of.deferred},
-          {"infeasible", of.infeasible},
+          {"in_progress", of.of(in_progress)},
+          {"failing", of.of(failing)},
+          {"deferred", of.of(deferred)},
+          {"infeasible", of.of(infeasible)},
           {"message", text_or_null(of.message)},
           {"given_up", resources_json(of.given_up)}};
 }
 
 json levels_json(const LevelCounts& of) {
-  return {{"off", of.off},           {"suggest", of.suggest}, {"limits", of.limits},
-          {"requests", of.requests}, {"protect", of.protect}, {"limits_left_alone", of.both}};
+  json levels{{"limits_left_alone", of.both}};
+  using enum kube::PodProvision;
+  for (const kube::PodProvision level : {off, suggest, limits, requests, protect})
+    levels[std::string(to_string(level))] = of.of(level);
+  return levels;
 }
 
 using TeachersChoices = std::map<std::string, TeacherReplicas>;
@@ -171,11 +174,9 @@ bool wanted(const ReplicaBook& replicas, const std::string& only, const std::str
   return only.empty() || (replicas.on() && replicas.state_of(key, of) != ReplicaState::none);
 }
 
-std::string provision_dump(const json& object) { return object.dump(); }
-
 }  // namespace
 
-Result<std::string> provision_text(const Parts& from, const std::map<std::string, std::string>& arguments) {
+Result<std::string> provision_text(const Parts& from, const Arguments& arguments) {
   if (!from.requests.on())
     return fail(Errc::not_found, "provision", "provisioning.level is off", "set provisioning.level: suggest");
   const Workloads& workloads = from.requests.workloads();
@@ -188,22 +189,21 @@ Result<std::string> provision_text(const Parts& from, const std::map<std::string
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
     WATTLE_TRY(const auto found, named_workload(workloads, one->second));
     document["workloads"] = json::array({request_json(from.replicas, teacher, found->first, found->second)});
-    return provision_dump(document);
+    return document.dump();
   }
   if (const auto one = arguments.find("namespace"); one != arguments.end()) {
     document["workloads"] = of_namespace(from, teacher, one->second);
     document["more"] = 0;
-    return provision_dump(document);
+    return document.dump();
   }
-  const auto only = arguments.find("only");
-  const std::string only_text = only == arguments.end() ? "" : only->second;
-  if (only != arguments.end() && only_text != "suggested" && only_text != "replicas")
-    return fail(Errc::malformed, "argument only", "invalid value '" + only_text + "'",
+  const std::string only = argument(arguments, "only");
+  if (arguments.contains("only") && only != "suggested" && only != "replicas")
+    return fail(Errc::malformed, "argument only", "invalid value '" + only + "'",
                 "use suggested or replicas, or omit it");
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
   std::vector<Workloads::const_iterator> rows;
   for (auto at = workloads.begin(); at != workloads.end(); ++at)
-    if (at->second.pods > 0 && wanted(from.replicas, only_text, at->first, at->second)) rows.push_back(at);
+    if (at->second.pods > 0 && wanted(from.replicas, only, at->first, at->second)) rows.push_back(at);
   const auto weight = [](const Freed& freed) {
     constexpr double kBytesPerCore = 4.0 * (1 << 30);  // roughly the ratio of servers
     return std::abs(freed.cpu_cores) + std::abs(freed.memory_bytes) / kBytesPerCore;
@@ -215,7 +215,7 @@ Result<std::string> provision_text(const Parts& from, const std::map<std::string
   json list = json::array();
   for (const auto& row : rows) list.push_back(request_json(from.replicas, teacher, row->first, row->second));
   document["workloads"] = std::move(list);
-  return provision_dump(document);
+  return document.dump();
 }
 
 void add_provision(Families& families, const RequestBook& requests, const ReplicaBook& replicas) {

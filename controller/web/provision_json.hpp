@@ -5,18 +5,18 @@
 // Threads  the owner of the parts
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "common/result.hpp"
 #include "controller/parts.hpp"
+#include "controller/web/arguments.hpp"
 #include "controller/web/metric_families.hpp"
 
 namespace wattle::controller {
 
 // `workload`: that workload, as NAMESPACE/KIND/NAME or an unambiguous end of it. `only`: "suggested": workloads whose
 // suggestion differs from their request. `limit`.
-Result<std::string> provision_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Result<std::string> provision_text(const Parts& from, const Arguments& arguments);
 void add_provision(Families& families, const RequestBook& requests, const ReplicaBook& replicas);
 
 }  // namespace wattle::controller

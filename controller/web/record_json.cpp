@@ -6,7 +6,7 @@
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "controller/state/cluster_state.hpp"
-#include "controller/web/decision_history.hpp"
+#include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -15,11 +15,6 @@ using json = SortedJson;
 
 constexpr const char* kOfMend = "use nodes, pods or hours";
 constexpr std::int64_t kLost_s = 7200;  // pods without a report for so long have ended unobserved
-
-std::string value_of(const std::map<std::string, std::string>& arguments, const char* key) {
-  const auto found = arguments.find(key);
-  return found == arguments.end() ? std::string() : found->second;
-}
 
 // Cores in each hour from the one that it came in; null where nothing is known.
 json used_json(const PodLife& life, std::int64_t end_s, std::int64_t slot_s) {
@@ -78,16 +73,12 @@ Result<json> hours_json(StoreFile& file, const RecordQuery& query) {
 
 }  // namespace
 
-bool is_record(const std::string& what, const std::map<std::string, std::string>& arguments) {
-  return what == "record" && value_of(arguments, "of") != "nodes";
-}
-
-Result<RecordQuery> parse_record(const std::map<std::string, std::string>& arguments, WallTime now) {
+Result<RecordQuery> parse_record(const Arguments& arguments, WallTime now) {
   for (const auto& [name, value] : arguments)
     if (name != "of" && name != "since" && name != "after")
       return fail(Errc::malformed, "argument " + name, "unknown argument");
   RecordQuery query;
-  const std::string of = value_of(arguments, "of"), after = value_of(arguments, "after");
+  const std::string of = argument(arguments, "of"), after = argument(arguments, "after");
   if (of != "pods" && of != "hours") return fail(Errc::malformed, "argument of", "invalid value '" + of + "'", kOfMend);
   query.pods = of == "pods";
   query.now_s = to_ns(now) / 1'000'000'000;
@@ -117,15 +108,7 @@ Result<std::string> record_text(StoreFile& file, const RecordQuery& query) {
   return document.dump();
 }
 
-Result<std::future<Result<std::string>>> ask_record(Store& store, const std::map<std::string, std::string>& arguments,
-                                                    WallTime now) {
-  WATTLE_TRY(const RecordQuery query, parse_record(arguments, now));
-  if (!store.on())
-    return fail(Errc::not_found, "record", "no store is configured", "set store.path to a file on a local disk");
-  return store.read([query](StoreFile& file) { return record_text(file, query); });
-}
-
-Document record_nodes_text(const ClusterState& state, const std::map<std::string, std::string>& arguments) {
+Document record_nodes_text(const ClusterState& state, const Arguments& arguments) {
   for (const auto& [name, value] : arguments)
     if (name != "of") return ready(Result<std::string>(fail(Errc::malformed, "argument " + name, "unknown argument")));
   const auto rows = std::make_shared<json>(json::array());

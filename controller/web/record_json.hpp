@@ -9,8 +9,6 @@
 // Threads  record_text: the thread that owns the file; record_nodes_text: the owner of the parts; the others any
 #pragma once
 
-#include <future>
-#include <map>
 #include <string>
 
 #include "common/clock.hpp"
@@ -18,6 +16,7 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/steps.hpp"
 #include "controller/store/store.hpp"
+#include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
 
@@ -30,12 +29,8 @@ struct RecordQuery {
   std::int64_t after_slot_s = 0, after_node = 0;
 };
 
-// Returns true for a `record` document that the store's thread builds.
-bool is_record(const std::string& what, const std::map<std::string, std::string>& arguments);
-Result<RecordQuery> parse_record(const std::map<std::string, std::string>& arguments, WallTime now);
+Result<RecordQuery> parse_record(const Arguments& arguments, WallTime now);
 Result<std::string> record_text(StoreFile& file, const RecordQuery& query);
-Result<std::future<Result<std::string>>> ask_record(Store& store, const std::map<std::string, std::string>& arguments,
-                                                    WallTime now);
-Document record_nodes_text(const ClusterState& state, const std::map<std::string, std::string>& arguments);
+Document record_nodes_text(const ClusterState& state, const Arguments& arguments);
 
 }  // namespace wattle::controller

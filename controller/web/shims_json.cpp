@@ -1,6 +1,5 @@
 #include "controller/web/shims_json.hpp"
 
-#include <cstdio>
 #include <utility>
 
 #include "common/json/value.hpp"

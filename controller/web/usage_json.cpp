@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/json/value.hpp"
-#include "controller/web/decision_history.hpp"
+#include "controller/web/arguments.hpp"
+#include "controller/web/cluster_json.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -62,7 +62,7 @@ Status known_name(const UsageQuery& query, const UsageReport& report) {
 
 }  // namespace
 
-Result<ReportQuery> parse_report(const std::map<std::string, std::string>& arguments, WallTime now) {
+Result<ReportQuery> parse_report(const Arguments& arguments, WallTime now) {
   ReportQuery query;
   query.until_s = to_ns(now) / 1'000'000'000;
   WATTLE_TRY(query.usage.since_s, parse_since(arguments, "7d", now));
@@ -134,8 +134,8 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   }
   const auto by = std::find_if(kBy.begin(), kBy.end(), [&](const auto& one) { return one.second == query.usage.by; });
   const json document = {{"by", by->first},
-                         {"label", query.usage.label.empty() ? json(nullptr) : json(query.usage.label)},
-                         {"pod", query.usage.pod.empty() ? json(nullptr) : json(query.usage.pod)},
+                         {"label", text_or_null(query.usage.label)},
+                         {"pod", text_or_null(query.usage.pod)},
                          {"since_wall_s", query.usage.since_s},
                          {"from_wall_s", report.from_s > 0 ? json(report.from_s) : json(nullptr)},
                          {"to_wall_s", query.until_s},
@@ -147,14 +147,6 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
                          {"missing", energy_json(report.missing())},
                          {"nodes", energy_json(report.nodes.drawn)}};
   return document.dump();
-}
-
-Result<std::future<Result<std::string>>> ask_report(Store& store, const std::map<std::string, std::string>& arguments,
-                                                    WallTime now) {
-  WATTLE_TRY(const ReportQuery query, parse_report(arguments, now));
-  if (!store.on())
-    return fail(Errc::not_found, "report", "no store is configured", "set store.path to a file on a local disk");
-  return store.read([query](StoreFile& file) { return report_text(file, query); });
 }
 
 }  // namespace wattle::controller

@@ -6,13 +6,12 @@
 // Threads  report_text: the thread that owns the file; the others any
 #pragma once
 
-#include <future>
-#include <map>
 #include <string>
 
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "controller/store/store.hpp"
+#include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
 
@@ -24,10 +23,6 @@ struct ReportQuery {
 
 // `by`: namespace (default), owner, node, label with the argument `label`, or container, for one pod with the argument
 // `pod`; `since`: a time span, 7d by default; `limit`.
-Result<ReportQuery> parse_report(const std::map<std::string, std::string>& arguments, WallTime now);
+Result<ReportQuery> parse_report(const Arguments& arguments, WallTime now);
 Result<std::string> report_text(StoreFile& file, const ReportQuery& query);
-// Runs the report on the store's thread. No store: not_found.
-Result<std::future<Result<std::string>>> ask_report(Store& store, const std::map<std::string, std::string>& arguments,
-                                                    WallTime now);
-
 }  // namespace wattle::controller

@@ -13,7 +13,6 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/sane_request.hpp"
 #include "controller/web/cluster_json.hpp"
-#include "controller/web/decision_history.hpp"
 #include "controller/web/decision_json.hpp"
 
 namespace wattle::controller {
@@ -22,7 +21,6 @@ using json = SortedJson;
 
 namespace {
 
-using Given = std::map<std::string, std::string>;
 constexpr std::size_t kCandidatesTold = 20;
 
 bool of_reward(const std::string& name) {
@@ -37,7 +35,7 @@ struct Question {
   placement::RewardConfig reward;
 };
 
-Result<double> amount(const Given& arguments, const char* name, double otherwise) {
+Result<double> amount(const Arguments& arguments, const char* name, double otherwise) {
   const auto given = arguments.find(name);
   if (given == arguments.end()) return otherwise;
   const auto value = parse::quantity(given->second);
@@ -56,7 +54,7 @@ Result<placement::PodSpec> asked_for(const ClusterState& state, const LoggedDeci
               "use a newer decision; list them with `wattle decisions`");
 }
 
-Result<std::vector<std::string>> named_nodes(const Given& arguments, const LoggedDecision& entry) {
+Result<std::vector<std::string>> named_nodes(const Arguments& arguments, const LoggedDecision& entry) {
   std::vector<std::string> names;
   const auto given = arguments.find("without");
   if (given == arguments.end() || given->second.empty()) return names;
@@ -72,15 +70,15 @@ Result<std::vector<std::string>> named_nodes(const Given& arguments, const Logge
   return names;
 }
 
-Result<placement::RewardConfig> other_reward(const RolloutSpec& now, const Given& arguments) {
-  Given of_rewards;
+Result<placement::RewardConfig> other_reward(const RolloutSpec& now, const Arguments& arguments) {
+  Arguments of_rewards;
   std::copy_if(arguments.begin(), arguments.end(), std::inserter(of_rewards, of_rewards.end()),
                [](const auto& each) { return of_reward(each.first); });
   WATTLE_TRY(const RolloutSpec spec, with_changes(now, of_rewards));
   return spec.reward;
 }
 
-Status known_arguments(const Given& arguments) {
+Status known_arguments(const Arguments& arguments) {
   bool other = false;
   for (const auto& [name, value] : arguments) {
     const bool differs = of_reward(name) || name == "without" || name == "cpu" || name == "memory";
@@ -117,17 +115,11 @@ struct Variant {
   json told;  // what both answers are about
 };
 
-Result<Variant> variant_of(const Parts& from, const Given& arguments) {
+Result<Variant> variant_of(const Parts& from, const Arguments& arguments) {
   WATTLE_CHECK(known_arguments(arguments));
   Variant made;
   WATTLE_TRY(made.limit, parse_limit(arguments, kCandidatesTold));
-  const auto pod = arguments.find("pod");
-  if (pod == arguments.end())
-    return fail(Errc::malformed, "argument pod", "is missing", "pass the name or UID of the pod, or a decision ID");
-  const LoggedDecision* entry = from.decider.log().newest(pod->second);
-  if (entry == nullptr)
-    return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
-                "list recorded decisions with `wattle decisions`");
+  WATTLE_TRY(const LoggedDecision* entry, newest_decision(from.decider.log(), arguments));
   Question& as_is = made.as_is;
   WATTLE_TRY(as_is.pod, asked_for(from.state, *entry));
   as_is.reward = from.decider.spec().reward;
@@ -148,7 +140,7 @@ Result<Variant> variant_of(const Parts& from, const Given& arguments) {
 
 }  // namespace
 
-Document what_if_text(const Parts& from, const Given& arguments) {
+Document what_if_text(const Parts& from, const Arguments& arguments) {
   auto variant = variant_of(from, arguments);
   if (!variant) return ready(Result<std::string>(forward_error(variant)));
   const auto made = std::make_shared<Variant>(std::move(*variant));

@@ -7,17 +7,16 @@
 // Threads  the owner of the parts
 #pragma once
 
-#include <map>
 #include <string>
 
-#include "common/result.hpp"
 #include "controller/parts.hpp"
 #include "controller/steps.hpp"
+#include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
 
 // Arguments: pod; optionally cpu and memory (Kubernetes quantities), without (comma-separated names) and the reward
 // arguments of policy-set; limit.
-Document what_if_text(const Parts& from, const std::map<std::string, std::string>& arguments);
+Document what_if_text(const Parts& from, const Arguments& arguments);
 
 }  // namespace wattle::controller

@@ -10,6 +10,7 @@
 #include "tests/integration/controller/free_port.hpp"
 #include "tests/integration/controller/world.hpp"
 #include "tests/places.hpp"
+#include "tests/unit/controller/store_tables.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -152,10 +153,10 @@ TEST_CASE("a controller that is killed again and again has every durable sample 
   auto file = StoreFile::open_(options);
   if (!file) FAIL(file.error().message());
   std::map<std::string, std::set<RecordMark>> there;
-  const auto raw = file->raw().value();
+  const auto raw = StoreTables::raw(*file).value();
   for (const RawRecord& record : raw) CHECK(there[record.node].insert(record.mark).second);
-  const auto nodes = file->nodes().value();
-  const auto ledger = file->ledger().value();
+  const auto nodes = StoreTables::nodes(*file).value();
+  const auto ledger = StoreTables::ledger(*file).value();
   REQUIRE(nodes.size() == 3);
   CHECK(rig.agents[2]->dropped() > 0);
   for (std::size_t i = 0; i < 3; ++i) {

@@ -10,6 +10,7 @@
 #include "controller/ingest/telemetry.hpp"
 #include "controller/store/store_file.hpp"
 #include "tests/unit/controller/helpers.hpp"
+#include "tests/unit/controller/store_tables.hpp"
 #include "tests/unit/sqlite/crash_disk.hpp"
 
 using namespace wattle;
@@ -172,7 +173,7 @@ class World {
   }
   // Everything that was acknowledged is there once, sums are those of the raw records, and gaps are what was dropped.
   void look() {
-    const auto raw = file_->raw();
+    const auto raw = StoreTables::raw(*file_);
     RC_ASSERT(raw.has_value());
     std::map<std::string, std::set<RecordMark>> there;
     std::map<std::string, NodeSums> sums;
@@ -197,14 +198,14 @@ class World {
       for (std::uint64_t seq = gap.first_seq; seq <= gap.last_seq; ++seq)
         RC_ASSERT((agent.dropped.contains({gap.incarnation, seq})));
     }
-    const auto nodes = file_->nodes();
+    const auto nodes = StoreTables::nodes(*file_);
     RC_ASSERT(nodes.has_value());
     for (const NodeSums& node : *nodes) {
       NodeSums expected = sums[node.node];
       expected.node = node.node;
       RC_ASSERT(node == expected);
     }
-    const auto ledger = file_->ledger();
+    const auto ledger = StoreTables::ledger(*file_);
     RC_ASSERT(ledger.has_value());
     RC_ASSERT(ledger->size() == rows.size());
     for (const LedgerRow& row : *ledger) RC_ASSERT((rows.at({row.node, row.kind, row.name}) == row));
@@ -245,7 +246,7 @@ class World {
       }
     }
     look();
-    const auto nodes = file_->nodes();
+    const auto nodes = StoreTables::nodes(*file_);
     RC_ASSERT(nodes->size() == kNodes);
     for (std::size_t i = 0; i < kNodes; ++i) {
       const NodeSums& node = (*nodes)[i];

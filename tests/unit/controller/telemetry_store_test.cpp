@@ -149,7 +149,6 @@ TEST_CASE("credit is a share of the queue, and less for whoever sends much more 
   CHECK(rig.hello("a").credit == 256);
   for (std::uint64_t batch = 0; batch < 5; ++batch) rig.send("a", batch * 60 + 1, batch * 60 + 60);
   CHECK(std::get<wire::Ack>(rig.commit(300)->message).credit == 16);
-  CHECK(rig.telemetry->figures().throttled == 1);
   rig.clock.advance(1s);
   rig.send("a", 301, 301);
   CHECK(std::get<wire::Ack>(rig.commit(1)->message).credit == 256);
@@ -216,7 +215,6 @@ TEST_CASE("a record with more workloads than a node may tell is acknowledged, an
   REQUIRE(kept);
   CHECK(kept->workloads.size() == 1);
   CHECK(rig.queue.items[0].record.workloads.size() == 1);
-  CHECK(rig.telemetry->figures().folded == 2);
   CHECK(acked(rig.commit(1)) == 1);
 }
 

@@ -274,7 +274,6 @@ TEST_CASE("whoever sends garbage is told once and then ignored until the next He
   CHECK(rig.telemetry.receive(garbage).empty());
   CHECK(rig.samples("a", {record_at(1)}).empty());
   CHECK(rig.sink.seqs.empty());
-  CHECK(rig.telemetry.figures().garbage == 2);
   only<wire::Welcome>(rig.say("a", hello_of("n1")));
   rig.samples("a", {record_at(1)});
   CHECK(rig.sink.seqs.size() == 1);
@@ -296,7 +295,6 @@ TEST_CASE("what is told ahead of its turn is shown, neither acknowledged nor cou
   only<wire::Ack>(rig.samples("a", {record_at(1)}));
   CHECK(rig.say("a", wire::Live{{record_at(9)}}).empty());
   CHECK(rig.sink.live == std::vector<std::uint64_t>{9});
-  CHECK(rig.telemetry.figures().live == 1);
   CHECK(rig.telemetry.figures().records == 1);
   std::vector<Record> rest;
   for (std::uint64_t seq = 2; seq <= 9; ++seq) rest.push_back(record_at(seq));

@@ -7,6 +7,7 @@
 
 #include "common/json/value.hpp"
 #include "controller/web/usage_json.hpp"
+#include "tests/unit/controller/store_tables.hpp"
 #include "tests/unit/controller/usage_rig.hpp"
 
 // Of its own: other tests have a kNow_s, too.
@@ -109,7 +110,7 @@ void run_stream(unsigned seed) {
     RC_ASSERT(other.missing() == Energy{});
   }
   std::int64_t in_ledger = 0;
-  const auto ledger = file->ledger();
+  const auto ledger = StoreTables::ledger(*file);
   RC_ASSERT(ledger.has_value());
   for (const LedgerRow& row : *ledger) in_ledger += row.energy_uj + row.estimated_uj;
   std::int64_t of_pods = 0;
