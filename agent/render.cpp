@@ -1,6 +1,10 @@
 #include "agent/render.hpp"
 
+#include <type_traits>
+
 #include "common/json/value.hpp"
+#include "common/wire/record_fields.hpp"
+#include "common/wire/traits.hpp"
 
 namespace wattle::agent {
 
@@ -12,14 +16,45 @@ void put(Json& to, const char* key, const std::optional<T>& value) {
   if (value) to[key] = *value;
 }
 
-Json pressure_json(const Pressure& p) {
+template <class T>
+Json object_of(T value);
+
+// Adds each field of a part of a record under its name on the wire; leaves out absent values.
+class JsonFields {
+ public:
+  explicit JsonFields(Json& to) : to_(to) {}
+  template <class T>
+  void operator()(const char* key, const T& value) {
+    if constexpr (wire::is_optional<T>::value)
+      put(to_, key, value);
+    else
+      to_[key] = json_of(value);
+  }
+
+ private:
+  template <class T>
+  static Json json_of(const T& value) {
+    if constexpr (std::is_enum_v<T>)
+      return to_string(value);
+    else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
+      return JsonRef(value);
+    else if constexpr (wire::is_vector<T>::value) {
+      Json list = Json::array();
+      for (const auto& each : value) list.push_back(json_of(each));
+      return list;
+    } else {
+      return object_of(value);
+    }
+  }
+
+  Json& to_;
+};
+
+template <class T>
+Json object_of(T value) {
   Json out = Json::object();
-  put(out, "cpu_some_ratio", p.cpu_some_ratio);
-  put(out, "cpu_full_ratio", p.cpu_full_ratio);
-  put(out, "memory_some_ratio", p.memory_some_ratio);
-  put(out, "memory_full_ratio", p.memory_full_ratio);
-  put(out, "io_some_ratio", p.io_some_ratio);
-  put(out, "io_full_ratio", p.io_full_ratio);
+  JsonFields fields(out);
+  wire::fields(fields, value);
   return out;
 }
 
@@ -40,58 +75,6 @@ Json io_json(const std::vector<IoCounters>& all, const char* in, const char* out
   return out;
 }
 
-Json kernel_json(const KernelValues& k) {
-  Json out = Json::object();
-  put(out, "on_cpu_us", k.on_cpu_us);
-  put(out, "cpu_cycles", k.cpu_cycles);
-  put(out, "run_queue_us", k.run_queue_us);
-  put(out, "run_queue_waits", k.run_queue_waits);
-  put(out, "tcp_srtt_us", k.tcp_srtt_us);
-  put(out, "tcp_srtt_samples", k.tcp_srtt_samples);
-  put(out, "block_io_us", k.block_io_us);
-  put(out, "block_ios", k.block_ios);
-  return out;
-}
-
-Json socket_json(const SocketValues& s) {
-  Json out = {{"socket", s.socket}};
-  put(out, "dram_read_bytes_per_s", s.dram_read_bytes_per_s);
-  put(out, "dram_write_bytes_per_s", s.dram_write_bytes_per_s);
-  put(out, "frequency_hz", s.frequency_hz);
-  out["package_c_state_ratios"] = s.package_c_state_ratios;
-  return out;
-}
-
-Json node_json(const NodeValues& n) {
-  Json out = Json::object();
-  put(out, "cpu_used_cores", n.cpu_used_cores);
-  put(out, "cpu_cores", n.cpu_cores);
-  put(out, "memory_used_bytes", n.memory_used_bytes);
-  put(out, "memory_total_bytes", n.memory_total_bytes);
-  put(out, "net_rx_bytes_per_s", n.net_rx_bytes_per_s);
-  put(out, "net_tx_bytes_per_s", n.net_tx_bytes_per_s);
-  put(out, "disk_read_bytes_per_s", n.disk_read_bytes_per_s);
-  put(out, "disk_write_bytes_per_s", n.disk_write_bytes_per_s);
-  put(out, "disk_used_ratio", n.disk_used_ratio);
-  put(out, "tcp_established", n.tcp_established);
-  out["pressure"] = pressure_json(n.pressure);
-  out["energy_source"] = to_string(n.energy_source);
-  put(out, "energy_uj", n.energy_uj);
-  put(out, "idle_energy_uj", n.idle_energy_uj);
-  put(out, "unattributed_energy_uj", n.unattributed_energy_uj);
-  out["domains"] = Json::array();
-  for (const auto& domain : n.domains)
-    out["domains"].push_back({{"name", domain.name},
-                              {"energy_uj", domain.energy_uj},
-                              {"gap", domain.gap},
-                              {"source", to_string(domain.source)}});
-  out["energy_gap"] = n.energy_gap;
-  out["sockets"] = Json::array();
-  for (const auto& socket : n.sockets) out["sockets"].push_back(socket_json(socket));
-  out["kernel"] = kernel_json(n.kernel);
-  return out;
-}
-
 Json raw_node_json(const Sample& sample) {
   Json out = Json::object();
   if (sample.node.cpu) {
@@ -108,29 +91,13 @@ Json raw_node_json(const Sample& sample) {
   return out;
 }
 
-Json workload_json(const WorkloadValues& w, const WorkloadCounters& raw, const std::string& path) {
-  Json out = {
-      {"cgroup_id", w.cgroup_id}, {"kind", to_string(w.kind)}, {"name", w.name}, {"path", path}, {"ended", w.ended}};
-  put(out, "cpu_usage_us", w.cpu_usage_us);
-  put(out, "energy_uj", w.energy_uj);
-  put(out, "memory_bytes", w.memory_bytes);
-  put(out, "io_read_bytes", w.io_read_bytes);
-  put(out, "io_write_bytes", w.io_write_bytes);
-  put(out, "pids", w.pids);
-  out["pressure"] = pressure_json(w.pressure);
-  put(out, "cpu_throttled_us", w.cpu_throttled_us);
-  put(out, "memory_anon_bytes", w.memory_anon_bytes);
-  put(out, "memory_file_bytes", w.memory_file_bytes);
-  put(out, "memory_high_events", w.memory_high_events);
-  put(out, "memory_oom_kills", w.memory_oom_kills);
-  out["kernel"] = kernel_json(w.kernel);
-  put(out, "nested_cpu_us", w.nested_cpu_us);
-  out["containers"] = Json::array();
-  for (const ContainerValues& container : w.containers) {
-    Json each = {{"id", container.id}, {"cpu_usage_us", container.cpu_usage_us}};
-    put(each, "energy_uj", container.energy_uj);
-    out["containers"].push_back(std::move(each));
-  }
+Json workload_json(WorkloadValues w, const WorkloadCounters& raw, const std::string& path) {
+  Json out = {{"cgroup_id", nullptr}, {"kind", nullptr}, {"name", nullptr}, {"path", path}};
+  JsonFields fields(out);
+  wire::fields(fields, w);
+  Json containers = std::move(out["containers"]);
+  out.erase("containers");
+  out["containers"] = std::move(containers);
   Json counters = Json::object();
   put(counters, "cpu_usage_us", raw.cpu_usage_us);
   if (raw.io) {
@@ -142,18 +109,10 @@ Json workload_json(const WorkloadValues& w, const WorkloadCounters& raw, const s
   return out;
 }
 
-Json probe_json(const ProbeValues& p) {
-  Json out = {{"target", p.target}, {"kind", to_string(p.kind)}};
-  put(out, "p50_ms", p.p50_ms);
-  put(out, "p95_ms", p.p95_ms);
-  put(out, "jitter_ms", p.jitter_ms);
-  out["loss_ratio"] = p.loss_ratio;
-  out["sent"] = p.sent;
-  out["dns_failures"] = p.dns_failures;
-  out["refusals"] = p.refusals;
-  out["timeouts"] = p.timeouts;
-  out["unreachables"] = p.unreachables;
-  out["bad_answers"] = p.bad_answers;
+Json probe_json(ProbeValues p) {
+  Json out = {{"target", nullptr}, {"kind", nullptr}};
+  JsonFields fields(out);
+  wire::fields(fields, p);
   return out;
 }
 
@@ -167,7 +126,7 @@ std::string sample_json(const std::string& node, const Sample& sample, const Wor
   const Record& r = sample.record;
   Json out = {{"node_name", node},         {"incarnation", r.incarnation}, {"seq", r.seq},
               {"mono_ns", r.mono_ns},      {"wall_ns", r.wall_ns},         {"interval_ns", r.interval_ns},
-              {"node", node_json(r.node)}, {"partial", r.partial}};
+              {"node", object_of(r.node)}, {"partial", r.partial}};
   if (r.node.energy_uj && r.interval_ns > 0)
     out["node"]["power_w"] = static_cast<double>(*r.node.energy_uj) * 1e3 / static_cast<double>(r.interval_ns);
   out["raw"] = raw_node_json(sample);

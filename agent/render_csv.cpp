@@ -2,9 +2,12 @@
 #include <array>
 #include <cassert>
 #include <charconv>
+#include <type_traits>
 
 #include "agent/render.hpp"
 #include "common/printable.hpp"
+#include "common/wire/record_fields.hpp"
+#include "common/wire/traits.hpp"
 
 namespace wattle::agent {
 
@@ -116,27 +119,29 @@ class Row {
   void number(std::string_view column, const std::optional<T>& value) {
     if (value) cell(column) = number_text(*value);
   }
-  void pressure(const Pressure& p) {
-    number("cpu_some_ratio", p.cpu_some_ratio);
-    number("cpu_full_ratio", p.cpu_full_ratio);
-    number("memory_some_ratio", p.memory_some_ratio);
-    number("memory_full_ratio", p.memory_full_ratio);
-    number("io_some_ratio", p.io_some_ratio);
-    number("io_full_ratio", p.io_full_ratio);
+  // Fills the columns of the fields of a part of a record. The names of some differ.
+  template <class T>
+  void operator()(std::string_view field, T& value) {
+    const std::string_view column = field == "memory_used_bytes"             ? "memory_bytes"
+                                    : field == "target" || field == "socket" ? "name"
+                                    : field == "source"                      ? "energy_source"
+                                    : field == "gap"                         ? "energy_gap"
+                                                                             : field;
+    if constexpr (std::is_same_v<T, Pressure> || std::is_same_v<T, KernelValues>) {
+      wire::fields(*this, value);
+    } else if constexpr (!wire::is_vector<T>::value) {
+      if (std::find(kColumns.begin(), kColumns.end(), column) == kColumns.end()) return;
+      if constexpr (std::is_enum_v<T>)
+        text(column, to_string(value));
+      else if constexpr (std::is_same_v<T, std::string>)
+        text(column, value);
+      else if constexpr (std::is_same_v<T, bool>)
+        flag(column, value);
+      else
+        number(column, value);
+    }
   }
-  void kernel(const KernelValues& k) {
-    number("on_cpu_us", k.on_cpu_us);
-    number("cpu_cycles", k.cpu_cycles);
-    number("run_queue_us", k.run_queue_us);
-    number("run_queue_waits", k.run_queue_waits);
-    number("tcp_srtt_us", k.tcp_srtt_us);
-    number("tcp_srtt_samples", k.tcp_srtt_samples);
-    number("block_io_us", k.block_io_us);
-    number("block_ios", k.block_ios);
-  }
-  void energy(std::optional<std::uint64_t> energy_uj, EnergySource source, std::int64_t interval_ns) {
-    text("energy_source", to_string(source));
-    number("energy_uj", energy_uj);
+  void power(std::optional<std::uint64_t> energy_uj, std::int64_t interval_ns) {
     if (energy_uj && interval_ns > 0)
       number("power_w", static_cast<double>(*energy_uj) * 1e3 / static_cast<double>(interval_ns));
   }
@@ -157,47 +162,29 @@ class Row {
 
 std::string node_row(const std::string& node, const Sample& sample) {
   const Record& r = sample.record;
-  const NodeValues& n = r.node;
+  NodeValues n = r.node;
   Row row(node, r, "node");
   row.text("name", node);
   row.flag("partial", r.partial);
-  row.number("cpu_used_cores", n.cpu_used_cores);
-  row.number("cpu_cores", n.cpu_cores);
+  wire::fields(row, n);
+  row.power(n.energy_uj, r.interval_ns);
   if (sample.cgroup_usage_us)
     row.number("cpu_usage_total_us", *sample.cgroup_usage_us);
   else if (sample.node.cpu)
     row.number("cpu_usage_total_us", sample.node.cpu->busy_us);
-  row.number("memory_bytes", n.memory_used_bytes);
-  row.number("memory_total_bytes", n.memory_total_bytes);
-  row.number("net_rx_bytes_per_s", n.net_rx_bytes_per_s);
-  row.number("net_tx_bytes_per_s", n.net_tx_bytes_per_s);
-  row.number("disk_read_bytes_per_s", n.disk_read_bytes_per_s);
-  row.number("disk_write_bytes_per_s", n.disk_write_bytes_per_s);
-  row.number("disk_used_ratio", n.disk_used_ratio);
-  row.number("tcp_established", n.tcp_established);
-  row.pressure(n.pressure);
-  row.energy(n.energy_uj, n.energy_source, r.interval_ns);
-  row.flag("energy_gap", n.energy_gap);
-  row.number("idle_energy_uj", n.idle_energy_uj);
-  row.number("unattributed_energy_uj", n.unattributed_energy_uj);
-  row.kernel(n.kernel);
   return row.line();
 }
 
-std::string domain_row(const std::string& node, const Record& record, const EnergyDomain& domain) {
+std::string domain_row(const std::string& node, const Record& record, EnergyDomain domain) {
   Row row(node, record, "domain");
-  row.text("name", domain.name);
-  row.energy(domain.energy_uj, domain.source, record.interval_ns);
-  row.flag("energy_gap", domain.gap);
+  wire::fields(row, domain);
+  row.power(domain.energy_uj, record.interval_ns);
   return row.line();
 }
 
-std::string socket_row(const std::string& node, const Record& record, const SocketValues& socket) {
+std::string socket_row(const std::string& node, const Record& record, SocketValues socket) {
   Row row(node, record, "socket");
-  row.number("name", socket.socket);
-  row.number("dram_read_bytes_per_s", socket.dram_read_bytes_per_s);
-  row.number("dram_write_bytes_per_s", socket.dram_write_bytes_per_s);
-  row.number("frequency_hz", socket.frequency_hz);
+  wire::fields(row, socket);
   std::string states;
   for (const double ratio : socket.package_c_state_ratios)
     states.append(states.empty() ? "" : ";").append(number_text(ratio));
@@ -207,44 +194,19 @@ std::string socket_row(const std::string& node, const Record& record, const Sock
 
 std::string workload_row(const std::string& node, const Sample& sample, std::size_t i) {
   const Record& r = sample.record;
-  const WorkloadValues& w = r.workloads[i];
+  WorkloadValues w = r.workloads[i];
   Row row(node, r, "workload");
-  row.text("kind", to_string(w.kind));
-  row.text("name", w.name);
-  row.number("cgroup_id", w.cgroup_id);
+  wire::fields(row, w);
   row.text("path", sample.paths[i]);
-  row.flag("ended", w.ended);
-  row.number("cpu_usage_us", w.cpu_usage_us);
   row.number("cpu_usage_total_us", sample.workloads[i].cpu_usage_us);
-  row.number("cpu_throttled_us", w.cpu_throttled_us);
-  row.number("memory_bytes", w.memory_bytes);
-  row.number("memory_anon_bytes", w.memory_anon_bytes);
-  row.number("memory_file_bytes", w.memory_file_bytes);
-  row.number("memory_high_events", w.memory_high_events);
-  row.number("memory_oom_kills", w.memory_oom_kills);
-  row.number("io_read_bytes", w.io_read_bytes);
-  row.number("io_write_bytes", w.io_write_bytes);
-  row.number("pids", w.pids);
-  row.pressure(w.pressure);
-  row.energy(w.energy_uj, r.node.energy_source, r.interval_ns);
-  row.kernel(w.kernel);
+  row.text("energy_source", to_string(r.node.energy_source));
+  row.power(w.energy_uj, r.interval_ns);
   return row.line();
 }
 
-std::string probe_row(const std::string& node, const Record& record, const ProbeValues& probe) {
+std::string probe_row(const std::string& node, const Record& record, ProbeValues probe) {
   Row row(node, record, "probe");
-  row.text("kind", to_string(probe.kind));
-  row.text("name", probe.target);
-  row.number("p50_ms", probe.p50_ms);
-  row.number("p95_ms", probe.p95_ms);
-  row.number("jitter_ms", probe.jitter_ms);
-  row.number("loss_ratio", probe.loss_ratio);
-  row.number("sent", probe.sent);
-  row.number("dns_failures", probe.dns_failures);
-  row.number("refusals", probe.refusals);
-  row.number("timeouts", probe.timeouts);
-  row.number("unreachables", probe.unreachables);
-  row.number("bad_answers", probe.bad_answers);
+  wire::fields(row, probe);
   return row.line();
 }
 }  // namespace

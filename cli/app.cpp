@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/declare.hpp"
+#include "common/cmdline/completion.hpp"
 #include "common/cmdline/man_page.hpp"
 #include "common/cmdline/usage.hpp"
 #include "common/private_memory.hpp"
@@ -58,20 +59,14 @@ void declare(CLI::App& app, CommonOptions& common, Run& chosen) {
 }
 }  // namespace
 
-cmdline::Outline outline() {
-  CLI::App app{kAbout, "wattle"};
-  CommonOptions common;
-  Run chosen;
-  declare(app, common, chosen);
-  return cmdline::outline_of(app);
-}
-
 int run_app(const std::vector<std::string>& words, Surroundings& around) {
   CLI::App app{kAbout, around.name};
   CommonOptions common;
   Run chosen;
   declare(app, common, chosen);
-  if (const auto page = cmdline::asked_man_page(app, words)) {
+  auto page = cmdline::asked_man_page(app, words);
+  if (!page) page = cmdline::asked_completions(app, words);
+  if (page) {
     around.out << *page;
     return around.out.flush() ? kOk : kProblem;
   }

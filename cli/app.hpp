@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "common/cmdline/outline.hpp"
 
 namespace wattle::cli {
 
@@ -17,8 +16,6 @@ int run_app(int argc, char** argv);
 // Same as run_app, with the given surroundings; `arguments` without the program's name.
 int run_app(const std::vector<std::string>& arguments, Surroundings& around);
 
-// Returns all declared commands and options.
-cmdline::Outline outline();
 // Returns the command that users type for this program path: `kubectl wattle` if kubectl runs it as a plugin.
 std::string called_as(std::string_view program);
 

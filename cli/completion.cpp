@@ -1,4 +1,4 @@
-// completion: `wattle completion SHELL`: prints a script generated from the program's declared options.
+// completion: `wattle completion SHELL`: prints a script that completes by running the program.
 #include "common/cmdline/completion.hpp"
 #include "cli/declare.hpp"
 
@@ -14,7 +14,7 @@ void declare_completion(CLI::App& command, Run& chosen) {
     std::string shell;
   };
   auto& options = runs<Options>(command, chosen, [](const Invocation& invocation, const Options& given) -> Outcome {
-    invocation.around.out << cmdline::completion_script(given.shell, outline());
+    invocation.around.out << cmdline::completion_script(given.shell, "wattle");
     return invocation.around.out.flush() ? kOk : kProblem;
   });
   cmdline::declare_shell(command, options.shell);

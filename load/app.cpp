@@ -59,7 +59,7 @@ int run_app(int argc, char** argv) {
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   if (*http) return run_http();
   if (*resource) return run_resource();
-  const Status printed = print(cmdline::completion_script(shell, cmdline::outline_of(app)));
+  const Status printed = print(cmdline::completion_script(shell, "wattle-load"));
   return printed ? kOk : complain(printed.error());
 }
 

@@ -1,11 +1,13 @@
-// completion: generates shell completion scripts from the command line that a program declares.
-// Errors   none
+// completion: shell completion from the command line that a program declares. The script of each shell runs
+// `PROGRAM --complete WORD...` for each completion, so that all shells share one implementation.
+// Errors   none: a line that the program would reject has no completions
 // Threads  any
 #pragma once
 
-#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/cmdline/outline.hpp"
 
@@ -15,20 +17,15 @@ class App;
 
 namespace wattle::cmdline {
 
-std::string bash_completion(const Outline& program);
-std::string zsh_completion(const Outline& program);
-std::string fish_completion(const Outline& program);
-
-struct Shell {
-  std::string_view name;
-  std::string (*script)(const Outline& program);
-};
-inline constexpr std::array kShells{Shell{"bash", bash_completion}, Shell{"zsh", zsh_completion},
-                                    Shell{"fish", fish_completion}};
-
-// Declares the operand SHELL of a command `completion`: one of kShells' names.
+// Declares the operand SHELL of a command `completion`: bash, zsh or fish.
 void declare_shell(CLI::App& command, std::string& shell);
-// Returns the script for one of kShells' names.
-std::string completion_script(std::string_view shell, const Outline& program);
+// Returns the script for one of these names.
+std::string completion_script(std::string_view shell, const std::string& program);
+
+// Returns the completions of the last word, which may be empty: a line "WORD<tab>DESCRIPTION" for each, or one line
+// ":files" or ":folders" if the shell should complete names of files.
+std::string completions(const Outline& program, const std::vector<std::string>& typed);
+// Returns the completions if the words after the program's name are --complete WORD...; --help does not list it.
+std::optional<std::string> asked_completions(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace wattle::cmdline

@@ -3,13 +3,17 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "common/cmdline/completion.hpp"
 #include "common/cmdline/usage.hpp"
 #include "common/error_line.hpp"
 
 namespace wattle::cmdline {
 
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, AskedPage asked) {
-  if (const auto page = asked(app, {argv + 1, argv + argc})) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  auto page = asked(app, words);
+  if (!page) page = asked_completions(app, words);
+  if (page) {
     std::fputs(page->c_str(), stdout);
     return 0;
   }

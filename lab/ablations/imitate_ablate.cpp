@@ -9,12 +9,11 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-const std::array<Variant, 10> kVariants{{
+const std::array<Variant, 9> kVariants{{
     {"whole", "DeepSets, residual on the prior, all features", {}},
-    {"flat", "one dense network over all nodes in their order, 64 hidden units", {}, true, 1, Architecture::flat},
     {"plain Q", "no prior: the network says all of Q", {}, false},
-    {"cross-entropy alone", "the expected regret is not in the loss", {}, true, 1, Architecture::deepsets, false},
-    {"last weights", "those of the last step, not the mean", {}, true, 1, Architecture::deepsets, true, false},
+    {"cross-entropy alone", "the expected regret is not in the loss", {}, true, 1, false},
+    {"last weights", "those of the last step, not the mean", {}, true, 1, true, false},
     {"no plan",
      "features of the plan are 0; the prior is still the plan's",
      {"plan_preference", "plan_left", "plan_expected", "expected_pods"}},
@@ -48,13 +47,6 @@ std::vector<double> by_block(const std::vector<double>& values, std::size_t bloc
   return means;
 }
 
-std::size_t most_nodes(std::span<const Label> a, std::span<const Label> b) {
-  std::size_t most = 1;
-  for (const auto labels : {a, b})
-    for (const Label& each : labels) most = std::max(most, each.state.nodes);
-  return most;
-}
-
 }  // namespace
 
 std::span<const Variant> variants() { return kVariants; }
@@ -86,7 +78,7 @@ Result<std::vector<AblationRow>> ablate(std::span<const Label> labels, std::span
     const std::vector<Label> taught = without(variant, part), judged = without(variant, held_out);
     std::vector<double> sum(prior.size(), 0.0), of_seed;
     for (std::size_t s = 0; s < options.seeds; ++s) {
-      WATTLE_TRY(const auto network, teach(variant, taught, most_nodes(labels, held_out), options.first_seed + s));
+      WATTLE_TRY(const auto network, teach(variant, taught, options.first_seed + s));
       const std::vector<double> regrets = regrets_of(judged, network.get());
       of_seed.push_back(mean(regrets));
       const std::vector<double> blocks = by_block(regrets, options.block);

@@ -20,16 +20,13 @@
 
 namespace wattle::sim::consolidation {
 
-enum class Architecture { deepsets, flat };
-
 struct Variant {
   std::string_view name, what;
   std::vector<std::string_view> silent;  // features that are 0, in training and evaluation
   bool prior = true;                     // false: 0, so that the network must represent all of Q
   double labels = 1;                     // share of the labels
-  Architecture architecture = Architecture::deepsets;
-  bool regret_in_loss = true;  // false: cross-entropy alone
-  bool average = true;         // false: the weights of the last step
+  bool regret_in_loss = true;            // false: cross-entropy alone
+  bool average = true;                   // false: the weights of the last step
 };
 // Returns the variants; the first is the complete one.
 std::span<const Variant> variants();
@@ -46,7 +43,7 @@ struct AblationRow {
 
 // Trains on labels and returns the resulting network. Provided by callers with a machine learning framework.
 using Teach = std::function<Result<std::shared_ptr<const models::QNetwork>>(
-    const Variant& variant, std::span<const Label> labels, std::size_t most_nodes, std::uint64_t seed)>;
+    const Variant& variant, std::span<const Label> labels, std::uint64_t seed)>;
 
 struct AblateOptions {
   std::size_t seeds = 5;

@@ -12,8 +12,7 @@ Gives    medians over the windows: CPU per process (all threads, /proc/PID/task/
          and its peak, bytes written per day by the kernel's accounts and by the spool's own metric; the agent's CPU by
          thread. Then, with the kernel's BPF statistics on, nanoseconds per run of each of the agent's BPF programs, as
          it is and with 10,000 context switches per second (these include reading the statistics' clock, which
-         lab/benchmarks/bpf_cost subtracts). Then agent_bench, if it is built: the cost of the collector alone and of the minimum
-         reads, for the same number of its own cgroups, at most 1,000
+         lab/benchmarks/bpf_cost subtracts)
 Needs    root; leaves nothing behind. Run it on a quiet machine. Other load slows all processes alike, so compare ratios
 Exit     0 measured, 1 failed
 """
@@ -40,7 +39,6 @@ SLICE = "wattlebench.slice"
 SCRAPE_S = 15
 BPF_S = 10
 SWITCHES_PER_S = 10_000
-FLOOR_CGROUPS = 1000  # agent_bench runs a process in every tenth cgroup, so more would load the machine; it prints us per cgroup
 
 
 def cgroup_root():
@@ -246,15 +244,6 @@ def per_thread(process, before, seconds):
     return {name: (spent - before.get(name, 0)) / seconds / 1e7 for name, spent in now.items()}
 
 
-def floors(binaries, count):
-    """The output of agent_bench, which creates the same number of cgroups and reads them in one process."""
-    program = binaries / "agent_bench"
-    if not program.exists():
-        return ["agent_bench is not built (-DWATTLE_BENCH=ON): no floors"]
-    done = subprocess.run([program, str(min(count, FLOOR_CGROUPS)), "11"], capture_output=True, text=True, check=False)
-    return (done.stdout + done.stderr).splitlines()
-
-
 def peer_command(text, folder_of_v2):
     name, given, rest = text.partition("=")
     if given:
@@ -331,7 +320,6 @@ def main():
                "controller": controlled, "load_average": os.getloadavg()[0], "cores": os.cpu_count(), "kernel": os.uname().release,
                "processes": [p.result() for p in processes], "threads": threads, "bpf": measure_bpf(agent_pid),
                "spool_mb_per_day": (spooled - written) / span * 86400 / 1e6 if None not in (spooled, written) else None}
-    out["floors"] = floors(options.binaries, options.cgroups)
     print(f"{count} cgroups ({options.active} with a task), 1 Hz, scrape every {SCRAPE_S} s, {options.windows} windows of {options.seconds:g} s, "
           f"{'CURVE session' if controlled else 'no controller built: no session'}, load average {out['load_average']:.1f} on {out['cores']} cores")
     table(out["processes"])
@@ -340,7 +328,6 @@ def main():
     for name, percent in out["threads"].items():
         print(f"thread {name:24} {percent:8.3f} % of a core")
     print_bpf(out["bpf"])
-    print("\n".join(out["floors"]))
     if options.json:
         options.json.write_text(json.dumps(out, indent=1) + "\n")
     return 0

@@ -12,19 +12,14 @@ constexpr std::array kLabSubcommands {
              "full knowledge",
              commands::bench, "consolidation_fill"},
       Subcommand{"shadow", "compare the saving modelled by mode shadow with the saving of live mode", commands::shadow},
-      Subcommand{"sweep", "measure throughput, response time and power of each server at each load", commands::sweep},
       Subcommand{"provision", "evaluate rules that set CPU limits on rate traces", commands::provision},
-      Subcommand{"requests", "compare the rule for CPU requests with VPA's on days of use", commands::requests},
+      Subcommand{"requests", "play the rule for requests on histories of use", commands::requests},
       Subcommand{"labels", "label choices on consolidation by paired rollouts, for `imitate`", commands::labels},
 #if WATTLE_HAS_TORCH
       Subcommand{"imitate", "train a network from labels", commands::imitate},
-      Subcommand{
-          "ablate",
-          "measure the value of each part of learning, omitted one at a time; ablate consolidation: of imitation",
-          commands::ablate, "consolidation"},
+      Subcommand{"ablate", "measure the value of each part of imitation, omitted one at a time", commands::ablate},
       Subcommand{"adapt", "measure the gain of online learning on consolidation over the initial network, per cluster",
                  commands::adapt},
-      Subcommand{"online", "continue learning on consolidation from outcomes only", commands::online},
 #endif
 };
 

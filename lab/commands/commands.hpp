@@ -8,16 +8,14 @@ namespace wattle::sim::commands {
 
 std::span<const Subcommand> all_of_lab();  // the subcommands of wattle-lab
 
-int ablate(int argc, char** argv);  // settings of online learning; `ablate consolidation`: of imitation
+int ablate(int argc, char** argv);  // parts of imitation
 int adapt(int argc, char** argv);
 int bench(int argc, char** argv);
 int bench_suite(int argc, char** argv);  // all scenarios
 int imitate(int argc, char** argv);      // from labels
 int labels(int argc, char** argv);
-int online(int argc, char** argv);
 int provision(int argc, char** argv);
 int requests(int argc, char** argv);
 int shadow(int argc, char** argv);
-int sweep(int argc, char** argv);
 
 }  // namespace wattle::sim::commands

@@ -171,8 +171,7 @@ int imitate(int argc, char** argv) {
   std::vector<std::string> names;
   for (const consolidation::Variant& each : consolidation::variants())
     if (!each.silent.empty()) names.emplace_back(each.name);
-  app.add_option("--variant", arguments.variant,
-                 "variant of wattle-lab ablate consolidation whose features are omitted")
+  app.add_option("--variant", arguments.variant, "variant of wattle-lab ablate whose features are omitted")
       ->check(CLI::IsMember(names));
   app.add_option("--curve", arguments.curve_file,
                  "write regret on held-out labels by pass to this file, for wattle-lab bench --curve");

@@ -26,9 +26,12 @@ struct HistoryTally {
     changes += changed ? 1 : 0;
   }
   HistoryFigures over(double minutes) const {
-    return {
-        {requested / minutes, slack / minutes, missing / minutes, under / minutes, changes / minutes * kMinutesOfDay},
-        kills / minutes * kMinutesOfDay};
+    return {requested / minutes,
+            slack / minutes,
+            missing / minutes,
+            under / minutes,
+            changes / minutes * kMinutesOfDay,
+            kills / minutes * kMinutesOfDay};
   }
 };
 
@@ -69,11 +72,11 @@ class Ours {
 };
 
 SortedJson history_json(const HistoryFigures& figures) {
-  return {{"requested", figures.rule.requested_cores},
-          {"slack", figures.rule.slack_cores},
-          {"short", figures.rule.short_cores},
-          {"under_ratio", figures.rule.under_ratio},
-          {"changes_per_day", figures.rule.changes_per_day},
+  return {{"requested", figures.requested},
+          {"slack", figures.slack},
+          {"short", figures.missing},
+          {"under_ratio", figures.under_ratio},
+          {"changes_per_day", figures.changes_per_day},
           {"kills_per_day", figures.kills_per_day}};
 }
 
@@ -161,10 +164,9 @@ std::string histories_text(const std::vector<HistoryResult>& results) {
       "history                        used  requested      slack    under  changes/day  kills/day; simulated\n";
   char line[256];
   for (const HistoryResult& each : results) {
-    const RuleFigures& rule = each.wattle.rule;
+    const HistoryFigures& rule = each.wattle;
     std::snprintf(line, sizeof line, "%-24s %10.3f %10.3f %10.3f %7.2f%% %12.1f %10.2f\n", each.name.c_str(), each.used,
-                  rule.requested_cores, rule.slack_cores, 100 * rule.under_ratio, rule.changes_per_day,
-                  each.wattle.kills_per_day);
+                  rule.requested, rule.slack, 100 * rule.under_ratio, rule.changes_per_day, rule.kills_per_day);
     text += line;
   }
   return text;

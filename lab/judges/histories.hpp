@@ -5,7 +5,8 @@
 // Plays    minute by minute; the rule's output applies from the next minute on. Memory: a minute that needs more than
 //          the request, which is also the limit, is an OOM kill, and needs the same in the next minute. Ten minutes are
 //          reported at once, and a kill within its minute, as the controller does
-// Gives    the figures of judge.hpp, and kills
+// Gives    slack: requested but not used; under: minutes that used more than was requested, and by how much; kills
+// Units    cores, or MiB of memory; minutes; shares 0..1
 // Errors   malformed: names the line
 // Threads  pure functions
 #pragma once
@@ -16,7 +17,7 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "lab/judges/requests.hpp"
+#include "provision/requests/request_rule.hpp"
 
 namespace wattle::sim::requests {
 
@@ -28,8 +29,11 @@ struct History {
   std::vector<double> samples;
 };
 
+// Means over the judged minutes.
 struct HistoryFigures {
-  RuleFigures rule;  // for memory in MiB
+  double requested = 0, slack = 0, missing = 0;
+  double under_ratio = 0;
+  double changes_per_day = 0;
   double kills_per_day = 0;
 };
 

@@ -25,10 +25,7 @@ struct TeachArguments {
   std::size_t seeds = stats::kLeastSeeds;
   std::uint64_t first_seed = 2'000'000;
   double over_percent = 5, memory_gib = 0.25, memory_mib_per_rps = 2;
-  std::string out_file, student_file, teacher_file, json_file, labels = "teacher", reward = "waste", by = "reward",
-                                                               initial_file;
-  provision::LookaheadLessons lessons;
-  std::size_t bound_minutes = 0, bound_futures = 0;
+  std::string out_file, student_file, teacher_file, json_file, labels = "teacher", reward = "waste", initial_file;
 };
 
 // Rejects options that would be ignored silently.
@@ -40,13 +37,12 @@ Status check_teach(const CLI::App& app, const TeachArguments& arguments) {
     return {};
   };
   const bool from_file = !arguments.teacher_file.empty(), taught = !from_file && arguments.teach.hours > 0;
-  const bool ahead = taught && arguments.by == "lookahead", student = arguments.teach.rounds > 0;
+  const bool student = arguments.teach.rounds > 0;
   if (from_file && given("--hours") && arguments.teach.hours > 0)
     return fail(Errc::conflict, "--hours", "a teacher from a file cannot be trained", "omit --hours or --teacher");
   if (!taught)
-    WATTLE_CHECK(unused(
-        {"--initial", "--out", "--by", "--reward", "--steps-per-minute", "--discount", "--look-rounds", "--look-steps"},
-        "no teacher is trained", "omit --teacher, and set --hours above 0"));
+    WATTLE_CHECK(unused({"--initial", "--out", "--reward", "--steps-per-minute", "--discount"}, "no teacher is trained",
+                        "omit --teacher, and set --hours above 0"));
   if (!from_file && !taught && student && arguments.labels == "teacher")
     return fail(Errc::conflict, "--labels teacher", "there is no teacher",
                 "use --teacher FILE, --hours above 0 or --rounds 0");
@@ -54,19 +50,6 @@ Status check_teach(const CLI::App& app, const TeachArguments& arguments) {
   if (!taught && !student)
     WATTLE_CHECK(
         unused({"--learning-rate"}, "neither a teacher nor a student is trained", "set --hours or --rounds above 0"));
-  if (ahead && arguments.reward != "waste")
-    return fail(Errc::conflict, "--reward", "lookaheads already use the cost of actions",
-                "use --by reward, or omit --reward");
-  if (ahead)
-    WATTLE_CHECK(unused({"--steps-per-minute", "--discount"}, "needs --by reward",
-                        "use --look-steps and --look-minutes for lookaheads"));
-  if (!ahead)
-    WATTLE_CHECK(unused({"--look-rounds", "--look-steps", "--look-minutes"}, "no lookahead is used for training",
-                        "use --by lookahead; for a bound, set the minutes with --bound"));
-  if (!ahead && arguments.bound_minutes == 0)
-    WATTLE_CHECK(unused({"--look-minute-price"}, "no lookaheads are used", "use --by lookahead, or --bound above 0"));
-  if (arguments.bound_futures > 0 && arguments.bound_minutes == 0)
-    return fail(Errc::conflict, "--bound-futures", "no bound is evaluated", "set --bound above 0");
   return {};
 }
 
@@ -86,12 +69,8 @@ Result<Network> taught_network(const TeachArguments& arguments) {
   provision::Taught taught;
   {
     ProgressBar bar;
-    const auto show = [&](double done, const std::string& next) { bar.show(done, next); };
-    if (arguments.by == "lookahead") {
-      WATTLE_TRY(taught, provision::teach_by_lookahead(arguments.teach, arguments.lessons, *trainer, show));
-    } else {
-      WATTLE_TRY(taught, provision::teach(arguments.teach, *trainer, show));
-    }
+    WATTLE_TRY(taught, provision::teach(arguments.teach, *trainer,
+                                        [&](double done, const std::string& next) { bar.show(done, next); }));
   }
   std::printf("teacher: %zu hours, %zu minutes, %zu gradient steps; a minute cost %.3f at first and %.3f at last\n",
               arguments.teach.hours, taught.minutes, taught.steps, taught.first_cost, taught.last_cost);
@@ -135,12 +114,6 @@ Status run(TeachArguments& arguments) {
   options.seeds = arguments.seeds;
   options.first_seed = arguments.first_seed;
   options.minutes_over_ratio = arguments.over_percent / 100;
-  if (arguments.bound_minutes > 0) {
-    provision::LookaheadOptions bound = arguments.lessons.look;
-    bound.minutes = arguments.bound_minutes;
-    options.bounds.push_back(bound);
-    if ((bound.futures = arguments.bound_futures) > 0) options.bounds.push_back(bound);
-  }
   arguments.teach.world = options.world;
   if (arguments.reward == "drpc") arguments.teach.reward = provision::TeacherReward::drpc;
   arguments.trainer.seed = arguments.teach.seed;
@@ -179,36 +152,8 @@ int teach(int argc, char** argv) {
   app.add_option("--reward", arguments.reward, "reward of the teacher; the evaluation always uses the cost")
       ->check(CLI::IsMember({"waste", "drpc"}))
       ->capture_default_str();
-  app.add_option(
-         "--by", arguments.by,
-         "training signal of the teacher: the cost of its own action (reward), or the cost that each action would have "
-         "had (lookahead)")
-      ->check(CLI::IsMember({"reward", "lookahead"}))
-      ->capture_default_str();
-  app.add_option("--look-minutes", arguments.lessons.look.minutes,
-                 "minutes that a lookahead simulates after each action")
-      ->check(CLI::Range(1, 60))
-      ->capture_default_str();
-  app.add_option("--look-minute-price", arguments.lessons.look.minute_price,
-                 "additional cost of a minute over target in lookaheads")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->capture_default_str();
-  app.add_option("--look-rounds", arguments.lessons.rounds, "number of rounds of learning from lookaheads")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  app.add_option("--look-steps", arguments.lessons.steps_per_round, "gradient steps of each of these rounds")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
   app.add_option("--initial", arguments.initial_file, "safetensors file of a teacher to train further")
       ->check(CLI::ExistingFile);
-  app.add_option("--bound", arguments.bound_minutes,
-                 "also evaluate the cheapest action of a lookahead of this number of minutes; 0: off")
-      ->check(CLI::Range(0, 60))
-      ->capture_default_str();
-  app.add_option("--bound-futures", arguments.bound_futures,
-                 "number of random draws for a lookahead that knows only the rates; 0: off")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
   app.add_option("--seed", arguments.teach.seed, "seed of the training data and the network")->capture_default_str();
   app.add_option("--teacher", arguments.teacher_file, "safetensors file of a teacher, instead of training one");
   app.add_option("--out", arguments.out_file, "safetensors file for the teacher");

@@ -19,6 +19,14 @@ constexpr std::uint64_t kTeachStream = 0x7465616368ULL;
 constexpr std::size_t kFreezeEvery = 60;  // minutes
 constexpr double kLeastScale = 0.3, kMostScale = 2;
 
+// Returns a random possible action.
+std::size_t any_action(const models::Observation& observation, Random& random) {
+  std::size_t action = 0;
+  do action = pick(random, choice::kActions);
+  while (observation.valid[action] == 0);
+  return action;
+}
+
 class Explorer final : public Steering {
  public:
   Explorer(const TeachOptions& options, models::QTrainer& trainer)
@@ -89,13 +97,6 @@ class Explorer final : public Steering {
 
 }  // namespace
 
-std::size_t any_action(const models::Observation& observation, Random& random) {
-  std::size_t action = 0;
-  do action = pick(random, choice::kActions);
-  while (observation.valid[action] == 0);
-  return action;
-}
-
 WorldOptions learning_world(const TeachOptions& options, std::size_t hour) {
   WorldOptions world = options.world;
   Random random(mix(mix(options.seed, kTeachStream), hour));
@@ -122,16 +123,12 @@ Result<Taught> teach(const TeachOptions& options, models::QTrainer& trainer, con
     if (explorer.failed()) return tl::unexpected<Error>(*explorer.failed());
   }
   Taught taught{trainer.weights(), explorer.minutes(), explorer.steps(), 0, 0};
-  taught.tell_costs(costs);
-  return taught;
-}
-
-void Taught::tell_costs(std::span<const double> costs) {
   const std::size_t tenth = std::max<std::size_t>(costs.size() / 10, 1);
   for (std::size_t i = 0; i < std::min(tenth, costs.size()); ++i) {
-    first_cost += costs[i] / static_cast<double>(tenth);
-    last_cost += costs[costs.size() - 1 - i] / static_cast<double>(tenth);
+    taught.first_cost += costs[i] / static_cast<double>(tenth);
+    taught.last_cost += costs[costs.size() - 1 - i] / static_cast<double>(tenth);
   }
+  return taught;
 }
 
 }  // namespace wattle::sim::provision

@@ -16,7 +16,6 @@
 #include "models/frozen/trainer.hpp"
 #include "provision/minute/drpc_reward.hpp"
 #include "provision/minute/lesson.hpp"
-#include "sim/provision/lookahead.hpp"
 #include "sim/provision/steering.hpp"
 
 namespace wattle::sim::provision {
@@ -48,22 +47,8 @@ struct Taught {
   models::Weights weights;
   std::size_t minutes = 0, steps = 0;
   double first_cost = 0, last_cost = 0;  // per minute, means of the first and last tenth, including exploration
-  void tell_costs(std::span<const double> costs);  // costs in order of time
 };
 Result<Taught> teach(const TeachOptions& options, models::QTrainer& trainer, const Progress& progress);
-
-// Trains the same network on the cost of every action of a minute.
-struct LookaheadLessons {
-  LookaheadOptions look;
-  std::size_t rounds = 4;  // number of rounds; the prior drives the first, then the learned network
-  std::size_t steps_per_round = 3000;
-  double explore = 0.3;  // share of minutes with a random action
-};
-Result<Taught> teach_by_lookahead(const TeachOptions& options, const LookaheadLessons& lessons,
-                                  models::QTrainer& trainer, const Progress& progress);
-
-// Returns a random possible action.
-std::size_t any_action(const models::Observation& observation, Random& random);
 
 struct Lessons {
   models::Weights weights;

@@ -6,7 +6,6 @@
 
 #include "common/stats/bootstrap.hpp"
 #include "common/stats/moments.hpp"
-#include "sim/provision/lookahead.hpp"
 #include "sim/provision/steering.hpp"
 
 namespace wattle::sim::provision {
@@ -28,6 +27,23 @@ double block_cost(const Figures& from, double from_s, const Figures& to, double 
   block.requests_excess = std::max(0.0, to.requests_excess - from.requests_excess);
   return cost_of(block, price).cost;
 }
+
+// The services of a world; both are copied to try a block.
+struct Running {
+  World world;
+  Steered services;
+
+  Status tick(std::vector<std::optional<actuator::CpuLimit>>& next) {
+    const Reading reading = world.advance();
+    std::fill(next.begin(), next.end(), std::nullopt);
+    services.tick(reading, next);
+    for (std::size_t i = 0; i < next.size(); ++i)
+      if (next[i]) WATTLE_CHECK(world.write(i, *next[i]));
+    const auto shapes = services.shapes();
+    for (std::size_t i = 0; i < shapes.size(); ++i) world.shape(i, shapes[i]);
+    return {};
+  }
+};
 
 class GatedRun {
  public:
@@ -160,20 +176,6 @@ Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,
         WATTLE_TRY(const Figures figures, play(World(world), services));
         count(arm, figures, options, sum);
         entry.forecast = services.forecast().score();
-      }
-      entry.arms.push_back(std::move(arm));
-    }
-    for (const LookaheadOptions& bound : options.bounds) {
-      Arm arm;
-      arm.name = bound.futures == 0 ? kKnowingArm : kRatesArm;
-      Figures sum;
-      for (std::size_t i = 0; i < options.seeds; ++i) {
-        progress(done / total, trace.name + " " + arm.name);
-        world.seed = options.first_seed + i;
-        WATTLE_TRY(const Figures figures, play_looking_ahead(world, options.steer, bound,
-                                                             [](std::size_t, const MinuteOfService&,
-                                                                const ActionCosts& costs) { return cheapest(costs); }));
-        count(arm, figures, options, sum);
       }
       entry.arms.push_back(std::move(arm));
     }

@@ -28,8 +28,7 @@ struct TeacherJudgeOptions {
   SteerOptions steer;
   std::size_t seeds = 10;
   std::uint64_t first_seed = 2'000'000;
-  double minutes_over_ratio = 0.05;      // allowed share
-  std::vector<LookaheadOptions> bounds;  // contestants that take the cheapest action of a lookahead each minute
+  double minutes_over_ratio = 0.05;  // allowed share
 };
 
 struct Arm {
@@ -60,8 +59,7 @@ struct TeacherJudgement {
 
 inline constexpr std::string_view kRuleArm = "rule", kLowRuleArm = "rule, ladder's least",
                                   kBoldRuleArm = "the same, aim 0.8%", kPriorArm = "untrained", kTeacherArm = "teacher",
-                                  kServedArm = "served", kStudentArm = "student", kNodeRuleArm = "rule by throttling",
-                                  kKnowingArm = "knows the requests", kRatesArm = "knows the rates";
+                                  kServedArm = "served", kStudentArm = "student", kNodeRuleArm = "rule by throttling";
 
 // Either network may be null: its arms are left out.
 Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,

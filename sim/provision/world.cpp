@@ -243,8 +243,6 @@ Reading World::advance() {
   return reading;
 }
 
-bool World::ends_minute() const { return (ticks_ + 1) % kTicksPerMinute == 0; }
-
 Status World::write(std::size_t place, const actuator::CpuLimit& limit) {
   return services_[place].bandwidth.set(limit);
 }

@@ -63,10 +63,6 @@ class World {
 
   double now_s() const { return now_s_; }
   bool done() const { return now_s_ + 1e-9 >= end_s_; }
-  // Returns whether the next tick ends a minute.
-  bool ends_minute() const;
-  // Redraws the requests after the next one at the same rates: another future of the same past.
-  void redraw(std::uint64_t seed) { random_ = Random(seed); }
   // Advances to the next tick. The reading is valid until the next call. Requires !done().
   Reading advance();
   // Sets the limit of an entry of the reading's services.

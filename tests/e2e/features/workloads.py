@@ -77,12 +77,7 @@ def s6(world):
 
 @row("S7", "node profile matrix, resumable")
 def s7(world):
-    world.simulated_by("sweep")
-    cells = [json.loads(line) for line in (world.house.dir / "profile.jsonl").read_text().splitlines()]
-    claim("throughput, response and watts of each server at each load", len(cells) >= 8 and all(any("w" in key for key in cell) for cell in cells), cells[:2])
-    world.shell("head -n 3 profile.jsonl > cut.jsonl && wattle-lab sweep --out cut.jsonl --servers 2 --levels 4 --resume")
-    claim("a run that was cut ends with the same bytes", (world.house.dir / "cut.jsonl").read_bytes() == (world.house.dir / "profile.jsonl").read_bytes())
-    return f"{len(cells)} lines; of a service of this machine: " + shown_by("tests/integration/sim/profile_test.py")
+    return "wattle-sim profile, on a service of this machine: " + shown_by("tests/integration/sim/profile_test.py")
 
 
 @row("S8", "single-node simulation of provisioning")

@@ -28,7 +28,6 @@ SIMULATIONS = {
     "shift": "wattle-lab bench --scenarios latency_shift --seeds 5 --json shift.json",
     "thesis": "wattle-lab bench --scenarios thesis_test1,thesis_test2 --seeds 5 --json thesis.json",
     "student": "wattle-sim teach --hours 0 --labels rule --rounds 1 --memory 0 --memory-per-rate 0 --minutes 10 --seeds 5 --student-out student.safetensors",
-    "sweep": "wattle-lab sweep --out profile.jsonl --servers 2 --levels 4 && wattle-lab sweep --out profile.jsonl --servers 2 --levels 4 --resume",
     "sleep": "wattle-lab bench consolidation_churn --sleep --policies kube-default,planner --nodes 4 --seeds 5 --moves 0",
     "provision": "wattle-lab provision --minutes 5 --seeds 5 --contestants wattle,captain,k8s-cpu-fast --json provision.json",
 }

@@ -24,9 +24,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 from patience import LATE_S, pace  # noqa: E402
 
 PATIENCE_S = LATE_S
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 
 
 def run(*words, **options):
+    options.setdefault("env", os.environ | {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"})  # the scripts run the program
     return subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, timeout=PATIENCE_S, **options)
 
 
@@ -73,7 +75,7 @@ class Fish:
         self.script, self.folder = shown / f"{program}.fish", folder
 
     def offers(self, line):
-        ran = run("fish", "--no-config", "-c", f'source "{self.script}"; complete -C "$argv[1]"', line, cwd=self.folder, env=os.environ | {"HOME": str(self.folder)})
+        ran = run("fish", "--no-config", "-c", f'source "{self.script}"; complete -C "$argv[1]"', line, cwd=self.folder, env=os.environ | {"HOME": str(self.folder), "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"})
         if ran.stderr:
             raise RuntimeError(f"fish: {line}: {ran.stderr}")
         return {offer.split("\t")[0] for offer in ran.stdout.splitlines()}
@@ -110,7 +112,7 @@ print -r -- .READY. >>{out}
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            os.execvpe("zsh", ["zsh", "-f", "-i"], os.environ | {"TERM": "dumb", "HOME": str(folder), "COLUMNS": "400"})
+            os.execvpe("zsh", ["zsh", "-f", "-i"], os.environ | {"TERM": "dumb", "HOME": str(folder), "COLUMNS": "400", "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"})
         self.type(f"source {setup}\n")
         self.until(".READY.")
 

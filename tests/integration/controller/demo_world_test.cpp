@@ -1,4 +1,4 @@
-// The demo's world in simulated time (lab/benchmarks/demo_world): what ships is heard there, judged by pods with latency limits, and learning goes down.
+// The demo's world in simulated time (demo_world.hpp): what ships is heard there, judged by pods with latency limits, and learning goes down.
 #include <doctest/doctest.h>
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/stats/moments.hpp"
-#include "lab/benchmarks/demo_world.hpp"
+#include "tests/integration/controller/demo_world.hpp"
 #include "tests/integration/controller/shipped.hpp"
 
 namespace wattle::controller::test {

@@ -190,7 +190,7 @@ TEST_CASE("ablation: who teaches nothing scores as the prior, and differences ar
     labels[k].state.prior = {0.3F, 0.2F, 0.1F, 0};
     labels[k].regret = {k % 2 == 0 ? 0.5F : 0.0F, 0.25F, 0, 1};
   }
-  const auto nothing = [](const Variant&, std::span<const Label>, std::size_t,
+  const auto nothing = [](const Variant&, std::span<const Label>,
                           std::uint64_t) -> Result<std::shared_ptr<const models::QNetwork>> {
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "untrained"));
     return std::shared_ptr<const models::QNetwork>(std::move(network));

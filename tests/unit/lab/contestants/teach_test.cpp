@@ -23,9 +23,7 @@ class LookingTrainer final : public models::PolicyTrainer {
   Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
     for (const models::Transition* each : batch) {
       whole = whole && each->state.valid[each->action] == 1 && std::isfinite(each->reward) &&
-              (whole_minutes ? each->discount == 0
-                             : std::abs(each->discount - 0.729F) < 1e-3F && each->next.nodes == choice::kActions);
-      replica_rewards += each->action == choice::action_of(choice::Lever::replicas, 1) ? each->reward : 0;
+              std::abs(each->discount - 0.729F) < 1e-3F && each->next.nodes == choice::kActions;
       rewards += each->reward;
     }
     seen += batch.size();
@@ -51,8 +49,8 @@ class LookingTrainer final : public models::PolicyTrainer {
   models::Weights checkpoint() const override { return {}; }
   Status restore(const models::Weights&) override { return {}; }
 
-  bool whole = true, whole_minutes = false;  // of transitions that nothing follows
-  double rewards = 0, replica_rewards = 0;
+  bool whole = true;
+  double rewards = 0;
   std::size_t seen = 0;
   std::uint64_t fails_at = 0;
 
@@ -120,30 +118,6 @@ TEST_CASE(
   LookingTrainer tired;
   tired.fails_at = 3;
   const auto failed = teach(options, tired, [](double, const std::string&) {});
-  REQUIRE_FALSE(failed);
-  CHECK(failed.error().subject == "trainer");
-}
-
-TEST_CASE("a teacher by lookahead is told of all actions of a minute, less their mean, in all rounds") {
-  const TeachOptions options = few_hours();
-  LookaheadLessons lessons;
-  lessons.look.minutes = 2;
-  lessons.rounds = 2;
-  lessons.steps_per_round = 20;
-  LookingTrainer trainer;
-  trainer.whole_minutes = true;
-  const auto taught = teach_by_lookahead(options, lessons, trainer, [](double, const std::string&) {});
-  REQUIRE(taught);
-  CHECK(trainer.whole);
-  CHECK(taught->minutes == 44);
-  CHECK(taught->steps == 40);
-  CHECK(trainer.seen == 40 * options.batch);
-  CHECK(std::abs(trainer.rewards) / static_cast<double>(trainer.seen) < 0.2);
-  CHECK(trainer.replica_rewards < 0);  // nobody needs a second replica there
-
-  LookingTrainer tired;
-  tired.fails_at = 21;
-  const auto failed = teach_by_lookahead(options, lessons, tired, [](double, const std::string&) {});
   REQUIRE_FALSE(failed);
   CHECK(failed.error().subject == "trainer");
 }

@@ -1,57 +1,10 @@
-// Requests on a day of use: what the figures say of histories whose answer is known.
+// Requests on histories of use: the figures of histories whose answer is known.
 #include <doctest/doctest.h>
 
 #include "common/json/value.hpp"
 #include "lab/judges/histories.hpp"
-#include "lab/judges/requests.hpp"
 
 using namespace wattle::sim;
-
-namespace {
-
-consolidation::DemandDay day_of(std::size_t machines, float (*percent)(std::size_t sample)) {
-  consolidation::DemandDay day;
-  day.name = "made";
-  for (std::size_t m = 0; m < machines; ++m)
-    for (std::size_t i = 0; i < consolidation::kDaySamples; ++i) {
-      if (i == 0) day.machines.emplace_back();
-      day.machines.back()[i] = percent(i);
-    }
-  return day;
-}
-
-}  // namespace
-
-TEST_CASE("a machine that always uses a quarter is given a little more by both, and is never short") {
-  const requests::JudgeOptions options;
-  const auto result = requests::judge_day(options, day_of(3, [](std::size_t) { return 25.0F; }));
-  CHECK(result.machines == 3);
-  CHECK(result.used_cores == doctest::Approx(1));
-  for (const requests::RuleFigures* each : {&result.wattle, &result.vpa, &result.constant}) {
-    CHECK(each->under_ratio == 0);
-    CHECK(each->short_cores == 0);
-    CHECK(each->requested_cores == doctest::Approx(1 + each->slack_cores));
-    CHECK(each->requested_cores < 1.25);
-    CHECK(each->changes_per_day == 0);
-  }
-  CHECK(result.constant.slack_cores == doctest::Approx(0));
-  CHECK(result.wattle.slack_cores < result.vpa.slack_cores);  // no margin of 15%
-}
-
-TEST_CASE("use that doubles in the judged hours is followed by both; a rise is told as minutes under") {
-  const requests::JudgeOptions options;
-  const auto result = requests::judge_day(options, day_of(2, [](std::size_t i) { return i < 200 ? 20.0F : 40.0F; }));
-  CHECK(result.wattle.under_ratio > 0);
-  CHECK(result.wattle.under_ratio < 0.2);
-  CHECK(result.wattle.changes_per_day > 0);
-  CHECK(result.wattle.short_cores > 0);
-  const auto json = wattle::SortedJson::parse(requests::results_json(options, {result}));
-  CHECK(json.at("simulated") == true);
-  CHECK(json.at("days").at(0).at("wattle").at("under_ratio") == result.wattle.under_ratio);
-  const std::string text = requests::results_text(options, {result});
-  for (const char* word : {"made, 2 machines", "wattle", "vpa", "constant", "simulated"})
-    CHECK(text.find(word) != std::string::npos);
-}
 
 namespace {
 
@@ -61,14 +14,14 @@ requests::History history_of(bool memory, double request, std::vector<double> sa
 
 }  // namespace
 
-TEST_CASE("a history of CPU has the figures of a day's machine") {
+TEST_CASE("a machine that always uses a quarter is given a little more by both, and is never short") {
   const requests::HistoryResult played =
       requests::play_history({}, history_of(false, 4, std::vector<double>(600, 1.0)));
   CHECK(played.used == doctest::Approx(1));
   REQUIRE(played.vpa.has_value());
   for (const requests::HistoryFigures* each : {&played.wattle, &*played.vpa}) {
-    CHECK(each->rule.under_ratio == 0);
-    CHECK(each->rule.requested_cores < 1.25);
+    CHECK(each->under_ratio == 0);
+    CHECK(each->requested < 1.25);
     CHECK(each->kills_per_day == 0);
   }
 }
@@ -79,9 +32,9 @@ TEST_CASE("memory that is needed beyond the request is a kill, and what is reque
   const requests::HistoryResult played = requests::play_history({}, history_of(true, 1000, samples));
   CHECK_FALSE(played.vpa.has_value());
   CHECK(played.wattle.kills_per_day > 0);
-  CHECK(played.wattle.rule.under_ratio > 0);
-  CHECK(played.wattle.rule.under_ratio < 0.05);
-  CHECK(played.wattle.rule.requested_cores < 1000);
+  CHECK(played.wattle.under_ratio > 0);
+  CHECK(played.wattle.under_ratio < 0.05);
+  CHECK(played.wattle.requested < 1000);
   const auto json = wattle::SortedJson::parse(requests::histories_json({played}));
   CHECK(json.at("wattle").at("kills_per_day") == played.wattle.kills_per_day);
   CHECK(requests::histories_text({played}).find("made") != std::string::npos);
