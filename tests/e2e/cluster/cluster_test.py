@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A real cluster in two minutes: scripts/demo cluster starts three nodes with the chart, `wattle` places pods, each node
 reports its own values, pods are placed while the shim and the controller are killed, and nothing is left behind.
+docs/start/real-cluster.md describes this cluster; the test uses its commands.
 
 Usage    cluster_test.py BINARY-FOLDER
 Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
