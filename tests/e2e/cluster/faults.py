@@ -26,7 +26,8 @@ class Faults:
     def well(self):
         """Every agent is connected and sends values, and the controller decides about a new pod."""
         nodes = self.cluster.wattle("nodes")["nodes"]
-        return {node["name"] for node in nodes if node["connected"] and node["age_ms"] < FRESH_MS} == set(self.cluster.names) and self.cluster.decided("well")
+        fresh = {node["name"] for node in nodes if node["connected"] and node["age_ms"] is not None and node["age_ms"] < FRESH_MS}
+        return fresh == set(self.cluster.names) and self.cluster.decided("well")
 
     def during(self, what):
         names = [f"pod-{next(self.cluster.numbers)}" for _ in range(PODS)]
@@ -112,9 +113,11 @@ class Faults:
         """/var/lib of the node, which has the agent's state and the controller's volume: it shrinks to what it holds."""
         def resize(size):
             self.cluster.inside(node, "mount", "--options", f"remount,size={size}", "/var/lib")
-        total = self.cluster.inside(node, "df", "--output=used", "--block-size=4096", "/var/lib").split()[-1]
-        self.fault("fill disk", "/var/lib", node, lambda: resize(int(total) * 4096), lambda: resize("50%"),
-                   ("it is full", lambda: self.is_full(node)))
+            return True
+
+        def fill():
+            wait_until("/var/lib shrinks", lambda: resize(4096 * int(self.cluster.inside(node, "df", "--output=used", "--block-size=4096", "/var/lib").split()[-1])))
+        self.fault("fill disk", "/var/lib", node, fill, lambda: resize("50%"), ("it is full", lambda: self.is_full(node)))
 
     def is_full(self, node):
         return self.cluster.inside(node, "df", "--output=avail", "/var/lib").split()[-1] == "0"
