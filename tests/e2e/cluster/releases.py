@@ -61,11 +61,15 @@ def check_removal(claims, cluster):
     before, kept = restarts(cluster), volume(cluster)
     values = cluster.helm("get", "values", "wattle", "--output", "json")
     cluster.helm("uninstall", "wattle", "--wait", f"--timeout={LATE_S:.0f}s", seconds=2 * LATE_S)
-    left = cluster.kubectl("get", "pods,deployments,daemonsets,services,jobs", "--all-namespaces", "--selector", "app.kubernetes.io/part-of=wattle", "--output", "name").split()
-    # Helm keeps the pod of `helm test`, whose log can be read
-    claims.check("after `helm uninstall` no workload and no Service of the release is left", set(left) <= {"pod/wattle-test"}, left)
+
+    def left():  # Helm keeps the pod of `helm test`, whose log can be read
+        found = cluster.kubectl("get", "pods,deployments,daemonsets,services,jobs", "--all-namespaces", "--selector", "app.kubernetes.io/part-of=wattle", "--output", "name")
+        return set(found.split()) - {"pod/wattle-test"}
+    wait_until("nothing of the release runs", lambda: not left())
+    claims.check("after `helm uninstall` no workload and no Service of the release is left", True)
     claims.check("the volume stays", volume(cluster) == kept)
-    claims.check("running pods are not disturbed", restarts(cluster) == before and all(map(is_ready, cluster.pods("web"))), (before, restarts(cluster)))
+    wait_until("the workloads are ready", lambda: all(map(is_ready, cluster.pods("web"))))
+    claims.check("running pods are not disturbed", restarts(cluster) == before, (before, restarts(cluster)))
     cluster.plane.add_pod("alone", cpu="20m", memory="16Mi", image="wattle.demo/tools:1")
     wait_until("the default scheduler goes on", lambda: [pod for pod in cluster.plane.pods() if pod["metadata"]["name"] == "alone" and pod["spec"].get("nodeName")])
     claims.check("the default scheduler goes on", True)
