@@ -208,7 +208,7 @@ class RealCluster:
         def one():
             name = f"{what}-{next(self.numbers)}"
             self.place(name)
-            made = wait_until(f"the decision about {name} is known", lambda: self.decision(name))
+            made = wait_until(f"the decision about {name} is known", lambda: self.decision(name), SOON_S)  # a controller that ends forgets it
             self.delete(name)
             return made if condition(made) else None
         return wait_until(f"the controller decides about a pod {what}", one, 2 * LATE_S)
