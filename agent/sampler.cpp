@@ -79,8 +79,15 @@ const Sample& Sampler::tick() {
 
   read_node();
   const double cores = record.node.cpu_cores.value_or(1);
+  const MonoTime before = clock_->mono();
   if (cgroups_) read_cgroups(cores);
   read_energy(cores);
+  const MonoTime after = clock_->mono();
+  // A busy machine may preempt this process between its readings. The longer interval keeps every rate below twice the
+  // true one.
+  record.interval_ns = record.seq == 1 ? 0 : std::max(before - before_readings_, after - after_readings_).count();
+  before_readings_ = before;
+  after_readings_ = after;
 
   sample_.cgroup_usage_us = cgroup_readings_.total_usage_us;
   read_kernel_signals();
@@ -88,8 +95,6 @@ const Sample& Sampler::tick() {
   note_changes();
 
   const MonoTime now = clock_->mono();
-  record.interval_ns = record.seq == 1 ? 0 : (now - tick_at_).count();
-  tick_at_ = now;
   record.mono_ns = to_ns(now);
   record.wall_ns = to_ns(clock_->wall());
   note_left_out(wire::make_finite(record));

@@ -101,7 +101,7 @@ class Sampler {
   Sample sample_;
   NodeCounters prev_node_;
   PressureTotals prev_pressure_;
-  MonoTime pressure_at_, tick_at_;
+  MonoTime pressure_at_, before_readings_, after_readings_;
   CgroupReadings cgroup_readings_;
   std::vector<CpuUse> uses_;
   std::map<std::uint64_t, std::string> pods_;  // cgroup id -> pod UID

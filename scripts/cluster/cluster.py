@@ -6,6 +6,7 @@ Errors   names the program that ended, with the end of its log; exit 1
 """
 import base64
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "k8s/images"), str(ROOT / "tests/e2e/kube/node"), str(ROOT / "tests/e2e/kube"), str(ROOT / "tests/e2e")]
+import guard  # noqa: E402
 import images  # noqa: E402
 import network  # noqa: E402
 import workloads  # noqa: E402
@@ -43,6 +45,10 @@ class Plane(NodePlane):
         return [*super().as_clusters_are(words), "--kubelet-client-certificate", str(certificate), "--kubelet-client-key", str(key),
                 "--kubelet-preferred-address-types", "InternalIP"]
 
+    def start_again(self, name):
+        with open(self.dir / f"{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(self.processes[name].args, stdout=log, stderr=log, cwd=self.dir)
+
 
 class Cluster:
     def __init__(self, run):
@@ -54,6 +60,7 @@ class Cluster:
         self.listeners = {name: socket.socket(fileno=fd) for name, fd in self.settings["sockets"].items()}
         self.nodes = {}
         self.plane = None
+        self.controller = self.token = None
 
     def say(self, text):
         print(f"cluster: {time.monotonic() - self.begun:5.1f} s: {text}", flush=True)
@@ -79,7 +86,7 @@ class Cluster:
             (folder / file).write_text(text, encoding="utf-8")
         env = os.environ | {"NODE": name, "ADDRESS": network.address(number), "PODS": network.pods(number), "RUN": str(folder),
                             "TREE": self.settings["tree"], "KUBE": str(self.kube), "PAUSE": images.TOOLS,
-                            "CGROUP": f"wattle-cluster-{self.run.name[4:]}/{name}", "HIERARCHIES": str(self.run / "hierarchies")}
+                            "CGROUP": f"{guard.PREFIX}{self.run.name[4:]}/{name}", "HIERARCHIES": str(self.run / "hierarchies")}
         with open(folder / "node.log", "wb") as log:
             self.nodes[name] = subprocess.Popen(["bash", str(HERE / "node.sh"), "enter"], env=env, stdout=log, stderr=log)
 
@@ -132,12 +139,16 @@ class Cluster:
         address = json.loads(text)["spec"].get("clusterIP") if status == 200 else None
         return address if address != "None" else None
 
-    def controller(self, port):
-        """Address of the controller's pod: services have none in this namespace."""
-        return next((pod["status"]["podIP"], port) for pod in self.pods("wattle", "wattle-controller") if pod["status"].get("podIP"))
-
-    def token(self):
-        return base64.b64decode(self.get("/api/v1/namespaces/wattle/secrets/wattle-metrics")["data"]["token"]).decode()
+    def follow_controller(self):
+        """Keeps the address of the controller's pod and the token of its page; services have no address in this namespace.
+        The last ones count while the API server does not answer."""
+        while True:
+            with contextlib.suppress(OSError, HouseError):
+                for pod in self.pods("wattle", "wattle-controller"):
+                    if pod["status"].get("podIP") and "deletionTimestamp" not in pod["metadata"]:
+                        self.controller = pod["status"]["podIP"]
+                self.token = base64.b64decode(self.get("/api/v1/namespaces/wattle/secrets/wattle-metrics")["data"]["token"]).decode()
+            time.sleep(1)
 
     # ---- Wattle
 
@@ -206,11 +217,12 @@ class Cluster:
         self.install()
         self.wait(f"{len(self.names)} nodes are Ready", lambda: len(self.plane.nodes_ready(len(self.names), 1)) == len(self.names))
         self.wait("the controller, the agents and the second scheduler run", self.wattle_runs)
-        network.relay(self.listeners["page"], lambda: self.controller(8050), self.token)
-        network.relay(self.listeners["ask"], lambda: self.controller(7462))
+        network.thread(self.follow_controller)
+        self.wait("the controller's address is known", lambda: self.controller and self.token)
+        network.relay(self.listeners["page"], lambda: (self.controller, 8050), lambda: self.token)
+        network.relay(self.listeners["ask"], lambda: (self.controller, 7462))
         self.command_line()
-        host, port = self.controller(7462)
-        (self.run / "inside.yaml").write_text(f'server: "tcp://{host}:{port}"\nkey: {self.run}/operator.key\nserver_key: {self.run}/controller.pub\n', encoding="utf-8")
+        (self.run / "inside.yaml").write_text(f'server: "tcp://{self.controller}:7462"\nkey: {self.run}/operator.key\nserver_key: {self.run}/controller.pub\n', encoding="utf-8")
         self.wait("every agent reports watts", self.agents_report)
         self.work()
         nodes = self.wait("pods of the scheduler `wattle` run", self.placed)
@@ -218,7 +230,13 @@ class Cluster:
                                                          "cli": str(self.run / "cli.yaml"), "seconds": time.monotonic() - self.begun, "nodes": nodes}), encoding="utf-8")
 
     def hold(self):
-        while self.check():
+        """Starts programs of the control plane again that end, as the kubelet of a control-plane node does."""
+        while True:
+            for name, process in list(self.plane.processes.items()):
+                if process.poll() is not None:
+                    self.say(f"{name} has ended ({process.returncode}) and is started again")
+                    self.plane.start_again(name)
+            self.check()
             time.sleep(1)
 
 

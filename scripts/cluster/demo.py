@@ -2,11 +2,13 @@
 
 Usage    scripts/demo cluster [NODES]     NODES: 1 to 9, default 3; needs root
          scripts/demo cluster --clean     removes what killed demos left
+         scripts/demo cluster --prepare   builds and downloads what a start needs, except Wattle's own programs
 Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_LOGS: folder that receives the logs
          WATTLE_CLUSTER_CACHE (default ~/.cache/wattle/cluster): unpacked packages, images and the state of running nodes
          WATTLE_KUBE_CACHE, WATTLE_KUBE_VERSION: as in tests/e2e/kube/assets.py
 Errors   names what is missing and the fix; exit 1
+Locks    one demo at a time changes the cache; several clusters run at the same time
 Leaves   no process, namespace, mount, cgroup or file outside the cache, also after kill -9 (guard.py)
 """
 import argparse
@@ -46,25 +48,37 @@ def binaries():
     return ROOT / "build/release/bin"
 
 
-def prepare(cache, nodes):
-    """Everything that a later start finds in the cache."""
+def prepare(cache):
+    """Programs and packages that a later start finds in the cache."""
     packages.check_tools()
-    built = binaries()
     if not all((assets.cache_folder() / assets.VERSION / program).exists() for program in assets.REAL_NODE):
         say("building Kubernetes from its Go modules, once: 15 minutes of processor time")
     kube = assets.assets(assets.VERSION, assets.REAL_NODE)
     helm = assets.helm()
-    tree = packages.tree(cache)
-    say("images")
-    store = images.store(images.all_images(built, tree, kube, assets.VERSION, version_of_chart(), cache), tree, cache)
-    return {"nodes": nodes, "bin": str(built), "kube": str(kube), "version": assets.VERSION, "helm": str(helm), "tree": str(tree), "store": str(store)}
+    with guard.exclusive(cache):
+        tree = packages.tree(cache)
+    return {"kube": str(kube), "version": assets.VERSION, "helm": str(helm), "tree": str(tree)}
+
+
+def make_run(cache, settings):
+    """(folder of this cluster's state, the lock on it)."""
+    built, tree = binaries(), settings["tree"]
+    with guard.exclusive(cache):
+        say("images")
+        store = images.store(images.all_images(built, pathlib.Path(tree), pathlib.Path(settings["kube"]), assets.VERSION, version_of_chart(), cache), tree, cache)
+        folder = cache / f"run-{guard.mark(cache)}{secrets.token_hex(4)}"
+        folder.mkdir(mode=0o700)
+        held = guard.lock(folder)
+        say(f"state in {folder}")
+    (folder / "settings.json").write_text(json.dumps(settings | {"bin": str(built), "store": str(store)}), encoding="utf-8")
+    return folder, held
 
 
 def run(cache, settings):
-    folder = cache / f"run-{secrets.token_hex(4)}"
-    folder.mkdir(mode=0o700)
-    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    keeper = subprocess.Popen([sys.executable, "-B", str(pathlib.Path(guard.__file__)), str(folder)], stdin=subprocess.PIPE, start_new_session=True)
+    folder, held = make_run(cache, settings)
+    keeper = subprocess.Popen([sys.executable, "-B", str(pathlib.Path(guard.__file__)), str(folder), str(held.fileno())], stdin=subprocess.PIPE,
+                              start_new_session=True, pass_fds=[held.fileno()])
+    held.close()
 
     def stop(*_):
         keeper.stdin.close()
@@ -72,7 +86,8 @@ def run(cache, settings):
         signal.signal(number, stop)
     code = keeper.wait()
     if folder.exists():  # the guard was killed
-        guard.clean(cache)
+        with guard.exclusive(cache):
+            guard.clean(cache)
     return code
 
 
@@ -80,17 +95,20 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/demo cluster", description="starts a cluster of real nodes on this machine")
     parser.add_argument("nodes", nargs="?", type=int, default=3, choices=range(1, 10), metavar="NODES")
     parser.add_argument("--clean", action="store_true", help="only remove what killed demos left")
+    parser.add_argument("--prepare", action="store_true", help="only build and download what a start needs")
     options = parser.parse_args()
     begun = time.time()
     cache = pathlib.Path(os.environ.get("WATTLE_CLUSTER_CACHE", pathlib.Path.home() / ".cache/wattle/cluster"))
     cache.mkdir(parents=True, exist_ok=True)
     if os.geteuid() != 0:
         raise packages.Missing("root is required for namespaces and cgroups")
-    for name in guard.clean(cache):
-        say(f"removed {name}, which a killed demo left")
+    with guard.exclusive(cache):
+        for name in guard.clean(cache):
+            say(f"removed {name}, which a killed demo left")
     if options.clean:
         return 0
-    return run(cache, prepare(cache, options.nodes) | {"begun": begun})
+    settings = prepare(cache)
+    return 0 if options.prepare else run(cache, settings | {"nodes": options.nodes, "begun": begun})
 
 
 if __name__ == "__main__":

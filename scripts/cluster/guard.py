@@ -4,12 +4,13 @@ Runs       in a session of its own, started by demo.py. Its standard input is a 
            file means that demo.py has ended
 Contains   cluster.py and all of its processes, in network, mount and process namespaces that end with their first process.
            The kernel kills that process if the guard is killed
-Removes    the cgroups wattle-cluster-ID of each hierarchy and the folder run-ID. A guard that is killed leaves these; the
+Removes    the cgroups wattle-demo-ID of each hierarchy and the folder run-ID. A guard that is killed leaves these; the
            next start removes them, and so does `scripts/demo cluster --clean`
-Usage      guard.py RUN-FOLDER
+Usage      guard.py RUN-FOLDER FD    FD: the lock that demo.py took on the folder
 """
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -21,7 +22,7 @@ import sys
 import threading
 import time
 
-PREFIX = "wattle-cluster-"
+PREFIX = "wattle-demo-"
 PATIENCE_S = 30
 CONTROLLERS = ("cpu", "cpuset", "io", "memory", "pids")  # of cgroup v2, for a kubelet
 
@@ -114,8 +115,21 @@ def lock(folder):
     return None
 
 
+@contextlib.contextmanager
+def exclusive(cache):
+    """No other demo changes this cache or makes or removes folders of runs in it."""
+    with open(cache / "lock", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def mark(cache):
+    """The start of the identities of all clusters of this cache: another cache's clusters may run at the same time."""
+    return hashlib.sha256(str(cache.resolve()).encode()).hexdigest()[:6]
+
+
 def clean(cache):
-    """Removes what killed guards left. Returns the names of what was removed."""
+    """Removes what killed guards of this cache left. Returns the names of what was removed."""
     removed = []
     for folder in cache.glob("run-*"):
         if held := lock(folder):
@@ -126,7 +140,7 @@ def clean(cache):
             removed.append(folder.name)
     running = {folder.name[4:] for folder in cache.glob("run-*")}
     for hierarchy in hierarchies():
-        for top in hierarchy.point.glob(f"{PREFIX}*"):
+        for top in hierarchy.point.glob(f"{PREFIX}{mark(cache)}*"):
             identity = top.name[len(PREFIX):]
             if identity not in running and not remove_cgroups(identity):
                 removed.append(top.name)
@@ -182,7 +196,7 @@ def main():
     settings = json.loads((run / "settings.json").read_text(encoding="utf-8"))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the end of demo.py ends the guard
-    held = lock(run)
+    held = os.fdopen(int(sys.argv[2]), "w")
     identity, nodes = run.name[4:], [f"node-{number}" for number in range(1, settings["nodes"] + 1)]
     code, asked = 1, threading.Event()
     try:

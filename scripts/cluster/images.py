@@ -26,6 +26,7 @@ from packages import Missing, run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRIPLET = "x86_64-linux-gnu"
 USER = "64460:64460"
+KEPT = 2  # older stores: of other builds, and of clusters that copy from them at this moment
 TOOLS = "wattle.demo/tools:1"
 SCHEDULER = "registry.k8s.io/kube-scheduler"
 APPLETS = ("sh", "cat", "sleep", "seq", "expr", "date", "wget", "nc", "ls", "ps", "true", "nslookup", "dd", "kill", "mkdir")
@@ -156,7 +157,7 @@ def stripped(program, cache):
         to.parent.mkdir(exist_ok=True)
         for older in to.parent.glob(f"{program.name}-????????????????????"):
             older.unlink()
-        run("llvm-strip", "-o", to.with_suffix(".new"), program)
+        run("strip", "-o", to.with_suffix(".new"), program)
         to.with_suffix(".new").rename(to)
     return to
 
@@ -262,6 +263,6 @@ def store(images, tree, cache):
             "bash", "-c", IMPORT, "import", fresh, folder, tree)
     (fresh / "images").write_text("\n".join(image.key for image in images) + "\n", encoding="utf-8")
     fresh.rename(made)
-    for path in older:
+    for path in older[:-KEPT]:
         shutil.rmtree(path, ignore_errors=True)
     return made

@@ -92,7 +92,7 @@ def with_token(client, token):
 def relay(listener, target, token=None):
     """Connects each client of the listener to target(), which gives (host, port)."""
     def serve(client):
-        with contextlib.suppress(OSError, TypeError), client:
+        with contextlib.suppress(OSError), client:
             head = with_token(client, token()) if token else b""
             with socket.create_connection(target()) as server:
                 server.sendall(head)

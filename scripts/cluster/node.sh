@@ -76,9 +76,22 @@ version = 2
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       BinaryName = "$TREE/usr/sbin/runc"
 TOML
-containerd --config /run/containerd.toml >"$RUN/containerd.log" 2>&1 &
-"$KUBE/kube-proxy" --config "$RUN/kube-proxy.yaml" >"$RUN/kube-proxy.log" 2>&1 &
-"$KUBE/kubelet" --config "$RUN/kubelet.yaml" --kubeconfig "$RUN/kubelet.kubeconfig" --hostname-override "$NODE" --node-ip "$ADDRESS" >"$RUN/kubelet.log" 2>&1 &
+# Starts a program again when it ends, as systemd does: a kubelet ends where containerd does not answer yet. One that
+# ends sixty times in a row within ten seconds ends the node.
+keep() {
+  local name=$1 quick=0 at
+  shift
+  while ((quick < 60)); do
+    at=$SECONDS
+    "$@" >>"$RUN/$name.log" 2>&1 || true
+    echo "node.sh: $name of $NODE has ended" >&2
+    if ((SECONDS - at < 10)); then quick=$((quick + 1)); else quick=0; fi
+    sleep 1
+  done
+}
+keep containerd containerd --config /run/containerd.toml &
+keep kube-proxy "$KUBE/kube-proxy" --config "$RUN/kube-proxy.yaml" &
+keep kubelet "$KUBE/kubelet" --config "$RUN/kubelet.yaml" --kubeconfig "$RUN/kubelet.kubeconfig" --hostname-override "$NODE" --node-ip "$ADDRESS" &
 # As the first process of the namespace, this shell also reaps orphans.
 wait -n || true
-echo "node.sh: a program of $NODE has ended" >&2
+echo "node.sh: a program of $NODE ends again and again" >&2

@@ -13,7 +13,7 @@ NODE = ("containerd", "runc", "containernetworking-plugins", "busybox-static")
 WORKLOADS = ("nginx", "redis-server", "redis-tools", "liblzf1", "libjemalloc2")
 # Tools that must be installed, and their packages
 TOOLS = {"ip": "iproute2", "nft": "nftables", "openssl": "openssl", "unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux",
-         "apt-get": "apt", "dpkg": "dpkg", "ldd": "libc-bin", "llvm-strip": "llvm", "clang": "clang", "stress-ng": "stress-ng"}
+         "apt-get": "apt", "dpkg": "dpkg", "ldd": "libc-bin", "strip": "binutils", "clang": "clang", "stress-ng": "stress-ng"}
 
 
 class Missing(Exception):

@@ -92,7 +92,7 @@ def s8(world):
 def s9(world):
     done = world.shell.run("wattle cluster")
     claim("there is no such command yet; write this row when there is", done.returncode == 2, done.stdout[:200])
-    return missing("no command starts one; a control plane and nodes of real programs: " + shown_by("tests/e2e/kube/node_test.py"))
+    return missing("no command starts one; a control plane and nodes of real programs: " + shown_by("tests/e2e/cluster/suite_test.py"))
 
 
 @row("P1", "CPU and memory limits and protection on the node, dry by default, put back on exit")
@@ -171,4 +171,4 @@ def p6(world):
         world.shell(f"wattle provision restore {words}")
         claim("and put back", cluster.requested() == "500m", cluster.requested())
     world.shell.typed[:] = ["wattle provision set --dry-run", "wattle provision set", "wattle provision restore"]
-    return "500m, 900m, 500m on an API server of this test; on a real one: " + shown_by("tests/e2e/kube/resize_test.py", "tests/e2e/kube/resize_node_test.py")
+    return "500m, 900m, 500m on an API server of this test; on a real one: " + shown_by("tests/e2e/kube/resize_test.py", "tests/e2e/cluster/resizes.py")

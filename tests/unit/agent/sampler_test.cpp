@@ -38,7 +38,46 @@ AgentConfig config_of(const Tree& tree) {
   config.roots = Roots::below(tree.path());
   return config;
 }
+// A process that loses the processor for a while after the given reading of its clock.
+class PreemptedClock final : public Clock {
+ public:
+  explicit PreemptedClock(int reading) : left_(reading) {}
+  MonoTime mono() const override {
+    const MonoTime now = at_;
+    if (left_-- == 0) at_ += 20s;
+    return now;
+  }
+  WallTime wall() const override { return WallTime{}; }
+  void advance(Duration by) { at_ += by; }
+  bool was_preempted() const { return left_ < 0; }
+
+ private:
+  mutable MonoTime at_{};
+  mutable int left_;
+};
 }  // namespace
+
+TEST_CASE("a process that is preempted between its readings reports at most twice the true power") {
+  int reading = 0;
+  for (bool more = true; more; ++reading) {
+    const Tree tree;
+    machine(tree);
+    AgentConfig config = config_of(tree);
+    config.estimate.idle_w = 100;
+    config.estimate.max_w = 200;
+    PreemptedClock clock(reading);
+    auto sampler = Sampler::open_(config, clock, 7);
+    REQUIRE(sampler.has_value());
+    for (int tick = 0; tick < 4; ++tick) {
+      const Record& record = sampler->tick().record;
+      if (record.node.energy_uj && record.interval_ns > 0)
+        CHECK(static_cast<double>(*record.node.energy_uj) * 1e3 / static_cast<double>(record.interval_ns) <= 400);
+      clock.advance(1ms);
+    }
+    more = clock.was_preempted();
+  }
+  CHECK(reading > 10);
+}
 
 TEST_CASE("the first sample has counters and no rates; the second shares its energy out exactly") {
   const Tree tree;

@@ -85,15 +85,15 @@ class Machine:
                 stdout=log, stderr=log)
 
 
-def prepared(registry, name="node"):
+def prepared(registry):
     """(kernel's folder, a root with containerd's images in it), from the cache: to unpack them takes an emulated processor minutes. One of each
     name is kept."""
     made = image.ensure(recipe=RECIPE)
     key = hashlib.sha256(f"{made.name} {registry.key} {(HERE / 'guest.py').read_text(encoding='utf-8')}".encode()).hexdigest()[:16]
-    there = made.parent / f"{name}-{key}.ext4"
+    there = made.parent / f"node-{key}.ext4"
     if there.exists():
         return made, there
-    for older in made.parent.glob(f"{name}-*.ext4*"):
+    for older in made.parent.glob("node-*.ext4*"):
         older.unlink()
     fresh = there.with_suffix(".ext4.new")
     image.run("cp", "--sparse=always", str(made / "root.ext4"), str(fresh))
@@ -112,15 +112,14 @@ def prepared(registry, name="node"):
 
 
 class RealNode(Machine):
-    def __init__(self, plane, programs, registry, ports=(), runs=("kubelet", "kube-proxy"), name="node"):
-        """runs: of the programs; name: prepared()'s."""
+    def __init__(self, plane, programs, registry, ports=()):
         super().__init__(ports)
-        self.plane, self.programs, self.registry, self.runs, self.name = plane, pathlib.Path(programs), registry, runs, name
+        self.plane, self.programs, self.registry = plane, pathlib.Path(programs), registry
         self.agent = GuestAgent(self)
 
     def __enter__(self):
         try:
-            kernel, root = prepared(self.registry, self.name)
+            kernel, root = prepared(self.registry)
             self.boot(kernel, root, "snapshot=on", self.payload())
             self.agent.wait_for(BOOT_S)
         except BaseException:
@@ -131,7 +130,7 @@ class RealNode(Machine):
     def payload(self):
         folder = self.dir / "payload"
         (folder / "bin").mkdir(parents=True)
-        for program in self.runs:
+        for program in ("kubelet", "kube-proxy"):
             shutil.copy2(self.programs / program, folder / "bin")
         for name, value in (("kubelet.yaml", KUBELET), ("kube-proxy.yaml", PROXY)):
             (folder / name).write_text(json.dumps(value), encoding="utf-8")

@@ -1,0 +1,84 @@
+"""running: claims about a cluster that has started: its parts run, each node reports its own values, and kubectl reaches
+the pods."""
+import contextlib
+import os
+import subprocess
+import urllib.request
+
+import assets
+from house import HouseError, fetch, wait_until
+from patience import SOON_S
+from real_cluster import NODES, is_ready
+
+
+def check(claims, cluster):
+    nodes = cluster.plane.nodes()
+    claims.check("three nodes are Ready", [is_ready(node) for node in nodes] == [True] * NODES, nodes)
+    workloads = {each["metadata"]["name"] for each in cluster.objects("deployments,daemonsets", "--all-namespaces")}
+    claims.check("the chart's workloads exist", {"wattle-agent", "wattle-controller", "wattle-scheduler"} <= workloads, workloads)
+    check_enrolment(claims, cluster)
+    check_decisions(claims, cluster)
+    check_values(claims, cluster)
+    status, _ = fetch(cluster.page + "api/v1/nodes")
+    claims.check("the page's address answers", status == 200, status)
+    check_kubectl(claims, cluster)
+
+
+def check_enrolment(claims, cluster):
+    """The agents make their keys on the nodes, and enrol them by the tokens of their pods."""
+    found = cluster.wattle("nodes")["nodes"]
+    claims.check("every agent is enrolled and known to Kubernetes", [(node["connected"], node["kubernetes"]["ready"]) for node in found] == [(True, True)] * NODES, found)
+    findings = {(name, each["name"]): each for name in cluster.names for each in cluster.wattle("node", name)["node"]["findings"]}
+    working = {name: [each for each in ("cgroup", "psi", "bpf-sched", "bpf-tcp", "bpf-block") if findings.get((name, each), {}).get("state") == "ok"] for name in cluster.names}
+    print(f"     sources that work in the agents' containers: {working}", flush=True)
+    claims.check("in their containers the agents read cgroups, PSI and BPF", all(len(found) == 5 for found in working.values()), findings)
+
+
+def check_decisions(claims, cluster):
+    pods = {pod["metadata"]["uid"] for pod in cluster.objects("pods") if pod["spec"]["schedulerName"] == "wattle"}
+
+    def decided():
+        return [each for each in cluster.wattle("decisions")["decisions"] if each["pod_uid"] in pods and each["mode"] == "live" and each["placed_on"] == each["advice"]]
+    made = wait_until("the controller decided about a pod, which runs", decided)
+    claims.check("pods of the scheduler `wattle` were placed by the controller's advice, among three nodes", made[0]["candidates"] == NODES, made)
+
+
+def check_values(claims, cluster):
+    def reported():
+        found = cluster.wattle("nodes")["nodes"]
+        return found if len(found) == NODES and all(node["cpu_used_cores"] is not None and node["power_w"] is not None for node in found) else None
+    nodes = wait_until("each node reports CPU and watts", reported)
+    cores = sum(node["cpu_used_cores"] for node in nodes)
+    claims.check("the CPU of all nodes together is no more than the machine has", 0 < cores <= os.cpu_count() * 1.05, cores)
+    claims.check("their watts are marked as estimates", {node["energy_source"] for node in nodes} == {"estimated"}, nodes)
+
+    def with_memory():
+        found = cluster.wattle("pods")["pods"]
+        return found if found and all(pod["memory_bytes"] for pod in found if pod["age_s"] is None or pod["age_s"] > 5) else None
+    pods = wait_until("every pod has memory", with_memory)
+    total = sum(node["memory_used_bytes"] for node in nodes)
+    print(f"     nodes: {cores:.2f} cores, {total / 2**20:.0f} MiB; {len(pods)} pods", flush=True)
+
+
+def check_kubectl(claims, cluster):
+    web = next(pod["metadata"]["name"] for pod in cluster.pods("web") if is_ready(pod))
+    claims.check("kubectl exec works", cluster.kubectl("exec", web, "--", "cat", "/etc/nsswitch.conf").startswith("hosts:"))
+    for name, container in (("agent", "agent"), ("controller", "controller"), ("scheduler", "shim")):
+        pod = cluster.part(name)[0]["metadata"]
+        claims.check(f"kubectl logs shows the lines of the {name}", '"event":' in (log := cluster.kubectl("logs", pod["name"], "--namespace", pod["namespace"], "--container", container)), log[-500:])
+    with forwarded(cluster, web, 8080) as port, urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=SOON_S) as answer:
+        claims.check("kubectl port-forward works", answer.read() == b"ok\n")
+
+
+@contextlib.contextmanager
+def forwarded(cluster, pod, port):
+    process = subprocess.Popen([str(assets.kubectl()), "port-forward", pod, f":{port}"], stdout=subprocess.PIPE, text=True, env=cluster.env)
+    try:
+        line = process.stdout.readline()
+        if "Forwarding from 127.0.0.1:" not in line:
+            raise HouseError(f"kubectl port-forward: {line}")
+        yield int(line.split(":")[1].split()[0])
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
