@@ -78,7 +78,7 @@ struct BenchRule {
   std::optional<Interval> gap;   // to the reference
   std::optional<Interval>
       over_default;  // energy / that of kube-default - 1; per unit of work if sizes differ or the cluster is crowded
-  std::optional<Interval> over_amortised;
+  std::optional<Interval> over_node_order;
   std::optional<Interval> over_planner;
   // Share of time that pods waited for CPU: over the judged time, and from the second hour of the whole
   // episode on.

@@ -162,14 +162,14 @@ std::string to_table(const BenchResult& result) {
     out += "\n" + std::to_string(table.nodes) + " nodes, " + std::to_string(table.seeds.size()) +
            " paired seeds from " + std::to_string(table.seeds.front()) + "; inter-quartile means [95% intervals], %\n" +
            std::string(15, ' ') + padded("kWh", 9) + padded("waiting %", 11) + padded("gap to full knowl.", 24) +
-           padded("energy / default - 1", 26) + padded("energy / amortised - 1", 26) +
+           padded("energy / default - 1", 26) + padded("energy / node-order - 1", 26) +
            padded("energy / planner - 1", 26) + padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) +
            padded("for a place s", 15) + padded("put off s", 11) + padded("J/core-s", 10) + "\n";
     for (const BenchRule& rule : table.rules) {
       out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
              padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
              padded(number(100 * mean_of(rule, &RunFigures::waiting), 3), 11) + padded(percent(rule.gap), 24) +
-             padded(percent(rule.over_default), 26) + padded(percent(rule.over_amortised), 26) +
+             padded(percent(rule.over_default), 26) + padded(percent(rule.over_node_order), 26) +
              padded(percent(rule.over_planner), 26) + padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
              padded(number(mean_of(rule, &RunFigures::refused), 1), 8) +
@@ -247,7 +247,7 @@ std::string to_json(const BenchResult& result) {
       rules.push_back({{"name", rule.name},
                        {"gap", interval_json(rule.gap)},
                        {"energy_over_default", interval_json(rule.over_default)},
-                       {"energy_over_amortised", interval_json(rule.over_amortised)},
+                       {"energy_over_node_order", interval_json(rule.over_node_order)},
                        {"energy_over_planner", interval_json(rule.over_planner)},
                        {"waiting", interval_json(rule.waiting)},
                        {"cpu_waiting_from_second_hour", interval_json(rule.later_waiting)},

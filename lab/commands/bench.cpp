@@ -55,8 +55,8 @@ Status run(BenchArguments arguments) {
 int bench(int argc, char** argv) {
   if (argc < 2 || !is_consolidation(argv[1])) return bench_suite(argc, argv);
   BenchArguments arguments;
-  arguments.bench.rules = {"kube-default", "most-allocated", "round-robin", "random",
-                           "greedy",       "peaks",          "amortised",   "planner"};
+  arguments.bench.rules = {"kube-default", "most-allocated", "round-robin", "random", "greedy",
+                           "peaks",        "amortised",      "node-order",  "planner"};
   CLI::App app{
       "Compare placement rules on the same fleets and pods; full knowledge is the annealed placement of a fill",
       "wattle-lab bench"};
