@@ -75,6 +75,13 @@ int bench(int argc, char** argv) {
                  "number of next pods known to a decision: waiting pods, then arriving pods")
       ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
       ->capture_default_str();
+  app.add_option("--owner-share", arguments.scenario.options.owner_share,
+                 "share of an owner's replicas that a node or zone may hold; 1: no cap")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--zones", arguments.scenario.options.zones, "number of zones, which the nodes take in turn; 0: none")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
   app.add_option("--crowded-from", arguments.scenario.options.crowded_ratio,
                  "demanded share of a node's cores above which its pods wait for each other; 1: when the demand "
                  "exceeds the cores")
