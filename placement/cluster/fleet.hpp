@@ -101,9 +101,12 @@ struct PodEstimate {
 // Relative changes that the packing order ignores: of a node's watts at half load, and of the usual pod's requests.
 inline constexpr double kOrderHysteresis = 0.03, kUsualHysteresis = 0.1;
 
-// Watts at half load per place: the key of the packing order, lowest first. A node has as many places as usual pods fit
-// by the scarcer of its cores and memory, in fractions, so that the order does not depend on the size of the pod where
-// cores are scarce everywhere.
+// Usual pods that fit the empty node by the scarcer of its cores and memory, in fractions, so that an order of nodes
+// does not depend on the size of the pod where cores are scarce everywhere.
+double places_of(const FleetNode& node, const Resources& usual);
+// Usual pods that this request counts as.
+double places_taken(const Resources& request, const Resources& usual);
+// Watts at half load per place: the key of policy node-order, lowest first.
 double packing_w(const FleetNode& node, const Resources& usual);
 
 // Returns the expected time until the last of that many pods ends, each with this mean lifetime and unknown age: life x

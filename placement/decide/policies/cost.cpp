@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "placement/decide/policies/makers.hpp"
+#include "placement/plan/pair_cost.hpp"
 #include "placement/worth/objective.hpp"
 
 namespace wattle::placement {
@@ -48,7 +49,7 @@ std::optional<std::size_t> PlannerPolicy::best(PolicyContext& context) {
 namespace {
 
 // Sorts the nodes by watts at half load per place, and takes the first that fits. Ties go to the first name.
-class NodeOrder final : public CostPolicy {
+class NodeOrder : public CostPolicy {
  public:
   using CostPolicy::CostPolicy;
 
@@ -61,7 +62,7 @@ class NodeOrder final : public CostPolicy {
     for (const std::size_t row : context.feasible()) {
       const std::size_t node = context.node(row);
       if (!fits(fleet.nodes[node], context.ask())) continue;
-      const double here_w = packing_w(fleet.nodes[node], fleet.usual_request);
+      const double here_w = cost(fleet, node, context.ask());
       if (best && (here_w > least_w || (here_w == least_w && nodes[*best].name <= nodes[node].name))) continue;
       best = node;
       least_w = here_w;
@@ -71,6 +72,18 @@ class NodeOrder final : public CostPolicy {
   bool plans() const override { return true; }
   double cost(const Fleet& fleet, std::size_t i, const PodEstimate&) override {
     return packing_w(fleet.nodes[i], fleet.usual_request);
+  }
+};
+
+// The same with the costs that the pod has on the node: waiting, and pairs of applications that slow each other.
+class NodeOrderWithCosts final : public NodeOrder {
+ public:
+  using NodeOrder::NodeOrder;
+
+ private:
+  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override {
+    return places_taken(ask.request, fleet.usual_request) * packing_w(fleet.nodes[i], fleet.usual_request) +
+           added_wait_w(fleet, i, ask) + added_pair_w(fleet, i, ask);
   }
 };
 
@@ -95,6 +108,9 @@ MadePolicy make_planner_policy(const PolicyInfo& info, const NetworkOptions&) {
   return std::make_unique<PlannerPolicy>(info);
 }
 MadePolicy make_node_order(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<NodeOrder>(info); }
+MadePolicy make_node_order_costs(const PolicyInfo& info, const NetworkOptions&) {
+  return std::make_unique<NodeOrderWithCosts>(info);
+}
 MadePolicy make_amortised(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<Amortised>(info); }
 MadePolicy make_greedy(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<Greedy>(info); }
 
