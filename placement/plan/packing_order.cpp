@@ -13,9 +13,10 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr double kStragglers = 0.03;          // share by which pods that outlive a peak raise the number that counts
-constexpr double kLogistic = 1.702;           // the logistic function is closest to the normal one at this scale
-constexpr double kEmptyPods = 0.3;            // expected pods below which a node is mostly asleep
+constexpr double kStragglers = 0.03;  // share by which pods that outlive a peak raise the number that counts
+constexpr double kPresent = 0.8;      // of the requested cores, below which no number counts while their pods live
+constexpr double kLogistic = 1.702;   // the logistic function is closest to the normal one at this scale
+constexpr double kEmptyPods = 0.3;    // expected pods below which a node is mostly asleep
 constexpr double kStep = 0.01, kSteps = 0.5;  // of the mean place: between neighbours at most, and over all
 constexpr std::size_t kReach = 8;             // positions by which the search moves a node
 constexpr std::size_t kPasses = 20;
@@ -30,6 +31,7 @@ struct PackingOrder::Costs {
   double use = kDemandOfRequest;   // mean use over request
   std::vector<double> room_cores;  // by node
   std::vector<double> expected;    // requested cores, ascending; empty: unknown
+  bool growing = false;            // more is requested than ever before, so the expectations are too low
 
   explicit Costs(const Fleet& of) : fleet(of) {
     const Resources& usual = fleet.usual_request;
@@ -37,13 +39,16 @@ struct PackingOrder::Costs {
     if (const auto& demand = fleet.expected_demand; !demand.empty())
       use = std::accumulate(demand.begin(), demand.end(), 0.0) / static_cast<double>(demand.size()) / unit_cores;
     for (const FleetNode& node : fleet.nodes) room_cores.push_back(std::max(0.0, unit_cores * places_of(node, usual)));
+    double present_cores = 0;
+    for (const FleetNode& node : fleet.nodes) present_cores += node.requested.cpu_cores;
+    growing = !fleet.expected_cores.empty() && present_cores >= fleet.expected_cores.back();
     const auto n = static_cast<double>(fleet.expected_cores.size());
     const double all = std::accumulate(fleet.expected_cores.begin(), fleet.expected_cores.end(), 0.0);
     const double chance = n > 0 ? std::sqrt(std::max(0.0, all / n * unit_cores)) / kLogistic : 0;
     for (std::size_t k = 0; k < fleet.expected_cores.size(); ++k) {
       const double p = (static_cast<double>(k) + 0.5) / n;
-      expected.push_back(
-          std::max(unit_cores, (1 + kStragglers) * fleet.expected_cores[k] + chance * std::log(p / (1 - p))));
+      expected.push_back(std::max({unit_cores, kPresent * present_cores,
+                                   (1 + kStragglers) * fleet.expected_cores[k] + chance * std::log(p / (1 - p))}));
     }
   }
   double watts(std::size_t node, double cores) const {
@@ -139,10 +144,12 @@ PackingOrder::PackingOrder(const Fleet& fleet, const PackingOrder* former) : ord
   std::vector<double> full_w(order_.size());
   for (const std::size_t i : order_) full_w[i] = costs.full_w(i);
   std::stable_sort(order_.begin(), order_.end(), [&](auto a, auto b) { return full_w[a] < full_w[b]; });
-  if (!costs.expected.empty()) {
+  const bool same_nodes = former != nullptr && former->order_.size() == order_.size();
+  if (costs.growing) {
+    if (same_nodes) order_ = former->order_;
+  } else if (!costs.expected.empty()) {
     costs.draw_forward(order_);
     costs.improve(order_);
-    const bool same_nodes = former != nullptr && former->order_.size() == order_.size();
     if (same_nodes && costs.mean_w(former->order_) <= (1 + kKeepOrder) * costs.mean_w(order_)) order_ = former->order_;
   }
   double sum_w = 0, count = 0;

@@ -5,8 +5,8 @@
 //          forecast's, spread by the chance of the pods at hand and raised by the stragglers that keep a node awake
 // Search   starts with the node of least watts per core that it can expect to hold, and so on, and moves nodes by a few
 //          positions while that costs less. Without expectations nodes are sorted by watts per place when filled
-// Former   an order stays until another is cheaper by kKeepOrder: after a change, pods end on the old nodes and arrive
-//          on the new ones, so that more nodes are awake for a lifetime
+// Former   an order stays until another is cheaper by kKeepOrder, because pods end on old nodes and arrive on new
+//          ones, and while more is requested than the forecast has seen, because its numbers are too low then
 // Units    watts per place of the usual pod
 // Errors   none: a node without room comes last
 // Threads  immutable after construction
