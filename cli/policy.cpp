@@ -159,7 +159,7 @@ void declare_policy_set(CLI::App& command, Run& chosen) {
   auto& options = runs(command, chosen, set_policy);
   declare_policy_change(command, options);
   command.add_option("--mode", options.mode, "off, shadow, canary:P% or live");
-  command.add_option("--policy", options.policy, "dqn, planner, amortised, ...");
+  command.add_option("--policy", options.policy, "dqn, planner, node-order, ...");
   command.add_option("--reward", options.reward, "Preset");
   command.add_option("--load", options.load, "Load measure of presets ee and lb: pods, cpu, memory or disk");
   command.add_option("--expression", options.expression,

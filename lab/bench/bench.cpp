@@ -175,11 +175,11 @@ void Bench::compare(BenchTable& table) const {
   const auto find = [&](const char* name) {
     return std::find_if(table.rules.begin(), table.rules.end(), [&](const BenchRule& r) { return r.name == name; });
   };
-  const auto base = find("kube-default"), amortised = find("amortised"), planner = find("planner");
+  const auto base = find("kube-default"), floor = find("node-order"), planner = find("planner");
   for (BenchRule& each : table.rules) {
     if (!table.reference_j.empty()) each.gap = over(each, table.reference_j);
     if (base != table.rules.end()) each.over_default = over(each, energies(*base));
-    if (amortised != table.rules.end()) each.over_amortised = over(each, energies(*amortised));
+    if (floor != table.rules.end()) each.over_node_order = over(each, energies(*floor));
     if (planner != table.rules.end()) each.over_planner = over(each, energies(*planner));
     std::vector<double> waiting, later;
     for (const RunFigures& run : each.runs) {

@@ -37,8 +37,10 @@ struct RunFigures {
   double pending_s = 0;  // time that a pod waited for a place, mean over all
   // Part of pending_s in which the pod was deferred although it could have been placed, or until room was expected.
   double deferred_s = 0;
-  double deferrals = 0;                   // number of deferrals per pod
-  double work_core_s = 0;                 // work done
+  double deferrals = 0;    // number of deferrals per pod
+  double work_core_s = 0;  // work done
+  // Placements of owners with other replicas; those that gave a node or a zone more than half of them, rounded up.
+  double replicas = 0, node_over_half = 0, zone_over_half = 0;
   double life_stretch = 1;                // pods' time over their time without disturbing pairs
   double waiting = 0;                     // share of pod time spent waiting, for CPU or for a waking node
   std::vector<WaitedTime> hours;          // one per hour of the whole episode, from its start
@@ -78,7 +80,7 @@ struct BenchRule {
   std::optional<Interval> gap;   // to the reference
   std::optional<Interval>
       over_default;  // energy / that of kube-default - 1; per unit of work if sizes differ or the cluster is crowded
-  std::optional<Interval> over_amortised;
+  std::optional<Interval> over_node_order;
   std::optional<Interval> over_planner;
   // Share of time that pods waited for CPU: over the judged time, and from the second hour of the whole
   // episode on.

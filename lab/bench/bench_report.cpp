@@ -126,6 +126,13 @@ SortedJson decisions_json(const RunFigures& run) {
   return rows;
 }
 
+// Shares of placements that gave one node, and one zone, more than half of an owner's replicas.
+std::string over_half(const BenchRule& rule) {
+  const double replicas = std::max(1.0, mean_of(rule, &RunFigures::replicas));
+  return number(100 * mean_of(rule, &RunFigures::node_over_half) / replicas, 2) + ", " +
+         number(100 * mean_of(rule, &RunFigures::zone_over_half) / replicas, 2);
+}
+
 std::string describe(const BenchResult& result) {
   const Options& options = result.options.episode;
   std::string text = std::string("consolidation_") + (options.churn ? "churn" : "fill") +
@@ -136,6 +143,8 @@ std::string describe(const BenchResult& result) {
     text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested";
   if (options.sizes == Sizes::openb) text += ", sizes and lives of openb";
   if (options.crowded) text += ", crowded";
+  text += ", at most " + number(100 * options.owner_share, 0) + "% of an owner on a node or in one of " +
+          std::to_string(options.zones) + " zones";
   if (options.crowded_ratio != 1)
     text += ", pods wait from " + number(100 * options.crowded_ratio, 0) + "% of the cores wanted on";
   if (options.shift.odd_waiting != 1)
@@ -162,19 +171,21 @@ std::string to_table(const BenchResult& result) {
     out += "\n" + std::to_string(table.nodes) + " nodes, " + std::to_string(table.seeds.size()) +
            " paired seeds from " + std::to_string(table.seeds.front()) + "; inter-quartile means [95% intervals], %\n" +
            std::string(15, ' ') + padded("kWh", 9) + padded("waiting %", 11) + padded("gap to full knowl.", 24) +
-           padded("energy / default - 1", 26) + padded("energy / amortised - 1", 26) +
+           padded("energy / default - 1", 26) + padded("energy / node-order - 1", 26) +
            padded("energy / planner - 1", 26) + padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) +
-           padded("for a place s", 15) + padded("put off s", 11) + padded("J/core-s", 10) + "\n";
+           padded("for a place s", 15) + padded("put off s", 11) + padded("J/core-s", 10) +
+           padded("over half: node, zone %", 26) + "\n";
     for (const BenchRule& rule : table.rules) {
       out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
              padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
              padded(number(100 * mean_of(rule, &RunFigures::waiting), 3), 11) + padded(percent(rule.gap), 24) +
-             padded(percent(rule.over_default), 26) + padded(percent(rule.over_amortised), 26) +
+             padded(percent(rule.over_default), 26) + padded(percent(rule.over_node_order), 26) +
              padded(percent(rule.over_planner), 26) + padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
              padded(number(mean_of(rule, &RunFigures::refused), 1), 8) +
              padded(number(mean_of(rule, &RunFigures::pending_s), 1), 15) +
-             padded(number(mean_of(rule, &RunFigures::deferred_s), 1), 11) + padded(joules_of_work(rule), 10);
+             padded(number(mean_of(rule, &RunFigures::deferred_s), 1), 11) + padded(joules_of_work(rule), 10) +
+             padded(over_half(rule), 26);
       if (result.options.episode.shift.pairs > 0)
         out += "  lived " + number(100 * (mean_of(rule, &RunFigures::life_stretch) - 1), 2) + "% longer";
       if (rule.name == "dqn-gated")
@@ -205,6 +216,8 @@ std::string to_json(const BenchResult& result) {
                     {"pairs", options.shift.pairs},
                     {"pairs_from_s", options.shift.pairs_from_s},
                     {"knowledge", to_string(options.knowledge)},
+                    {"owner_share", options.owner_share},
+                    {"zones", options.zones},
                     {"side", options.side == Side::report ? "report" : "train"},
                     {"fill_low", options.fill_low},
                     {"fill_high", options.fill_high},
@@ -233,6 +246,9 @@ std::string to_json(const BenchResult& result) {
                         {"joules_per_core_s_by_hour", std::move(joules)},
                         {"decision_windows", decisions_json(each)},
                         {"life_stretch", each.life_stretch},
+                        {"replicas", each.replicas},
+                        {"node_over_half", each.node_over_half},
+                        {"zone_over_half", each.zone_over_half},
                         {"refused", each.refused},
                         {"pending_s", each.pending_s},
                         {"deferred_s", each.deferred_s},
@@ -247,7 +263,7 @@ std::string to_json(const BenchResult& result) {
       rules.push_back({{"name", rule.name},
                        {"gap", interval_json(rule.gap)},
                        {"energy_over_default", interval_json(rule.over_default)},
-                       {"energy_over_amortised", interval_json(rule.over_amortised)},
+                       {"energy_over_node_order", interval_json(rule.over_node_order)},
                        {"energy_over_planner", interval_json(rule.over_planner)},
                        {"waiting", interval_json(rule.waiting)},
                        {"cpu_waiting_from_second_hour", interval_json(rule.later_waiting)},

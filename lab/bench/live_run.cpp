@@ -41,6 +41,7 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   for (const ServerModel& server : episode.servers) {
     NodeSpec node;
     node.server = server;
+    if (episode.options.zones > 0) node.zone = "zone-" + std::to_string(world.nodes.size() % episode.options.zones);
     node.waiting_times = shift.odd_waiting;
     node.crowded_ratio = episode.options.crowded_ratio;
     world.nodes.push_back(std::move(node));
@@ -67,6 +68,7 @@ SimPod sim_pod(const Episode& episode, std::size_t p) {
   made.spec.uid = std::string(kUid) + std::to_string(p);
   made.spec.name = made.spec.uid;
   made.spec.app = app.owner + " " + app.image;
+  made.spec.owner = app.owner;
   made.spec.request = pod.request;
   made.mean_demand_cores = pod.times * episode.day->mean_cores[pod.machine];
   made.memory_used_bytes = 0.7 * pod.request.memory_bytes;
@@ -94,6 +96,18 @@ std::vector<placement::PodSpec> next_pods(const Episode& episode, const PendingP
     next.push_back(sim_pod(episode, p).spec);
   return next;
 }
+
+// Replicas of the owner of a pod that is placed on `node`, with the pod.
+struct OwnerReplicas {
+  std::uint64_t all = 1, on_node = 1, in_zone = 1;
+  OwnerReplicas(const placement::ClusterView& view, std::size_t node) {
+    on_node += view.nodes[node].owner_pods;
+    for (const placement::NodeView& each : view.nodes) {
+      all += each.owner_pods;
+      if (!each.zone.empty() && each.zone == view.nodes[node].zone) in_zone += each.owner_pods;
+    }
+  }
+};
 
 // Plays a contestant for evaluation, without training.
 class Judged final : public LivePlayer {
@@ -152,6 +166,7 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
   options.knowledge.stale_after_s = std::max(options.knowledge.stale_after_s, 2 * live.telemetry_period_s);
   if (episode.options.knowledge == ClusterModel::truth)
     options.knowledge.known = [&episode](const placement::PodSpec& pod) { return real_demand(episode, pod); };
+  options.mask.owner_share = {episode.options.owner_share, episode.options.owner_share};
   options.known = std::move(known);
   options.verdicts = std::move(verdicts);
   options.network = live.network;
@@ -228,6 +243,11 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
     }
     waited_s += world.now_s() - each.since_s;
     if (!episode.options.churn) figures.placement[each.id - 1] = *node;
+    if (const OwnerReplicas owner(view, *node); owner.all > 1) {
+      figures.replicas += 1;
+      figures.node_over_half += owner.on_node > (owner.all + 1) / 2 ? 1 : 0;
+      figures.zone_over_half += owner.in_zone > (owner.all + 1) / 2 ? 1 : 0;
+    }
     auto outcome = placement::begin_outcome(view, each.pod.spec, *node, reward);
     outcome.placement = placed++;
     figures.placements += 1;

@@ -55,8 +55,8 @@ Status run(BenchArguments arguments) {
 int bench(int argc, char** argv) {
   if (argc < 2 || !is_consolidation(argv[1])) return bench_suite(argc, argv);
   BenchArguments arguments;
-  arguments.bench.rules = {"kube-default", "most-allocated", "round-robin", "random",
-                           "greedy",       "peaks",          "amortised",   "planner"};
+  arguments.bench.rules = {"kube-default", "most-allocated", "round-robin", "random", "greedy",
+                           "peaks",        "amortised",      "node-order",  "planner"};
   CLI::App app{
       "Compare placement rules on the same fleets and pods; full knowledge is the annealed placement of a fill",
       "wattle-lab bench"};
@@ -74,6 +74,13 @@ int bench(int argc, char** argv) {
   app.add_option("--look-ahead", arguments.bench.look_ahead,
                  "number of next pods known to a decision: waiting pods, then arriving pods")
       ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
+      ->capture_default_str();
+  app.add_option("--owner-share", arguments.scenario.options.owner_share,
+                 "share of an owner's replicas that a node or zone may hold; 1: no cap")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--zones", arguments.scenario.options.zones, "number of zones, which the nodes take in turn; 0: none")
+      ->check(CLI::Range(0, 100))
       ->capture_default_str();
   app.add_option("--crowded-from", arguments.scenario.options.crowded_ratio,
                  "demanded share of a node's cores above which its pods wait for each other; 1: when the demand "

@@ -125,7 +125,8 @@ void derive(TrialResult& result, const std::vector<std::vector<EpisodeTrace>>& t
     if (merit != "energy_kj") compare(result, merit, "kube-default");  // `energy` has it, seed by seed
   // Scenarios with users compare joules per request.
   const bool served = result.scenario.users > 0 || result.scenario.kind == Kind::scaled;
-  compare(result, served ? "energy_per_request_j" : "energy_kj", "round-robin");
+  for (const char* base_name : {"round-robin", "node-order"})
+    compare(result, served ? "energy_per_request_j" : "energy_kj", base_name);
 }
 
 }  // namespace wattle::sim::suite

@@ -166,8 +166,8 @@ Status run_consolidation(Run& run, SuiteResult& result) {
     options.nodes = run.options.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{10, 30};
     if (run.options.quick) options.episode.warm_s = options.episode.measure_s = 3 * 3600;
     options.moves_per_pod = run.options.quick ? 100 : 1000;
-    options.rules = {"kube-default", "random", "round-robin", "most-allocated",
-                     "peaks",        "greedy", "amortised",   "planner"};
+    options.rules = {"kube-default", "random",    "round-robin", "most-allocated", "peaks",
+                     "greedy",       "amortised", "node-order",  "planner"};
     if (run.options.consolidation_network) {
       options.network = run.options.consolidation_network;
       options.learned.margin = 0;
@@ -185,9 +185,9 @@ std::span<const Column> columns() { return kColumns; }
 
 std::vector<Contestant> standard_contestants(std::vector<Contestant> learned) {
   std::vector<Contestant> all = std::move(learned);
-  for (const char* name : {"model-greedy", "planner", "amortised", "greedy", "peaks", "kube-default", "most-allocated",
-                           "target-load-packing", "lvrb", "koordinator", "fewest-pods", "most-pods", "round-robin",
-                           "random", "true-greedy"})
+  for (const char* name : {"model-greedy", "planner", "node-order", "amortised", "greedy", "peaks", "kube-default",
+                           "most-allocated", "target-load-packing", "lvrb", "koordinator", "fewest-pods", "most-pods",
+                           "round-robin", "random", "true-greedy"})
     all.push_back(lab_contestant(name).value());
   std::find_if(all.begin(), all.end(), [](const Contestant& each) { return each.name == "most-allocated"; })->binding =
       Binding::alone;  // a profile of kube-scheduler

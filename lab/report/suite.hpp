@@ -89,9 +89,10 @@ struct Comparison {
 struct Entry {
   std::string name;
   std::vector<EpisodeFigures> episodes;
-  EpisodeTrace trace;                       // of the first seed
-  std::optional<Against> energy;            // against kube-default
-  std::vector<Comparison> comparisons;      // the trial's merits against kube-default, and round-robin's own measures
+  EpisodeTrace trace;             // of the first seed
+  std::optional<Against> energy;  // against kube-default
+  std::vector<Comparison>
+      comparisons;  // the trial's merits against kube-default, and energy against round-robin and node-order
   std::optional<Interval> lost_to_burst;    // watts afterwards against the control's
   std::optional<Interval> recovered_after;  // for changing curves: decisions until within 2 % of the truth's energy
   std::optional<double> worst_window;  // highest over windows of 200 decisions: upper bound of energy against default

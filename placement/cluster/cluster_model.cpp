@@ -262,6 +262,7 @@ Fleet& ClusterModel::refresh(const ClusterView& view) {
   follow_late(view, passed_s);
   follow_pairs(view);
   follow_curves(view, passed_s);
+  follow_usual_request();
   fill(view);
   revise(view, fresh);
   if (fleet_.pods_stay && forecast_.pods_stay()) fleet_.trust = trust();

@@ -198,6 +198,7 @@ class ClusterModel {
     double told_load = -1, told_wait = -1;  // from the last reading
     bool heard = false;
     std::optional<std::uint64_t> curve_shifts;  // at the last refresh
+    double half_load_w = 0;                     // as in FleetNode
     std::size_t row = kNoRow;                   // in the view of the last refresh
   };
   struct Row {
@@ -216,6 +217,7 @@ class ClusterModel {
   void follow(const ClusterView& view, double passed_s);
   double spread() const;
   void follow_curves(const ClusterView& view, double passed_s);
+  void follow_usual_request();
   void follow_waiting(const ClusterView& view, double passed_s);
   void follow_late(const ClusterView& view, double passed_s);
   void follow_pairs(const ClusterView& view);

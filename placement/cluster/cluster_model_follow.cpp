@@ -94,12 +94,23 @@ void ClusterModel::follow_curves(const ClusterView& view, double passed_s) {
     fleet_.nodes[i].watts = curve.points();
     fleet_.nodes[i].curve_error_w = curve.residual_sd_w();
     Known& known = *rows_[i].known;
+    const double half_load_w = curve.watts(0.5);
+    if (std::abs(half_load_w - known.half_load_w) > kOrderHysteresis * known.half_load_w)
+      known.half_load_w = half_load_w;
+    fleet_.nodes[i].half_load_w = known.half_load_w;
     if (known.curve_shifts && curve.shifts() > *known.curve_shifts) ++opened;
     known.curve_shifts = curve.shifts();
   }
   curve_doubt_ *= std::exp(-passed_s / kDoubtMemory_s);
   if (opened > 0)
     curve_doubt_ = std::min(1.0, curve_doubt_ + static_cast<double>(opened) / static_cast<double>(rows_.size()));
+}
+
+void ClusterModel::follow_usual_request() {
+  Resources& usual = fleet_.usual_request;
+  const Resources& mean = fleet_.mean_request;
+  const auto moved = [](double was, double is) { return std::abs(is - was) > kUsualHysteresis * was; };
+  if (moved(usual.cpu_cores, mean.cpu_cores) || moved(usual.memory_bytes, mean.memory_bytes)) usual = mean;
 }
 
 }  // namespace wattle::placement

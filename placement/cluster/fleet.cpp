@@ -45,6 +45,25 @@ double last_ends_in_s(double mean_life_s, std::size_t pods) {
   return mean_life_s * (std::log(n) + kEuler + 1 / (2 * n));
 }
 
+double places_of(const FleetNode& node, const Resources& usual) {
+  const double cores = usual.cpu_cores > 0 ? usual.cpu_cores : kRequestWhenNone;
+  double places = std::min(static_cast<double>(node.pod_capacity), node.allocatable.cpu_cores / cores);
+  if (usual.memory_bytes > 0) places = std::min(places, node.allocatable.memory_bytes / usual.memory_bytes);
+  return places;
+}
+
+double places_taken(const Resources& request, const Resources& usual) {
+  double places = request.cpu_cores / (usual.cpu_cores > 0 ? usual.cpu_cores : kRequestWhenNone);
+  if (usual.memory_bytes > 0) places = std::max(places, request.memory_bytes / usual.memory_bytes);
+  return places;
+}
+
+double packing_w(const FleetNode& node, const Resources& usual) {
+  constexpr double kLeastPlaces = 1e-3;
+  const double half_load_w = node.half_load_w > 0 ? node.half_load_w : node.watts_at(0.5 * node.allocatable.cpu_cores);
+  return half_load_w / std::max(places_of(node, usual), kLeastPlaces);
+}
+
 bool fits(const FleetNode& node, const PodEstimate& ask) {
   constexpr double kRounding = 1e-9;
   return node.open && node.pods < node.pod_capacity &&

@@ -56,6 +56,9 @@ struct FleetNode {
   double empties_at_s = 0;          // expected end of its last pod; only where pods come and go
   const AppsThere* apps = nullptr;  // applications that run there, owned by the fleet's creator; null: unknown
 
+  // Watts at half load; follow `watts` only beyond kOrderHysteresis, so that noise does not reorder nodes. 0: not kept.
+  double half_load_w = 0;
+
   double watts_at(double used) const;  // by cores used; extrapolates the last tenth's slope beyond all cores
   double idle_w() const { return watts.front(); }
 };
@@ -67,6 +70,7 @@ struct Fleet {
   // Equally likely values of the final (or steady-state) requested cores, ascending. Empty if unknown.
   std::vector<double> expected_cores;
   Resources mean_request{1, 0};         // of future pods
+  Resources usual_request{1, 0};        // mean_request, followed only beyond kUsualHysteresis
   std::vector<double> expected_demand;  // equally likely mean cores of a future pod, ascending
   double expected_burst_cores2 = 0;     // variance over time of a future pod
   double cpu_wait_price_w = 0;          // price of a waiting core in watts (placement/worth/objective)
@@ -93,6 +97,17 @@ struct PodEstimate {
   AppId app = 0;             // its application; 0: unknown
   double error_cores = 0;    // deviation of similar pods from demand_cores; 0: exact
 };
+
+// Relative changes that the packing order ignores: of a node's watts at half load, and of the usual pod's requests.
+inline constexpr double kOrderHysteresis = 0.03, kUsualHysteresis = 0.1;
+
+// Usual pods that fit the empty node by the scarcer of its cores and memory, in fractions, so that an order of nodes
+// does not depend on the size of the pod where cores are scarce everywhere.
+double places_of(const FleetNode& node, const Resources& usual);
+// Usual pods that this request counts as.
+double places_taken(const Resources& request, const Resources& usual);
+// Watts at half load per place: the key of policy node-order, lowest first.
+double packing_w(const FleetNode& node, const Resources& usual);
 
 // Returns the expected time until the last of that many pods ends, each with this mean lifetime and unknown age: life x
 // (1 + 1/2 + ... + 1/pods).

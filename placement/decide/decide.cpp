@@ -239,7 +239,6 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   // A plan is about energy: networks of presets without an energy weight are trained without one.
   PolicyContext context(view, asked, rows.node, rows.feasible, mind.knowledge, turn);
   context.copy = mind.copy;
-  context.minds_pairs = with_network;
   std::optional<PlanView> plan;
   if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =

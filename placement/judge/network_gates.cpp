@@ -58,12 +58,9 @@ void NetworkGates::compare_plan(const GateQuestion& question) {
   ClusterModel& model = question.model;
   if (question.pod.daemonset || model.forecast().pods_stay() || !model.forecast().known()) return;
   const PodEstimate ask = model.ask(question.pod);
-  Fleet& fleet = model.fleet(question.view);
-  const PairExcess* pairs = std::exchange(fleet.pairs, nullptr);  // pair costs are ignored on both sides
-  const PairedQuestion paired{
-      question.view, fleet, question.rows, question.pod, ask, question.mask, pod_key(question.pod.uid)};
+  const PairedQuestion paired{question.view, model.fleet(question.view), question.rows, question.pod, ask,
+                              question.mask, pod_key(question.pod.uid)};
   const auto figure = plan_trial_.play(paired, by_plan(paired, trial_planner_, 1), by_plan(paired, trial_planner_, 0));
-  fleet.pairs = pairs;
   if (figure && plan_record_.add(*figure)) model.set_plan_trust(plan_record_.ahead() ? 1 : 0);
 }
 

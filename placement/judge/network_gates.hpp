@@ -81,7 +81,7 @@ class NetworkGates {
   bool compare(const GateQuestion& question, const models::QNetwork& network, bool learned);
   // Compares the choice of the candidate network with that of the baseline. Returns true if the verdict changed.
   bool compare_learned(const GateQuestion& question, const models::QNetwork& learned, const models::QNetwork& baseline);
-  // Compares the plan's choice for the pod with that of the amortised rank, on separate copies, and sets the model's
+  // Compares the plan's choice for the pod with that of its own cost, on separate copies, and sets the model's
   // trust in the plan by the verdict.
   void compare_plan(const GateQuestion& question);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "placement/plan/pair_cost.hpp"
 #include "placement/worth/features.hpp"
 #include "placement/worth/objective.hpp"
 #include "placement/worth/shortlist.hpp"
@@ -12,8 +11,7 @@ namespace wattle::placement {
 PairedRule by_network(const PairedQuestion& question, Planner& planner, const RewardConfig& reward,
                       const models::QNetwork* network, double margin) {
   return [&question, &planner, &reward, network, margin](PairedCopy& copy) -> std::optional<std::size_t> {
-    PlanView plan = planner.view(copy.fleet, question.ask, question.rows);
-    if (network != nullptr) mind_pairs(copy.fleet, question.ask, question.rows, plan);
+    const PlanView plan = planner.view(copy.fleet, question.ask, question.rows);
     if (plan.nodes.empty() || !plan.pick) return std::nullopt;
     const ClusterView& view = copy.view();
     auto predictions = predict(reward, view, question.rows, question.pod, plan.demand_cores);

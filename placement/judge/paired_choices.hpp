@@ -12,11 +12,10 @@
 namespace wattle::placement {
 
 // The network on the planner's view, as it serves: it deviates from the plan only for a node that is better by
-// `margin`, in Q. Only this rule uses pair costs (placement/plan/pair_cost). `network` null: the prior alone, which
-// equals the planner unless latency counts.
+// `margin`, in Q. `network` null: the prior alone, which equals the planner unless latency counts.
 PairedRule by_network(const PairedQuestion& question, Planner& planner, const RewardConfig& reward,
                       const models::QNetwork* network, double margin);
-// The planner with this trust in its expectations (Fleet::trust); at 0 it is the amortised rank.
+// The planner with this trust in its expectations (Fleet::trust); at 0 each pod's own cost decides.
 PairedRule by_plan(const PairedQuestion& question, Planner& planner, double trust);
 
 }  // namespace wattle::placement

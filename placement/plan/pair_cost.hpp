@@ -3,7 +3,7 @@
 // Cost     a pod that waits for a share w of its time lives 1 / (1 - w) times as long. It costs w / (1 - w) of its
 //          amortised watts in addition, and its cores wait at the fleet's price (placement/worth/objective). Covers the
 //          pod itself beside its neighbours and the additional waiting of each neighbour
-// Used by  the network's policy while its network is in use; the planner does not know this cost
+// Used by  the planner, and so by every policy that has a plan or its costs
 // Units    watts; preferences in mean amortised watts (W0)
 // Errors   none: 0 where pairs are unknown
 // Threads  pure functions

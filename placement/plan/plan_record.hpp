@@ -1,6 +1,6 @@
 // plan_record: records whether following the plan has recently cost less than each pod's own cost.
 // Input    per block of decisions the relative energy difference between the copy of the cluster that follows the plan
-//          and the one that uses the amortised rank (placement/judge/paired_simulation)
+//          and the one that uses each pod's own cost (placement/judge/paired_simulation)
 // Method   a decaying mean; the verdict changes with hysteresis, so that it does not flip back at once
 // Start    behind: a plan rests on expectations that are not confirmed yet
 // Errors   none: values that are not finite are ignored

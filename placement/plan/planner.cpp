@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "placement/plan/pair_cost.hpp"
 #include "placement/worth/objective.hpp"
 
 namespace wattle::placement {
@@ -165,16 +166,23 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const PodEstimate& 
   return open.by_slope.back();
 }
 
+// Where nodes sleep, the pod's share of the filled node by the packing order. Otherwise the idle watts are spent
+// anyway, and the watts that the pod adds now count with its share of them.
+double Planner::own_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask) const {
+  if (!plan_->packing()) return amortised_w(fleet.nodes[node], ask);
+  return plan_->packing()->place_w(node) * places_taken(ask.request, fleet.usual_request);
+}
+
 // Adds the costs that the plan does not contain: waiting among the actual pods, and the pod's own cost to the extent
 // that the expectations are not trusted.
 void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes,
-                         PlanView& view) {
+                         PlanView& view) const {
   const double trust = std::clamp(fleet.trust, 0.0, 1.0);
-  std::vector<double> amortised(nodes.size(), 0.0), ascending;
+  std::vector<double> own_w(nodes.size(), 0.0), ascending;
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     if (!fits(fleet.nodes[nodes[k]], ask)) continue;
-    amortised[k] = amortised_w(fleet.nodes[nodes[k]], ask);
-    ascending.push_back(amortised[k]);
+    own_w[k] = this->own_w(fleet, nodes[k], ask);
+    ascending.push_back(own_w[k]);
   }
   if (ascending.empty()) return;
   // Sorted, because the sum must not depend on the order of the nodes.
@@ -188,7 +196,7 @@ void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<c
     double& preference = view.nodes[k].preference;
     // Among nodes that the plan has not opened, the pod's own cost decides, because the plan does not distinguish them.
     const double share = view.nodes[k].left > 0 ? 1 - trust : 1;
-    preference = trust * preference - share * (amortised[k] - least_w) / mean_w;
+    preference = trust * preference - share * (own_w[k] - least_w) / mean_w;
     view.nodes[k].wait_w = added_wait_w(fleet, nodes[k], ask);
     preference -= view.nodes[k].wait_w / mean_w;
     // Among equals the first of the fleet wins, independent of the order of `nodes`.
@@ -200,7 +208,7 @@ void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<c
 }
 
 namespace {
-bool costs_count(const Fleet& fleet) { return fleet.cpu_wait_price_w > 0 || fleet.trust < 1; }
+bool costs_count(const Fleet& fleet) { return fleet.cpu_wait_price_w > 0 || fleet.trust < 1 || fleet.pairs != nullptr; }
 }  // namespace
 
 std::optional<std::size_t> Planner::choose(const Fleet& fleet, const PodEstimate& ask) {
@@ -247,13 +255,10 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
     node.preference = -(kOutOfBand + away * kOutOfOpen);
   }
   if (out.pick && place[*out.pick] != count) out.nodes[place[*out.pick]].preference = 0;
-  if (!costs_count(fleet)) return out;
-  if (rows) {
-    mind_costs(fleet, ask, *rows, out);
-  } else {
-    std::iota(place.begin(), place.end(), std::size_t{0});
-    mind_costs(fleet, ask, place, out);
-  }
+  if (!rows) std::iota(place.begin(), place.end(), std::size_t{0});
+  const std::span<const std::size_t> nodes = rows.value_or(place);
+  if (costs_count(fleet)) mind_costs(fleet, ask, nodes, out);
+  mind_pairs(fleet, ask, nodes, out);
   return out;
 }
 

@@ -3,7 +3,9 @@
 //          2. All blocks that will very likely be filled are open at once. Among them a pod of demand quantile q goes
 //          to the server at that quantile of curve slope: heavy pods to flat curves.
 //          3. Where waiting has a price, the waiting that the pod would add is weighed against the plan's preference.
-//          The less trust the expectations have earned, the more the amortised cost decides in place of the plan.
+//          So are pairs of applications that slow each other (placement/plan/pair_cost). The less trust the
+//          expectations have earned, the more the pod's own cost decides in place of the plan: its place in the packing
+//          order (placement/plan/packing_order) where pods come and go and nodes sleep, otherwise its amortised watts.
 //          Plans for pods that stay start from the current state. Plans for pods that come and go start from the empty
 //          fleet, so that holes are refilled in the order of the plan and the servers at its end become empty.
 // Plans    without a PlanMaker, a decision makes a plan when it needs one: the same sequence of fleets gives the same
@@ -69,8 +71,9 @@ class Planner {
   std::vector<Plan::Placed> blocks_in_order(const Fleet& fleet) const;
   Open open_places(const Fleet& fleet, const PodEstimate& ask) const;
   std::optional<std::size_t> pick(const Fleet& fleet, const PodEstimate& ask, const Open& open) const;
-  static void mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes,
-                         PlanView& view);
+  // Requires a plan.
+  double own_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask) const;
+  void mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes, PlanView& view) const;
   PlanView::Node view_node(const Fleet& fleet, std::size_t node) const;
 
   PlannerOptions options_;

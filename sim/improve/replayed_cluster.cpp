@@ -49,7 +49,7 @@ Cluster::Cluster(const Episode& episode)
   fleet_.idle_nodes_sleep = options.sleep;
   fleet_.pods_stay = !options.churn;
   fleet_.expected_cores = episode.expected_cores;
-  fleet_.mean_request = episode.mean_request;
+  fleet_.mean_request = fleet_.usual_request = episode.mean_request;
   fleet_.hold_s = options.churn ? options.life_s : kSample_s * static_cast<double>(kDaySamples);
   for (std::size_t i = 0; i < episode.servers.size(); ++i) {
     const ServerModel& server = episode.servers[i];

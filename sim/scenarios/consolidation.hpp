@@ -90,6 +90,10 @@ struct Options {
   std::size_t past_readings = 20;  // of each server's watts, known to imitated
   bool learns_waiting = false;     // imitated: learns and prices waiting on the kernel, whether or not pods wait
   double power_noise_ratio = 0.03;
+  // Worlds only: each application is one owner. The share of its replicas that a node or zone may hold (1: no cap), and
+  // the number of zones, which the nodes take in turn (0: none).
+  double owner_share = 0.5;
+  std::size_t zones = 3;
   Shift shift;
   std::optional<std::uint64_t>
       cluster_seed;  // fixes servers and applications to this seed in every episode; unset: each episode draws its own

@@ -38,6 +38,7 @@ namespace wattle::sim {
 // A server with properties that only the world knows.
 struct NodeSpec {
   ServerModel server;
+  std::string zone = {};       // empty: in no zone
   double latency_ms = 10;      // of its users, while it is not crowded
   double crowded_ratio = 0.6;  // wanted share of its cores from which its tenants begin to wait for each other
   double waiting_times = 1;    // factor on that waiting (sim/cluster/machine)

@@ -163,6 +163,7 @@ void World::name_nodes() {
     const NodeSpec& spec = nodes_[i].spec;
     placement::NodeView& seen = view_.nodes[i];
     seen.name = spec.server.name;
+    seen.zone = spec.zone;
     seen.link_bytes_per_s = spec.net_bytes_per_s;
     seen.disk_bytes_per_s = spec.disk_bytes_per_s;
     seen.allocatable = {spec.server.cores, spec.server.memory_bytes};

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "placement/decide/policies/makers.hpp"
+#include "placement/plan/pair_cost.hpp"
 #include "placement/worth/objective.hpp"
 
 namespace wattle::placement {
@@ -47,6 +48,45 @@ std::optional<std::size_t> PlannerPolicy::best(PolicyContext& context) {
 
 namespace {
 
+// Sorts the nodes by watts at half load per place, and takes the first that fits. Ties go to the first name.
+class NodeOrder : public CostPolicy {
+ public:
+  using CostPolicy::CostPolicy;
+
+ private:
+  std::optional<std::size_t> best(PolicyContext& context) override {
+    const Fleet& fleet = context.fleet();
+    const auto& nodes = context.view().nodes;
+    std::optional<std::size_t> best;
+    double least_w = 0;
+    for (const std::size_t row : context.feasible()) {
+      const std::size_t node = context.node(row);
+      if (!fits(fleet.nodes[node], context.ask())) continue;
+      const double here_w = cost(fleet, node, context.ask());
+      if (best && (here_w > least_w || (here_w == least_w && nodes[*best].name <= nodes[node].name))) continue;
+      best = node;
+      least_w = here_w;
+    }
+    return best;
+  }
+  bool plans() const override { return true; }
+  double cost(const Fleet& fleet, std::size_t i, const PodEstimate&) override {
+    return packing_w(fleet.nodes[i], fleet.usual_request);
+  }
+};
+
+// The same with the costs that the pod has on the node: waiting, and pairs of applications that slow each other.
+class NodeOrderWithCosts final : public NodeOrder {
+ public:
+  using NodeOrder::NodeOrder;
+
+ private:
+  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override {
+    return places_taken(ask.request, fleet.usual_request) * packing_w(fleet.nodes[i], fleet.usual_request) +
+           added_wait_w(fleet, i, ask) + added_pair_w(fleet, i, ask);
+  }
+};
+
 class Amortised final : public CostPolicy {
  public:
   using CostPolicy::CostPolicy;
@@ -66,6 +106,10 @@ class Greedy final : public CostPolicy {
 
 MadePolicy make_planner_policy(const PolicyInfo& info, const NetworkOptions&) {
   return std::make_unique<PlannerPolicy>(info);
+}
+MadePolicy make_node_order(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<NodeOrder>(info); }
+MadePolicy make_node_order_costs(const PolicyInfo& info, const NetworkOptions&) {
+  return std::make_unique<NodeOrderWithCosts>(info);
 }
 MadePolicy make_amortised(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<Amortised>(info); }
 MadePolicy make_greedy(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<Greedy>(info); }

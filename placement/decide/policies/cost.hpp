@@ -1,4 +1,5 @@
-// cost: policies that choose by the cost of a node. One of them is the planner, which also considers the pods to come.
+// cost: policies that choose by the cost of a node: the planner, which also considers the pods to come, and rules
+// without a plan.
 // Units    watts
 // Errors   none
 // Threads  single owner

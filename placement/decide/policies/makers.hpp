@@ -16,6 +16,8 @@ using MadePolicy = std::unique_ptr<Policy>;
 MadePolicy make_network_policy(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_highest_q(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_planner_policy(const PolicyInfo& info, const NetworkOptions& options);
+MadePolicy make_node_order(const PolicyInfo& info, const NetworkOptions& options);
+MadePolicy make_node_order_costs(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_amortised(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_greedy(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_round_robin(const PolicyInfo& info, const NetworkOptions& options);

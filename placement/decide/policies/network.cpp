@@ -4,16 +4,13 @@
 #include <cmath>
 
 #include "placement/decide/policies/makers.hpp"
-#include "placement/plan/pair_cost.hpp"
 
 namespace wattle::placement {
 
 // Without a cluster model there is no plan.
 std::optional<PlanView> NetworkPolicy::plan_view(PolicyContext& context) {
   if (!options_.plan || !context.has_knowledge()) return std::nullopt;
-  PlanView view = planner_.view(context.fleet(), context.ask(), context.row_nodes());
-  if (context.minds_pairs) mind_pairs(context.fleet(), context.ask(), context.row_nodes(), view);
-  return view;
+  return planner_.view(context.fleet(), context.ask(), context.row_nodes());
 }
 
 void NetworkPolicy::score(PolicyContext& context, std::span<double> values) {

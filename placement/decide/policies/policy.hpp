@@ -76,7 +76,6 @@ class PolicyContext {
   const PlanView* plan = nullptr;       // result of plan_view() for this decision
   std::span<const KubeNode> scheduler;  // the scheduler's cache, by node; empty: use the view
   Fleet* copy = nullptr;                // the view's nodes, in place of the cluster model's
-  bool minds_pairs = false;             // a network is in use, so pair costs count (placement/plan/pair_cost)
 
  private:
   std::vector<std::size_t> feasible_nodes() const;

@@ -11,11 +11,13 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr std::array<PolicyInfo, 9> kPolicies{{
+constexpr std::array<PolicyInfo, 11> kPolicies{{
     {"dqn", "highest Q: predicted reward and learned residual", make_network_policy, true, true},
     {"model-greedy", "highest predicted reward", make_highest_q, false, true},
     {"tabular-q", "highest Q of the table", make_highest_q, true, true},
     {"planner", "the plan's next place for a pod of this demand", make_planner_policy},
+    {"node-order", "first in the order of watts at half load per place", make_node_order},
+    {"node-order-costs", "least watts at half load per place, waiting and pairs included", make_node_order_costs},
     {"amortised", "least amortised watts", make_amortised},
     {"greedy", "least added watts", make_greedy},
     {"kube-default", "the default scheduler's own score", make_kube_scored<default_score>},
