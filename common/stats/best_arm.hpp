@@ -1,19 +1,19 @@
-// best_arm: chooses, block of time by block of time, which of several arms serves, by what the blocks cost. Arm 0 is the
-// floor. The cost of trying the others is bounded.
-// Groups   an arm on trial gets one block in each group. A group also has a block of the floor and one of the arm in use,
-//          all in random order. The differences within a group are the evidence (paired_evidence), valid at any time.
-//          The probability that an arm is ever called better than the floor without being better is at most `alpha` over
-//          all arms
-// Expected a block's cost is corrected for its load by its expected cost: log cost - slope x log expected cost. The slope
-//          comes from earlier blocks of the floor, so a wrong expectation costs precision but favours no arm
-// States   as of a network (network_trial). An arm is in use when its interval lies below the floor's cost, and below that
-//          of the arm in use before. It is withdrawn when its interval lies above, or when it has cost too much; it
-//          rests for a day, then twice as long each time. An arm in use returns to its trial when its newest
-//          kLeast groups cost more than the floor. Without a verdict after kTrialGroups, an arm rests for a day
+// best_arm: chooses for each block of time which of several arms serves, by what the blocks cost. Arm 0 is the floor.
+// The cost of trying the others is bounded.
+// Groups   an arm on trial gets one block in each group. A group also has a block of the floor and one of the arm in
+//          use, all in random order. The differences within a group are the evidence (paired_evidence), valid at any
+//          time. The probability that an arm is ever called better than the floor without being better is at most
+//          `alpha` over all arms
+// Expected a block's cost is corrected for its load by its expected cost: log cost - slope x log expected cost. The
+//          slope comes from earlier blocks of the floor, so a wrong expectation costs precision but favours no arm
+// States   as of a network (network_trial). An arm is in use when its interval lies below the floor's cost, and below
+//          that of the arm in use before. It is withdrawn when its interval lies above, or when it has cost too much;
+//          it rests for a day, then twice as long each time. An arm in use returns to its trial when its newest kLeast
+//          groups cost more than the floor. Without a verdict after kTrialGroups, an arm rests for a day
 // Bound    over the newest `day_blocks`, all arms together may cost `day_loss` of a day more than the floor. A group
-//          begins only if the cost so far and block_loss for each arm on trial are within that. The floor takes over for
-//          the rest of a block that has cost block_loss more. An unmeasured block counts as block_loss. The bound is of
-//          measured costs: their error, and costs that a block causes later, are outside of it
+//          begins only if the cost so far and block_loss for each arm on trial are within that. The floor takes over
+//          for the rest of a block that has cost block_loss more. An unmeasured block counts as block_loss. The bound
+//          is of measured costs: their error, and costs that a block causes later, are outside of it
 // Units    costs per unit of work in any unit; excess as a share of a block's cost
 // Errors   none: outcomes that are not finite count as not measured
 // Threads  single owner
@@ -78,6 +78,8 @@ class BestArm {
 
   // The arm is worth a trial, or not. An arm in use stays in use.
   void offer(std::size_t arm, bool worth_a_trial) { state_.arms[arm].worth_a_trial = worth_a_trial; }
+  // Withdraws the arm for another reason than its cost.
+  void reject(std::size_t arm) { withdraw(arm); }
   // Drops the evidence of an arm that has become another one.
   void forget(std::size_t arm);
 

@@ -1,11 +1,11 @@
-// paired_evidence: a confidence interval for the mean of paired differences that is valid at any time, so that a test may
-// look at it after every pair and stop when it likes.
+// paired_evidence: a confidence interval for the mean of paired differences that is valid at any time, so that a test
+// may look at it after every pair and stop when it likes.
 // Source   differences of pairs whose order was drawn at random. Given the past, each difference minus the true mean is
 //          then symmetric, which is all that the method assumes: no bound, no variance and no normal distribution
-// Method   S and V are the sum and the sum of squares of (difference - mean). For each stake, exp(stake S - stake^2 V / 2)
-//          is a supermartingale (de la Pena 1999). Its mixture over normal stakes has the capital
-//          exp(S^2 / (2 (V + kPrior))) / sqrt((V + kPrior) / kPrior) (Robbins 1970). The interval contains each mean whose
-//          capital is below 1 / alpha (Ville's inequality)
+// Method   S and V are the sum and the sum of squares of (difference - mean). For each stake, exp(stake S - stake^2 V /
+//          2) is a supermartingale (de la Pena 1999). Its mixture over normal stakes has the capital
+//          exp(S^2 / (2 (V + kPrior))) / sqrt((V + kPrior) / kPrior) (Robbins 1970). The interval contains each mean
+//          whose capital is below 1 / alpha (Ville's inequality)
 // Far ends a mean so far away that all differences lie on one side of it has little capital again. The interval
 //          excludes it, which is wrong with a probability of 2^(1 - kLeast) at most; interval() deducts that from alpha
 // Units    those of the differences, relative costs of about 0.01 to 0.1 (kPrior)

@@ -15,12 +15,18 @@ json contenders_json(const std::vector<Contender>& contenders) {
                           {"difference_ratio", each.difference_ratio},
                           {"blocks", each.blocks},
                           {"age_s", or_null(each.age_s)}});
+    json measured = nullptr;
+    if (one.measured)
+      measured = {{"floor", one.measured->floor},      {"difference_ratio", one.measured->ratio},
+                  {"low", or_null(one.measured->low)}, {"high", or_null(one.measured->high)},
+                  {"groups", one.measured->groups},    {"wait_ratio", or_null(one.measured->wait_ratio)}};
     list.push_back({{"who", one.who},
                     {"serves", one.serves},
                     {"state", one.state ? json(stats::to_string(*one.state)) : json(nullptr)},
                     {"why", text_or_null(one.why)},
                     {"certificate", text_or_null(one.certificate)},
                     {"compared", std::move(compared)},
+                    {"measured", std::move(measured)},
                     {"text", contender_text(one)}});
   }
   return list;

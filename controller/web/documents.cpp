@@ -214,6 +214,7 @@ Document doctor(const Parts& from) {
 std::string ranked_by(const Decider& decider) {
   const std::string preset(placement::to_string(decider.spec().reward.preset));
   if (!decider.policy_info().learns) return "the policy " + decider.policy() + ", which uses no network";
+  if (decider.trials().active()) return std::string(decider.trials().why());
   const Decider::Heard heard = decider.heard();
   if (heard.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
   const std::string step = ", at step " + std::to_string(heard.network->step());
@@ -227,6 +228,7 @@ std::string policy_text(const Parts& from) {
   json policy = from.rollout.document();
   policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
   policy["ranked_by"] = ranked_by(from.decider);
+  policy["candidates"] = contenders_json(from.decider.contenders());
   policy.update(budgets_json(from.decider.knowledge()));
   return dump(policy);
 }

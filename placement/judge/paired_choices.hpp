@@ -16,7 +16,5 @@ namespace wattle::placement {
 // equals the planner unless latency counts.
 PairedRule by_network(const PairedQuestion& question, Planner& planner, const RewardConfig& reward,
                       const models::QNetwork* network, double margin);
-// The planner with this trust in its expectations (Fleet::trust); at 0 it is the amortised rank.
-PairedRule by_plan(const PairedQuestion& question, Planner& planner, double trust);
 
 }  // namespace wattle::placement
