@@ -81,6 +81,8 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
       {"policy", policy["policy"].text_or()},
       {"reward", reward_text(policy["reward"])}};
   if (policy["ranked_by"].present()) pairs.emplace_back("ranked by", policy["ranked_by"].text_or());
+  for (const View& one : policy["candidates"].items())
+    if (one["measured"].present()) pairs.emplace_back("measured", one["text"].text_or());
   if (policy["block"].present()) pairs.emplace_back("block", block_text(policy["block"]));
   if (policy["cpu_wait"].present()) pairs.emplace_back("waiting", waiting_cell(policy["cpu_wait"]));
   if (policy["late"].present()) pairs.emplace_back("late", late_cell(policy["late"]));

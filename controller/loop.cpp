@@ -199,7 +199,7 @@ void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitor_states()); }
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
-  for (const std::string_view name : {kNetworkGateRow, kLearnedGateRow, kSavingRow, kPlanRow}) {
+  for (const std::string_view name : {kNetworkGateRow, kLearnedGateRow, kSavingRow, kCandidatesRow}) {
     const std::string* text = parts_.rollout.kept(name);
     if (text != nullptr) states.push_back({std::string(name), *text});
   }

@@ -23,7 +23,7 @@ export function learning() {
   const loop = every(5, async () => {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
     fill(who, status.who_serves.length ? status.who_serves.map((each) => { const text = `${each.text[0].toUpperCase()}${each.text.slice(1)}.`; return each.serves ? h('p', { class: 'sentence' }, text) : h('p', { class: 'dim' }, text); }) : h('p', { class: 'sentence' }, `Policy ${status.policy} decides without a network.`));
-    facts.set('serves', status.network_gated ? 'the plan' : status.who_serves.length ? 'the network' : status.policy, status.who_serves.length > 0 && (status.model_from || `network of step ${count(status.model_step)}`));
+    facts.set('serves', status.network_gated ? (status.who_serves.find((each) => each.serves) || { who: 'the plan' }).who : status.who_serves.length ? 'the network' : status.policy, status.who_serves.length > 0 && (status.model_from || `network of step ${count(status.model_step)}`));
     facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} per second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
     facts.set('loss', number(status.loss, 4), 'of the last 100 steps');

@@ -30,6 +30,18 @@ std::string figures_text(const ComparedWith& one) {
          (one.age_s ? ago(*one.age_s) : std::string("before the last start")) + ")";
 }
 
+// "3.1% less energy per unit of work than node-order [-4.4, -1.8], measured in 12 groups of blocks"
+std::string measured_text(const MeasuredDifference& one) {
+  std::string text = beside(one.ratio) + " energy per unit of work than " + one.floor;
+  if (one.low && one.high) {
+    char interval[64];
+    std::snprintf(interval, sizeof interval, " [%+.1f, %+.1f]", 100 * *one.low, 100 * *one.high);
+    text += interval;
+  }
+  text += ", measured in " + std::to_string(one.groups) + (one.groups == 1 ? " group" : " groups") + " of blocks";
+  return one.low ? text : text + ", too few for a verdict";
+}
+
 }  // namespace
 
 std::string contender_text(const Contender& one) {
@@ -40,6 +52,7 @@ std::string contender_text(const Contender& one) {
   add(one.certificate);
   add(one.why);
   for (const ComparedWith& each : one.compared) add(figures_text(each));
+  if (one.measured) add(measured_text(*one.measured));
   const std::string_view state = one.state ? stats::words(*one.state) : one.serves ? "is in use" : "is not in use";
   return one.who + " " + std::string(state) + text;
 }

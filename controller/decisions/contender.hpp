@@ -22,13 +22,23 @@ struct ComparedWith {
   std::optional<double> age_s;  // of the newest of them; unset: before a restart
 };
 
+// Measured in blocks of time (placement/judge/candidate_trials). Ratios of energy per unit of work beyond the floor's.
+struct MeasuredDifference {
+  std::string floor;
+  double ratio = 0;
+  std::optional<double> low, high;   // 95%, valid at any time; unset: too few groups
+  std::uint64_t groups = 0;          // of blocks
+  std::optional<double> wait_ratio;  // share of pods' time that they waited in its blocks
+};
+
 struct Contender {
-  std::string who;  // "the plan", "the network NAME", "the network learned on this cluster"
+  std::string who;  // "the plan", "the policy NAME", "the network NAME", "the network learned on this cluster"
   bool serves = false;
   std::string why;          // why it serves or does not; empty: no evidence yet
   std::string certificate;  // the evaluation that was shipped with it; empty: none
   std::vector<ComparedWith> compared;
-  std::optional<stats::NetworkState> state = {};  // of a network; the plan has none
+  std::optional<stats::NetworkState> state = {};  // of a network or a measured candidate; the plan has none
+  std::optional<MeasuredDifference> measured = {};
 };
 
 // "the network shipped:weighted is in use: ...", without a full stop.

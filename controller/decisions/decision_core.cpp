@@ -1,6 +1,7 @@
 #include "controller/decisions/decision_core.hpp"
 
 #include <cassert>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -21,7 +22,11 @@ DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, 
                config.require_evidence,
                config.network,
                {.unseen = config.in_flight_expiry, .start_window = config.decide.mask.start_cap.window},
-               config.modelled},
+               config.modelled,
+               {.on = config.measure_candidates && config.require_evidence,
+                .length = config.blocks.length,
+                .washout = config.blocks.washout,
+                .seed = static_cast<std::uint64_t>(config.seed)}},
               std::move(knowledge)),
       monitors_(engine_, clock_),
       log_(static_cast<std::size_t>(config.decision_ring)),
@@ -43,6 +48,7 @@ void DecisionCore::take(const RolloutSpec& spec) {
   monitors_.changed(*other);
   engine_.shadow().set_shadow(spec.mode.mode == Mode::shadow, *other);
   follow_block();
+  engine_.set_acting_for_trials(spec.mode.mode == Mode::live);
 }
 
 // Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.
@@ -84,10 +90,13 @@ void DecisionCore::refresh(MonoTime now) {
   follow_recalled(now);
   engine_.cluster_model().set_acting(acts(arm().arm));
   follow_block();
+  offer_networks();
+  const placement::Candidate served = engine_.trials().serves();
   engine_.refresh(view);
-  if (heard().network != nullptr && monitors_.look_at(networks_.serving())) ++edition_;
+  if (engine_.trials().serves() != served) ++edition_;
+  if (predicted().network != nullptr && monitors_.look_at(networks_.serving())) ++edition_;
   if (!monitors_.due(now)) return;
-  const Heard heard = this->heard();
+  const Heard heard = predicted();
   if (monitors_.compare(state_, networks_.serving(), heard.network.get())) ++edition_;
 }
 
@@ -117,6 +126,30 @@ void DecisionCore::follow_recalled(MonoTime now) {
 }
 
 DecisionCore::Heard DecisionCore::heard() const {
+  if (!engine_.trials().active() || !placement::is_network(engine_.trials().serves())) return predicted();
+  ServingModel::Serving serving = networks_.serving();
+  const bool learned = engine_.trials().serves() == placement::Candidate::learned;
+  if (learned && fits(serving.network, serving.version))
+    return {std::move(serving.network), std::move(serving.version), true};
+  if (!learned && fits(serving.trusted, serving.trusted_version))
+    return {std::move(serving.trusted), std::move(serving.trusted_version), false};
+  return predicted();
+}
+
+void DecisionCore::offer_networks() {
+  if (!engine_.trials().active()) return;
+  const ServingModel::Serving serving = networks_.serving();
+  const bool held = fits(serving.trusted, serving.trusted_version);
+  const bool learns =
+      fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
+  const bool by_learned = learns && (!held || !engine_.learned_gated());
+  // The gate compares the network that it would use with the planner, and the learned one with the initial one.
+  const bool worth = !engine_.gates().network_gated();
+  engine_.trials().offer(placement::Candidate::baseline, held && (by_learned || worth));
+  engine_.trials().offer(placement::Candidate::learned, by_learned && worth);
+}
+
+DecisionCore::Heard DecisionCore::predicted() const {
   ServingModel::Serving serving = networks_.serving();
   const bool learned = fits(serving.network, serving.version);
   if (fits(serving.trusted, serving.trusted_version) && (engine_.learned_gated() || !learned))
@@ -138,7 +171,35 @@ DecisionCore::NetworkStates DecisionCore::network_states() const {
   return states;
 }
 
+std::vector<Contender> DecisionCore::measured_contenders() const {
+  const placement::CandidateTrials& trials = engine_.trials();
+  std::vector<Contender> all;
+  for (const placement::Candidate each : placement::kCandidates) {
+    const bool in_use = each == trials.in_use();
+    Contender one{(placement::is_network(each) ? "the network " : "the policy ") + std::string(trials.name(each)),
+                  in_use,
+                  each == trials.serves() && !in_use ? "it has the present block" : "",
+                  {},
+                  {}};
+    if (each != placement::Candidate::floor || in_use) one.state = trials.state(each);
+    if (const auto mean = trials.difference(each)) {
+      MeasuredDifference measured{
+          std::string(trials.name(placement::Candidate::floor)), std::expm1(*mean), {}, {}, 0, {}};
+      if (const auto interval = trials.interval(each)) {
+        measured.low = std::expm1(interval->low);
+        measured.high = std::expm1(interval->high);
+      }
+      measured.groups = trials.groups(each);
+      measured.wait_ratio = trials.waited(each).mean();
+      one.measured = std::move(measured);
+    }
+    all.insert(in_use ? all.begin() : all.end(), std::move(one));
+  }
+  return all;
+}
+
 std::vector<Contender> DecisionCore::contenders() const {
+  if (engine_.trials().active()) return measured_contenders();
   const Heard heard = this->heard();
   if (heard.network == nullptr || !engine_.policy().learns) return {};
   const ServingModel::Serving serving = networks_.serving();

@@ -72,7 +72,7 @@ class DecisionCore {
   // `report` is called when a gate of the network changes its verdict.
   void on_event(std::function<void(const MonitorEvent&)> report) { monitors_.on_event(std::move(report)); }
   const stats::NetworkTrial& network_gate() const { return engine_.gates().network_test(); }
-  const placement::PlanRecord& plan_record() const { return engine_.gates().plan_record(); }
+  const placement::CandidateTrials& trials() const { return engine_.trials(); }
   const stats::NetworkTrial& learned_network_gate() const { return engine_.gates().learned_test(); }
   // The recent blocks that contenders() shows.
   const placement::RecentBlocks& recent() const { return engine_.gates().recent(); }
@@ -84,12 +84,15 @@ class DecisionCore {
     bool learned = false;  // learned here, unlike the initial network
   };
   Heard heard() const;
+  // The network that serves if the copies of the cluster decide.
+  Heard predicted() const;
   // States of the network that learning began with and of the one learned on this cluster; no value: there is none.
   struct NetworkStates {
     std::optional<stats::NetworkState> baseline, learned;
   };
   NetworkStates network_states() const;
-  // The policy or network that serves, followed by those that might; empty if no network is consulted.
+  // The policy or network that serves, followed by those that might; empty if no network is consulted. In mode live
+  // with their measured differences.
   std::vector<Contender> contenders() const;
   // Returns whether the network is gated, and why; the reason is empty if it is not gated.
   bool network_gated() const { return engine_.gated(); }
@@ -123,6 +126,9 @@ class DecisionCore {
   void forget_advice(const std::string& pod_uid) { recalled_.erase(pod_uid); }
 
  private:
+  std::vector<Contender> measured_contenders() const;
+  // Offers the networks that the copies of the cluster recommend for a trial.
+  void offer_networks();
   // Restores the reservations of shadow's advice from before a restart, for running pods whose nodes are known.
   void follow_recalled(MonoTime now);
   // True if the network belongs to the policy and was trained for the reward preset; after a change the trainer

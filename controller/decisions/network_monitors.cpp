@@ -39,6 +39,9 @@ bool NetworkMonitors::look_at(const ServingModel::Serving& serving) {
   const bool goes_on = std::exchange(gate_restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
   if (!from.empty() && from != network_ && !goes_on) {
     // The evidence about a network that is promoted while it serves stays.
+    if (network_)
+      for (const placement::Candidate each : {placement::Candidate::baseline, placement::Candidate::learned})
+        engine_.trials().forget(each);
     if (network_ && engine_.gates().network_test().blocks() > 0 && serving.trusted != nullptr && from == kPromotedModel)
       engine_.gates().reset_learned();
     else
@@ -54,7 +57,6 @@ bool NetworkMonitors::compare(ClusterState& state, const ServingModel::Serving& 
   const Made made = std::move(*waiting_);
   waiting_.reset();
   const placement::ClusterView& view = state.view(made.spec, begun);
-  engine_.compare_plan(view, made.spec, made.candidates);
   bool changed = false;
   if (network != nullptr && engine_.network_gate_applies(made.spec)) {
     const bool trusted = serving.trusted != nullptr;
@@ -90,7 +92,7 @@ std::vector<MonitorState> NetworkMonitors::rows(const std::string& of) const {
                                                         kept(gates.recent(), gates.recent_is_of_learned())})},
       {std::string(kLearnedGateRow),
        network_gate_text({of, network, {}, gates.learned_test().saved(), kept(gates.recent_learned(), true)})},
-      {std::string(kPlanRow), plan_text(gates.plan_record().state())}};
+      {std::string(kCandidatesRow), candidates_text({of, engine_.trials().saved()})}};
   if (const placement::ModelledSaving* saving = engine_.shadow().saving())
     rows.push_back({std::string(kSavingRow), saving_text({of, saving->state()})});
   return rows;
@@ -111,9 +113,9 @@ Result<bool> NetworkMonitors::restore(const MonitorState& row, const std::string
     WATTLE_TRY(const auto kept, parse_network_gate(row.text));
     if (kept.of == of && engine_.gates().restore_learned(kept.state))
       engine_.gates().restore_recent_learned(recalled(kept.recent));
-  } else if (row.name == kPlanRow) {
-    WATTLE_TRY(const auto kept, parse_plan(row.text));
-    engine_.gates().restore_plan_record(kept, engine_.cluster_model());
+  } else if (row.name == kCandidatesRow) {
+    WATTLE_TRY(const auto kept, parse_candidates(row.text));
+    if (kept.of == of) engine_.trials().restore(kept.state);
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// network_monitors: compares, outside of the answers, what network, baseline and plan would choose for recent
+// network_monitors: compares, outside of the answers, what network, baseline and planner would choose for recent
 // decisions, and measures how far rewards deviate from predictions.
 // Cost     at most one compared decision a second and one part in kPartOfTime of the time; asks wait meanwhile
 // Gives    placements on copies of the cluster for the engine's gates, and an event when a gate changes its verdict

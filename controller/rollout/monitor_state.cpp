@@ -186,17 +186,96 @@ Result<SavingState> parse_saving(std::string_view text) {
   return kept;
 }
 
-std::string plan_text(const placement::PlanRecord::State& state) {
-  return row_text({{"format", kFormat}, {"ahead", state.ahead}, {"mean", state.mean}, {"blocks", state.blocks}});
+namespace {
+
+// One candidate as numbers, in this order; the newest differences follow.
+std::vector<double> arm_numbers(const stats::BestArm::Arm& arm, const placement::CandidateTrials::Waited& waited) {
+  const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
+  std::vector<double> numbers{count(arm.over_floor.pairs()),
+                              arm.over_floor.sum(),
+                              arm.over_floor.squares(),
+                              count(arm.over_serving.pairs()),
+                              arm.over_serving.sum(),
+                              arm.over_serving.squares(),
+                              count(arm.rests_until),
+                              count(arm.withdrawals),
+                              count(arm.tried),
+                              waited.sum,
+                              count(waited.blocks)};
+  numbers.insert(numbers.end(), arm.newest.begin(), arm.newest.end());
+  return numbers;
 }
 
-Result<placement::PlanRecord::State> parse_plan(std::string_view text) {
-  WATTLE_TRY(Fields fields, Fields::of(kPlanRow, text));
-  placement::PlanRecord::State state;
-  fields.take("ahead", state.ahead).take("mean", state.mean).take("blocks", state.blocks);
+constexpr std::size_t kArmNumbers = 11;
+constexpr double kMostCount = 1e15;
+
+bool read_arm(const std::vector<double>& numbers, stats::BestArm::Arm& arm,
+              placement::CandidateTrials::Waited& waited) {
+  if (numbers.size() < kArmNumbers || numbers.size() > kArmNumbers + stats::PairedEvidence::kLeast) return false;
+  for (const std::size_t i : {0, 3, 6, 7, 8, 10})
+    if (!(numbers[i] >= 0 && numbers[i] <= kMostCount)) return false;
+  const auto count = [&numbers](std::size_t i) { return static_cast<std::uint64_t>(numbers[i]); };
+  arm.rests_until = count(6);
+  arm.withdrawals = count(7);
+  arm.tried = count(8);
+  arm.newest.assign(numbers.begin() + kArmNumbers, numbers.end());
+  waited = {numbers[9], count(10)};
+  return arm.over_floor.restore(count(0), numbers[1], numbers[2]) &&
+         arm.over_serving.restore(count(3), numbers[4], numbers[5]);
+}
+
+}  // namespace
+
+std::string candidates_text(const CandidatesState& kept) {
+  const stats::BestArm::State& state = kept.state.arms;
+  json arms = json::array();
+  for (std::size_t i = 0; i < state.arms.size(); ++i) arms.push_back(arm_numbers(state.arms[i], kept.state.waited[i]));
+  std::vector<double> spent, floor;
+  for (const auto& each : state.spent) spent.insert(spent.end(), {static_cast<double>(each.arm), each.excess});
+  for (const auto& each : state.floor)
+    floor.insert(floor.end(), {static_cast<double>(each.number), each.outcome.log_cost, each.outcome.log_expected});
+  return row_text({{"format", kFormat},
+                   {"of", kept.of.substr(0, kMostStateText)},
+                   {"in_use", static_cast<std::uint64_t>(state.serving)},
+                   {"blocks", state.blocks},
+                   {"groups", state.groups},
+                   {"products", state.products},
+                   {"squares", state.squares},
+                   {"candidates", std::move(arms)},
+                   {"day", spent},
+                   {"floor", floor}});
+}
+
+Result<CandidatesState> parse_candidates(std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(kCandidatesRow, text));
+  CandidatesState kept;
+  stats::BestArm::State& state = kept.state.arms;
+  std::uint64_t in_use = 0;
+  std::vector<double> spent, floor;
+  fields.take("of", kept.of).take("in_use", in_use).take("blocks", state.blocks).take("groups", state.groups);
+  fields.take("products", state.products).take("squares", state.squares).take("day", spent).take("floor", floor);
+  const json* arms = fields.array("candidates");
+  for (const json& each : arms != nullptr ? *arms : json::array()) {
+    std::vector<double> numbers;
+    for (const json& number : each) numbers.push_back(number.is_number() ? number.get<double>() : NAN);
+    fields.refuse_unless(read_arm(numbers, state.arms.emplace_back(), kept.state.waited.emplace_back()));
+  }
+  const auto counts = [](double value) { return value >= 0 && value <= kMostCount; };
+  fields.refuse_unless(spent.size() % 2 == 0 && floor.size() % 3 == 0);
+  for (std::size_t i = 0; i + 1 < spent.size(); i += 2) {
+    fields.refuse_unless(counts(spent[i]));
+    state.spent.push_back({static_cast<std::size_t>(std::clamp(spent[i], 0.0, kMostCount)), spent[i + 1]});
+  }
+  for (std::size_t i = 0; i + 2 < floor.size(); i += 3) {
+    fields.refuse_unless(counts(floor[i]));
+    state.floor.push_back(
+        {static_cast<std::uint64_t>(std::clamp(floor[i], 0.0, kMostCount)), {floor[i + 1], floor[i + 2]}});
+  }
+  state.serving = static_cast<std::size_t>(in_use);
   WATTLE_CHECK(fields.whole());
-  if (!placement::PlanRecord().restore(state)) return wrong_state(kPlanRow, "contains an impossible state");
-  return state;
+  if (!placement::CandidateTrials().restore(kept.state))
+    return wrong_state(kCandidatesRow, "contains an impossible state");
+  return kept;
 }
 
 std::string over_budget_text(double over_s) { return row_text({{"format", kFormat}, {"over_s", over_s}}); }

@@ -13,14 +13,14 @@
 #include "common/result.hpp"
 #include "common/stats/network_trial.hpp"
 #include "controller/rollout/regression_monitor.hpp"
+#include "placement/judge/candidate_trials.hpp"
 #include "placement/judge/modelled_saving.hpp"
-#include "placement/plan/plan_record.hpp"
 
 namespace wattle::controller {
 
 inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kNetworkGateRow = "network_gate",
-                                  kLearnedGateRow = "learned_gate", kSavingRow = "saving", kPlanRow = "plan",
-                                  kWaitingRow = "waiting", kLateRow = "late";
+                                  kLearnedGateRow = "learned_gate", kSavingRow = "saving",
+                                  kCandidatesRow = "candidates", kWaitingRow = "waiting", kLateRow = "late";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
 struct MonitorState {
@@ -67,7 +67,12 @@ struct SavingState {
 std::string saving_text(const SavingState& state);
 Result<SavingState> parse_saving(std::string_view text);
 
-std::string plan_text(const placement::PlanRecord::State& state);
-Result<placement::PlanRecord::State> parse_plan(std::string_view text);
+// `of`: the ranking whose candidates were measured.
+struct CandidatesState {
+  std::string of;
+  placement::CandidateTrials::State state;
+};
+std::string candidates_text(const CandidatesState& kept);
+Result<CandidatesState> parse_candidates(std::string_view text);
 
 }  // namespace wattle::controller

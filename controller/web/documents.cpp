@@ -57,12 +57,18 @@ json contenders_json(const std::vector<Contender>& contenders) {
                           {"difference_ratio", each.difference_ratio},
                           {"blocks", each.blocks},
                           {"age_s", or_null(each.age_s)}});
+    json measured = nullptr;
+    if (one.measured)
+      measured = {{"floor", one.measured->floor},      {"difference_ratio", one.measured->ratio},
+                  {"low", or_null(one.measured->low)}, {"high", or_null(one.measured->high)},
+                  {"groups", one.measured->groups},    {"wait_ratio", or_null(one.measured->wait_ratio)}};
     list.push_back({{"who", one.who},
                     {"serves", one.serves},
                     {"state", one.state ? json(stats::to_string(*one.state)) : json(nullptr)},
                     {"why", text_or_null(one.why)},
                     {"certificate", text_or_null(one.certificate)},
                     {"compared", std::move(compared)},
+                    {"measured", std::move(measured)},
                     {"text", contender_text(one)}});
   }
   return list;
@@ -227,6 +233,7 @@ Document doctor(const Parts& from) {
 std::string ranked_by(const Decider& decider) {
   const std::string preset(placement::to_string(decider.spec().reward.preset));
   if (!decider.policy_info().learns) return "the policy " + decider.policy() + ", which uses no network";
+  if (decider.trials().active()) return std::string(decider.trials().why());
   const Decider::Heard heard = decider.heard();
   if (heard.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
   const std::string step = ", at step " + std::to_string(heard.network->step());
@@ -240,6 +247,7 @@ std::string policy_text(const Parts& from) {
   json policy = from.rollout.document();
   policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
   policy["ranked_by"] = ranked_by(from.decider);
+  policy["candidates"] = contenders_json(from.decider.contenders());
   policy.update(budgets_json(from.decider.knowledge()));
   return dump(policy);
 }

@@ -1,7 +1,10 @@
 #include "controller/web/metrics.hpp"
 
 #include <array>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -239,8 +242,27 @@ void add_network_states(Families& families, const Parts& from) {
   add("student", from.margins.release().state());
 }
 
+// Only candidates with evidence have values.
+void add_candidates(Families& families, const placement::CandidateTrials& trials) {
+  prometheus::MetricFamily& family = families.family("wattle_controller_candidate_difference_ratio",
+                                                     "Measured energy per unit of work over the floor's: mean, and "
+                                                     "bounds of the 95% interval that is valid at any time.",
+                                                     prometheus::MetricType::Gauge);
+  for (const placement::Candidate each : placement::kCandidates) {
+    const auto add = [&](const char* bound, double log_ratio) {
+      Families::add(family, {{"candidate", std::string(trials.name(each))}, {"bound", bound}}, std::expm1(log_ratio));
+    };
+    if (const auto mean = trials.difference(each)) add("mean", *mean);
+    const auto interval = trials.interval(each);
+    if (!interval) continue;
+    add("low", interval->low);
+    add("high", interval->high);
+  }
+}
+
 void add_gates(Families& families, const Parts& from) {
   add_network_states(families, from);
+  if (from.decider.trials().active()) add_candidates(families, from.decider.trials());
   const Decider& decider = from.decider;
   const stats::NetworkTrial& gate = decider.network_gate();
   families.gauge("wattle_controller_network_gate_difference_ratio",
@@ -249,13 +271,6 @@ void add_gates(Families& families, const Parts& from) {
   families.gauge("wattle_controller_network_gate_evidence",
                  "Log odds that the network is worse, or that it is better while the planner decides.",
                  gate.evidence());
-  const placement::PlanRecord& plan = decider.plan_record();
-  families.gauge("wattle_controller_plan_trust_ratio",
-                 "1 if the plan of expected pods decides, 0 if each pod's own cost decides.",
-                 decider.knowledge().trust());
-  families.gauge("wattle_controller_plan_difference_ratio",
-                 "Recent predicted energy of the plan's choices minus that of choices by each pod's own cost.",
-                 plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
   families.gauge("wattle_controller_network_gate_limit", "Log odds at which the network in use changes.", gate.limit());
 }
 

@@ -118,7 +118,7 @@ class ClusterModel {
     late_.set_limit(limits.late);
   }
   void set_acting(bool acting) { acting_ = acting; }
-  // Sets the trust, 0..1, in the plan where pods come and go, from how plans turned out (placement/plan/plan_record).
+  // Sets the trust, 0..1, in the plan where pods come and go; 0 at first: each pod's own cost decides.
   void set_plan_trust(double trust);
   // Returns the fleet's trust. Where pods stay, it is the trust in the forecast, reduced by how much requests differ
   // and by how many curves were reopened recently. 0 before the forecast has data.

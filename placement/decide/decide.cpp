@@ -252,6 +252,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   RankedBy by{.policy = policy,
               .preset = reward.preset,
               .gate = policy.learns ? mind.gate : std::string_view(),
+              .by_rule = mind.chooser != nullptr && mind.chooser->name() != "planner",
               .with_network = with_network,
               .planned = plan.has_value(),
               .life_known = asked.life_s.has_value()};
@@ -283,7 +284,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   values.assign(rows.node.size(), 0.0);
   context.q = q;
   context.plan = plan ? &*plan : nullptr;
-  mind.policy.score(context, values);
+  (mind.chooser != nullptr ? *mind.chooser : mind.policy).score(context, values);
   // Values that are not finite, from bad telemetry, rank last.
   for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;
   const Open open = keep_room(view, asked, rows, mind, options.mask);

@@ -8,7 +8,7 @@ std::string decided_by(const RankedBy& by, Verdict verdict) {
   if (verdict == Verdict::bound) return "bound";
   if (verdict == Verdict::explored) return "explore";
   if (!by.policy.learns) return by.policy.name == "planner" ? "plan" : "rule";
-  if (!by.gate.empty()) return "plan";
+  if (!by.gate.empty()) return by.by_rule ? "rule" : "plan";
   if (by.with_network && !by.silent) return by.keeps_plan ? "plan" : "network";
   return by.with_network && by.planned ? "plan" : "fallback";
 }

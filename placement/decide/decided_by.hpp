@@ -25,6 +25,7 @@ struct RankedBy {
   const PolicyInfo& policy;
   Preset preset = Preset::weighted;
   std::string_view gate;  // why the network is not used; empty: it is used
+  bool by_rule = false;   // another policy than the planner ranks in its place
   bool with_network = false;
   bool silent = false;  // the network adds the same to all nodes: the prior ranks them
   bool planned = false;

@@ -15,13 +15,21 @@ namespace {
 
 double on_the_clock(MonoTime now) { return seconds(now.time_since_epoch()); }
 
+TrialOptions with_floor(TrialOptions options) {
+  options.floor = parse_policy("node-order") ? "node-order" : "amortised";
+  return options;
+}
+
 }  // namespace
 
 DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel model)
     : options_(std::move(options)),
       model_(std::move(model)),
       policy_(make_policy("dqn", options_.network).value()),
-      gates_({options_.require_evidence, options_.network.margin, options_.network.shortlist}),
+      floor_(make_policy(with_floor(options_.trials).floor, options_.network).value()),
+      planner_(make_policy("planner", options_.network).value()),
+      trials_(with_floor(options_.trials)),
+      gates_({options_.require_evidence, options_.trials.on, options_.network.margin, options_.network.shortlist}),
       shadow_(options_.advised, options_.modelled) {}
 
 Result<bool> DecisionEngine::set_policy(const std::string& policy, const RewardConfig& reward) {
@@ -35,12 +43,14 @@ bool DecisionEngine::set_policy(std::unique_ptr<Policy> made, const RewardConfig
   policy_->plan_with(maker_);
   options_.decide.reward = reward;
   gates_.reset("another policy or reward");
+  for (const Candidate each : kCandidates) trials_.forget(each);
+  set_acting_for_trials(acting_for_trials_);
   return true;
 }
 
 void DecisionEngine::plan_with(PlanMaker* maker) {
   maker_ = maker;
-  policy_->plan_with(maker);
+  for (Policy* each : all_policies()) each->plan_with(maker);
   gates_.plan_with(maker);
 }
 
@@ -118,7 +128,7 @@ PodHandle DecisionEngine::on_pod_started(const PodSpec& pod, const std::string& 
   const PodHandle known = model_.placed(pod, node, now);
   shadow_.on_pod_started(pod, {row, node}, now);
   const PodEstimate ask = model_.ask(pod);
-  policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
+  for (Policy* each : all_policies()) each->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
   if (!pod.daemonset) gates_.on_pod_started(pod_key(pod.uid), row, ask, on_the_clock(now));
   return known;
 }
@@ -134,7 +144,7 @@ void DecisionEngine::on_pod_ended(const std::string& uid, const PodSpec* pod, st
   std::optional<PodEstimate> ask;
   if (pod != nullptr) {
     ask = model_.ask(*pod);
-    policy_->ended({pod_key(uid), *ask, row, {}, on_the_clock(now)});
+    for (Policy* each : all_policies()) each->ended({pod_key(uid), *ask, row, {}, on_the_clock(now)});
   }
   gates_.on_pod_ended(pod_key(uid), row, ask && !pod->daemonset ? &*ask : nullptr, on_the_clock(now));
   model_.gone(uid, now);
@@ -144,7 +154,27 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   const Fleet& fleet = model_.refresh(view);
   policy_->prepare(fleet);
   shadow_.refresh(view, fleet);
+  if (!trials_.active()) return fleet;
+  if (trials_.state(Candidate::planner) != stats::NetworkState::candidate) planner_->prepare(fleet);
+  trials_.offer(Candidate::planner, model_.forecast().known() && !model_.forecast().pods_stay());
+  const Budget& wait = model_.cpu_wait();
+  WaitNow now;
+  if (wait.measured() && wait.told()) now.ratio = wait.lately();
+  if (wait.limit_known()) now.limit = wait.limit();
+  trials_.watch(view, fleet, now);
+  model_.set_plan_trust(trials_.serves() == Candidate::planner ? 1 : 0);
   return fleet;
+}
+
+void DecisionEngine::set_acting_for_trials(bool acting) {
+  acting_for_trials_ = acting;
+  trials_.set_active(acting && network_gate_applies());
+  if (!trials_.active()) model_.set_plan_trust(0);
+}
+
+Policy* DecisionEngine::chooser() const {
+  if (!trials_.active() || is_network(trials_.serves())) return nullptr;
+  return trials_.serves() == Candidate::planner ? planner_.get() : floor_.get();
 }
 
 // The planner handles energy rewards and the policy dqn only.
@@ -162,12 +192,6 @@ std::vector<std::size_t> DecisionEngine::rows_of(const ClusterView& view, std::s
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
-}
-
-void DecisionEngine::compare_plan(const ClusterView& view, const PodSpec& pod,
-                                  std::span<const std::string> candidates) {
-  const std::vector<std::size_t> rows = rows_of(view, candidates);
-  gates_.compare_plan({view, pod, rows, model_, options_.decide.mask, options_.decide.reward});
 }
 
 bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,

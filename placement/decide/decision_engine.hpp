@@ -2,8 +2,10 @@
 // simulated.
 // Input    which pods run where, their usage and their ends (on_pod_started, on_usage, on_pod_ended), and the view
 //          about once a second (refresh)
-// Gates    decide whether the network and the plan serve (placement/judge/network_gates). They apply to the policy
+// Gates    predict on copies of the cluster whether a network costs less (placement/judge/network_gates), for policy
 //          "dqn" and rewards with energy only
+// Trials   where decisions act, measured blocks decide which candidate serves (placement/judge/candidate_trials). The
+//          gates then only say which network is worth a trial. Without trials, the gates decide
 // Shadow   if the scheduler does not follow the advice, the advice accumulates on a copy of the cluster
 //          (placement/judge/shadow_cluster)
 // Record   decide() fills all of it except id, wall_ns, mode, model_step and decide_us
@@ -11,6 +13,7 @@
 // Threads  single owner
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +28,7 @@
 #include "placement/decide/decide.hpp"
 #include "placement/decide/policies/kube_scoring.hpp"
 #include "placement/decide/policies/policy.hpp"
+#include "placement/judge/candidate_trials.hpp"
 #include "placement/judge/network_gates.hpp"
 #include "placement/judge/shadow_cluster.hpp"
 
@@ -36,6 +40,7 @@ struct EngineOptions {
   NetworkOptions network;
   AdvisedOptions advised;
   ModelledOptions modelled;
+  TrialOptions trials;  // its floor is chosen by the engine
 };
 
 // A pod to place, and all that the decision depends on besides the engine.
@@ -82,7 +87,8 @@ class DecisionEngine {
                              std::span<const KubeNode> scheduler, std::uint64_t turn);
   // Inputs for scores that belong to no pod.
   PolicyInputs inputs(const models::QNetwork* network) {
-    return {*policy_, usable(network), &model_, &index_, {}, options_.network.shortlist, nullptr, {}, gated_why()};
+    return {*policy_, usable(network), &model_,  &index_, {}, options_.network.shortlist, nullptr,
+            {},       gated_why(),     chooser()};
   }
 
   // The pod runs on the node in that row of the view. DaemonSet pods are not learned from.
@@ -93,25 +99,29 @@ class DecisionEngine {
   // Updates the cluster model and the plans from the view.
   const Fleet& refresh(const ClusterView& view);
 
-  // Comparisons of the gates for a pod that was just placed; the first two return true if a verdict changed. They may
-  // run only where network_gate_applies().
+  // Comparisons of the gates for a pod just placed; true if a verdict changed.
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                const models::QNetwork& network, bool learned = false);
   bool compare_learned(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                        const models::QNetwork& learned, const models::QNetwork& baseline);
-  void compare_plan(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates);
   // Returns whether policy and reward allow a comparison of networks with the planner; the second form also checks the
   // pod.
   bool network_gate_applies() const;
   bool network_gate_applies(const PodSpec& pod) const;
-  // True while the plan's choice serves in place of the network's.
-  bool gated() const { return gates_.network_gated() && network_gate_applies(); }
+  // True while another candidate serves in place of a network.
+  bool gated() const {
+    return trials_.active() ? !is_network(trials_.serves()) : gates_.network_gated() && network_gate_applies();
+  }
   // Reason; empty if not gated.
-  const std::string& gated_why() const { return gated() ? gates_.why() : none_; }
+  const std::string& gated_why() const { return !gated() ? none_ : trials_.active() ? trials_.why() : gates_.why(); }
   // True while the baseline serves in place of the candidate.
   bool learned_gated() const { return network_gate_applies() && gates_.learned_gated(); }
   const models::QNetwork* usable(const models::QNetwork* network) const { return gated() ? nullptr : network; }
 
+  // Sets that decisions act, so that candidates can be measured, or that they do not.
+  void set_acting_for_trials(bool acting);
+  const CandidateTrials& trials() const { return trials_; }
+  CandidateTrials& trials() { return trials_; }
   NetworkGates& gates() { return gates_; }
   const NetworkGates& gates() const { return gates_; }
   ShadowCluster& shadow() { return shadow_; }
@@ -123,6 +133,10 @@ class DecisionEngine {
   RowIndex& index() { return index_; }
 
  private:
+  // The policy that ranks nodes in place of policy_; null: policy_ does.
+  Policy* chooser() const;
+  // The policy and the policies that may stand in for it.
+  std::array<Policy*, 3> all_policies() const { return {policy_.get(), floor_.get(), planner_.get()}; }
   PlacementDecision decide_on(const ClusterView& view, Fleet* copy, Question question, const DecideOptions& options);
   // Returns the distinct rows of the candidates, ascending.
   std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);
@@ -131,7 +145,9 @@ class DecisionEngine {
   ClusterModel model_;
   RowIndex index_;
   PlanMaker* maker_ = nullptr;
-  std::unique_ptr<Policy> policy_;
+  std::unique_ptr<Policy> policy_, floor_, planner_;
+  CandidateTrials trials_;
+  bool acting_for_trials_ = false;
   NetworkGates gates_;
   ShadowCluster shadow_;
   const std::string none_;

@@ -34,12 +34,16 @@ NetworkGates::NetworkGates(NetworkGatesOptions options)
     : options_(options),
       plan_gate_{
           stats::NetworkTrial({.begins_gated = options_.require_evidence}), PairedSimulation(), Planner({}), {}, {}},
-      learned_gate_{stats::NetworkTrial({.begins_gated = true}), PairedSimulation(), Planner({}), {}, {}} {
+      learned_gate_{stats::NetworkTrial({.begins_gated = true, .begins_on_trial = options_.measured}),
+                    PairedSimulation(),
+                    Planner({}),
+                    {},
+                    {}} {
   reset("the start");
 }
 
 void NetworkGates::plan_with(PlanMaker* maker) {
-  for (Planner* each : {&plan_gate_.planner, &learned_gate_.planner, &trial_planner_}) each->plan_with(maker);
+  for (Planner* each : {&plan_gate_.planner, &learned_gate_.planner}) each->plan_with(maker);
 }
 
 void NetworkGates::on_pod_started(std::uint64_t key, std::size_t row, const PodEstimate& ask, double now_s) {
@@ -52,22 +56,6 @@ void NetworkGates::on_pod_ended(std::uint64_t key, std::optional<std::size_t> ro
     const bool compared = each->ended(key, now_s);
     if (!compared && ask != nullptr && row) each->ended_there(*row, *ask, now_s);
   }
-}
-
-void NetworkGates::compare_plan(const GateQuestion& question) {
-  ClusterModel& model = question.model;
-  if (question.pod.daemonset || model.forecast().pods_stay() || !model.forecast().known()) return;
-  const PodEstimate ask = model.ask(question.pod);
-  const PairedQuestion paired{question.view, model.fleet(question.view), question.rows, question.pod, ask,
-                              question.mask, pod_key(question.pod.uid)};
-  const auto figure = plan_trial_.play(paired, by_plan(paired, trial_planner_, 1), by_plan(paired, trial_planner_, 0));
-  if (figure && plan_record_.add(*figure)) model.set_plan_trust(plan_record_.ahead() ? 1 : 0);
-}
-
-bool NetworkGates::restore_plan_record(const PlanRecord::State& state, ClusterModel& model) {
-  if (!plan_record_.restore(state)) return false;
-  model.set_plan_trust(plan_record_.ahead() ? 1 : 0);
-  return true;
 }
 
 bool NetworkGates::compare(const GateQuestion& question, const models::QNetwork& network, bool learned) {
@@ -128,7 +116,7 @@ bool NetworkGates::contend(ChoiceGate& gate, const GateQuestion& question, const
 
 void NetworkGates::reset(const std::string& why, const std::string& certificate) {
   const bool was = !plan_gate_.test.in_use();
-  const bool tried = options_.require_evidence && !certificate.empty();
+  const bool tried = options_.require_evidence && (options_.measured || !certificate.empty());
   certificate_ = certificate;
   plan_gate_.test = stats::NetworkTrial({.begins_gated = options_.require_evidence, .begins_on_trial = tried});
   plan_gate_.copies.begin_anew();

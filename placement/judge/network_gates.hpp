@@ -4,8 +4,6 @@
 //          choice
 // Learned  candidate against baseline: the network learned on this cluster serves in place of the initial network while
 //          its choices cost less
-// Plan     plan against each pod's own cost, where pods come and go: the plan is followed while it is ahead
-//          (placement/plan/plan_record)
 // Units    shares of predicted joules; seconds of the view's clock
 // Errors   none
 // Threads  single owner
@@ -23,15 +21,15 @@
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/judge/paired_simulation.hpp"
 #include "placement/judge/recent_blocks.hpp"
-#include "placement/plan/plan_record.hpp"
 #include "placement/plan/planner.hpp"
 
 namespace wattle::placement {
 
 struct NetworkGatesOptions {
   bool require_evidence = false;  // a network without evidence serves only after it has been shown to be ahead
-  double margin = 0;              // as in the policy that the network serves
-  std::size_t shortlist = 0;      // as in that policy
+  bool measured = false;      // measured blocks decide (candidate_trials), so that a network needs less evidence here
+  double margin = 0;          // as in the policy that the network serves
+  std::size_t shortlist = 0;  // as in that policy
 };
 
 // A comparison on copies of the cluster, and its verdict.
@@ -81,9 +79,6 @@ class NetworkGates {
   bool compare(const GateQuestion& question, const models::QNetwork& network, bool learned);
   // Compares the choice of the candidate network with that of the baseline. Returns true if the verdict changed.
   bool compare_learned(const GateQuestion& question, const models::QNetwork& learned, const models::QNetwork& baseline);
-  // Compares the plan's choice for the pod with that of its own cost, on separate copies, and sets the model's
-  // trust in the plan by the verdict.
-  void compare_plan(const GateQuestion& question);
 
   // Restarts both gates for a new network. `certificate`: the evidence for it; if empty, the network must first be
   // shown to be ahead where the options require evidence.
@@ -98,7 +93,6 @@ class NetworkGates {
   const std::string& why() const { return plan_gate_.why; }
   const stats::NetworkTrial& network_test() const { return plan_gate_.test; }
   const stats::NetworkTrial& learned_test() const { return learned_gate_.test; }
-  const PlanRecord& plan_record() const { return plan_record_; }
   // Recent comparisons of the serving network with the plan, and of the candidate with its baseline.
   const RecentBlocks& recent() const { return plan_gate_.recent; }
   const RecentBlocks& recent_learned() const { return learned_gate_.recent; }
@@ -107,22 +101,18 @@ class NetworkGates {
   // Restores the state from before a restart. Returns false and changes nothing if it is not valid.
   bool restore(const stats::SavedTrial& state, std::string why);
   bool restore_learned(const stats::SavedTrial& state) { return learned_gate_.test.restore(state); }
-  bool restore_plan_record(const PlanRecord::State& state, ClusterModel& model);
   void restore_recent(const RecentBlocks& recent, bool of_learned);
   void restore_recent_learned(const RecentBlocks& recent) { learned_gate_.recent = recent; }
 
  private:
   bool contend(ChoiceGate& gate, const GateQuestion& question, const models::QNetwork& challenger,
                const models::QNetwork* incumbent);
-  std::array<PairedSimulation*, 3> copies() { return {&plan_gate_.copies, &learned_gate_.copies, &plan_trial_}; }
+  std::array<PairedSimulation*, 2> copies() { return {&plan_gate_.copies, &learned_gate_.copies}; }
 
   NetworkGatesOptions options_;
   ChoiceGate plan_gate_, learned_gate_;
   bool recent_of_learned_ = false;
   std::string certificate_;  // of the network under comparison; empty: none, or restored after a restart
-  PairedSimulation plan_trial_;
-  Planner trial_planner_{PlannerOptions{}};
-  PlanRecord plan_record_;
   std::function<void(const GateNews&)> on_verdict_;
 };
 

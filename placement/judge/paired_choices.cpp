@@ -27,11 +27,4 @@ PairedRule by_network(const PairedQuestion& question, Planner& planner, const Re
   };
 }
 
-PairedRule by_plan(const PairedQuestion& question, Planner& planner, double trust) {
-  return [&question, &planner, trust](PairedCopy& copy) {
-    copy.fleet.trust = trust;
-    return planner.view(copy.fleet, question.ask, question.rows).pick;
-  };
-}
-
 }  // namespace wattle::placement

@@ -15,7 +15,5 @@ namespace wattle::placement {
 // `margin`, in Q. `network` null: the prior alone, which equals the planner unless latency counts.
 PairedRule by_network(const PairedQuestion& question, Planner& planner, const RewardConfig& reward,
                       const models::QNetwork* network, double margin);
-// The planner with this trust in its expectations (Fleet::trust); at 0 each pod's own cost decides.
-PairedRule by_plan(const PairedQuestion& question, Planner& planner, double trust);
 
 }  // namespace wattle::placement

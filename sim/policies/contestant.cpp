@@ -24,6 +24,8 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
                          {chooser.options_, contestant.gate, options.network},
                          contestant.gate,
                          contestant.binding == Binding::advised || contestant.binding == Binding::pairs};
+  live.engine.trials.on = contestant.measured;
+  live.engine.trials.seed = seed;
   live.made_by = contestant.made_by;
   WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
   if (contestant.gate) chooser.engine_->certified();
@@ -109,10 +111,10 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
   }
   if (name == "pairs-oracle") return Contestant{name, Binding::pairs, "planner"};
   if (name == "kube-default") return Contestant{name, Binding::unadvised, name};
-  const bool gated = name == "dqn-gated";
+  const bool measured = name == "dqn-measured", gated = name == "dqn-gated" || measured;
   auto policy = placement::parse_policy(gated ? "dqn" : name);
   if (!policy) {
-    policy.error().mend += "; or dqn-gated, true-greedy, true-budget, pairs-oracle";
+    policy.error().mend += "; or dqn-gated, dqn-measured, true-greedy, true-budget, pairs-oracle";
     return forward_error(policy);
   }
   if (policy->learns && network != nullptr && placement::policy_of(*network) != policy->name)
@@ -124,6 +126,7 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
   Contestant made{name, Binding::advised, std::string(policy->name)};
   if (policy->learns) made.network = network;
   made.gate = gated;
+  made.measured = measured;
   return made;
 }
 

@@ -12,18 +12,18 @@ Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, 
   else
     WATTLE_CHECK(made->engine_.set_policy(made->options_.policy, reward));
   made->engine_.cluster_model().set_acting(made->options_.acting);
+  made->engine_.set_acting_for_trials(made->options_.acting && !made->options_.shadow);
   made->engine_.shadow().set_shadow(made->options_.shadow, false);
   return made;
 }
 
 KeptVerdicts verdicts_of(const placement::DecisionEngine& engine) {
-  return {engine.gates().plan_record().state(), engine.gates().network_test().saved(), engine.gates().why()};
+  return {engine.gates().network_test().saved(), engine.gates().why()};
 }
 
 Status LiveEngine::restore(const KeptVerdicts& kept) {
-  const bool restored = engine_.gates().restore_plan_record(kept.plan, engine_.cluster_model()) &&
-                        (!options_.gate || engine_.gates().restore(kept.network, kept.network_why));
-  if (!restored) return fail(Errc::malformed, "verdicts", "are none that a gate can have");
+  if (options_.gate && !engine_.gates().restore(kept.network, kept.network_why))
+    return fail(Errc::malformed, "verdicts", "are none that a gate can have");
   return {};
 }
 
@@ -72,9 +72,10 @@ void LiveEngine::refresh(const ViewFor& view_for) {
   const auto pod = std::exchange(to_compare_, std::nullopt);
   if (!pod) return;
   const placement::ClusterView& view = view_for(*pod);
-  engine_.compare_plan(view, *pod, names_);
-  if (options_.gate && network_ != nullptr && engine_.network_gate_applies(*pod))
+  if (options_.gate && network_ != nullptr && engine_.network_gate_applies(*pod)) {
     engine_.compare(view, *pod, names_, *network_);
+    engine_.trials().offer(placement::Candidate::baseline, !engine_.gates().network_gated());
+  }
 }
 
 void LiveEngine::told(const World& world) {

@@ -31,7 +31,6 @@ struct LiveEngineOptions {
 
 // State that a controller keeps over a restart beside the cluster model (controller/decisions/decision_monitors).
 struct KeptVerdicts {
-  placement::PlanRecord::State plan;
   stats::SavedTrial network;
   std::string network_why;
 };

@@ -102,7 +102,8 @@ TEST_CASE("what is cut off, lacks a field or has one of another kind is refused,
   refuses_damage(kRegressionRow, regression_text({1.5, 9, {0.25, -1}}), parse_regression);
   for (const std::string_view row : {kWaitingRow, kLateRow})
     refuses_damage(row, over_budget_text(90), [row](std::string_view text) { return parse_over_budget(row, text); });
-  refuses_damage(kPlanRow, plan_text({true, -0.02, 7}), parse_plan);
+  const placement::CandidateTrials::State begun = placement::CandidateTrials().saved();
+  refuses_damage(kCandidatesRow, candidates_text({"dqn", begun}), parse_candidates);
   refuses_damage(kNetworkGateRow, network_gate_text({"dqn", "n", "w", {true, 1, 0.1, 0.2, 8, 1}}), parse_network_gate);
   CHECK_FALSE(parse_regression(regression_text({11, 0, {}})));  // it would have alarmed
 }
@@ -215,8 +216,12 @@ TEST_CASE("the page of rollout has each monitor with its actions, each gate and 
     CHECK_MESSAGE(text.find(row) != std::string::npos, row);
   }
   const std::vector<std::pair<std::string_view, std::string>> rows{
-      {kGateRow, gate_text({})}, {kRegressionRow, regression_text({})}, {kNetworkGateRow, network_gate_text({})},
-      {kPlanRow, plan_text({})}, {kWaitingRow, over_budget_text(0)},    {kLateRow, over_budget_text(0)}};
+      {kGateRow, gate_text({})},
+      {kRegressionRow, regression_text({})},
+      {kNetworkGateRow, network_gate_text({})},
+      {kCandidatesRow, candidates_text({"dqn", placement::CandidateTrials().saved()})},
+      {kWaitingRow, over_budget_text(0)},
+      {kLateRow, over_budget_text(0)}};
   for (const auto& kept : rows) {
     const std::string name(kept.first);
     const auto at = text.find("| `" + name + "` | `", text.find("State kept over a restart"));

@@ -90,12 +90,10 @@ void live_beside(std::uint64_t seed, DecisionEngine& alone, DecisionEngine& gate
                                           .network = &silent,
                                           .turn = static_cast<std::uint64_t>(step),
                                           .random = ties}));
-      engine->compare_plan(view, pod, names);
     }
     gated.compare(view, pod, names, silent);
     RC_ASSERT(decisions[0].top == decisions[1].top);
     RC_ASSERT(decisions[0].values == decisions[1].values);
-    RC_ASSERT(alone.gates().plan_record().state() == gated.gates().plan_record().state());
     if (!decisions[0].top) continue;
     const std::size_t row = *decisions[0].top;  // all nodes were asked about, in their order
     NodeView& node = view.nodes[row];
@@ -112,16 +110,13 @@ void live_beside(std::uint64_t seed, DecisionEngine& alone, DecisionEngine& gate
 }
 
 TEST_CASE("a network that says nothing decides with the gate what the planner decides without it, to the bit") {
-  std::uint64_t heard = 0, judged = 0;
+  std::uint64_t heard = 0;
   CHECK(rc::check([&](std::uint64_t seed) {
     DecisionEngine alone = engine_of(false), gated = engine_of(true);
     live_beside(seed, alone, gated);
     if (!gated.gated()) ++heard;
-    if (gated.gates().plan_record().blocks() >= 5) ++judged;
   }));
-  // It came in after its trial, and the plan had blocks to be judged by.
-  CHECK(heard > 50);
-  CHECK(judged > 50);
+  CHECK(heard > 50);  // it came in after its trial
 }
 
 }  // namespace

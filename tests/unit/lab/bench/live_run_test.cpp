@@ -17,7 +17,6 @@ std::shared_ptr<const models::QNetwork> a_network() {
 TEST_CASE("who decides goes on with verdicts that were kept, a gate's where there is one; nonsense is refused") {
   const auto network = a_network();
   KeptVerdicts kept;
-  kept.plan = {true, -0.05, 20};
   kept.network.network_gated = false;
   kept.network.blocks = 40;
   kept.network.mean = -0.02;
@@ -31,13 +30,13 @@ TEST_CASE("who decides goes on with verdicts that were kept, a gate's where ther
     REQUIRE(chooser);
     const placement::DecisionEngine& engine = chooser->engine().engine();
     const KeptVerdicts begun = verdicts_of(engine);
-    CHECK(begun.plan == kept.plan);
     CHECK(begun.network.blocks == (contestant.gate ? 40 : 0));
     CHECK_FALSE(engine.gated());
     CHECK(begun.network_why == (contestant.gate ? "it costs less" : ""));
   }
-  options.verdicts->plan.blocks = -1;
-  CHECK(Chooser::make(contestant_named("planner").value(), options, 1).error().code == Errc::malformed);
+  options.verdicts->network.evidence = -1;
+  CHECK(Chooser::make(contestant_named("dqn-gated", network.get()).value(), options, 1).error().code ==
+        Errc::malformed);
 }
 
 TEST_CASE("a network is on trial on a cold cluster, and not again on the day after one on which it was heard") {

@@ -1,0 +1,47 @@
+// paired_evidence: a confidence interval for the mean of paired differences that is valid at any time, so that a test
+// may look at it after every pair and stop when it likes.
+// Source   differences of pairs whose order was drawn at random. Given the past, each difference minus the true mean is
+//          then symmetric, which is all that the method assumes: no bound, no variance and no normal distribution
+// Method   S and V are the sum and the sum of squares of (difference - mean). For each stake, exp(stake S - stake^2 V /
+//          2) is a supermartingale (de la Pena 1999). Its mixture over normal stakes has the capital
+//          exp(S^2 / (2 (V + kPrior))) / sqrt((V + kPrior) / kPrior) (Robbins 1970). The interval contains each mean
+//          whose capital is below 1 / alpha (Ville's inequality)
+// Far ends a mean so far away that all differences lie on one side of it has little capital again. The interval
+//          excludes it, which is wrong with a probability of 2^(1 - kLeast) at most; interval() deducts that from alpha
+// Units    those of the differences, relative costs of about 0.01 to 0.1 (kPrior)
+// Errors   none: differences that are not finite are ignored
+// Threads  value
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "common/stats/interval.hpp"
+
+namespace wattle::stats {
+
+class PairedEvidence {
+ public:
+  static constexpr std::size_t kLeast = 9;  // pairs
+  static constexpr double kPrior = 2e-3;
+
+  void add(double difference);
+  std::size_t pairs() const { return pairs_; }
+  double mean() const { return pairs_ > 0 ? sum_ / static_cast<double>(pairs_) : 0; }
+  // Returns the logarithm of the capital against that mean.
+  double against(double mean) const;
+  // No value below kLeast pairs, or while every mean is possible. `alpha` must exceed 2^(1 - kLeast).
+  std::optional<Interval> interval(double alpha) const;
+
+  // State to keep over a restart.
+  double sum() const { return sum_; }
+  double squares() const { return squares_; }
+  // Returns false, without a change, if no differences have these sums.
+  bool restore(std::size_t pairs, double sum, double squares);
+
+ private:
+  std::size_t pairs_ = 0;
+  double sum_ = 0, squares_ = 0;
+};
+
+}  // namespace wattle::stats

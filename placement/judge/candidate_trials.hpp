@@ -1,0 +1,119 @@
+// candidate_trials: measures in blocks of time which candidate costs the least energy per unit of work, and chooses the
+// one that serves (common/stats/best_arm). Live and simulated alike; it runs where decisions act.
+// Candidates, the floor first; kCandidates. The copies of the cluster (placement/judge/network_gates) only say which of
+//          them are worth a trial
+// Block    `length` of the view's clock; its first part, the washout, does not count
+// Cost     joules of all nodes per core-second that workloads used. Expected: the same with the energy that the models
+//          predict for this demand if nodes were filled in a fixed order (packed_w). It depends on the load, but on no
+//          candidate's choices; it reduces the variance and does not judge
+// Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time seen, or with less
+//          than a tenth of a core used on average
+// Waiting  a candidate whose pods waited, over kLeastWaitBlocks or more blocks, longer than allowed and longer than
+//          with the floor is withdrawn, whatever it saves
+// Units    in names
+// Errors   restore: false for invalid state
+// Threads  single owner
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/stats/best_arm.hpp"
+#include "placement/cluster/cluster_view.hpp"
+#include "placement/cluster/fleet.hpp"
+
+namespace wattle::placement {
+
+enum class Candidate : std::uint8_t { floor, planner, baseline, learned };
+inline constexpr std::array<Candidate, 4> kCandidates{Candidate::floor, Candidate::planner, Candidate::baseline,
+                                                      Candidate::learned};
+inline bool is_network(Candidate candidate) { return candidate >= Candidate::baseline; }
+// Watts if the nodes were filled in the order of watts at half load per core with what is requested now, and the used
+// cores followed the requests.
+double packed_w(const Fleet& fleet);
+
+struct TrialOptions {
+  bool on = false;                  // false: predictions on copies decide
+  std::string floor = "amortised";  // its policy
+  Duration length = std::chrono::minutes(30), washout = std::chrono::minutes(5);
+  std::uint64_t seed = 1;
+};
+
+// Shares of pods' time that they waited; no value while unknown.
+struct WaitNow {
+  std::optional<double> ratio, limit;
+};
+
+class CandidateTrials {
+ public:
+  static constexpr std::uint64_t kLeastWaitBlocks = 3;
+
+  struct Waited {
+    double sum = 0;
+    std::uint64_t blocks = 0;
+    std::optional<double> mean() const {
+      return blocks > 0 ? std::optional(sum / static_cast<double>(blocks)) : std::nullopt;
+    }
+  };
+  struct State {
+    stats::BestArm::State arms;
+    std::vector<Waited> waited;  // by candidate
+  };
+
+  explicit CandidateTrials(TrialOptions options = {});
+  // While inactive no time passes and nothing is measured.
+  void set_active(bool active);
+  bool active() const { return active_; }
+
+  void offer(Candidate candidate, bool worth_a_trial) { arms_.offer(index(candidate), worth_a_trial); }
+  // Drops the evidence of a network that another one replaces.
+  void forget(Candidate candidate);
+  // Call about once a second while active. Returns true if another candidate serves from now on.
+  bool watch(const ClusterView& view, const Fleet& fleet, const WaitNow& wait);
+
+  // The floor's policy, "planner", "baseline" or "learned".
+  std::string_view name(Candidate candidate) const;
+  // The candidate of the present block.
+  Candidate serves() const { return kCandidates[arms_.arm()]; }
+  // The candidate that serves between trials.
+  Candidate in_use() const { return kCandidates[arms_.serving()]; }
+  stats::NetworkState state(Candidate candidate) const { return arms_.state(index(candidate)); }
+  // Energy per work over the floor's, as a difference of logarithms, with its interval.
+  std::optional<double> difference(Candidate candidate) const { return arms_.difference(index(candidate)); }
+  std::optional<stats::Interval> interval(Candidate candidate) const { return arms_.interval(index(candidate)); }
+  std::uint64_t groups(Candidate candidate) const { return arms_.groups(index(candidate)); }
+  const Waited& waited(Candidate candidate) const { return waited_[index(candidate)]; }
+  double day_excess() const { return arms_.day_excess(); }
+  // Why the present candidate serves, for records and people.
+  const std::string& why() const { return why_; }
+
+  State saved() const { return {arms_.saved(), {waited_.begin(), waited_.end()}}; }
+  // Returns false, without a change, if the state is invalid. The open block starts from scratch.
+  bool restore(const State& state);
+
+ private:
+  struct Sums {
+    double seen_s = 0, energy_j = 0, used_core_s = 0, expected_j = 0, node_s = 0, watched_node_s = 0;
+    double waited_s = 0, wait_seen_s = 0;
+    void add(const ClusterView& view, double expected_w, const WaitNow& wait, double passed_s);
+    // No value if too much is unknown.
+    std::optional<stats::BlockOutcome> outcome() const;
+  };
+  static std::size_t index(Candidate candidate) { return static_cast<std::size_t>(candidate); }
+  void end_block(const WaitNow& wait);
+  void explain();
+
+  TrialOptions options_;
+  stats::BestArm arms_;
+  bool active_ = false;
+  std::optional<MonoTime> began_, watched_;
+  Sums measured_, whole_;  // of the open block: after the washout, and from its beginning
+  std::array<Waited, kCandidates.size()> waited_{};
+  std::string why_;
+};
+
+}  // namespace wattle::placement

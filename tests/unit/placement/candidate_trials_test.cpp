@@ -1,0 +1,193 @@
+// candidate_trials: measured blocks decide, and a bad network costs little even if every prediction recommends it.
+#include "placement/judge/candidate_trials.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/stats/draws.hpp"
+#include "placement/decide/decision_engine.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+namespace {
+
+constexpr int kStep_s = 10, kBlock_s = 300, kDayBlocks = 48;
+const TrialOptions kTrials{
+    .on = true, .length = std::chrono::seconds(kBlock_s), .washout = std::chrono::seconds(kBlock_s / 6)};
+
+// Prefers the nodes with the highest (times > 0) or lowest marginal watts.
+struct ByWatts final : models::QNetwork {
+  explicit ByWatts(float given) : times(given) {}
+  void residual(const models::Observation& seen, std::span<float> out) const override {
+    for (std::size_t i = 0; i < seen.nodes; ++i) out[i] = times * seen.node[i * models::kNodeFeatures + 17];
+  }
+  std::uint64_t step() const override { return 5; }
+  float times;
+};
+
+struct Living {
+  PodSpec pod;
+  std::size_t row = 0;
+  int ends = 0;
+};
+
+// A cluster of six nodes, three of which draw three times the watts. Pods come and go; a day is 48 short blocks.
+class TriedCluster {
+ public:
+  enum class Kind { tried, floor, untried };
+  TriedCluster(std::uint64_t seed, Kind kind) : pods_(seed), noise_(seed + 1000), ties_(seed) {
+    EngineOptions options;
+    options.trials = kTrials;
+    options.trials.on = kind != TriedCluster::Kind::untried;
+    if (kind == TriedCluster::Kind::floor) options.trials.length = std::chrono::hours(10'000);  // no trial ever begins
+    options.trials.seed = seed;
+    engine_.emplace(options);
+    engine_->cluster_model().set_acting(true);
+    engine_->set_acting_for_trials(true);
+    view_.now += std::chrono::hours(1);
+    for (int i = 0; i < 6; ++i) {
+      NodeView node = testing::healthy_node("n" + std::to_string(i), 8);
+      const double dear = i % 2 == 0 ? 3 : 1;
+      for (int k = 0; k < 100; ++k) node.curve.observe(0.05 * (k % 20), dear * (40 + 60 * 0.05 * (k % 20)));
+      view_.nodes.push_back(node);
+    }
+    names_ = testing::names_of(view_);
+  }
+
+  // Lives one block and returns its joules.
+  double live_block(const models::QNetwork* network) {
+    const double of_block = 1 + 0.01 * (stats::uniform(noise_, -1, 1));
+    double energy_j = 0;
+    for (int at = 0; at < kBlock_s; at += kStep_s) {
+      step(network);
+      for (NodeView& node : view_.nodes) {
+        const double dear = (&node - view_.nodes.data()) % 2 == 0 ? 3 : 1;
+        const double watts = dear * (40 + 60 * used(node) / 8);
+        energy_j += watts * kStep_s;
+        node.power_w = watts * of_block;
+        node.values.cpu_used_cores = used(node);
+      }
+    }
+    return energy_j;
+  }
+  DecisionEngine& engine() { return *engine_; }
+
+ private:
+  static double used(const NodeView& node) { return 0.5 * node.requested.cpu_cores; }
+  void step(const models::QNetwork* network) {
+    view_.now += std::chrono::seconds(kStep_s);
+    ++step_;
+    for (const Living& each : running_) {
+      if (each.ends > step_) continue;
+      view_.nodes[each.row].requested.cpu_cores -= each.pod.request.cpu_cores;
+      --view_.nodes[each.row].pods;
+      engine_->on_pod_ended(each.pod.uid, &each.pod, each.row, view_.now);
+    }
+    std::erase_if(running_, [this](const Living& each) { return each.ends <= step_; });
+    engine_->refresh(view_);
+    engine_->trials().offer(Candidate::baseline, network != nullptr);  // every prediction recommends it
+    PodSpec pod = testing::small_pod();
+    pod.uid = "pod-" + std::to_string(step_);
+    pod.app = "app";
+    pod.request.cpu_cores = 1;
+    const int life = 3 + static_cast<int>(pods_() % 8);
+    const PodSpec expected = engine_->expected(pod);
+    const PlacementDecision made = engine_->decide({.view = view_,
+                                                    .pod = expected,
+                                                    .candidates = names_,
+                                                    .network = network,
+                                                    .turn = static_cast<std::uint64_t>(step_),
+                                                    .random = ties_});
+    if (!made.top) return;
+    const std::size_t row = *made.top;
+    view_.nodes[row].requested.cpu_cores += 1;
+    ++view_.nodes[row].pods;
+    const std::vector<PodReading> readings{{engine_->on_pod_started(pod, names_[row], row, view_.now), 0.5}};
+    engine_->on_usage(readings, kStep_s);
+    running_.push_back({pod, row, step_ + life});
+  }
+
+  std::mt19937_64 pods_, noise_, ties_;
+  std::optional<DecisionEngine> engine_;
+  ClusterView view_;
+  std::vector<std::string> names_;
+  std::vector<Living> running_;
+  int step_ = 0;
+};
+
+TEST_CASE("ablation of measured blocks: a network that prefers costly nodes costs at most 0.5% of a day") {
+  double worst = 0, without_trials = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    // The second network has learned a reward of the wrong sign, so that it prefers costly nodes even more.
+    for (const float times : {20.0F, 1000.0F}) {
+      const ByWatts network(times);
+      TriedCluster tried(seed, TriedCluster::Kind::tried), floor(seed, TriedCluster::Kind::floor),
+          served(seed, TriedCluster::Kind::untried);
+      std::vector<double> more, usual;
+      double served_j = 0, floor_j = 0;
+      for (int block = 0; block < 3 * kDayBlocks; ++block) {
+        usual.push_back(floor.live_block(nullptr));
+        more.push_back(tried.live_block(&network) - usual.back());
+        if (block >= kDayBlocks) continue;
+        served_j += served.live_block(&network);
+        floor_j += usual.back();
+      }
+      without_trials += (served_j / floor_j - 1) / 20;
+      for (std::size_t first = 0; first + kDayBlocks <= more.size(); ++first) {
+        double lost = 0, all = 0;
+        for (std::size_t i = first; i < first + kDayBlocks; ++i) {
+          lost += more[i];
+          all += usual[i];
+        }
+        worst = std::max(worst, lost / all);
+      }
+      CHECK(tried.engine().trials().in_use() != Candidate::baseline);
+    }
+  }
+  MESSAGE("worst day " << 100 * worst << "%; without trials " << 100 * without_trials << "% on average");
+  CHECK(worst <= 0.005);
+  CHECK(without_trials > 0.05);
+}
+
+TEST_CASE("without trials, or while decisions do not act, no candidate stands in for the policy") {
+  TriedCluster cluster(1, TriedCluster::Kind::untried);
+  CHECK_FALSE(cluster.engine().trials().active());
+  TriedCluster tried(1, TriedCluster::Kind::tried);
+  CHECK(tried.engine().trials().active());
+  CHECK(tried.engine().gated());
+  CHECK(tried.engine().gated_why().find("no other candidate has been measured") != std::string::npos);
+  tried.engine().set_acting_for_trials(false);
+  CHECK_FALSE(tried.engine().trials().active());
+  RewardConfig balance;
+  balance.weights.energy = 0;
+  tried.engine().set_acting_for_trials(true);
+  CHECK(tried.engine().set_policy("dqn", balance).value());
+  CHECK_FALSE(tried.engine().trials().active());
+}
+
+TEST_CASE("the expected power depends on what is requested, and not on where") {
+  Fleet fleet;
+  for (int i = 0; i < 3; ++i) {
+    FleetNode node;
+    node.allocatable.cpu_cores = 8;
+    for (std::size_t k = 0; k < node.watts.size(); ++k) node.watts[k] = (i + 1) * (40 + 6 * static_cast<double>(k));
+    fleet.nodes.push_back(node);
+  }
+  fleet.idle_nodes_sleep = true;
+  const auto with = [&fleet](std::size_t row) {
+    Fleet copy = fleet;
+    copy.nodes[row].requested.cpu_cores = 6;
+    copy.nodes[row].used_cores = 3;
+    return packed_w(copy);
+  };
+  CHECK(with(0) == with(2));
+  CHECK(with(0) == doctest::Approx(fleet.nodes[0].watts_at(3)));
+}
+
+}  // namespace
+}  // namespace wattle::placement
