@@ -170,9 +170,9 @@ TEST_CASE("a trainer without a thread learns in turns, a step for each period th
       (*trainer)->post(SettledNews{id, {}});
       clock.advance(std::chrono::seconds(1));
     }
-    CHECK((*trainer)->figures().placed == 0);  // nothing happens between turns
+    CHECK((*trainer)->figures().replay == 0);  // nothing happens between turns
     (*trainer)->turn();
-    CHECK((*trainer)->figures().settled == 3);
+    CHECK((*trainer)->figures().replay > 0);
     CHECK((*trainer)->figures().steps == 1);
     (*trainer)->turn();
     CHECK((*trainer)->figures().steps == 1);
