@@ -7,6 +7,7 @@ Clock    agents run under libfaketime: a clock namespace has no wall clock, and 
 """
 import json
 import os
+import pathlib
 import signal
 import time
 
@@ -125,7 +126,7 @@ class Faults:
     def clocks(self):
         """The agents get libfaketime, which reads its offset from a file of the node."""
         library = "/usr/lib/x86_64-linux-gnu/faketime"
-        env = [{"name": "LD_PRELOAD", "value": "/opt/faketime/libfaketime.so.1"}, {"name": "FAKETIME_TIMESTAMP_FILE", "value": "/run/clock/offset"},
+        env = [{"name": "LD_PRELOAD", "value": "/opt/faketime/libfaketimeMT.so.1"}, {"name": "FAKETIME_TIMESTAMP_FILE", "value": "/run/clock/offset"},
                {"name": "FAKETIME_DONT_FAKE_MONOTONIC", "value": "1"}, {"name": "FAKETIME_CACHE_DURATION", "value": "1"}]
         mounts = [{"name": "faketime", "mountPath": "/opt/faketime", "readOnly": True}, {"name": "clock", "mountPath": "/run/clock", "readOnly": True}]
         volumes = [{"name": "faketime", "hostPath": {"path": library}}, {"name": "clock", "hostPath": {"path": "/run/clock"}}]
@@ -136,6 +137,8 @@ class Faults:
                           "template": {"spec": {"containers": [{"name": "agent", "env": env, "volumeMounts": mounts}], "volumes": volumes}}}}
         self.cluster.kubectl("patch", "daemonset", "wattle-agent", "--namespace", "wattle-agent", "--patch", json.dumps(patch))
         self.rolled_out()
+        loaded = {node: ["libfaketime" in pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8") for pid in self.cluster.processes(node, "wattle-agent")] for node in self.cluster.names}
+        self.claims.check("every agent has libfaketime in it", all(found == [True] for found in loaded.values()), loaded)
         for node in self.cluster.names:
             for offset in ("+1h", "-1h"):
                 self.fault(f"clock {offset}", "agent", node, lambda node=node, offset=offset: self.offset(node, offset))
