@@ -32,6 +32,9 @@ KUBELET = {
     "failSwapOn": False, "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "clusterDNS": [network.HOST],
     "clusterDomain": "cluster.local", "authorization": {"mode": "Webhook"}, "imageGCHighThresholdPercent": 100,
     "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"}}
+# Pods name it to be packed by kube-scheduler alone
+MOST_ALLOCATED = {"schedulerName": "most-allocated", "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {
+    "type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}}}]}
 
 
 class Plane(NodePlane):
@@ -157,8 +160,9 @@ class Cluster:
             "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "local": {"path": "/var/lib/wattle-volume"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
                 {"key": "kubernetes.io/hostname", "operator": "In", "values": [self.names[0]]}]}]}}}})
+        more = os.environ.get("DEMO_VALUES")
         done = subprocess.run([self.settings["helm"], "install", "wattle", str(ROOT / "k8s/chart"), "--namespace", "kube-system", "--kubeconfig",
-                               str(self.plane.kubeconfig()), "--values", str(HERE / "values.yaml"), "--set-string", f"scheduler.tag=v{self.settings['version']}"],
+                               str(self.plane.kubeconfig()), "--values", str(HERE / "values.yaml"), *(("--values", more) if more else ()), "--set-string", f"scheduler.tag=v{self.settings['version']}"],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"cluster: helm install: {done.stderr[-2000:]}")
@@ -206,7 +210,7 @@ class Cluster:
                 each.result()
         self.say("the API server answers")
         self.plane.start_controller_manager()
-        self.plane.start_scheduler()
+        self.plane.start_scheduler(more_profiles=[MOST_ALLOCATED])
         self.plane.show_api_to_pods()
         network.serve_names(self.resolve)
         network.relay(self.listeners["api"], lambda: ("127.0.0.1", self.plane.port))
@@ -224,8 +228,10 @@ class Cluster:
         self.command_line()
         (self.run / "inside.yaml").write_text(f'server: "tcp://{self.controller}:7462"\nkey: {self.run}/operator.key\nserver_key: {self.run}/controller.pub\n', encoding="utf-8")
         self.wait("every agent reports watts", self.agents_report)
-        self.work()
-        nodes = self.wait("pods of the scheduler `wattle` run", self.placed)
+        nodes = self.names
+        if not os.environ.get("DEMO_BARE"):
+            self.work()
+            nodes = self.wait("pods of the scheduler `wattle` run", self.placed)
         (self.run / "ready.json").write_text(json.dumps({"page": f"http://127.0.0.1:{self.port('page')}/", "kubeconfig": str(self.run / "kubeconfig"),
                                                          "cli": str(self.run / "cli.yaml"), "seconds": time.monotonic() - self.begun, "nodes": nodes}), encoding="utf-8")
 

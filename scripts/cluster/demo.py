@@ -5,6 +5,7 @@ Usage    scripts/demo cluster [NODES]     NODES: 1 to 9, default 3; needs root
          scripts/demo cluster --prepare   builds and downloads what a start needs, except Wattle's own programs
 Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_LOGS: folder that receives the logs
+         DEMO_BARE=1: no services and jobs, but the images of lab/real; DEMO_VALUES: file with further values of the chart
          WATTLE_CLUSTER_CACHE (default ~/.cache/wattle/cluster): unpacked packages, images and the state of running nodes
          WATTLE_KUBE_CACHE, WATTLE_KUBE_VERSION: as in tests/e2e/kube/assets.py
 Errors   names what is missing and the fix; exit 1
@@ -30,6 +31,8 @@ import packages  # noqa: E402
 from closure import ImageError  # noqa: E402
 
 PROGRAMS = ("wattle", "wattle-agent", "wattle-controller", "wattle-shim", "wattle-load")
+if os.environ.get("DEMO_BARE"):
+    PROGRAMS += ("wattle-actuator", "wattle-sim")
 
 
 def say(text):

@@ -20,6 +20,7 @@ import tarfile
 import tempfile
 
 import left_out
+import packages
 from closure import Root
 from packages import Missing, run
 
@@ -28,6 +29,7 @@ TRIPLET = "x86_64-linux-gnu"
 USER = "64460:64460"
 KEPT = 2  # older stores: of other builds, and of clusters that copy from them at this moment
 TOOLS = "wattle.demo/tools:1"
+APPS = "wattle.demo/apps:1"
 SCHEDULER = "registry.k8s.io/kube-scheduler"
 APPLETS = ("sh", "cat", "sleep", "seq", "expr", "date", "wget", "nc", "ls", "ps", "true", "nslookup", "dd", "kill", "mkdir")
 TEXTS = {"etc/passwd": "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n", "etc/group": "root:x:0:\nnogroup:x:65534:\n",
@@ -53,7 +55,7 @@ def key_of(parts):
 def libraries(programs, tree):
     """{path in the image: file} of all shared libraries that the programs load."""
     found = {}
-    env = os.environ | {"LD_LIBRARY_PATH": f"{tree}/usr/lib/{TRIPLET}"}
+    env = os.environ | {"LD_LIBRARY_PATH": ":".join(f"{tree}/usr/lib/{TRIPLET}{folder}" for folder in ("", "/ceph", "/pulseaudio"))}
     for program in programs:
         listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False, env=env).stdout
         missing = re.findall(r"(\S+) => not found", listed)
@@ -173,21 +175,24 @@ def stub(root, kept, out, cache):
     return to
 
 
-def wattle_images(layers, binaries, cache, version):
+def wattle_images(layers, binaries, cache, version, names_of_images=None):
     spec = importlib.util.spec_from_loader("release_images", importlib.machinery.SourceFileLoader("release_images", str(ROOT / "scripts/release-images")))
     release = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(release)
     root = Root("/", TRIPLET)
-    for image, (names, user) in release.IMAGES.items():
+    for image in names_of_images or release.IMAGES:
+        names, user = release.IMAGES[image]
         programs = {name: stripped(binaries / name, cache) for name in names}
-        loaded, out = root.closure(list(programs.values()), left_out.LEFT_OUT)
+        started = {name: root.folder / name for name in release.STARTED.get(image, ())}
+        loaded, out = root.closure([*programs.values(), *started.values()], left_out.LEFT_OUT)
         parts = BASE | {f"usr/lib/{TRIPLET}/{soname}": path for soname, path in loaded.items()}
         parts["usr/lib64/ld-linux-x86-64.so.2"] = pathlib.Path("/lib64/ld-linux-x86-64.so.2")
         if out:
             parts[f"usr/lib/{TRIPLET}/{left_out.NAME}"] = stub(root, [*loaded.values(), *programs.values()], out, cache)
             parts |= {f"usr/lib/{TRIPLET}/{name}": f"@{left_out.NAME}" for name in out}
+        parts |= started
         own = {f"usr/bin/{name}": path for name, path in programs.items()}
-        if image == "controller":
+        if image in release.WITH_NETWORKS:
             own |= {f"usr/share/wattle/models/{path.name}": path for path in (ROOT / "models/pretrained").glob("*.safetensors")}
         yield Image(f"docker.io/library/wattle-{image}:{version}", [layers.layer(parts), layers.layer(own)],
                     {"Entrypoint": [f"/usr/bin/{names[0]}"]} | ({"User": user} if user else {}))
@@ -204,9 +209,19 @@ def workload_image(layers, binaries, tree, cache):
     return Image(TOOLS, [layers.layer(parts)], {"Entrypoint": ["/usr/bin/sleep", "2147483647"]})
 
 
+def apps_image(layers, apps):
+    """ffmpeg, fio and iperf3, and busybox for loops."""
+    programs = {name: apps / f"usr/bin/{name}" for name in ("ffmpeg", "fio", "iperf3")}
+    parts = BASE | libraries(programs.values(), apps) | {f"usr/bin/{name}": path for name, path in programs.items()}
+    parts |= {"usr/bin/busybox": apps / "bin/busybox"} | {f"usr/bin/{name}": "@busybox" for name in APPLETS}
+    return Image(APPS, [layers.layer(parts)], {})
+
+
 def all_images(binaries, tree, kube, kube_version, version, cache):
     layers = Layers(cache)
-    images = [*wattle_images(layers, binaries, cache, version), workload_image(layers, binaries, tree, cache),
+    bare = bool(os.environ.get("DEMO_BARE"))
+    images = [*wattle_images(layers, binaries, cache, version, None if bare else ("agent", "controller", "shim")),
+              workload_image(layers, binaries, tree, cache), *([apps_image(layers, packages.apps(cache))] if bare else []),
               Image(f"{SCHEDULER}:v{kube_version}", [layers.layer(BASE | {"usr/local/bin/kube-scheduler": kube / "kube-scheduler"})],
                     {"Env": ["PATH=/usr/local/bin"], "Entrypoint": ["kube-scheduler"]})]
     layers.prune()

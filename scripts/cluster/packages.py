@@ -11,6 +11,7 @@ import tempfile
 
 NODE = ("containerd", "runc", "containernetworking-plugins", "busybox-static")
 WORKLOADS = ("nginx", "redis-server", "redis-tools", "liblzf1", "libjemalloc2")
+APPS = ("busybox-static", "ffmpeg", "fio", "iperf3")  # of lab/real
 # Tools that must be installed, and their packages
 TOOLS = {"ip": "iproute2", "nft": "nftables", "openssl": "openssl", "unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux",
          "apt-get": "apt", "dpkg": "dpkg", "ldd": "libc-bin", "strip": "binutils", "clang": "clang", "stress-ng": "stress-ng"}
@@ -33,17 +34,28 @@ def run(*words, cwd=None):
     return done.stdout
 
 
-def tree(cache):
-    """The folder with the unpacked packages; downloads them once."""
-    names = NODE + WORKLOADS
-    folder = cache / f"debian-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
+def unpacked(cache, kind, names, needed=None):
+    """The folder with these packages, which are downloaded once. `needed`: calculates further ones."""
+    folder = cache / f"{kind}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     if folder.is_dir():
         return folder
     with tempfile.TemporaryDirectory(dir=cache) as name:
         fresh = pathlib.Path(name)
         (fresh / "packages").mkdir()
-        run("apt-get", "-o", "APT::Sandbox::User=root", "download", *names, cwd=fresh / "packages")
+        run("apt-get", "-o", "APT::Sandbox::User=root", "download", *names, *(needed() if needed else ()), cwd=fresh / "packages")
         for package in sorted((fresh / "packages").glob("*.deb")):
             run("dpkg", "-x", package, fresh / "tree")
         (fresh / "tree").rename(folder)
     return folder
+
+
+def tree(cache):
+    return unpacked(cache, "debian", NODE + WORKLOADS)
+
+
+def apps(cache):
+    """APPS, and the packages that they need and this machine lacks."""
+    def needed():
+        lines = run("apt-get", "--simulate", "--no-install-recommends", "install", *APPS).splitlines()
+        return {line.split()[1] for line in lines if line.startswith("Inst ")} - set(APPS)
+    return unpacked(cache, "apps", APPS, needed)

@@ -32,7 +32,7 @@ FREE = ("config", "labels", "commonLabels", "podLabels", "annotations", "scraper
 VARIANTS = {
     "three schedulers": {"scheduler": {"replicas": 3}},
     "values of an earlier chart, as --reuse-values has them": {
-        "commonLabels": None, "resourceQuotas": None, "monitoring": {"enabled": True, "runbooks": None}, "keys": {"serviceAccount": None, "podLabels": None},
+        "commonLabels": None, "resourceQuotas": None, "improve": None, "images": {"sim": None}, "monitoring": {"enabled": True, "runbooks": None}, "keys": {"serviceAccount": None, "podLabels": None},
         "requests": {"namespaces": ["shop"], "serviceAccount": None, "podLabels": None},
         **{part: dict.fromkeys(("serviceAccount", "podLabels", "extraEnv", "extraArgs", "extraVolumes", "extraVolumeMounts") if part != "scheduler"
                                else ("serviceAccount", "podLabels", "extraEnv", "extraArgs")) for part in ("agent", "controller", "scheduler")}},
@@ -61,6 +61,7 @@ VARIANTS = {
     "rates, and nothing else gets out": {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r"}}}},
                                          "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "prometheus": [
                                              {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]}}},
+    "days to learn from": {"improve": {"claim": "mine", "shards": 3, "options": ["--sleep"]}, "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}},
     "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
     "own claim, registry, secrets": {"controller": {"persistence": {"existingClaim": "mine"}},
                                      "images": {"registry": "registry.example/team", "tag": "1.2.3", "pullSecrets": ["password"]}},
@@ -94,6 +95,7 @@ REFUSED = {
         "level": "off", "prometheus": {"url": "http://p", "rate_query": "r"}}}}}, "provisioning.level is off"),
     "no way out to the Prometheus": ({"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p", "rate_query": "r"}}}},
         "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}}, "networkPolicy.egress.prometheus"),
+    "days learned by no shard": ({"improve": {"claim": "mine", "shards": 0}}, "shards"),
     "no way out to the API server": ({"networkPolicy": {"egress": {"enabled": True}}}, "networkPolicy.egress.apiServer"),
 }
 
@@ -326,8 +328,8 @@ def check_following():
 
 def check_digests():
     """A release's images are those that it was made with; other images, by a tag of one's own, are not held to them."""
-    digests = {name: "sha256:" + digit * 64 for name, digit in (("agent", "a"), ("controller", "b"), ("shim", "c"))}
-    given = [word for name, digest in digests.items() for word in ("--set", f"images.digests.{name}={digest}")]
+    digests = {name: "sha256:" + digit * 64 for name, digit in (("agent", "a"), ("controller", "b"), ("shim", "c"), ("sim", "d"))}
+    given = ["--set", "improve.claim=mine", *(word for name, digest in digests.items() for word in ("--set", f"images.digests.{name}={digest}"))]
     pinned = {image for image in images_of(rendering.charted(*given)) if "@" in image}
     wanted = {f"wattle-{name}:{render.version()}@{digest}" for name, digest in digests.items()}
     if pinned != wanted:

@@ -4,7 +4,7 @@
 {{- if and (not $images.registry) (ne $images.pullPolicy "Never") }}
 {{- fail "images.registry: is empty, and Wattle's images are in no public registry: nodes would ask docker.io for library/wattle-agent (set it to the registry that you pushed them to, as in registry.example/team, or images.pullPolicy: Never where every node has them already)" }}
 {{- end }}
-{{- with $images.registry }}{{ . }}/{{ end }}{{ get $images .image }}:{{ $images.tag | default .root.Chart.AppVersion }}
+{{- with $images.registry }}{{ . }}/{{ end }}{{ get $images .image | default (printf "wattle-%s" .image) }}:{{ $images.tag | default .root.Chart.AppVersion }}
 {{- if not $images.tag }}{{ with get ($images.digests | default dict) .image }}@{{ . }}{{ end }}{{ end }}
 {{- end }}
 

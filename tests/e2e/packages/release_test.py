@@ -26,8 +26,8 @@ from house import SKIPPED  # noqa: E402
 
 EPOCH = "1700000000"
 # Files other than CMakeLists.txt that contain the version
-NAMED = r"wattle-(?:agent|controller|shim)[:-](\d+\.\d+\.\d+)|wattle-(\d+\.\d+\.\d+)\.tgz|newTag: (\d\S+?)\}|^(?:appV|v)ersion: (\S+)$|^version = \"(.+)\"$"
-NAMING = ("k8s/**/*.yaml", "k8s/images/Dockerfile", "docs/how-to/*.md", "python/pyproject.toml", "CITATION.cff")
+NAMED = r"wattle-(?:agent|controller|shim|sim|load)[:-](\d+\.\d+\.\d+)|wattle-(\d+\.\d+\.\d+)\.tgz|newTag: (\d\S+?)\}|^(?:appV|v)ersion: (\S+)$|^version = \"(.+)\"$"
+NAMING = ("k8s/**/*.yaml", "k8s/images/Dockerfile", "docs/how-to/*.md", "lab/real/workloads/*.yaml", "python/pyproject.toml", "CITATION.cff")
 
 
 def release(build, to, *parts):
@@ -51,7 +51,7 @@ def pinned(claims, build, folder, version):
     from oci import Archive, layer  # pylint: disable=import-outside-toplevel
     folder.mkdir()
     digests = {}
-    for image in ("agent", "controller", "shim"):
+    for image in ("agent", "controller", "shim", "sim"):
         archive = Archive()
         archive.image([(*layer({"usr/bin/wattle": image.encode()}, int(EPOCH)), "a test's")], {}, {"architecture": "amd64", "os": "linux"}, int(EPOCH))
         digests[image] = archive.write(folder / f"wattle-{image}-{version}.oci.tar", version, int(EPOCH))

@@ -52,6 +52,15 @@ for (const list of main.all("select"))
     look(option.attributes.value);
     ++choices;
   }
+function finish(said) {
+  for (const each of new Set(wrong)) console.error(each);
+  console.log(said);
+  process.exit(wrong.length ? 1 : 0);
+}
+if (!told.trials) {  // the page of lab/real
+  for (const policy of told.policies) if (!main.textContent.includes(policy.name)) wrong.push(`${policy.name} is not named`);
+  finish(`${main.all("svg").length} plots, ${choices} choices`);
+}
 const text = main.textContent;
 for (const trial of told.trials)
   if (!text.includes(trial.scenario.replaceAll("_", " "))) wrong.push(`${trial.scenario} has no section`);
@@ -70,6 +79,4 @@ const whiskers = main.all("line").filter(each => each.attributes["stroke-width"]
 if (whiskers < 10 * told.trials.length) wrong.push(`only ${whiskers} intervals are drawn`);
 if (main.all("div").filter(each => each.attributes.class === "legend").length < told.trials.length) wrong.push("nodes have no legend");
 if (choices < 100) wrong.push(`only ${choices} choices`);
-for (const each of new Set(wrong)) console.error(each);
-console.log(`${main.all("svg").length} plots, ${choices} choices, ${whiskers} intervals`);
-process.exit(wrong.length ? 1 : 0);
+finish(`${main.all("svg").length} plots, ${choices} choices, ${whiskers} intervals`);
