@@ -168,6 +168,9 @@ DecisionCore::NetworkStates DecisionCore::network_states() const {
   NetworkStates states;
   if (held) states.baseline = by_learned ? stats::NetworkState::candidate : of_server;
   if (learns) states.learned = by_learned ? of_server : engine_.gates().learned_test().state();
+  if (!engine_.trials().active()) return states;
+  if (held) states.baseline = engine_.trials().state(placement::Candidate::baseline);
+  if (learns) states.learned = engine_.trials().state(placement::Candidate::learned);
   return states;
 }
 

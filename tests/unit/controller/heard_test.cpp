@@ -120,3 +120,26 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
   REQUIRE(restored.size() == all.size());
   for (std::size_t i = 0; i < all.size(); ++i) CHECK(contender_text(restored[i]) == contender_text(all[i]));
 }
+
+TEST_CASE("in mode live the floor serves until measured blocks show that another candidate costs less") {
+  DeciderRig rig(Mode::live);
+  rig.config.require_evidence = rig.config.measure_candidates = true;
+  rig.decider.emplace(
+      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
+  REQUIRE(rig.decider->trials().active());
+  const std::vector<Contender> all = rig.decider->contenders();
+  REQUIRE(all.size() == placement::kCandidates.size());
+  CHECK(all[0].who == "the policy " + std::string(rig.decider->trials().name(placement::Candidate::floor)));
+  CHECK(all[0].serves);
+  CHECK(rig.decider->network_gated());
+  rig.config.require_evidence = false;
+  rig.decider.emplace(
+      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
+  CHECK_FALSE(rig.decider->trials().active());
+
+  Contender planner{"the policy planner", true, {}, {}, {}, stats::NetworkState::in_use};
+  planner.measured = MeasuredDifference{"node-order", -0.031, -0.044, -0.018, 22, {}};
+  CHECK(contender_text(planner) ==
+        "the policy planner is in use: 3.1% less energy per unit of work than node-order [-4.4, -1.8], measured in 22 "
+        "groups of blocks");
+}
