@@ -3,7 +3,7 @@
 Source   scripts/demo cluster with DEMO_BARE; the API server and the controller's page on loopback
 Units    seconds since the start of the measurement
 Errors   ArenaError names the step and the end of the cluster's output
-Ends     with the `with` block: SIGTERM to scripts/demo cluster, which removes everything
+Ends     with the `with` block, and with this process: SIGTERM to scripts/demo cluster, which removes everything
 Threads  the recorder has two, which end with it
 """
 import base64
@@ -152,7 +152,7 @@ class Arena:
         self.folder = tempfile.TemporaryDirectory(prefix="wattle-real-")
         cache = pathlib.Path(os.environ.get("WATTLE_CLUSTER_CACHE", pathlib.Path.home() / ".cache/wattle/real"))
         env = os.environ | {"DEMO_BIN": str(self.binaries), "DEMO_BARE": "1", "DEMO_VALUES": str(self.values), "WATTLE_CLUSTER_CACHE": str(cache), "TMPDIR": self.folder.name}
-        self.process = subprocess.Popen([str(ROOT / "scripts/demo"), "cluster", str(self.count)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", str(ROOT / "scripts/demo"), "cluster", str(self.count)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, env=env, start_new_session=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()

@@ -17,6 +17,7 @@ import os
 import pathlib
 import platform
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -113,6 +114,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--settle", type=float, default=5, help="seconds between the service's start and the measurement")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("compare: ended by SIGTERM"))
     options.binaries, options.folder = options.binaries.resolve(), options.folder.resolve()
     options.folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, options.rounds + 1):
