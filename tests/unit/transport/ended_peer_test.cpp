@@ -16,11 +16,16 @@ using namespace wattle;
 namespace {
 constexpr int kQueued = 6;
 
-// The bytes of a PUSH peer without a security mechanism (ZMTP 3.0): greeting, READY, messages, a PING, one more message.
-std::string push_peer() {
+// ZMTP 3.0 of a PUSH peer without a security mechanism: greeting and READY; a PULL peer answers as many bytes.
+std::string push_greeting() {
   std::string bytes("\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL", 16);
   bytes.append(48, '\0');
-  bytes.append("\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH", 28);
+  return bytes.append("\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH", 28);
+}
+
+// Messages, a PING, and one more message.
+std::string push_messages() {
+  std::string bytes;
   for (int i = 0; i < kQueued; ++i) bytes.append("\0\4abcd", 6);
   bytes.append("\4\7\4PING\0\0", 9);
   return bytes.append("\0\4abcd", 6);
@@ -51,7 +56,10 @@ TEST_CASE("a peer that ends while messages and a PING wait to be read does not a
   const std::string text(endpoint.data());
   {
     const Fd peer = connect_to_port(static_cast<std::uint16_t>(std::stoi(text.substr(text.rfind(':') + 1))));
-    const std::string bytes = push_peer();
+    std::string bytes = push_greeting();
+    REQUIRE(::send(peer.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+    REQUIRE(::recv(peer.get(), bytes.data(), bytes.size(), MSG_WAITALL) == static_cast<ssize_t>(bytes.size()));
+    bytes = push_messages();
     REQUIRE(::send(peer.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
     tests::let_a_moment_pass();  // its messages are taken until the queue is full
     const linger reset{1, 0};
