@@ -36,7 +36,7 @@ struct DeciderFigures {
     rewards.push_back(reward);
     if (rewards.size() > kKept) rewards.pop_front();
   }
-  // Of the last outcomes.
+  // Returns the mean of the last outcomes.
   std::optional<double> mean_reward() const {
     if (rewards.empty()) return std::nullopt;
     return std::accumulate(rewards.begin(), rewards.end(), 0.0) / static_cast<double>(rewards.size());
