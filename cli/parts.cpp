@@ -110,30 +110,6 @@ std::string power_text(const View& status) {
   return all == estimated ? watts(all, "estimated") : watts(all) + ", of which " + watts(estimated, "estimated");
 }
 
-std::string modelled_text(const View& modelled) {
-  const View calibration = modelled["calibration"];
-  const auto ratio = calibration["ratio"].number(), ratio_low = calibration["ratio_low"].number(),
-             ratio_high = calibration["ratio_high"].number(), right = modelled["calibrated_ratio"].number(),
-             right_low = modelled["calibrated_low"].number(), right_high = modelled["calibrated_high"].number();
-  const bool put_right = ratio && ratio_low && ratio_high && right && right_low && right_high;
-  const auto saved = put_right ? right : modelled["saving_ratio"].number(),
-             low = put_right ? right_low : modelled["saving_low"].number(),
-             high = put_right ? right_high : modelled["saving_high"].number(), power_w = modelled["power_w"].number();
-  if (!saved || !low || !high)
-    return "unknown: needs " + age_s(modelled["first_in_s"]) + " more with advised pods running";
-  const int digits = std::abs(*saved) < 0.095 ? 1 : 0;
-  const auto share = [](const View& part) { return number(100 * part.number().value_or(0), 1) + "%"; };
-  const auto change = [digits](double part) { return (part < 0 ? "+" : "") + number(0.0 - 100 * part, digits); };
-  const auto acting_w =
-      put_right && power_w ? std::optional(*power_w * (1 - *saved)) : modelled["acting_power_w"].number();
-  return "live mode would draw about " + number(acting_w, 0) + " W instead of " + number(power_w, 0) + ", " +
-         change(*saved) + "% [" + change(*high) + ", " + change(*low) + "], waiting " +
-         share(modelled["acting_cpu_wait"]) + " instead of " + share(modelled["cpu_wait"]) + "; modelled, " +
-         (put_right ? "calibrated by " + count(calibration["blocks"]) + " canary blocks: x" + number(ratio, 2) + " [" +
-                          number(ratio_low, 2) + ", " + number(ratio_high, 2) + "]"
-                    : std::string("not calibrated"));
-}
-
 std::string status_line(const View& status) {
   return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " + count(status["nodes_connected"]) +
          "/" + count(status["nodes"]) + " | " + power_text(status) + " | workloads " + count(status["workloads"]) +

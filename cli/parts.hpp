@@ -42,9 +42,6 @@ class FindingsText {
 };
 // "default/web-1"; the UID if the name is unknown.
 std::string pod_label(const View& name, const View& name_space, const View& uid);
-// Renders a document's `modelled`: "live mode would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3%
-// instead of 0.2%; modelled, not calibrated", or the number of canary blocks that calibrated it.
-std::string modelled_text(const View& modelled);
 // Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured
 // 0.8%, default scheduler 0.5%, price 3.1 W a core". Marks an exceeded budget and
 // shows by how much. States if a budget is not in force.

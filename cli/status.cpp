@@ -48,7 +48,11 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   const auto connected = status["nodes_connected"].number();
   const std::string why = status["mode_reason"].text_or("");
   const auto integer = [&](const char* key) { return count(status[key]); };
-  std::vector<std::pair<std::string, Cell>> pairs{
+  std::vector<std::pair<std::string, Cell>> pairs;
+  if (status["modelled"].present()) pairs.push_back({"saving", status["modelled"]["text"].text_or()});
+  for (const View& alarm : status["alarms"].items())
+    pairs.push_back({"alarm", {alarm["text"].text_or() + " (" + alarm["command"].text_or() + ")", Tone::bad}});
+  pairs.insert(pairs.end(), {
       {"version", status["version"].text_or() + ", epoch " + integer("epoch")},
       {"uptime", age_s(status["uptime_s"])},
       {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
@@ -70,14 +74,13 @@ Result<std::string> render_status(const Json& document, const Style& style) {
       {"serving", "network of step " + integer("model_step") +
                       (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
                       ", epsilon " + number(status["epsilon"], 3)},
-      {"samples", integer("samples") + since + ", " + integer("samples_refused") + " refused"}};
+      {"samples", integer("samples") + since + ", " + integer("samples_refused") + " refused"}});
   for (const View& one : status["who_serves"].items())
     pairs.push_back({one["serves"].flag() == true ? "in use" : "not in use", one["text"].text_or()});
   if (const View budgets = status["budgets"]; budgets.present()) {
     pairs.push_back({"waiting", waiting_cell(budgets["cpu_wait"])});
     pairs.push_back({"late", late_cell(budgets["late"])});
   }
-  if (status["modelled"].present()) pairs.push_back({"saving", modelled_text(status["modelled"])});
   if (status["shims"].present()) pairs.push_back({"requests", asked_by(status)});
   for (const View& withheld : status["withheld"].items())
     pairs.push_back({"withheld", {withheld["what"].text_or() + ": " + withheld["why"].text_or(), Tone::warning}});

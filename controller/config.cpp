@@ -194,7 +194,7 @@ Result<ControllerConfig> read(config::Document document) {
   config::Section root = document.root();
   read_name(root, "mode", out.mode, parse_mode, out.mode.text());
   read_canary(root.section("canary"), out.blocks);
-  root.section("shadow").read("block", out.modelled.block_s, {.min = 10, .max = 86'400, .unit = config::Unit::seconds});
+  root.section("shadow").read("block", out.modelled.block_s, {.min = 1, .max = 86'400, .unit = config::Unit::seconds});
   out.decide.epsilon = 0.05;
   out.require_evidence = true;
   placement::PolicyInfo policy;

@@ -102,7 +102,7 @@ struct ControllerConfig {
   placement::BudgetLimits limits;
   placement::DecideOptions decide;      // reward, masks, exploration
   SwitchbackSchedule blocks;            // their lengths, in mode canary
-  placement::ModelledOptions modelled;  // blocks of the modelled saving, in mode shadow
+  placement::ModelledOptions modelled{.block_s = 60};  // blocks of the modelled saving
   std::int64_t seed = 1;
   // Not from the file: longer than an agent takes to report a pod that starts, also while its image is pulled.
   Duration in_flight_expiry = std::chrono::seconds(30);

@@ -5,7 +5,7 @@ import { choice, count, fill, h, joules, link, moment, number, panel, percent, p
 import { heat } from '/page/heat.js';
 import { filter, table } from '/page/table.js';
 
-const LINES = [['measured_w', 'measured', 'measured'], ['estimated_w', 'estimated', 'estimated']];
+const LINES = [['measured_w', 'measured', 'measured'], ['estimated_w', 'estimated', 'estimated'], ['default_w', 'all, with the default scheduler (modelled)', 'cores']];
 const EVERY = 5;  // s between two points of the last hour
 
 export const nodeStates = (node) => {
@@ -42,11 +42,12 @@ const COLUMNS = [
 
 export function fleet() {
   const ends = [];
-  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Above soft latency'], ['mode', 'Mode']]);
-  const note = problem();
+  const facts = tiles([['saving', 'Saving', 'estimated'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Above soft latency'], ['mode', 'Mode']]);
+  const note = problem(), alarms = h('div', { class: 'alarms', role: 'status' });
+  let alarmed = null;
 
-  const curve = chart('Power over time', LINES.map(([, label, colour]) => ({ label, colour, area: true })), watts);
-  let times = [], values = [[], []], range = '1h';
+  const curve = chart('Power over time', LINES.map(([name, label, colour]) => ({ label, colour, area: name !== 'default_w' })), watts);
+  let times = [], values = LINES.map(() => []), range = '1h';
   const load = async () => {
     try {
       const { history } = await get('history', { span: range });
@@ -72,6 +73,11 @@ export function fleet() {
   });
 
   const onFleet = ({ fleet: now }) => {
+    const texts = JSON.stringify(now.alarms);
+    if (texts !== alarmed) fill(alarms, now.alarms.map((each) => h('p', { class: 'error' }, `${each.text}. `, h('a', { href: `#/${each.view}` }, 'Details'))));
+    alarmed = texts;
+    const m = now.modelled, saved = m && m.saved_w !== null;
+    facts.set('saving', saved ? watts(m.saved_w) : ABSENT, m ? m.text : 'not modelled: mode is off');
     facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes with measured power`);
     facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, estimated from their use`);
     facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} accept no pods`);
@@ -98,7 +104,7 @@ export function fleet() {
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 4000);
 
   return {
-    element: h('div', null, h('h1', null, 'Fleet'), note.element, facts.element,
+    element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element,
       h('div', { class: 'two' },
         panel('Power over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
         panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),

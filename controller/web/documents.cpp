@@ -19,6 +19,7 @@
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
 #include "controller/trainer/learning.hpp"
+#include "controller/web/alarms.hpp"
 #include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/contender_json.hpp"
@@ -49,10 +50,6 @@ constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::string dump(const json& object) { return object.dump(); }
 
-std::optional<Calibration> calibration_of(const Parts& from) {
-  return from.decider.saving() != nullptr ? from.rollout.calibration() : std::nullopt;
-}
-
 std::string status(const Parts& from, const FleetSums& sums) {
   const MonoTime now = from.clock.mono();
   const DeciderFigures& decided = from.decider.figures();
@@ -62,9 +59,6 @@ std::string status(const Parts& from, const FleetSums& sums) {
     connected += node.connected ? 1 : 0;
     workloads += node.workloads.size();
   }
-  std::optional<double> power_w;
-  for (const auto& part : {sums.measured_w, sums.estimated_w})
-    if (part) power_w = power_w.value_or(0.0) + *part;
   const double uptime_s = seconds(now - from.started);
   const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
                                     [&](MonoTime at) { return now - at < kAskRateWindow; });
@@ -83,7 +77,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
                {"nodes", from.state.nodes().size()},
                {"nodes_connected", connected},
                {"workloads", workloads},
-               {"power_w", or_null(power_w)},
+               {"power_w", or_null(sums.power_w())},
                {"estimated_w", or_null(sums.estimated_w)},
                {"decisions", decided.decisions},
                {"decided_by", decided_by_json(from.decider.log())},
@@ -110,7 +104,8 @@ std::string status(const Parts& from, const FleetSums& sums) {
                {"budgets", budgets_json(from.decider.knowledge())},
                {"asks", asks_json(from.shims, from.watch.on(), now)},
                {"shims", shims_json(from.shims, now)},
-               {"modelled", modelled_json(from.decider.saving(), calibration_of(from))},
+               {"modelled", modelled_json(saving_now(from))},
+               {"alarms", alarms_json(from, sums)},
                {"withheld", withheld_json(from)}});
 }
 
@@ -225,7 +220,7 @@ std::string ranked_by(const Decider& decider) {
 
 std::string policy_text(const Parts& from) {
   json policy = from.rollout.document();
-  policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
+  policy["modelled"] = modelled_json(saving_now(from));
   policy["ranked_by"] = ranked_by(from.decider);
   policy.update(budgets_json(from.decider.knowledge()));
   return dump(policy);

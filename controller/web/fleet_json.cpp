@@ -9,8 +9,10 @@
 #include "common/json/value.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/web/alarms.hpp"
 #include "controller/web/budget_json.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/saving_json.hpp"
 #include "controller/web/series.hpp"
 
 namespace wattle::controller {
@@ -84,6 +86,9 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                    {"nodes_estimated", sums.estimated},
                    {"measured_w", or_null(sums.measured_w)},
                    {"estimated_w", or_null(sums.estimated_w)},
+                   {"default_w", or_null(default_w(from, sums))},
+                   {"modelled", modelled_json(saving_now(from))},
+                   {"alarms", alarms_json(from, sums)},
                    {"cpu_used_cores", or_null(sums.cpu_used_cores)},
                    {"cpu_cores", or_null(sums.cpu_cores)},
                    {"pods", sums.pods},

@@ -4,8 +4,8 @@
 //          about once a second (refresh)
 // Gates    decide whether the network and the plan serve (placement/judge/network_gates). They apply to the policy
 //          "dqn" and rewards with energy only
-// Shadow   if the scheduler does not follow the advice, the advice accumulates on a copy of the cluster
-//          (placement/judge/shadow_cluster)
+// Shadow   if the scheduler does not follow the advice, the advice accumulates on a copy of the cluster; while it
+//          follows it, the default scheduler's choices do (placement/judge/shadow_cluster)
 // Record   decide() fills all of it except id, wall_ns, mode, model_step and decide_us
 // Errors   set_policy: not_found, and the engine stays as it was
 // Threads  single owner
@@ -73,6 +73,9 @@ class DecisionEngine {
   PlacementDecision what_if(Question question, const RewardConfig& reward, std::optional<std::size_t> row);
   // Reserves the advised node on the shadow cluster until the pod ends.
   void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now, Duration hold = Duration::zero());
+  // While Wattle acts, reserves the node that the default scheduler would choose on its copy of the cluster.
+  void reserve_default(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> offered,
+                       Duration hold = Duration::zero());
   // Restores a pod that was advised before a restart and runs.
   void reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs, MonoTime now);
 
@@ -134,6 +137,7 @@ class DecisionEngine {
   std::unique_ptr<Policy> policy_;
   NetworkGates gates_;
   ShadowCluster shadow_;
+  std::mt19937_64 default_ties_;
   const std::string none_;
 };
 

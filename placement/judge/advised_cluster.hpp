@@ -1,6 +1,6 @@
 // advised_cluster: a copy of the cluster in which every pod runs where it was advised. In shadow mode the scheduler
 // does not follow the advice, so only this copy accumulates it: the engine makes the next decision on the copy, with
-// earlier advice reserved.
+// earlier advice reserved. While Wattle acts, a second copy accumulates the choices of the default scheduler.
 // Copy     the cluster plus a difference per node: pods that were advised there and run elsewhere, minus pods that run
 //          there and were advised elsewhere. Unplaced load, new curves and learned demand are in both. The copy equals
 //          the cluster bit by bit where advice and placement agree
@@ -78,6 +78,12 @@ class AdvisedCluster {
   // Updates the estimate of the pod.
   void learned(const std::string& uid, const PodEstimate& ask);
   void ended(const std::string& uid);
+  // Returns what the copy's row has in addition to the cluster's: pods that run or are expected.
+  struct Added {
+    Resources request;
+    std::int64_t pods = 0;
+  };
+  Added added(std::size_t row) const;
   // Returns whether the pod runs on another node than advised. The estimate of such a pod matters for the difference.
   bool displaced(const std::string& uid) const;
   // Drops expired pods and rows that have another node now. Call about once a second.

@@ -363,26 +363,22 @@ TEST_CASE("confirm reports the unit and what ends the workload; done reports who
   CHECK(render_done(done, {}).value() == "u-1 was not started; its resources are free\n");
 }
 
-TEST_CASE("what acting would save is a sentence that says modelled, or how long until there is one") {
+TEST_CASE("the saving is the first line of status, followed by the alarms with their commands") {
   Json policy = example("policy"), status = example("status");
-  CHECK_FALSE(has(render_status(status, {}).value(), "saving"));
   CHECK(has(render_policy(policy, {}).value(),
             "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times"));
-  const Json modelled = {{"saving_ratio", 0.172},    {"saving_low", 0.141},     {"saving_high", 0.203},
-                         {"power_w", 389.0},         {"acting_power_w", 322.0}, {"cpu_wait", 0.002},
-                         {"acting_cpu_wait", 0.003}, {"first_in_s", 0.0}};
-  policy["modelled"] = status["modelled"] = modelled;
-  const std::string said =
-      "live mode would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
-      "calibrated";
-  CHECK(has(render_policy(policy, {}).value(), said));
-  CHECK(has(render_status(status, {}).value(), said));
-  policy["modelled"]["saving_ratio"] = 0.012;
-  policy["modelled"]["saving_low"] = -0.004;
-  policy["modelled"]["saving_high"] = 0.028;
-  CHECK(has(render_policy(policy, {}).value(), "-1.2% [-2.8, +0.4]"));
-  policy["modelled"] = {{"saving_ratio", nullptr}, {"first_in_s", 2100.0}};
-  CHECK(has(render_policy(policy, {}).value(), "unknown: needs 35"));
+  const std::string text = "would save 67 W (17%) [14, 20], modelled; pods would wait 0.3% instead of 0.2%";
+  policy["modelled"] = status["modelled"] = {{"text", text}};
+  status["alarms"] = Json::array({{{"what", "nodes"}, {"text", "1 of 8 nodes is silent"}, {"command", "wattle doctor"}}});
+  CHECK(has(render_policy(policy, {}).value(), text));
+  const std::string shown = render_status(status, {}).value();
+  CHECK(shown.starts_with("saving"));
+  const auto saving = shown.find(text), alarm = shown.find("1 of 8 nodes is silent (wattle doctor)");
+  REQUIRE(alarm != std::string::npos);
+  CHECK(saving < alarm);
+  CHECK(alarm < shown.find("version"));
+  status["alarms"] = Json::array();
+  CHECK_FALSE(has(render_status(status, {}).value(), "alarm"));
 }
 
 TEST_CASE("doctor is well unless something has failed or a node is away") {
