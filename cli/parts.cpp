@@ -104,10 +104,36 @@ Cell waiting_cell(const View& cpu_wait) {
 
 Cell late_cell(const View& late) { return budget_cell(late, budget_text(late, number(late["price"], 1) + " times")); }
 
+std::string cost_text(const View& object, const std::string& ending) {
+  const auto cost = object["cost" + ending].number(), co2_g = object["co2_g" + ending].number();
+  std::string text = cost ? money(cost, object["currency"].text_or("")) : std::string();
+  if (co2_g) text += (text.empty() ? "" : ", ") + grams(co2_g) + " CO2";
+  return text;
+}
+
 std::string power_text(const View& status) {
   const auto all = status["power_w"].number(), estimated = status["estimated_w"].number();
   if (!estimated) return watts(all);
   return all == estimated ? watts(all, "estimated") : watts(all) + ", of which " + watts(estimated, "estimated");
+}
+
+std::optional<double> active_w(const View& node) {
+  const auto power_w = node["power_w"].number(), idle_w = node["idle_w"].number();
+  return power_w && idle_w ? std::optional(std::max(0.0, *power_w - *idle_w)) : std::nullopt;
+}
+
+std::string idle_text(const View& idle) {
+  if (!idle["power_w"].present()) return std::string(kAbsent);
+  const auto daily = [](const View& part) {
+    const std::string cost = cost_text(part, "_per_day");
+    return joules(part["energy_j_per_day"]) + (cost.empty() ? "" : ", " + cost) + " per day";
+  };
+  const View sleeping = idle["sleeping"];
+  std::string text = watts(idle["power_w"].number()) + " (" + percent(idle["ratio"].number()) + "), " + daily(idle);
+  if (const auto nodes = sleeping["nodes"].number(); nodes && *nodes > 0)
+    text += "; " + watts(sleeping["power_w"].number()) + " less, " + daily(sleeping) + ", if " +
+            sleeping["assumption"].text_or();
+  return text;
 }
 
 std::string status_line(const View& status) {

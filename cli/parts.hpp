@@ -49,6 +49,14 @@ Cell waiting_cell(const View& cpu_wait);
 Cell late_cell(const View& late);
 // Renders the document `status`: "812.5 W, of which 22.3 W est".
 std::string power_text(const View& status);
+// Money and CO2 of an object's joules by the controller's tariff: "0.43 EUR, 530 g CO2"; empty without a tariff.
+// `ending` of the keys: "_per_day".
+std::string cost_text(const View& object, const std::string& ending = {});
+// Watts of a node beyond its idle watts.
+std::optional<double> active_w(const View& node);
+// Renders the object `idle` of the documents `status` and `fleet`: "640.0 W (78%), 3.20 EUR per day; if the 2 nodes
+// without pods slept: 84.0 W less (projection: ...)".
+std::string idle_text(const View& idle);
 // Renders mode, watts and decisions of the document `status` in one line.
 std::string status_line(const View& status);
 // Name and value in two columns; a value may have several words.

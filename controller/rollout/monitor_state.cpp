@@ -183,7 +183,8 @@ Result<SavingState> parse_saving(std::string_view text) {
   }
   WATTLE_CHECK(fields.whole());
   // Any configured length of a block is possible.
-  if (!placement::ModelledSaving({.block_s = 0}).restore(kept.state)) return wrong_state(kSavingRow, "contains an impossible state");
+  if (!placement::ModelledSaving({.block_s = 0}).restore(kept.state))
+    return wrong_state(kSavingRow, "contains an impossible state");
   return kept;
 }
 

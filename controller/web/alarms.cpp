@@ -22,8 +22,8 @@ std::string budget_text(const placement::Budget& budget, const char* what) {
 }
 
 std::string shims_text(const std::vector<std::string>& silent) {
-  const std::string who = silent.size() == 1 ? "the shim " + silent.front() + " is"
-                                             : std::to_string(silent.size()) + " shims are";
+  const std::string who =
+      silent.size() == 1 ? "the shim " + silent.front() + " is" : std::to_string(silent.size()) + " shims are";
   return who + " silent: the breaker is open, or the shim is gone; pods are placed without Wattle";
 }
 

@@ -35,10 +35,12 @@ json resources_json(std::optional<double> cpu_cores, std::optional<double> memor
 
 json resources_json(const placement::Resources& of) { return resources_json(of.cpu_cores, of.memory_bytes); }
 
-json freed_json(const Freed& freed) {
+json freed_json(const Freed& freed, const Tariff& tariff) {
   json object = resources_json(freed.cpu_cores, freed.memory_bytes);
   object["power_w"] = or_null(freed.power_w);
-  object["energy_j_per_day"] = freed.power_w ? json(*freed.power_w * kSecondsPerDay) : json(nullptr);
+  const auto energy_j = freed.power_w ? std::optional(*freed.power_w * kSecondsPerDay) : std::nullopt;
+  object["energy_j_per_day"] = or_null(energy_j);
+  tariff.add_to(object, energy_j, "_per_day");
   return object;
 }
 
@@ -119,7 +121,7 @@ json request_json(const ReplicaBook& replicas, const TeachersChoices& teacher, c
           {"needed", resources_json(of.rule.wanted_cores(), of.rule.wanted_bytes())},
           {"suggested", resources_json(of.suggested_cores(), of.suggested_bytes())},
           {"used", resources_json(of.used)},
-          {"freed", freed_json(of.freed)},
+          {"freed", freed_json(of.freed, from.config.tariff)},
           {"resizes", resizes_json(of.resizes)},
           {"levels", levels_json(of.levels)},
           {"state", state_of(of)},
@@ -130,10 +132,10 @@ json request_json(const ReplicaBook& replicas, const TeachersChoices& teacher, c
           {"why", words_json(replicas, teacher, key, of)}};
 }
 
-json totals_json(const RequestTotals& totals) {
+json totals_json(const RequestTotals& totals, const Tariff& tariff) {
   return {{"workloads", totals.workloads},          {"pods", totals.pods},
           {"suggested", totals.suggested},          {"requested", resources_json(totals.requested)},
-          {"used", resources_json(totals.used)},    {"freed", freed_json(totals.freed)},
+          {"used", resources_json(totals.used)},    {"freed", freed_json(totals.freed, tariff)},
           {"resizes", resizes_json(totals.resizes)}};
 }
 
@@ -184,7 +186,7 @@ Result<std::string> provision_text(const Parts& from, const std::map<std::string
                    {"followed", from.watch.on()},
                    {"replicas", from.replicas.on()},
                    {"beyond", from.requests.beyond()},
-                   {"totals", totals_json(from.requests.totals())}};
+                   {"totals", totals_json(from.requests.totals(), from.config.tariff)}};
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
     WATTLE_TRY(const auto found, named_workload(workloads, one->second));
     document["workloads"] = json::array({request_json(from.replicas, teacher, found->first, found->second)});

@@ -23,7 +23,9 @@ json calibration_json(const std::optional<Calibration>& calibration) {
 }
 
 // A change of joules to the share that is saved.
-stats::Interval saved(const stats::Interval& change) { return {0.0 - change.mean, 0.0 - change.high, 0.0 - change.low}; }
+stats::Interval saved(const stats::Interval& change) {
+  return {0.0 - change.mean, 0.0 - change.high, 0.0 - change.low};
+}
 
 std::string fixed(double value, int digits) {
   std::array<char, 64> text{};
@@ -55,7 +57,8 @@ std::optional<ShownSaving> SavingNow::shown() const {
 std::string SavingNow::text() const {
   if (modelled == nullptr) return "not modelled: mode is off";
   const auto now = shown();
-  if (!now) return "not known yet: needs " + duration(modelled->first_in_s()) + " more with pods that Wattle decided on";
+  if (!now)
+    return "not known yet: needs " + duration(modelled->first_in_s()) + " more with pods that Wattle decided on";
   constexpr double kSmallW = 10, kSmallRatio = 0.095;
   const double saved_w = now->default_w * now->ratio.mean;
   const int digits = std::abs(now->ratio.mean) < kSmallRatio ? 1 : 0;
@@ -74,9 +77,7 @@ json modelled_json(const SavingNow& saving) {
   using Figure = placement::ModelledFigure;
   const auto of = [&](double Figure::*value) { return figure ? json((*figure).*value) : json(nullptr); };
   const auto bound = [](const std::optional<stats::Interval>& interval, double stats::Interval::*value,
-                        double times = 1) {
-    return interval ? json(times * (*interval).*value) : json(nullptr);
-  };
+                        double times = 1) { return interval ? json(times * (*interval).*value) : json(nullptr); };
   const auto plain = figure ? std::optional(saved(figure->change)) : std::nullopt;
   const auto best = shown ? std::optional(shown->ratio) : std::nullopt;
   const auto right = saving.calibration ? best : std::nullopt;

@@ -80,6 +80,11 @@ Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums) {
     if (now.power_w) {
       add(now.estimated ? sums->estimated_w : sums->measured_w, now.power_w);
       ++(now.estimated ? sums->estimated : sums->measured);
+      add(sums->idle_w, node.idle_w);
+      if (node.pods.empty()) {
+        ++sums->empty;
+        sums->empty_w += *now.power_w;
+      }
     }
   });
 }

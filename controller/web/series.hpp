@@ -42,7 +42,9 @@ class Ring {
 // Measured and estimated watts are kept separate.
 struct FleetSums {
   std::optional<double> measured_w, estimated_w, cpu_used_cores, cpu_cores;
-  std::uint64_t nodes = 0, silent = 0, masked = 0, measured = 0, estimated = 0, pods = 0;
+  std::optional<double> idle_w;  // of the nodes that report it
+  double empty_w = 0;            // of the `empty` nodes, which run no pod
+  std::uint64_t nodes = 0, silent = 0, masked = 0, measured = 0, estimated = 0, pods = 0, empty = 0;
   std::optional<double> power_w() const;
 };
 // `sums` is complete after the last step.
@@ -63,8 +65,7 @@ NodeGlance glance(const Parts& from, const std::string& name, const Node& node);
 
 class Series {
  public:
-  static constexpr std::array<std::string_view, 4> kFleet{"measured_w", "estimated_w", "cpu_used_cores",
-                                                           "default_w"};
+  static constexpr std::array<std::string_view, 4> kFleet{"measured_w", "estimated_w", "cpu_used_cores", "default_w"};
   static constexpr std::array<std::string_view, 4> kNode{"power_w", "use_ratio", "pressure_ratio", "latency_ms"};
   static constexpr std::array<std::string_view, 2> kPod{"power_w", "cpu_cores"};
 

@@ -11,9 +11,10 @@ bool is_of_store(const std::string& what, const std::map<std::string, std::strin
 }
 
 Result<std::future<Result<std::string>>> ask_store(Store& store, const std::string& what,
-                                                   const std::map<std::string, std::string>& arguments, WallTime now) {
+                                                   const std::map<std::string, std::string>& arguments, WallTime now,
+                                                   const Tariff& tariff) {
   if (what == "record") return ask_record(store, arguments, now);
-  return what == "report" ? ask_report(store, arguments, now) : ask_history(store, arguments, now);
+  return what == "report" ? ask_report(store, arguments, now, tariff) : ask_history(store, arguments, now);
 }
 
 }  // namespace wattle::controller

@@ -18,6 +18,7 @@ namespace wattle::controller {
 bool is_of_store(const std::string& what, const std::map<std::string, std::string>& arguments);
 // Starts one of these documents; the caller chooses how long to wait. No store: not_found.
 Result<std::future<Result<std::string>>> ask_store(Store& store, const std::string& what,
-                                                   const std::map<std::string, std::string>& arguments, WallTime now);
+                                                   const std::map<std::string, std::string>& arguments, WallTime now,
+                                                   const Tariff& tariff);
 
 }  // namespace wattle::controller

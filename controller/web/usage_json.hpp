@@ -13,6 +13,7 @@
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "controller/store/store.hpp"
+#include "controller/tariff.hpp"
 
 namespace wattle::controller {
 
@@ -20,6 +21,7 @@ struct ReportQuery {
   UsageQuery usage;
   std::size_t limit = 0;  // rows
   std::int64_t until_s = 0;
+  Tariff tariff = {};
 };
 
 // `by`: namespace (default), owner, node, label with the argument `label`, or container, for one pod with the argument
@@ -28,6 +30,6 @@ Result<ReportQuery> parse_report(const std::map<std::string, std::string>& argum
 Result<std::string> report_text(StoreFile& file, const ReportQuery& query);
 // Runs the report on the store's thread. No store: not_found.
 Result<std::future<Result<std::string>>> ask_report(Store& store, const std::map<std::string, std::string>& arguments,
-                                                    WallTime now);
+                                                    WallTime now, const Tariff& tariff);
 
 }  // namespace wattle::controller

@@ -99,8 +99,8 @@ Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Conte
   return run;
 }
 
-Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options,
-                                           const std::string& policy, bool acting) {
+Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy,
+                                           bool acting) {
   WATTLE_TRY(const Contestant contestant, contestant_named(policy, options.network.get()));
   LiveRunOptions live;
   live.network = options.learned;

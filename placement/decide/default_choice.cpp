@@ -10,8 +10,8 @@ namespace {
 
 KubeNode node_with(const NodeView& seen, const Resources& added, std::int64_t pods) {
   const KubePod capacity = kube_pod(seen.allocatable);
-  const KubePod requested = kube_pod({seen.requested.cpu_cores + added.cpu_cores,
-                                      seen.requested.memory_bytes + added.memory_bytes});
+  const KubePod requested =
+      kube_pod({seen.requested.cpu_cores + added.cpu_cores, seen.requested.memory_bytes + added.memory_bytes});
   KubeNode node;
   node.allocatable_milli_cpu = capacity.milli_cpu;
   node.allocatable_memory_bytes = capacity.memory_bytes;

@@ -24,7 +24,7 @@ namespace wattle::placement {
 
 struct ModelledBlock {
   double seconds = 0;
-  double now_j = 0, advised_j = 0;  // the default scheduler's choices; Wattle's
+  double now_j = 0, advised_j = 0;                           // the default scheduler's choices; Wattle's
   double now_waited_s = 0, advised_waited_s = 0, pod_s = 0;  // pod-seconds: waited, and all
   double advised_pod_s = 0;                                  // of pods with advice
   bool sane() const;
@@ -37,8 +37,8 @@ struct ModelledOptions {
 };
 
 struct ModelledFigure {
-  stats::Interval change;  // of energy: -0.17 is 17% less
-  double now_w = 0, advised_w = 0;  // with the default scheduler's choices; with Wattle's
+  stats::Interval change;                             // of energy: -0.17 is 17% less
+  double now_w = 0, advised_w = 0;                    // with the default scheduler's choices; with Wattle's
   double now_wait_ratio = 0, advised_wait_ratio = 0;  // share of pods' time
   double seconds = 0;                                 // time covered
   double advised_ratio = 0;                           // share of pods' time with advice

@@ -40,9 +40,7 @@ class ShadowCluster {
   bool active() const { return shadow() || control_; }
   bool shadow() const { return modelled_ == Modelled::advice; }
   // The copy with the default scheduler's choices; null if none is kept.
-  const AdvisedCluster* with_default() const {
-    return modelled_ == Modelled::default_scheduler ? &default_ : nullptr;
-  }
+  const AdvisedCluster* with_default() const { return modelled_ == Modelled::default_scheduler ? &default_ : nullptr; }
 
   // Returns the copy of the view, valid until the next call of any member; null if it equals the cluster. Replicas of
   // `owner` count where they were advised.

@@ -200,13 +200,15 @@ std::string live_line(const Driver& driver) {
     if (row.connected && row.power_w) power_w = power_w.value_or(0) + *row.power_w;
   const Costs& wattle = driver.wattle().costs();
   return notices(driver, "; ") + text(
-      "t=%.0fs controller=%s pods=%zu placed=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s gradient_steps=%llu "
-      "above_hard=%zu unanswered=%llu",
-      driver.elapsed_s(), driver.observer().controller_away ? "away" : "up", driver.running(), wattle.placements,
-      number(power_w, 1).c_str(), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
-      number(loss(driver), 4).c_str(),
-      driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL, wattle.above_hard,
-      whole(driver.extender().counts().unanswered));
+                                     "t=%.0fs controller=%s pods=%zu placed=%zu watts=%s answer_p99_ms=%.2f reward=%s "
+                                     "loss=%s gradient_steps=%llu "
+                                     "above_hard=%zu unanswered=%llu",
+                                     driver.elapsed_s(), driver.observer().controller_away ? "away" : "up",
+                                     driver.running(), wattle.placements, number(power_w, 1).c_str(),
+                                     driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
+                                     number(loss(driver), 4).c_str(),
+                                     driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL,
+                                     wattle.above_hard, whole(driver.extender().counts().unanswered));
 }
 
 std::string summary_text(const Driver& driver) {

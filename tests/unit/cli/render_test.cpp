@@ -337,6 +337,26 @@ TEST_CASE("place tells the node alone on its first line, and what to type next; 
         "no node for batch: mode is shadow\nwould advise:  worker-2 (the plan's choice)\n");
 }
 
+TEST_CASE("energy has its money and CO2 beside it where the controller has a tariff, and neither where it has none") {
+  const Style style;
+  Json report = example("report");
+  std::string text = render_report(report, style).value();
+  CHECK(has(text, "COST"));
+  CHECK(has(text, "CO2"));
+  CHECK(has(text, "0.2583 EUR"));
+  CHECK(has(text, "327 g"));
+  for (const char* key : {"cost", "co2_g"}) report["nodes"][key] = nullptr;
+  text = render_report(report, style).value();
+  CHECK_FALSE(has(text, "COST"));
+  CHECK_FALSE(has(text, "CO2"));
+  Json status = example("status");
+  CHECK(has(render_status(status, style).value(), "22.3 W est: 5.85 EUR, 7.4 kg CO2 per day"));
+  for (const char* key : {"cost_per_day", "co2_g_per_day"}) status[key] = nullptr;
+  CHECK_FALSE(has(render_status(status, style).value(), "22.3 W est: "));
+  CHECK(has(render_pod(example("pod"), style).value(), " since first seen: 0.0000 EUR, 0.03 g CO2"));
+  CHECK(has(render_provision(example("provision"), style).value(), "0.2246 EUR, 285 g CO2 per day"));
+}
+
 TEST_CASE("the state says since when its counts are") {
   Json status = example("status");
   CHECK(has(render_status(status, {}).value(), "311 since 2024-11-21 05:20:00Z"));
@@ -369,7 +389,8 @@ TEST_CASE("the saving is the first line of status, followed by the alarms with t
             "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times"));
   const std::string text = "would save 67 W (17%) [14, 20], modelled; pods would wait 0.3% instead of 0.2%";
   policy["modelled"] = status["modelled"] = {{"text", text}};
-  status["alarms"] = Json::array({{{"what", "nodes"}, {"text", "1 of 8 nodes is silent"}, {"command", "wattle doctor"}}});
+  status["alarms"] =
+      Json::array({{{"what", "nodes"}, {"text", "1 of 8 nodes is silent"}, {"command", "wattle doctor"}}});
   CHECK(has(render_policy(policy, {}).value(), text));
   const std::string shown = render_status(status, {}).value();
   CHECK(shown.starts_with("saving"));
