@@ -4,6 +4,7 @@
 
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
+#include "cli/parts.hpp"
 #include "cli/provision_set.hpp"
 #include "cli/requests/setter.hpp"
 #include "cli/show.hpp"

@@ -78,7 +78,7 @@ std::optional<double> per_day_j(std::optional<double> power_w) {
 }
 
 json idle_json(const Tariff& tariff, const FleetSums& sums) {
-  // What suspended servers draw (docs/how-to/see-what-it-costs.md).
+  // A suspended server (docs/reference/api.md, status).
   constexpr double kAsleepW = 3;
   const auto part = [&](std::optional<double> power_w) {
     json object{{"power_w", or_null(power_w)}, {"energy_j_per_day", or_null(per_day_j(power_w))}};

@@ -106,7 +106,7 @@ json words_json(const ReplicaBook& replicas, const TeachersChoices& teacher, con
   return words;
 }
 
-json request_json(const ReplicaBook& replicas, const TeachersChoices& teacher, const std::string& key,
+json request_json(const Parts& from, const TeachersChoices& teacher, const std::string& key,
                   const RequestWorkload& of) {
   return {{"workload", key},
           {"namespace", of.name_space},
@@ -128,8 +128,8 @@ json request_json(const ReplicaBook& replicas, const TeachersChoices& teacher, c
           {"heard_s", of.rule.heard_s()},
           {"raise_needs_s", of.rule.raise_needs_s()},
           {"lower_needs_s", of.rule.lower_needs_s()},
-          {"replicas", replicas_json(replicas, teacher, key, of)},
-          {"why", words_json(replicas, teacher, key, of)}};
+          {"replicas", replicas_json(from.replicas, teacher, key, of)},
+          {"why", words_json(from.replicas, teacher, key, of)}};
 }
 
 json totals_json(const RequestTotals& totals, const Tariff& tariff) {
@@ -144,7 +144,7 @@ json of_namespace(const Parts& from, const TeachersChoices& teacher, const std::
   const RequestBook& book = from.requests;
   json list = json::array();
   for (const auto& [key, uids] : book.pods_of(name_space)) {
-    list.push_back(request_json(from.replicas, teacher, key, book.workloads().at(key)));
+    list.push_back(request_json(from, teacher, key, book.workloads().at(key)));
     list.back()["pod_uids"] = uids;
   }
   return list;
@@ -189,7 +189,7 @@ Result<std::string> provision_text(const Parts& from, const std::map<std::string
                    {"totals", totals_json(from.requests.totals(), from.config.tariff)}};
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
     WATTLE_TRY(const auto found, named_workload(workloads, one->second));
-    document["workloads"] = json::array({request_json(from.replicas, teacher, found->first, found->second)});
+    document["workloads"] = json::array({request_json(from, teacher, found->first, found->second)});
     return provision_dump(document);
   }
   if (const auto one = arguments.find("namespace"); one != arguments.end()) {
@@ -215,7 +215,7 @@ Result<std::string> provision_text(const Parts& from, const std::map<std::string
   document["more"] = rows.size() - std::min(rows.size(), limit);
   rows.resize(std::min(rows.size(), limit));
   json list = json::array();
-  for (const auto& row : rows) list.push_back(request_json(from.replicas, teacher, row->first, row->second));
+  for (const auto& row : rows) list.push_back(request_json(from, teacher, row->first, row->second));
   document["workloads"] = std::move(list);
   return provision_dump(document);
 }

@@ -12,6 +12,7 @@
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "controller/store/store.hpp"
+#include "controller/tariff.hpp"
 
 namespace wattle::controller {
 
