@@ -120,21 +120,24 @@ Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptio
 
 std::string shadow_table(const std::vector<ShadowRun>& runs) {
   std::string text =
-      "   seed  modelled, in % of joules     live did  holds   waiting modelled  live had   shadow had  hours\n";
+      "   seed  modelled, in % of joules     live did  holds   waiting modelled  live had   shadow had  hours    W "
+      "modelled: default, Wattle   W true\n";
   const bool enough = enough_seeds(runs.size());
   std::size_t held = 0;
-  char line[200];
+  char line[300];
   for (const ShadowRun& run : runs) {
     const Interval change = enough ? run.modelled.change : stats::without_range(run.modelled.change.mean);
     held += run.holds() ? 1 : 0;
-    std::snprintf(line, sizeof line, "%7llu  %26s  %+10.1f  %5s  %16.2f%%  %8.2f%%  %9.2f%%  %5.1f\n",
+    std::snprintf(line, sizeof line,
+                  "%7llu  %26s  %+10.1f  %5s  %16.2f%%  %8.2f%%  %9.2f%%  %5.1f  %14.1f  %12.1f  %7.1f  %7.1f\n",
                   static_cast<unsigned long long>(run.seed),
                   interval_text(change, {.decimals = 1, .scale = 100, .sign = true}).c_str(), 100 * run.change(),
                   !enough       ? "-"
                   : run.holds() ? "yes"
                                 : "no",
                   100 * run.modelled.advised_wait_ratio, 100 * run.live.waiting, 100 * run.shadow.waiting,
-                  run.modelled.seconds / 3600);
+                  run.modelled.seconds / 3600, run.modelled.now_w, run.modelled.advised_w,
+                  run.shadow.energy_j / run.modelled.seconds, run.live.energy_j / run.modelled.seconds);
     text += line;
   }
   if (!enough) return text + seeds_note(runs.size(), "--seeds");

@@ -25,6 +25,17 @@ struct NodeLoad {
   double used_cores = 0, used_cores2 = 0;
 };
 
+// Standard deviation of the error of the curve in the difference of power. A sleeping node's power is known.
+double error_of(const PowerCurve& curve, const Fleet& fleet, const FleetNode& node, const NodeLoad& a,
+                const NodeLoad& b) {
+  const double cores = node.allocatable.cpu_cores;
+  if (!(cores > 0)) return 0;
+  const bool a_sleeps = fleet.idle_nodes_sleep && a.pods == 0, b_sleeps = fleet.idle_nodes_sleep && b.pods == 0;
+  if (a_sleeps && b_sleeps) return 0;
+  if (a_sleeps || b_sleeps) return curve.watts_sd_w((a_sleeps ? b : a).used_cores / cores);
+  return curve.difference_sd_w(a.used_cores / cores, b.used_cores / cores);
+}
+
 void add_load(ClusterLoad& load, const Fleet& fleet, const FleetNode& node, const NodeLoad& on, bool woke) {
   load.power_w += fleet.idle_nodes_sleep && on.pods == 0 ? node.sleep_w : node.watts_at(on.used_cores);
   if (woke) load.wake_j += node.wake_j;
@@ -257,13 +268,14 @@ AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet&
   return copy_;
 }
 
-ComparedLoad AdvisedCluster::compare(const Fleet& fleet) {
+ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
   const bool first = empty_.size() != n;
   empty_.resize(n);
   ComparedLoad load;
   load.advised_pods = pods_.size() - expected_.size();
   load.displaced_pods = displaced_;
+  double variance = 0;
   for (std::size_t row = 0; row < n; ++row) {
     const auto difference = differences_.find(row);
     const FleetNode& node = fleet.nodes[row];
@@ -273,12 +285,15 @@ ComparedLoad AdvisedCluster::compare(const Fleet& fleet) {
       const Sum& moved = difference->second.running;
       advised = {moved_by(now.pods, moved.pods), std::max(0.0, now.used_cores + moved.cores),
                  std::max(0.0, now.used_cores2 + moved.cores2)};
+      const double error_w = error_of(view.nodes[row].curve, fleet, node, now, advised);
+      variance += error_w * error_w;
     }
     const auto woke = [&](const NodeLoad& on, std::uint8_t empty) {
       return !first && fleet.idle_nodes_sleep && on.pods > 0 && (empty_[row] & empty) != 0;
     };
     add_load(load.now, fleet, node, now, woke(now, kEmptyNow));
     add_load(load.advised, fleet, node, advised, woke(advised, kEmptyAdvised));
+    load.error_w = std::sqrt(variance);
     empty_[row] = static_cast<std::uint8_t>((now.pods == 0 ? kEmptyNow : 0) | (advised.pods == 0 ? kEmptyAdvised : 0));
   }
   return load;

@@ -49,6 +49,7 @@ struct ComparedLoad {
   ClusterLoad now, advised;          // the real cluster; the cluster if the advice had been followed
   std::uint64_t advised_pods = 0;    // running pods that have advice
   std::uint64_t displaced_pods = 0;  // advised pods that run on another node
+  double error_w = 0;                // standard deviation of the difference in power, by the errors of learned curves
 };
 
 class AdvisedCluster {
@@ -95,8 +96,8 @@ class AdvisedCluster {
   Copy& copy(const ClusterView& view, const Fleet& fleet, const std::string& owner = {});
   // Returns the real cluster without a pod that runs in that row, as an independent copy.
   static Copy without(const ClusterView& view, const Fleet& fleet, std::size_t row, const PodEstimate& ask);
-  // `fleet` is that of the real cluster.
-  ComparedLoad compare(const Fleet& fleet);
+  // `view` and `fleet` are those of the real cluster.
+  ComparedLoad compare(const ClusterView& view, const Fleet& fleet);
 
   // Returns whether the copy equals the cluster: no pod is displaced and none is expected.
   bool same() const { return displaced_ == 0 && expected_.empty(); }

@@ -8,7 +8,8 @@
 // Figure   over the newer half of the blocks, because the copy starts as the cluster: power of both, and the ratio of
 //          their energies minus 1. Needs least_blocks
 // Interval 95%: the linearised ratio over blocks (Cochran 1977), Student's t, widened by the correlation of
-// neighbouring blocks. It covers variation over time, not errors of the learned curves and demand
+//          neighbouring blocks, and the error of the learned power curves, as their fit states it. It does not cover
+//          errors of the predicted demand
 // Errors   none; values that are not finite are ignored
 // Threads  value, single owner
 #pragma once
@@ -70,6 +71,8 @@ class ModelledSaving {
   double block_s_ = 0;
   std::vector<ModelledBlock> blocks_;  // oldest first
   ModelledBlock open_;
+  double lasted_s_ = 0;     // since construction
+  double error_ratio_ = 0;  // running mean of the curves' error over the power; not kept over a restart
 };
 
 }  // namespace wattle::placement

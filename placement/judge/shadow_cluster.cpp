@@ -96,14 +96,14 @@ void ShadowCluster::on_usage(std::span<const PodReading> readings, const Cluster
 void ShadowCluster::refresh(const ClusterView& view, const Fleet& fleet) {
   if (active()) {
     advised_.expire(view, view.now);
-    const ComparedLoad load = advised_.compare(fleet);
+    const ComparedLoad load = advised_.compare(view, fleet);
     const double passed = passed_s(advised_at_, view.now);
     if (shadow()) saving_.add(load, passed);
     if (control_ && passed > 0) compared_.add(load, passed, longest_gap_s_);
   }
   if (with_default() != nullptr) {
     default_.expire(view, view.now);
-    ComparedLoad load = default_.compare(fleet);
+    ComparedLoad load = default_.compare(view, fleet);
     std::swap(load.now, load.advised);  // `now` is with the default scheduler's choices
     default_ratio_.reset();
     if (load.advised.power_w > 0) default_ratio_ = load.now.power_w / load.advised.power_w;
