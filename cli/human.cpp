@@ -59,6 +59,19 @@ std::string joules(std::optional<double> value) {
   return value ? scaled(*value, 1000, std::array{"J", "kJ", "MJ", "GJ"}) : kNothing;
 }
 
+std::string money(std::optional<double> value, const std::string& currency) {
+  if (!value) return kNothing;
+  constexpr double kSmall = 1;
+  return number(value, std::abs(*value) < kSmall ? 4 : 2) + " " + currency;
+}
+
+std::string grams(std::optional<double> value_g) {
+  if (!value_g) return kNothing;
+  constexpr double kPerKilogram = 1000;
+  if (std::abs(*value_g) < kPerKilogram) return number(value_g, std::abs(*value_g) < 10 ? 2 : 0) + " g";
+  return number(*value_g / kPerKilogram, 1) + " kg";
+}
+
 std::string age(std::optional<double> value_ms) {
   if (!value_ms || !std::isfinite(*value_ms) || std::abs(*value_ms) > 1e15) return kNothing;
   if (*value_ms < 999.5) return number(value_ms, 0) + "ms";

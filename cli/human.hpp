@@ -20,6 +20,9 @@ std::string percent(std::optional<double> ratio);
 std::string milliseconds(std::optional<double> value_ms);
 std::string microseconds(std::optional<double> value_us);
 std::string joules(std::optional<double> value_j);
+// "12.34 EUR", "0.0052 EUR"; "530 g", "1.2 kg"
+std::string money(std::optional<double> value, const std::string& currency);
+std::string grams(std::optional<double> value_g);
 // "410ms", "12s", "3m05s", "2h05m", "3d04h"
 std::string age(std::optional<double> value_ms);
 std::string age_s(std::optional<double> value_s);

@@ -27,6 +27,7 @@ std::string pressures_of(const View& psi, const std::string& what) {
 std::vector<std::pair<std::string, Cell>> facts_of(const View& node) {
   const std::string source = node["energy_source"].text_or("");
   const View curve = node["curve"];
+  const std::string cost = cost_text(node);
   const auto mean_of = [&](const char* key, int digits) { return number(node[key], digits); };
   return {{"node", node["name"].text_or()},
           {"state", state_cell(node)},
@@ -41,9 +42,9 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& node) {
           {"pressure cpu", pressures_of(node["psi"], "cpu")},
           {"pressure memory", pressures_of(node["psi"], "memory")},
           {"pressure io", pressures_of(node["psi"], "io")},
-          {"power", watts(node["power_w"], source) + ", idle " + watts(node["idle_w"], source) + ", unattributed " +
-                        watts(node["unattributed_w"], source)},
-          {"energy", joules(node["energy_j"]) + " since first seen"},
+          {"power", watts(node["power_w"], source) + ", idle " + watts(node["idle_w"], source) + ", active " +
+                        watts(active_w(node), source) + ", unattributed " + watts(node["unattributed_w"], source)},
+          {"energy", joules(node["energy_j"]) + " since first seen" + (cost.empty() ? "" : ": " + cost)},
           {"power curve", curve.present() ? number(curve["idle_w"], 1) + " to " + watts(curve["max_w"]) + ", " +
                                                 curve["source"].text_or() + ", " + count(curve["samples"]) + " samples"
                                           : std::string(kAbsent)},

@@ -42,13 +42,13 @@ std::vector<Cell> row_of(const View& node, bool wide) {
                         wide ? used_of(count(node["pods"]), count(node["pod_capacity"])) : count(node["pods"]),
                         latency_cell(node)};
   if (!wide) return row;
-  row.insert(row.end(),
-             {watts(node["idle_w"], source), joules(node["energy_j"]), curve_text(node["curve"]),
-              used_of(bytes(used_bytes), bytes(total_bytes)), number(node["cpu_requested_cores"], 2),
-              bytes(node["memory_requested_bytes"]), count(node["in_flight"]), bytes_per_s(node["net_rx_bytes_per_s"]),
-              bytes_per_s(node["net_tx_bytes_per_s"]), bytes_per_s(node["disk_read_bytes_per_s"]),
-              bytes_per_s(node["disk_write_bytes_per_s"]), percent(node["disk_used_ratio"]),
-              count(node["tcp_established"]), node["agent_version"].text_or(), count(node["incarnation"])});
+  row.insert(row.end(), {watts(node["idle_w"], source), watts(active_w(node), source), joules(node["energy_j"]),
+                         curve_text(node["curve"]), used_of(bytes(used_bytes), bytes(total_bytes)),
+                         number(node["cpu_requested_cores"], 2), bytes(node["memory_requested_bytes"]),
+                         count(node["in_flight"]), bytes_per_s(node["net_rx_bytes_per_s"]),
+                         bytes_per_s(node["net_tx_bytes_per_s"]), bytes_per_s(node["disk_read_bytes_per_s"]),
+                         bytes_per_s(node["disk_write_bytes_per_s"]), percent(node["disk_used_ratio"]),
+                         count(node["tcp_established"]), node["agent_version"].text_or(), count(node["incarnation"])});
   return row;
 }
 }  // namespace
@@ -58,8 +58,8 @@ Table nodes_table(const std::vector<View>& nodes, bool wide) {
               {}};
   if (wide)
     table.columns.insert(table.columns.end(),
-                         {"IDLE", ">ENERGY", "CURVE", ">MEMORY", ">CPU-REQ", ">MEM-REQ", ">IN-FLIGHT", ">NET-RX",
-                          ">NET-TX", ">DISK-RD", ">DISK-WR", ">DISK", ">TCP", "VERSION", ">INCARNATION"});
+                         {"IDLE", "ACTIVE", ">ENERGY", "CURVE", ">MEMORY", ">CPU-REQ", ">MEM-REQ", ">IN-FLIGHT",
+                          ">NET-RX", ">NET-TX", ">DISK-RD", ">DISK-WR", ">DISK", ">TCP", "VERSION", ">INCARNATION"});
   for (const View& node : nodes) table.rows.push_back(row_of(node, wide));
   return table;
 }

@@ -104,34 +104,36 @@ Cell waiting_cell(const View& cpu_wait) {
 
 Cell late_cell(const View& late) { return budget_cell(late, budget_text(late, number(late["price"], 1) + " times")); }
 
+std::string cost_text(const View& object, const std::string& ending) {
+  const auto cost = object["cost" + ending].number(), co2_g = object["co2_g" + ending].number();
+  std::string text = cost ? money(cost, object["currency"].text_or("")) : std::string();
+  if (co2_g) text += (text.empty() ? "" : ", ") + grams(co2_g) + " CO2";
+  return text;
+}
+
 std::string power_text(const View& status) {
   const auto all = status["power_w"].number(), estimated = status["estimated_w"].number();
   if (!estimated) return watts(all);
   return all == estimated ? watts(all, "estimated") : watts(all) + ", of which " + watts(estimated, "estimated");
 }
 
-std::string modelled_text(const View& modelled) {
-  const View calibration = modelled["calibration"];
-  const auto ratio = calibration["ratio"].number(), ratio_low = calibration["ratio_low"].number(),
-             ratio_high = calibration["ratio_high"].number(), right = modelled["calibrated_ratio"].number(),
-             right_low = modelled["calibrated_low"].number(), right_high = modelled["calibrated_high"].number();
-  const bool put_right = ratio && ratio_low && ratio_high && right && right_low && right_high;
-  const auto saved = put_right ? right : modelled["saving_ratio"].number(),
-             low = put_right ? right_low : modelled["saving_low"].number(),
-             high = put_right ? right_high : modelled["saving_high"].number(), power_w = modelled["power_w"].number();
-  if (!saved || !low || !high)
-    return "unknown: needs " + age_s(modelled["first_in_s"]) + " more with advised pods running";
-  const int digits = std::abs(*saved) < 0.095 ? 1 : 0;
-  const auto share = [](const View& part) { return number(100 * part.number().value_or(0), 1) + "%"; };
-  const auto change = [digits](double part) { return (part < 0 ? "+" : "") + number(0.0 - 100 * part, digits); };
-  const auto acting_w =
-      put_right && power_w ? std::optional(*power_w * (1 - *saved)) : modelled["acting_power_w"].number();
-  return "live mode would draw about " + number(acting_w, 0) + " W instead of " + number(power_w, 0) + ", " +
-         change(*saved) + "% [" + change(*high) + ", " + change(*low) + "], waiting " +
-         share(modelled["acting_cpu_wait"]) + " instead of " + share(modelled["cpu_wait"]) + "; modelled, " +
-         (put_right ? "calibrated by " + count(calibration["blocks"]) + " canary blocks: x" + number(ratio, 2) + " [" +
-                          number(ratio_low, 2) + ", " + number(ratio_high, 2) + "]"
-                    : std::string("not calibrated"));
+std::optional<double> active_w(const View& node) {
+  const auto power_w = node["power_w"].number(), idle_w = node["idle_w"].number();
+  return power_w && idle_w ? std::optional(std::max(0.0, *power_w - *idle_w)) : std::nullopt;
+}
+
+std::string idle_text(const View& idle) {
+  if (!idle["power_w"].present()) return std::string(kAbsent);
+  const auto daily = [](const View& part) {
+    const std::string cost = cost_text(part, "_per_day");
+    return joules(part["energy_j_per_day"]) + (cost.empty() ? "" : ", " + cost) + " per day";
+  };
+  const View sleeping = idle["sleeping"];
+  std::string text = watts(idle["power_w"].number()) + " (" + percent(idle["ratio"].number()) + "), " + daily(idle);
+  if (const auto nodes = sleeping["nodes"].number(); nodes && *nodes > 0)
+    text += "; " + watts(sleeping["power_w"].number()) + " less, " + daily(sleeping) + ", if " +
+            sleeping["assumption"].text_or();
+  return text;
 }
 
 std::string status_line(const View& status) {

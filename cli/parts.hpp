@@ -42,9 +42,6 @@ class FindingsText {
 };
 // "default/web-1"; the UID if the name is unknown.
 std::string pod_label(const View& name, const View& name_space, const View& uid);
-// Renders a document's `modelled`: "live mode would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3%
-// instead of 0.2%; modelled, not calibrated", or the number of canary blocks that calibrated it.
-std::string modelled_text(const View& modelled);
 // Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured
 // 0.8%, default scheduler 0.5%, price 3.1 W a core". Marks an exceeded budget and
 // shows by how much. States if a budget is not in force.
@@ -52,6 +49,14 @@ Cell waiting_cell(const View& cpu_wait);
 Cell late_cell(const View& late);
 // Renders the document `status`: "812.5 W, of which 22.3 W est".
 std::string power_text(const View& status);
+// Money and CO2 of an object's joules by the controller's tariff: "0.43 EUR, 530 g CO2"; empty without a tariff.
+// `ending` of the keys: "_per_day".
+std::string cost_text(const View& object, const std::string& ending = {});
+// Watts of a node beyond its idle watts.
+std::optional<double> active_w(const View& node);
+// Renders the object `idle` of the documents `status` and `fleet`: "640.0 W (78%), 3.20 EUR per day; if the 2 nodes
+// without pods slept: 84.0 W less (projection: ...)".
+std::string idle_text(const View& idle);
 // Renders mode, watts and decisions of the document `status` in one line.
 std::string status_line(const View& status);
 // Name and value in two columns; a value may have several words.

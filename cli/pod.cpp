@@ -10,6 +10,7 @@ namespace wattle::cli {
 namespace {
 std::vector<std::pair<std::string, Cell>> facts_of(const View& pod, const std::string& source) {
   const View psi = pod["psi"];
+  const std::string cost = cost_text(pod);
   return {{"pod", pod_label(pod["name"], pod["namespace"], pod["uid"])},
           {"uid", pod["uid"].text_or()},
           {"node", pod["node"].text_or()},
@@ -19,7 +20,8 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& pod, const std::s
           {"pressure", percent(psi["cpu_some_ratio"]) + " CPU, " + percent(psi["memory_some_ratio"]) + " memory, " +
                            percent(psi["io_some_ratio"]) + " io"},
           {"power", watts(pod["power_w"], source)},
-          {"energy", joules(pod["energy_j"]) + (source == "estimated" ? " est" : "") + " since first seen"},
+          {"energy", joules(pod["energy_j"]) + (source == "estimated" ? " est" : "") + " since first seen" +
+                         (cost.empty() ? "" : ": " + cost)},
           {"decision", count(pod["decision_id"])}};
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
+#include "cli/parts.hpp"
 #include "cli/provision_set.hpp"
 #include "cli/requests/setter.hpp"
 #include "cli/show.hpp"
@@ -28,9 +29,10 @@ Tone tone_of(const std::string& state) {
 }
 
 std::string freed_text(const View& freed) {
+  const std::string cost = cost_text(freed, "_per_day");
   std::string text = number(freed["cpu_cores"], 2) + " cores, " + signed_bytes(freed["memory_bytes"].number());
   if (const auto power_w = freed["power_w"].number())
-    text += ", " + watts(power_w) + " (" + joules(freed["energy_j_per_day"]) +
+    text += ", " + watts(power_w) + " (" + joules(freed["energy_j_per_day"]) + (cost.empty() ? "" : ", " + cost) +
             " per day) if nodes that become empty are powered down";
   return text;
 }

@@ -27,7 +27,7 @@ std::string energy_text(const View& energy) {
 struct Lines {
   Table table;
   double all_j = 0;
-  bool by_node = false;
+  bool by_node = false, cost = false, co2 = false;  // columns
 
   void add(const std::string& key, const View& row, Tone tone = Tone::plain) {
     std::vector<Cell> cells{{key, tone},
@@ -39,6 +39,8 @@ struct Lines {
                             percent(row["waiting_ratio"]),
                             count(row["placements"]),
                             count(row["workloads"])};
+    if (cost) cells.emplace_back(money(row["cost"].number(), row["currency"].text_or("")));
+    if (co2) cells.emplace_back(grams(row["co2_g"].number()));
     if (by_node)
       for (const char* part : {"idle", "unattributed", "drawn"}) cells.emplace_back(energy_text(row[part]));
     table.rows.push_back(std::move(cells));
@@ -69,6 +71,10 @@ Result<std::string> render_report(const Json& document, const Style& style) {
                          ">WAITED",        ">WAITING",  ">PLACEMENTS", ">WORKLOADS"};
   lines.all_j = sum_of(report["nodes"]);
   lines.by_node = report["by"].text_or() == "node";
+  lines.cost = report["nodes"]["cost"].present();
+  lines.co2 = report["nodes"]["co2_g"].present();
+  if (lines.cost) lines.table.columns.push_back(">COST");
+  if (lines.co2) lines.table.columns.push_back(">CO2");
   if (lines.by_node) lines.table.columns.insert(lines.table.columns.end(), {">IDLE", ">UNATTRIBUTED", ">DRAWN"});
   for (const View& row : rows) lines.add(row["key"].text_or(), row);
   if (report["rest"].present()) lines.add("(" + count(report["rest"]["rows"]) + " more)", report["rest"]);

@@ -47,37 +47,44 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   const auto nodes = status["nodes"].number();
   const auto connected = status["nodes_connected"].number();
   const std::string why = status["mode_reason"].text_or("");
+  const std::string per_day = cost_text(status, "_per_day");
   const auto integer = [&](const char* key) { return count(status[key]); };
-  std::vector<std::pair<std::string, Cell>> pairs{
-      {"version", status["version"].text_or() + ", epoch " + integer("epoch")},
-      {"uptime", age_s(status["uptime_s"])},
-      {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
-      {"policy", status["policy"].text_or()},
-      {"nodes",
-       {integer("nodes_connected") + " of " + integer("nodes") + " connected",
-        nodes && connected && *connected < *nodes ? Tone::bad : Tone::plain}},
-      {"workloads", integer("workloads")},
-      {"power", power_text(status)},
-      {"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"], 1) + "/s, " +
-                        integer("neutral") + " neutral"},
-      {"decided by", decided_by(status["decided_by"])},
-      {"decided in", microseconds(status["decide_p50_us"]) + " p50, " + microseconds(status["decide_p99_us"]) + " p99"},
-      {"placements", integer("placements") + since},
-      {"outcomes",
-       integer("outcomes") + since + ", mean reward of the last hundred " + number(status["mean_reward"], 3)},
-      {"learning", integer("gradient_steps") + " gradient steps, " + number(status["gradient_steps_per_s"], 1) +
-                       "/s, " + integer("replay") + " in replay, loss " + number(status["loss"], 4)},
-      {"serving", "network of step " + integer("model_step") +
-                      (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
-                      ", epsilon " + number(status["epsilon"], 3)},
-      {"samples", integer("samples") + since + ", " + integer("samples_refused") + " refused"}};
+  std::vector<std::pair<std::string, Cell>> pairs;
+  if (status["modelled"].present()) pairs.push_back({"saving", status["modelled"]["text"].text_or()});
+  for (const View& alarm : status["alarms"].items())
+    pairs.push_back({"alarm", {alarm["text"].text_or() + " (" + alarm["command"].text_or() + ")", Tone::bad}});
+  pairs.insert(
+      pairs.end(),
+      {{"version", status["version"].text_or() + ", epoch " + integer("epoch")},
+       {"uptime", age_s(status["uptime_s"])},
+       {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
+       {"policy", status["policy"].text_or()},
+       {"nodes",
+        {integer("nodes_connected") + " of " + integer("nodes") + " connected",
+         nodes && connected && *connected < *nodes ? Tone::bad : Tone::plain}},
+       {"workloads", integer("workloads")},
+       {"power", power_text(status) + (per_day.empty() ? "" : ": " + per_day + " per day")},
+       {"idle", idle_text(status["idle"])},
+       {"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"], 1) + "/s, " +
+                         integer("neutral") + " neutral"},
+       {"decided by", decided_by(status["decided_by"])},
+       {"decided in",
+        microseconds(status["decide_p50_us"]) + " p50, " + microseconds(status["decide_p99_us"]) + " p99"},
+       {"placements", integer("placements") + since},
+       {"outcomes",
+        integer("outcomes") + since + ", mean reward of the last hundred " + number(status["mean_reward"], 3)},
+       {"learning", integer("gradient_steps") + " gradient steps, " + number(status["gradient_steps_per_s"], 1) +
+                        "/s, " + integer("replay") + " in replay, loss " + number(status["loss"], 4)},
+       {"serving", "network of step " + integer("model_step") +
+                       (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
+                       ", epsilon " + number(status["epsilon"], 3)},
+       {"samples", integer("samples") + since + ", " + integer("samples_refused") + " refused"}});
   for (const View& one : status["who_serves"].items())
     pairs.push_back({one["serves"].flag() == true ? "in use" : "not in use", one["text"].text_or()});
   if (const View budgets = status["budgets"]; budgets.present()) {
     pairs.push_back({"waiting", waiting_cell(budgets["cpu_wait"])});
     pairs.push_back({"late", late_cell(budgets["late"])});
   }
-  if (status["modelled"].present()) pairs.push_back({"saving", modelled_text(status["modelled"])});
   if (status["shims"].present()) pairs.push_back({"requests", asked_by(status)});
   for (const View& withheld : status["withheld"].items())
     pairs.push_back({"withheld", {withheld["what"].text_or() + ": " + withheld["why"].text_or(), Tone::warning}});

@@ -119,6 +119,23 @@ void read_store(config::Section store, StoreConfig& out) {
   read_time(store, "keep_history", out.history_keep, 3600, 10 * 366 * 86'400.0);
 }
 
+void read_tariff(config::Section section, Tariff& out) {
+  double price = 0, co2_g = 0;
+  section.read("price_per_kwh", price, {.min = 0, .max = 100'000});
+  section.read("currency", out.currency);
+  section.read("co2_g_per_kwh", co2_g, {.min = 0, .max = 5000});
+  if (section.has("price_per_kwh")) out.price_per_kwh = price;
+  if (section.has("co2_g_per_kwh")) out.co2_g_per_kwh = co2_g;
+  const auto capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  if (section.has("currency") &&
+      (out.currency.size() != 3 || !std::all_of(out.currency.begin(), out.currency.end(), capital)))
+    section.mistake("currency", "'" + out.currency + "' is not a currency code", "three capital letters, as in EUR");
+  if (out.price_per_kwh && out.currency.empty())
+    section.mistake("currency", "is missing", "the currency of price_per_kwh, as in EUR");
+  if (!out.price_per_kwh && !out.currency.empty())
+    section.mistake("price_per_kwh", "is missing", "the price of a kWh in " + out.currency + ", or remove currency");
+}
+
 void read_canary(config::Section canary, SwitchbackSchedule& out) {
   read_time(canary, "block", out.length, 0.1, 86'400);
   out.washout = out.length / 6;  // as in the default of 5 of 30 minutes
@@ -205,7 +222,7 @@ Result<ControllerConfig> read(config::Document document) {
   config::Section root = document.root();
   read_name(root, "mode", out.mode, parse_mode, out.mode.text());
   read_canary(root.section("canary"), out.blocks);
-  root.section("shadow").read("block", out.modelled.block_s, {.min = 10, .max = 86'400, .unit = config::Unit::seconds});
+  root.section("shadow").read("block", out.modelled.block_s, {.min = 1, .max = 86'400, .unit = config::Unit::seconds});
   out.require_evidence = true;
   out.measure_candidates = true;
   placement::PolicyInfo policy;
@@ -228,6 +245,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_decide(root.section("decide"), out);
   read_learn(root.section("learn"), out.learn);
   read_store(root.section("store"), out.store);
+  read_tariff(root.section("tariff"), out.tariff);
   read_enrol(root.section("enrol"), out.enrol);
   read_kube(root.section("kubernetes"), out.kube, out.schedulers);
   config::Section provisioning = root.section("provisioning");

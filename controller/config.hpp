@@ -20,6 +20,7 @@
 #include "controller/provision/margin_trial.hpp"
 #include "controller/provision/prometheus.hpp"
 #include "controller/rollout/rollout_spec.hpp"
+#include "controller/tariff.hpp"
 #include "placement/cluster/budget.hpp"
 #include "placement/decide/decide.hpp"
 #include "placement/judge/modelled_saving.hpp"
@@ -102,9 +103,9 @@ struct ControllerConfig {
   std::string operator_token_file;  // grants changes from the page; empty: none are allowed
   std::string policy = "dqn";
   placement::BudgetLimits limits;
-  placement::DecideOptions decide;      // reward, masks, exploration
-  SwitchbackSchedule blocks;            // their lengths, in mode canary
-  placement::ModelledOptions modelled;  // blocks of the modelled saving, in mode shadow
+  placement::DecideOptions decide;                     // reward, masks, exploration
+  SwitchbackSchedule blocks;                           // their lengths, in mode canary
+  placement::ModelledOptions modelled{.block_s = 60};  // blocks of the modelled saving
   std::int64_t seed = 1;
   // Not from the file: longer than an agent takes to report a pod that starts, also while its image is pulled.
   Duration in_flight_expiry = std::chrono::seconds(30);
@@ -118,6 +119,7 @@ struct ControllerConfig {
       models_dir;  // of the networks that come with the programs; from where these are, not from the file; empty: unknown
   std::uint64_t descriptor_limit = 0;  // of this process, not from the file; 0: unknown
   StoreConfig store;
+  Tariff tariff;
   EnrolConfig enrol;
   KubeConfig kube;
   ProvisionLevel provision = ProvisionLevel::suggest;

@@ -255,7 +255,7 @@ Status Controller::start_watch(const Clock& clock, const Log& log) {
 // The store's thread makes it, and this worker waits; the loop has no part in it.
 http::Response Controller::of_store(const std::string& what, const std::map<std::string, std::string>& arguments,
                                     WallTime now) {
-  auto asked = ask_store(*store_, what, arguments, now);
+  auto asked = ask_store(*store_, what, arguments, now, config_.tariff);
   if (!asked) return failed(asked.error());
   if (asked->wait_for(kHttpPatience) != std::future_status::ready)
     return failed({Errc::timeout, what, "the store did not answer in time", "see wattle doctor"});

@@ -54,6 +54,9 @@ def by_source(source=""):
 
 IN_FORCE = "wattle_controller_mode == 1 or wattle_controller_policy == 1 or wattle_controller_reward == 1"
 FLEET = [
+    graph("Saving, modelled", "watt", ("{{bound}}", "wattle_controller_modelled_saving_watts"), width=HALF, height=4,
+          about="Power that Wattle saves, or would save in mode shadow, against the default scheduler, with its 95% interval: a model, calibrated by canaries if there are any."),
+    graph("Saving, modelled, as a share", "percentunit", ("{{bound}}", "wattle_controller_modelled_saving_ratio"), width=HALF, height=4),
     figure("Power now", "watt", "sum(wattle_controller_node_power_watts)"),
     figure("Of which estimated", "watt", f'sum(wattle_controller_node_power_watts{by_source("estimated")}) or vector(0)', about="A model, not a measurement: nodes without RAPL, PCM or a meter."),
     figure("Energy in this range", "kwatth", "sum(increase(wattle_controller_node_energy_joules_total[$__range])) / 3.6e6"),

@@ -70,6 +70,7 @@ FORMS = {
         "learn.pretrained": {"type": "string", "minLength": 1},
         "enrol.kubernetes.accounts": {"type": "array", "items": text("[^/]+/[^/]+")},
         "kubernetes.server": URL,
+        "tariff.currency": text("[A-Z]{3}"),
         "provisioning.prometheus.url": URL,
         **{f"provisioning.prometheus.{key}": {"type": "string", "maxLength": 16384} for key in ("rate_query", "late_query", "latency_query")},
     },
@@ -100,6 +101,7 @@ TOGETHER = {
     },
     "controller": {
         "http.tls": TLS,
+        "tariff": {"dependencies": {"price_per_kwh": ["currency"], "currency": ["price_per_kwh"]}},
         "provisioning.prometheus": {"dependencies": {"url": ["rate_query"], "rate_query": ["url"], "late_query": ["url"], "latency_query": ["url", "target"]}},
     },
     "shim": {"http.tls": TLS},

@@ -1,6 +1,6 @@
 // cost: shows the cost of namespaces, owners, nodes, label values or containers, like `wattle report`.
 import { get } from '/page/api.js';
-import { ABSENT, choice, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tiles, wide } from '/page/dom.js';
+import { ABSENT, choice, cost as costOf, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tiles, wide } from '/page/dom.js';
 
 const SPANS = [['24h', '1 d'], ['7d', '7 d'], ['30d', '30 d']];
 const BY = [['namespace', 'namespace'], ['owner', 'owner'], ['node', 'node'], ['label', 'label'], ['container', 'container']];
@@ -11,7 +11,7 @@ export function cost() {
   const facts = tiles([['drawn', 'Energy of nodes', 'measured'], ['estimated', 'Estimated part', 'estimated'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['cores', 'Core-hours', 'cores'], ['placements', 'Placements']]);
   const label = h('input', { type: 'search', placeholder: 'key of the label, for example team', 'aria-label': 'Key of the label', hidden: true, onchange: () => load() });
   let since = '7d', by = 'namespace', asked = 0;
-  const cells = (row, all) => [joules(row.measured_j), joules(row.estimated_j), percent(all > 0 ? sum(row) / all : null, 1), number(row.core_h, 2), row.waited_s === null ? ABSENT : span(row.waited_s), percent(row.waiting_ratio, 2), count(row.placements), count(row.workloads)]
+  const cells = (row, all) => [joules(row.measured_j), joules(row.estimated_j), costOf(row) || ABSENT, percent(all > 0 ? sum(row) / all : null, 1), number(row.core_h, 2), row.waited_s === null ? ABSENT : span(row.waited_s), percent(row.waiting_ratio, 2), count(row.placements), count(row.workloads)]
     .map((text) => h('td', { class: 'number' }, text));
   const load = async () => {
     const mine = ++asked;
@@ -28,13 +28,13 @@ export function cost() {
     const first = report.rows[0];
     fill(told, report.from_wall_s === null ? 'No usage recorded yet.' : [`Since ${moment(report.from_wall_s * 1e9)}${report.cut ? ', when recording began,' : ''} all nodes have used ${joules(all)}`,
       first ? `; ${report.label || by} ${first.key} used most of the energy of workloads: ${joules(sum(first))} in ${number(first.core_h, 2)} core-hours.` : '; workloads have used no energy.'].join(''));
-    facts.set('drawn', joules(all), 'rows including idle and unattributed energy');
+    facts.set('drawn', joules(all), costOf(report.nodes) || 'rows including idle and unattributed energy');
     facts.set('estimated', joules(report.nodes.estimated_j));
-    facts.set('idle', joules(sum(report.idle)), 'used by idle nodes');
+    facts.set('idle', joules(sum(report.idle)), costOf(report.idle) || 'used by idle nodes');
     facts.set('unattributed', joules(sum(report.unattributed)), 'not attributed to a workload');
     facts.set('cores', number(rows.reduce((total, row) => total + row.core_h, 0), 2));
     facts.set('placements', count(rows.reduce((total, row) => total + row.placements, 0)));
-    fill(head, [[report.label || by], ['Measured', 1], ['Estimated', 1], ['Share', 1], ['Core-hours', 1], ['Waited', 1], ['Waiting', 1], ['Placed', 1], ['Workloads', 1]].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)));
+    fill(head, [[report.label || by], ['Measured', 1], ['Estimated', 1], ['Cost, CO2', 1], ['Share', 1], ['Core-hours', 1], ['Waited', 1], ['Waiting', 1], ['Placed', 1], ['Workloads', 1]].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)));
     fill(body, rows.map((row) => h('tr', null, h('td', null, by === 'node' && row !== report.rest ? link('node', row.key) : row.key), cells(row, all))));
     return null;
   };

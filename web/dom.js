@@ -45,6 +45,12 @@ function scaled(value, step, units) {
   return units[unit](number(value, unit === 0 ? 0 : 1));
 }
 export const joules = (value) => (known(value) ? scaled(value, 1000, [(n) => `${n} J`, (n) => `${n} kJ`, (n) => `${n} MJ`, (n) => `${n} GJ`]) : ABSENT);
+// Money and CO2 of joules by the controller's tariff; empty without one.
+export function cost(of, ending = '') {
+  const money = of[`cost${ending}`], grams = of[`co2_g${ending}`];
+  return [known(money) && `${number(money, Math.abs(money) < 1 ? 4 : 2)} ${of.currency}`,
+    known(grams) && (Math.abs(grams) < 1000 ? `${number(grams, Math.abs(grams) < 10 ? 2 : 0)} g CO2` : `${number(grams / 1000, 1)} kg CO2`)].filter(Boolean).join(', ');
+}
 export const bytes = (value) => (known(value) ? scaled(value, 1024, [(n) => `${n} B`, (n) => `${n} KiB`, (n) => `${n} MiB`, (n) => `${n} GiB`, (n) => `${n} TiB`, (n) => `${n} PiB`]) : ABSENT);
 export function span(seconds) {
   if (!known(seconds)) return ABSENT;

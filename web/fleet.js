@@ -1,11 +1,11 @@
 // fleet: shows watts now and over time, and all nodes as a map and as a list.
 import { get, listen } from '/page/api.js';
 import { chart, past } from '/page/chart.js';
-import { choice, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
+import { choice, cost, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
 import { heat } from '/page/heat.js';
 import { filter, table } from '/page/table.js';
 
-const LINES = [['measured_w', 'measured', 'measured'], ['estimated_w', 'estimated', 'estimated']];
+const LINES = [['measured_w', 'measured', 'measured'], ['estimated_w', 'estimated', 'estimated'], ['default_w', 'all, with the default scheduler (modelled)', 'cores']];
 const EVERY = 5;  // s between two points of the last hour
 
 export const nodeStates = (node) => {
@@ -30,6 +30,8 @@ function budgetOf(budget) {
 const COLUMNS = [
   { label: 'Node', width: 'minmax(150px, 2fr)', sort: 'name', cell: (n) => link('node', n.name) },
   { label: 'Power', width: 'minmax(125px, 1fr)', number: true, sort: 'power_w', cell: (n) => [watts(n.power_w), estimated(n)] },
+  { label: 'Idle', width: '85px', number: true, cell: (n) => watts(n.idle_w) },
+  { label: 'Active', width: '85px', number: true, cell: (n) => watts(n.idle_w === null || n.power_w === null ? null : Math.max(0, n.power_w - n.idle_w)) },
   { label: 'Use', width: '80px', number: true, sort: 'use_ratio', cell: (n) => percent(n.cpu_cores ? n.cpu_used_cores / n.cpu_cores : null) },
   { label: 'Cores', width: '110px', number: true, sort: 'cpu_used_cores', cell: (n) => `${number(n.cpu_used_cores, 2)} / ${number(n.cpu_cores)}` },
   { label: 'Pressure', width: '90px', number: true, sort: 'pressure_ratio', cell: (n) => percent(most(n.psi), 1) },
@@ -42,11 +44,12 @@ const COLUMNS = [
 
 export function fleet() {
   const ends = [];
-  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Above soft latency'], ['mode', 'Mode']]);
-  const note = problem();
+  const facts = tiles([['saving', 'Saving', 'estimated'], ['idle', 'Idle power'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Above soft latency'], ['mode', 'Mode']]);
+  const note = problem(), alarms = h('div', { class: 'alarms', role: 'status' });
+  let alarmed = null;
 
-  const curve = chart('Power over time', LINES.map(([, label, colour]) => ({ label, colour, area: true })), watts);
-  let times = [], values = [[], []], range = '1h';
+  const curve = chart('Power over time', LINES.map(([name, label, colour]) => ({ label, colour, area: name !== 'default_w' })), watts);
+  let times = [], values = LINES.map(() => []), range = '1h';
   const load = async () => {
     try {
       const { history } = await get('history', { span: range });
@@ -72,6 +75,14 @@ export function fleet() {
   });
 
   const onFleet = ({ fleet: now }) => {
+    const texts = JSON.stringify(now.alarms);
+    if (texts !== alarmed) fill(alarms, now.alarms.map((each) => h('p', { class: 'error' }, `${each.text}. `, h('a', { href: `#/${each.view}` }, 'Details'))));
+    alarmed = texts;
+    const m = now.modelled, saved = m && m.saved_w !== null;
+    facts.set('saving', saved ? watts(m.saved_w) : ABSENT, m ? m.text : 'not modelled: mode is off');
+    const { idle } = now, daily = (part) => [joules(part.energy_j_per_day), cost(part, '_per_day')].filter(Boolean).join(', ');
+    facts.set('idle', watts(idle.power_w), idle.power_w !== null && [`${percent(idle.ratio)} of the power, ${daily(idle)} per day`,
+      idle.sleeping.nodes > 0 && `; ${watts(idle.sleeping.power_w)} less, ${daily(idle.sleeping)} per day, if ${idle.sleeping.assumption}`]);
     facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes with measured power`);
     facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, estimated from their use`);
     facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} accept no pods`);
@@ -98,7 +109,7 @@ export function fleet() {
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 4000);
 
   return {
-    element: h('div', null, h('h1', null, 'Fleet'), note.element, facts.element,
+    element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element,
       h('div', { class: 'two' },
         panel('Power over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
         panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),

@@ -50,44 +50,28 @@ export function learning() {
   };
 }
 
-// The modelled saving, calibrated by canaries if there are any.
-const savingOf = (m) => (m.calibration ? { ratio: m.calibrated_ratio, low: m.calibrated_low, high: m.calibrated_high } : { ratio: m.saving_ratio, low: m.saving_low, high: m.saving_high });
-
-// The same sentence as on the command line; '' without a modelled saving.
-function modelledText(m) {
-  if (!m) return '';
-  if (m.saving_ratio === null) return `Unknown. The modelled saving needs ${span(m.first_in_s)} more with advised pods running.`;
-  const change = (ratio) => `${ratio < 0 ? '+' : ''}${number(-100 * ratio, 1)}`;
-  const c = m.calibration, s = savingOf(m);
-  const by = c ? `calibrated by ${count(c.blocks)} canary blocks: x${number(c.ratio, 2)} [${number(c.ratio_low, 2)}, ${number(c.ratio_high, 2)}]` : 'not calibrated';
-  return `Live mode would draw about ${number(m.power_w * (1 - s.ratio))} W instead of ${number(m.power_w)}, ${change(s.ratio)}% [${change(s.high)}, ${change(s.low)}], waiting ${percent(m.acting_cpu_wait, 1)} instead of ${percent(m.cpu_wait, 1)}; modelled over the last ${span(m.seconds)}, ${percent(m.advised_ratio)} of the pods were advised; ${by}.`;
-}
-
 export function saving() {
   const told = h('p', { class: 'sentence' });
-  const facts = tiles([['modelled', 'Saving, modelled', 'estimated'], ['saving', 'Saving, measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'estimated'], ['blocks', 'Blocks'], ['now', 'Now'], ['mode', 'Mode']]);
+  const facts = tiles([['saving', 'Saving, measured', 'measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'estimated'], ['blocks', 'Blocks'], ['now', 'Now']]);
   const changes = h('div'), changer = change(() => loop.begin());
   const loop = every(5, async () => {
     const policy = await get('policy');
-    const { saving: s, block } = policy;
+    const { saving: s, block, modelled } = policy;
     const core = (value) => (value === null ? ABSENT : joules(value));
-    const m = policy.modelled;
-    const told_m = m && m.saving_ratio !== null ? savingOf(m) : null;
-    facts.set('modelled', percent(told_m && told_m.ratio, 1), !m ? 'only in mode shadow' : told_m && `between ${percent(told_m.low, 1)} and ${percent(told_m.high, 1)}; ${m.calibration ? 'calibrated' : 'not calibrated'}`);
-    facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? 'only in mode canary' : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
+    facts.element.hidden = !block && s.saving_ratio === null;
+    facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio !== null && `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
     facts.set('treated', core(s.treated_j_per_core_hour), 'per core-hour');
     facts.set('control', core(s.control_j_per_core_hour), 'per core-hour');
     facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} unused`);
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
-    facts.set('mode', policy.mode, `${count(policy.experiment.decisions)} decisions in this mode`);
-    let text;
-    if (s.saving_ratio !== null) text = `Blocks with advice used ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} energy per core-hour than blocks without (95% interval of the saving: ${percent(s.saving_low, 1)} to ${percent(s.saving_high, 1)}).`;
-    else if (m) text = modelledText(m);
-    else if (!policy.mode.startsWith('canary')) text = `Wattle measures the saving only in mode canary, which alternates blocks with and without advice (wattle policy set --mode canary:50%). The mode is ${policy.mode}.`;
+    const text = [modelled ? `In mode ${policy.mode}, ${modelled.saved_w === null ? 'the saving is' : 'Wattle'} ${modelled.text}` : `Wattle models no saving in mode ${policy.mode}`, '. '];
+    if (modelled && modelled.saved_w !== null) text[0] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods`;
+    if (s.saving_ratio !== null) text.push(`Blocks with advice used ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} energy per core-hour than blocks without (95% interval of the saving: ${percent(s.saving_low, 1)} to ${percent(s.saving_high, 1)}).`);
+    else if (!block) text.push('Only mode canary measures a saving, by blocks with and without advice (wattle policy set --mode canary:50%).');
     else {
       const share = Number((/:(\d+)/.exec(policy.mode) || [])[1]) / 100;
       const blocks = Math.max((s.blocks_needed - s.blocks_treated) / share, (s.blocks_needed - s.blocks_control) / (1 - share));
-      text = `No result yet: ${count(s.blocks_treated)} blocks with and ${count(s.blocks_control)} blocks without advice measured, ${count(s.blocks_needed)} of each needed.${block && blocks > 0 ? ` This takes about ${span(blocks * block.length_s)} more.` : ''}`;
+      text.push(`No measured result yet: ${count(s.blocks_treated)} blocks with and ${count(s.blocks_control)} blocks without advice measured, ${count(s.blocks_needed)} of each needed.`, blocks > 0 && ` This takes about ${span(blocks * block.length_s)} more.`);
     }
     fill(told, text);
     fill(changes, wide(h('table', null, h('thead', null, h('tr', null, ['When', 'Who', 'What', 'Why'].map((each) => h('th', { scope: 'col' }, each)))),

@@ -1,7 +1,7 @@
 // parts: views of one node, of the pod list and of one pod.
 import { get, listen } from '/page/api.js';
 import { chart, past } from '/page/chart.js';
-import { ABSENT, bytes, count, fill, h, joules, link, number, panel, percent, problem, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
+import { ABSENT, bytes, cost, count, fill, h, joules, link, number, panel, percent, problem, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
 import { estimated, nodeStates } from '/page/fleet.js';
 import { filter, table } from '/page/table.js';
 import { findings } from '/page/health.js';
@@ -73,7 +73,7 @@ export function node(name) {
       facts.set('use', number(n.cpu_used_cores, 2), `of ${number(n.cpu_cores)}; requested ${number(n.cpu_requested_cores, 1)}`);
       facts.set('memory', bytes(n.memory_used_bytes), `of ${bytes(n.memory_total_bytes)}`);
       facts.set('pods', count(n.pods), `${n.in_flight} expected${n.pod_capacity ? `, room for ${count(n.pod_capacity)}` : ''}`);
-      facts.set('energy', joules(n.energy_j), 'since the controller knows it');
+      facts.set('energy', joules(n.energy_j), [cost(n), 'since the controller knows it'].filter(Boolean).join(', '));
       facts.set('curve', n.curve ? `${watts(n.curve.idle_w)} – ${watts(n.curve.max_w)}` : ABSENT, n.curve && (n.curve.source === 'fitted' ? `fitted to ${count(n.curve.samples)} readings` : 'from its type, not fitted yet'));
       fill(pressure, pressureTable(n.psi));
       fill(works, n.workloads.length ? workloads(n.workloads) : h('p', { class: 'empty' }, 'no workloads'));
@@ -155,7 +155,7 @@ export function pod(uid) {
       document.title = `${shown(podName(found))} · Wattle`;
       facts.set('node', link('node', found.node));
       facts.set('power', [watts(found.power_w), estimated(found)], 'its share of its node');
-      facts.set('energy', joules(found.energy_j), 'since it was first seen');
+      facts.set('energy', joules(found.energy_j), [cost(found), 'since it was first seen'].filter(Boolean).join(', '));
       facts.set('use', number(found.cpu_cores, 3));
       facts.set('memory', bytes(found.memory_bytes));
       facts.set('age', span(found.age_s));

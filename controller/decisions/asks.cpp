@@ -167,6 +167,7 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = core_.monitors().uncertainty(entry.runner_up);
   if (takes_it && spec.node_name.empty()) core_.monitors().offer(spec, advice.candidates);
   if (!spec.uid.empty()) {
+    core_.engine().reserve_default(view, spec, advice.node, hold);
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now, hold);
     core_.engine().reserve(spec, advice, now, hold);

@@ -9,6 +9,15 @@
 
 namespace wattle::controller {
 
+namespace {
+
+placement::Modelled modelled_in(Mode mode) {
+  if (mode == Mode::off) return placement::Modelled::none;
+  return mode == Mode::shadow ? placement::Modelled::advice : placement::Modelled::default_scheduler;
+}
+
+}  // namespace
+
 DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, const ServingModel& networks,
                            const Clock& clock, std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
                            placement::ClusterModel knowledge)
@@ -46,7 +55,7 @@ void DecisionCore::take(const RolloutSpec& spec) {
   assert(other);  // callers check the spec
   ++edition_;     // an answer of before is no answer now
   monitors_.changed(*other);
-  engine_.shadow().set_shadow(spec.mode.mode == Mode::shadow, *other);
+  engine_.shadow().set_modelled(modelled_in(spec.mode.mode), *other);
   follow_block();
   engine_.set_acting_for_trials(spec.mode.mode == Mode::live);
 }
@@ -102,7 +111,7 @@ void DecisionCore::refresh(MonoTime now) {
 
 void DecisionCore::recall_advice(const wire::Decision& decision) {
   const bool shadow = decision.mode == "shadow" || decision.mode == "observed";
-  if (engine_.shadow().saving() != nullptr && shadow && decision.policy == spec_.policy && !decision.advice.empty())
+  if (engine_.shadow().shadow() && shadow && decision.policy == spec_.policy && !decision.advice.empty())
     recalled_[decision.pod_uid] = decision.advice;
 }
 

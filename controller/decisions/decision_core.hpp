@@ -1,5 +1,5 @@
 // decision_core: what asks, placements and outcomes share: the engine, the network in use, the spec in force, the log.
-// Shadow   advice is reserved on a copy of the cluster (placement/judge/advised_cluster), which later decisions use.
+// Shadow   advice is reserved on a copy of the cluster (placement/judge/shadow_cluster), which later decisions use.
 //          Learning uses the real cluster and what was expected of the placement there
 // Threads  single owner
 #pragma once
@@ -106,8 +106,10 @@ class DecisionCore {
   const placement::ClusterModel& knowledge() const { return engine_.cluster_model(); }
   // Energy compared in the canary's control block; no value if no canary runs.
   std::optional<placement::ComparedEnergy> compared() const { return engine_.shadow().compared(); }
-  // Modelled saving of acting on the advice; null outside of shadow.
+  // Modelled saving of acting on the advice; null in mode off.
   const placement::ModelledSaving* saving() const { return engine_.shadow().saving(); }
+  // Modelled power under the default scheduler over that of the cluster; no value while Wattle does not act.
+  std::optional<double> default_power_ratio() const { return engine_.shadow().default_power_ratio(); }
   std::string save_knowledge() { return engine_.cluster_model().save(state_.view({}, clock_.mono())); }
   const placement::DecideOptions& options() const { return engine_.options(); }
 

@@ -84,6 +84,11 @@ placement::RecentBlocks NetworkMonitors::recalled(const NetworkGateState::Recent
   return recent;
 }
 
+// The saving of advice that is followed and of advice that is not are figures of their own.
+std::string NetworkMonitors::saving_of(const std::string& ranking) const {
+  return engine_.shadow().shadow() ? ranking : ranking + " acting";
+}
+
 std::vector<MonitorState> NetworkMonitors::rows(const std::string& of) const {
   const placement::NetworkGates& gates = engine_.gates();
   const std::string network = network_.value_or("");
@@ -94,14 +99,14 @@ std::vector<MonitorState> NetworkMonitors::rows(const std::string& of) const {
        network_gate_text({of, network, {}, gates.learned_test().saved(), kept(gates.recent_learned(), true)})},
       {std::string(kCandidatesRow), candidates_text({of, engine_.trials().saved()})}};
   if (const placement::ModelledSaving* saving = engine_.shadow().saving())
-    rows.push_back({std::string(kSavingRow), saving_text({of, saving->state()})});
+    rows.push_back({std::string(kSavingRow), saving_text({saving_of(of), saving->state()})});
   return rows;
 }
 
 Result<bool> NetworkMonitors::restore(const MonitorState& row, const std::string& of) {
   if (row.name == kSavingRow) {
     WATTLE_TRY(const auto kept, parse_saving(row.text));
-    if (kept.of == of) engine_.shadow().restore_saving(kept.state);
+    if (kept.of == saving_of(of)) engine_.shadow().restore_saving(kept.state);
   } else if (row.name == kNetworkGateRow) {
     WATTLE_TRY(const auto kept, parse_network_gate(row.text));
     if (kept.of != of || !engine_.gates().restore(kept.state, kept.why)) return false;

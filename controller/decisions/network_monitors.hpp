@@ -62,6 +62,7 @@ class NetworkMonitors {
     placement::PodSpec spec;
     std::vector<std::string> candidates;
   };
+  std::string saving_of(const std::string& ranking) const;
   NetworkGateState::Recent kept(const placement::RecentBlocks& recent, bool of_learned) const;
   placement::RecentBlocks recalled(const NetworkGateState::Recent& kept) const;
 

@@ -182,7 +182,9 @@ Result<SavingState> parse_saving(std::string_view text) {
     fields.refuse_unless(read_block(numbers, kept.state.blocks.emplace_back()));
   }
   WATTLE_CHECK(fields.whole());
-  if (!placement::ModelledSaving().restore(kept.state)) return wrong_state(kSavingRow, "contains an impossible state");
+  // Any configured length of a block is possible.
+  if (!placement::ModelledSaving({.block_s = 0}).restore(kept.state))
+    return wrong_state(kSavingRow, "contains an impossible state");
   return kept;
 }
 

@@ -192,6 +192,7 @@ json pod_details_json(const Parts& from, const std::string& node, const std::str
   rest["energy_j"] = workload.energy_j ? json(std::max(0.0, *workload.energy_j - sum_j)) : json(nullptr);
   object["containers"] = std::move(containers);
   object["rest"] = std::move(rest);
+  from.config.tariff.add_to(object, workload.energy_j);
   return object;
 }
 
@@ -213,6 +214,7 @@ json node_details_json(const Parts& from, const std::string& name, const Node& n
   object["features"] = node.hello.features;
   object["findings"] = findings_json(node);
   object["unattributed_w"] = or_null(node.unattributed_w);
+  from.config.tariff.add_to(object, node.energy_j);
   json domains = json::array();
   for (const EnergyDomain& domain : node.values.domains) {
     json power_w = nullptr;

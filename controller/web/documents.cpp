@@ -17,6 +17,7 @@
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
 #include "controller/trainer/learning.hpp"
+#include "controller/web/alarms.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/findings.hpp"
@@ -43,10 +44,6 @@ constexpr std::array<std::string_view, 20> kDocuments{
 constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::string dump(const json& object) { return object.dump(); }
-
-std::optional<Calibration> calibration_of(const Parts& from) {
-  return from.decider.saving() != nullptr ? from.rollout.calibration() : std::nullopt;
-}
 
 json contenders_json(const std::vector<Contender>& contenders) {
   json list = json::array();
@@ -89,9 +86,6 @@ std::string status(const Parts& from, const FleetSums& sums) {
     connected += node.connected ? 1 : 0;
     workloads += node.workloads.size();
   }
-  std::optional<double> power_w;
-  for (const auto& part : {sums.measured_w, sums.estimated_w})
-    if (part) power_w = power_w.value_or(0.0) + *part;
   const double uptime_s = seconds(now - from.started);
   const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
                                     [&](MonoTime at) { return now - at < kAskRateWindow; });
@@ -99,46 +93,51 @@ std::string status(const Parts& from, const FleetSums& sums) {
   const bool explores = from.decider.policy_info().explores;
   const Decider::Heard heard = from.decider.heard();
   const std::vector<Contender> contenders = from.decider.contenders();
-  return dump({{"version", kVersion},
-               {"epoch", from.epoch},
-               {"uptime_s", uptime_s},
-               {"started_wall_ns", to_ns(from.clock.wall() - (now - from.started))},
-               {"mode", from.decider.spec().mode.text()},
-               {"policy", from.decider.policy()},
-               {"reward", placement::to_string(from.decider.options().reward.preset)},
-               {"mode_reason", from.mode_reason},
-               {"nodes", from.state.nodes().size()},
-               {"nodes_connected", connected},
-               {"workloads", workloads},
-               {"power_w", or_null(power_w)},
-               {"estimated_w", or_null(sums.estimated_w)},
-               {"decisions", decided.decisions},
-               {"decided_by", decided_by_json(from.decider.log())},
-               {"placements", decided.placements},
-               {"outcomes", decided.outcomes},
-               {"pods_pending", from.state.pending()},
-               {"neutral", decided.by("neutral")},
-               {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
-               {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
-               {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
-               {"model_step", heard.network ? heard.network->step() : 0},
-               {"model_from", text_or_null(heard.version.loaded_from)},
-               {"network_serves", contenders_text(contenders)},
-               {"who_serves", contenders_json(contenders)},
-               {"network_gated", text_or_null(from.decider.network_gated_why())},
-               {"gradient_steps", learned.steps},
-               {"gradient_steps_per_s", or_null(learned.steps_per_s)},
-               {"replay", learned.replay},
-               {"loss", or_null(learned.loss)},
-               {"mean_reward", or_null(decided.mean_reward())},
-               {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
-               {"samples", from.telemetry.figures().records},
-               {"samples_refused", from.telemetry.figures().refused},
-               {"budgets", budgets_json(from.decider.knowledge())},
-               {"asks", asks_json(from.shims, from.watch.on(), now)},
-               {"shims", shims_json(from.shims, now)},
-               {"modelled", modelled_json(from.decider.saving(), calibration_of(from))},
-               {"withheld", withheld_json(from)}});
+  json document = {
+      {"version", kVersion},
+      {"epoch", from.epoch},
+      {"uptime_s", uptime_s},
+      {"started_wall_ns", to_ns(from.clock.wall() - (now - from.started))},
+      {"mode", from.decider.spec().mode.text()},
+      {"policy", from.decider.policy()},
+      {"reward", placement::to_string(from.decider.options().reward.preset)},
+      {"mode_reason", from.mode_reason},
+      {"nodes", from.state.nodes().size()},
+      {"nodes_connected", connected},
+      {"workloads", workloads},
+      {"power_w", or_null(sums.power_w())},
+      {"estimated_w", or_null(sums.estimated_w)},
+      {"decisions", decided.decisions},
+      {"decided_by", decided_by_json(from.decider.log())},
+      {"placements", decided.placements},
+      {"outcomes", decided.outcomes},
+      {"pods_pending", from.state.pending()},
+      {"neutral", decided.by("neutral")},
+      {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
+      {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
+      {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
+      {"model_step", heard.network ? heard.network->step() : 0},
+      {"model_from", text_or_null(heard.version.loaded_from)},
+      {"network_serves", contenders_text(contenders)},
+      {"who_serves", contenders_json(contenders)},
+      {"network_gated", text_or_null(from.decider.network_gated_why())},
+      {"gradient_steps", learned.steps},
+      {"gradient_steps_per_s", or_null(learned.steps_per_s)},
+      {"replay", learned.replay},
+      {"loss", or_null(learned.loss)},
+      {"mean_reward", or_null(decided.mean_reward())},
+      {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
+      {"samples", from.telemetry.figures().records},
+      {"samples_refused", from.telemetry.figures().refused},
+      {"budgets", budgets_json(from.decider.knowledge())},
+      {"idle", idle_json(from.config.tariff, sums)},
+      {"asks", asks_json(from.shims, from.watch.on(), now)},
+      {"shims", shims_json(from.shims, now)},
+      {"modelled", modelled_json(saving_now(from))},
+      {"alarms", alarms_json(from, sums)},
+      {"withheld", withheld_json(from)}};
+  from.config.tariff.add_to(document, per_day_j(sums.power_w()), "_per_day");
+  return dump(document);
 }
 
 Result<std::string> one_node(const Parts& from, const Arguments& arguments) {
@@ -245,7 +244,7 @@ std::string ranked_by(const Decider& decider) {
 
 std::string policy_text(const Parts& from) {
   json policy = from.rollout.document();
-  policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
+  policy["modelled"] = modelled_json(saving_now(from));
   policy["ranked_by"] = ranked_by(from.decider);
   policy["candidates"] = contenders_json(from.decider.contenders());
   policy.update(budgets_json(from.decider.knowledge()));

@@ -10,7 +10,9 @@
 #include "common/json/value.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/web/alarms.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/saving_json.hpp"
 #include "controller/web/series.hpp"
 
 namespace wattle::controller {
@@ -54,10 +56,34 @@ json decided_by_json(const DecisionLog& log) {
   return counts;
 }
 
+std::optional<double> per_day_j(std::optional<double> power_w) {
+  constexpr double kDay_s = 86'400;
+  return power_w ? std::optional(*power_w * kDay_s) : std::nullopt;
+}
+
+json idle_json(const Tariff& tariff, const FleetSums& sums) {
+  // A suspended server (docs/reference/api.md, status).
+  constexpr double kAsleepW = 3;
+  const auto part = [&](std::optional<double> power_w) {
+    json object{{"power_w", or_null(power_w)}, {"energy_j_per_day", or_null(per_day_j(power_w))}};
+    tariff.add_to(object, per_day_j(power_w), "_per_day");
+    return object;
+  };
+  json idle = part(sums.idle_w);
+  const auto power_w = sums.power_w();
+  idle["ratio"] = sums.idle_w && power_w && *power_w > 0 ? json(*sums.idle_w / *power_w) : json(nullptr);
+  const double asleep_w = kAsleepW * static_cast<double>(sums.empty);
+  json sleeping = part(std::max(0.0, sums.empty_w - asleep_w));
+  sleeping["nodes"] = sums.empty;
+  sleeping["assumption"] =
+      "the " + std::to_string(sums.empty) + " nodes without pods stayed empty and slept at 3 W each (projection)";
+  idle["sleeping"] = std::move(sleeping);
+  return idle;
+}
+
 std::string fleet_text(const Parts& from, const FleetSums& sums) {
   const DeciderFigures& decided = from.decider.figures();
-  return json{{"fleet",
-               {{"wall_ns", to_ns(from.clock.wall())},
+  json fleet = {{"wall_ns", to_ns(from.clock.wall())},
                 {"uptime_s", seconds(from.clock.mono() - from.started)},
                 {"mode", from.decider.spec().mode.text()},
                 {"policy", from.decider.policy()},
@@ -68,6 +94,10 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"nodes_estimated", sums.estimated},
                 {"measured_w", or_null(sums.measured_w)},
                 {"estimated_w", or_null(sums.estimated_w)},
+                {"default_w", or_null(default_w(from, sums))},
+                {"modelled", modelled_json(saving_now(from))},
+                {"alarms", alarms_json(from, sums)},
+                {"idle", idle_json(from.config.tariff, sums)},
                 {"cpu_used_cores", or_null(sums.cpu_used_cores)},
                 {"cpu_cores", or_null(sums.cpu_cores)},
                 {"pods", sums.pods},
@@ -75,8 +105,9 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"decided_by", decided_by_json(from.decider.log())},
                 {"placements", decided.placements},
                 {"outcomes", decided.outcomes},
-                {"budgets", budgets_json(from.decider.knowledge())}}}}
-      .dump();
+                {"budgets", budgets_json(from.decider.knowledge())}};
+  from.config.tariff.add_to(fleet, per_day_j(sums.power_w()), "_per_day");
+  return json{{"fleet", std::move(fleet)}}.dump();
 }
 
 Document heat_text(const Parts& from, bool names) {

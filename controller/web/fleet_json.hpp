@@ -4,6 +4,7 @@
 // Threads  the owner of the parts
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/json/value.hpp"
@@ -11,6 +12,7 @@
 #include "controller/decisions/decision_log.hpp"
 #include "controller/parts.hpp"
 #include "controller/steps.hpp"
+#include "controller/tariff.hpp"
 #include "controller/web/arguments.hpp"
 #include "controller/web/series.hpp"
 
@@ -19,6 +21,10 @@ namespace wattle::controller {
 // Counts the newest hundred decisions by their `decided_by`.
 SortedJson decided_by_json(const DecisionLog& log);
 std::string fleet_text(const Parts& from, const FleetSums& sums);
+// Returns the joules that this power takes in a day.
+std::optional<double> per_day_j(std::optional<double> power_w);
+// The idle energy of a day, and what it would be with sleeping nodes.
+SortedJson idle_json(const Tariff& tariff, const FleetSums& sums);
 // `names`: include the nodes' names, which seldom change.
 Document heat_text(const Parts& from, bool names);
 Result<std::string> history_text(const Series& series, const Arguments& arguments);

@@ -32,7 +32,7 @@
 #include "controller/web/metric_families.hpp"
 #include "controller/web/node_metrics.hpp"
 #include "controller/web/provision_json.hpp"
-#include "controller/web/saving_metrics.hpp"
+#include "controller/web/saving_json.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
@@ -204,7 +204,7 @@ void add_modes(Families& families, const Parts& from) {
                  from.rollout.regression().level());
   families.gauge("wattle_controller_regression_limit", "Limit of the regression statistic.",
                  from.rollout.regression().options().limit);
-  add_saving(families, from.rollout.effect(), from.decider.saving());
+  add_saving(families, from.rollout.effect(), saving_now(from));
 }
 
 // Adds the mode, policy and reward in force.

@@ -34,10 +34,12 @@ json resources_json(std::optional<double> cpu_cores, std::optional<double> memor
 
 json resources_json(const placement::Resources& of) { return resources_json(of.cpu_cores, of.memory_bytes); }
 
-json freed_json(const Freed& freed) {
+json freed_json(const Freed& freed, const Tariff& tariff) {
   json object = resources_json(freed.cpu_cores, freed.memory_bytes);
   object["power_w"] = or_null(freed.power_w);
-  object["energy_j_per_day"] = freed.power_w ? json(*freed.power_w * kSecondsPerDay) : json(nullptr);
+  const auto energy_j = freed.power_w ? std::optional(*freed.power_w * kSecondsPerDay) : std::nullopt;
+  object["energy_j_per_day"] = or_null(energy_j);
+  tariff.add_to(object, energy_j, "_per_day");
   return object;
 }
 
@@ -107,7 +109,7 @@ json words_json(const ReplicaBook& replicas, const TeachersChoices& teacher, con
   return words;
 }
 
-json request_json(const ReplicaBook& replicas, const TeachersChoices& teacher, const std::string& key,
+json request_json(const Parts& from, const TeachersChoices& teacher, const std::string& key,
                   const RequestWorkload& of) {
   return {{"workload", key},
           {"namespace", of.name_space},
@@ -122,21 +124,21 @@ json request_json(const ReplicaBook& replicas, const TeachersChoices& teacher, c
           {"needed", resources_json(of.rule.wanted_cores(), of.rule.wanted_bytes())},
           {"suggested", resources_json(of.suggested_cores(), of.suggested_bytes())},
           {"used", resources_json(of.used)},
-          {"freed", freed_json(of.freed)},
+          {"freed", freed_json(of.freed, from.config.tariff)},
           {"resizes", resizes_json(of.resizes)},
           {"levels", levels_json(of.levels)},
           {"state", state_of(of)},
           {"heard_s", of.rule.heard_s()},
           {"raise_needs_s", of.rule.raise_needs_s()},
           {"lower_needs_s", of.rule.lower_needs_s()},
-          {"replicas", replicas_json(replicas, teacher, key, of)},
-          {"why", words_json(replicas, teacher, key, of)}};
+          {"replicas", replicas_json(from.replicas, teacher, key, of)},
+          {"why", words_json(from.replicas, teacher, key, of)}};
 }
 
-json totals_json(const RequestTotals& totals) {
+json totals_json(const RequestTotals& totals, const Tariff& tariff) {
   return {{"workloads", totals.workloads},          {"pods", totals.pods},
           {"suggested", totals.suggested},          {"requested", resources_json(totals.requested)},
-          {"used", resources_json(totals.used)},    {"freed", freed_json(totals.freed)},
+          {"used", resources_json(totals.used)},    {"freed", freed_json(totals.freed, tariff)},
           {"resizes", resizes_json(totals.resizes)}};
 }
 
@@ -145,7 +147,7 @@ json of_namespace(const Parts& from, const TeachersChoices& teacher, const std::
   const RequestBook& book = from.requests;
   json list = json::array();
   for (const auto& [key, uids] : book.pods_of(name_space)) {
-    list.push_back(request_json(from.replicas, teacher, key, book.workloads().at(key)));
+    list.push_back(request_json(from, teacher, key, book.workloads().at(key)));
     list.back()["pod_uids"] = uids;
   }
   return list;
@@ -185,10 +187,10 @@ Result<std::string> provision_text(const Parts& from, const Arguments& arguments
                    {"followed", from.watch.on()},
                    {"replicas", from.replicas.on()},
                    {"beyond", from.requests.beyond()},
-                   {"totals", totals_json(from.requests.totals())}};
+                   {"totals", totals_json(from.requests.totals(), from.config.tariff)}};
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
     WATTLE_TRY(const auto found, named_workload(workloads, one->second));
-    document["workloads"] = json::array({request_json(from.replicas, teacher, found->first, found->second)});
+    document["workloads"] = json::array({request_json(from, teacher, found->first, found->second)});
     return document.dump();
   }
   if (const auto one = arguments.find("namespace"); one != arguments.end()) {
@@ -213,7 +215,7 @@ Result<std::string> provision_text(const Parts& from, const Arguments& arguments
   document["more"] = rows.size() - std::min(rows.size(), limit);
   rows.resize(std::min(rows.size(), limit));
   json list = json::array();
-  for (const auto& row : rows) list.push_back(request_json(from.replicas, teacher, row->first, row->second));
+  for (const auto& row : rows) list.push_back(request_json(from, teacher, row->first, row->second));
   document["workloads"] = std::move(list);
   return document.dump();
 }

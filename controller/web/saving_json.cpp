@@ -1,6 +1,12 @@
 #include "controller/web/saving_json.hpp"
 
-#include "common/json/value.hpp"
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "controller/decisions/decider.hpp"
+#include "controller/rollout/rollout_manager.hpp"
 
 namespace wattle::controller {
 
@@ -16,30 +22,112 @@ json calibration_json(const std::optional<Calibration>& calibration) {
           {"ratio_high", calibration->ratio.high}};
 }
 
+// A change of joules to the share that is saved.
+stats::Interval saved(const stats::Interval& change) {
+  return {0.0 - change.mean, 0.0 - change.high, 0.0 - change.low};
+}
+
+std::string fixed(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  const std::string number = text.data();
+  return number.find_first_not_of("-0.") == std::string::npos && number.front() == '-' ? number.substr(1) : number;
+}
+
+std::string duration(double seconds) {
+  constexpr double kMinute = 60;
+  return seconds < 2 * kMinute ? fixed(std::ceil(seconds), 0) + " s" : fixed(std::ceil(seconds / kMinute), 0) + " min";
+}
+
 }  // namespace
 
-json modelled_json(const placement::ModelledSaving* saving, const std::optional<Calibration>& calibration) {
-  if (saving == nullptr) return nullptr;
-  const auto figure = saving->figure();
-  const auto of = [&](double placement::ModelledFigure::*value) {
-    return figure ? json((*figure).*value) : json(nullptr);
-  };
-  const auto saved = [&](double stats::Interval::*value) {
-    return figure ? json(0.0 - figure->change.*value) : json(nullptr);
-  };
-  std::optional<stats::Interval> put_right;
-  if (figure && calibration) put_right = calibrated(figure->change, *calibration);
-  const auto right = [&](double stats::Interval::*value) {
-    return put_right ? json(0.0 - (*put_right).*value) : json(nullptr);
-  };
+SavingNow saving_now(const Parts& from) {
+  SavingNow now{from.decider.saving(), from.decider.spec().mode.mode != Mode::shadow, {}};
+  if (now.modelled != nullptr) now.calibration = from.rollout.calibration();
+  return now;
+}
+
+std::optional<ShownSaving> SavingNow::shown() const {
+  const auto figure = modelled != nullptr ? modelled->figure() : std::nullopt;
+  if (!figure) return std::nullopt;
+  return ShownSaving{saved(calibration ? calibrated(figure->change, *calibration) : figure->change), figure->now_w,
+                     figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
+}
+
+std::string SavingNow::text() const {
+  if (modelled == nullptr) return "not modelled: mode is off";
+  const auto now = shown();
+  if (!now)
+    return "not known yet: needs " + duration(modelled->first_in_s()) + " more with pods that Wattle decided on";
+  constexpr double kSmallW = 10, kSmallRatio = 0.095;
+  const double saved_w = now->default_w * now->ratio.mean;
+  const int digits = std::abs(now->ratio.mean) < kSmallRatio ? 1 : 0;
+  const auto percent = [digits](double ratio) { return fixed(100 * ratio, digits); };
+  return std::string(acting ? "saves " : "would save ") + fixed(saved_w, std::abs(saved_w) < kSmallW ? 1 : 0) + " W (" +
+         percent(now->ratio.mean) + "%) [" + percent(now->ratio.low) + ", " + percent(now->ratio.high) + "], modelled" +
+         (calibration ? ", calibrated by " + std::to_string(calibration->blocks) + " canary blocks" : "") +
+         (acting ? "; pods wait " : "; pods would wait ") + fixed(100 * now->acting_wait_ratio, 1) + "% instead of " +
+         fixed(100 * now->default_wait_ratio, 1) + "%";
+}
+
+json modelled_json(const SavingNow& saving) {
+  if (saving.modelled == nullptr) return nullptr;
+  const auto figure = saving.modelled->figure();
+  const auto shown = saving.shown();
   using Figure = placement::ModelledFigure;
-  return {{"saving_ratio", saved(&stats::Interval::mean)},      {"saving_low", saved(&stats::Interval::high)},
-          {"saving_high", saved(&stats::Interval::low)},        {"power_w", of(&Figure::now_w)},
-          {"acting_power_w", of(&Figure::advised_w)},           {"cpu_wait", of(&Figure::now_wait_ratio)},
-          {"acting_cpu_wait", of(&Figure::advised_wait_ratio)}, {"seconds", of(&Figure::seconds)},
-          {"advised_ratio", of(&Figure::advised_ratio)},        {"first_in_s", saving->first_in_s()},
-          {"calibration", calibration_json(calibration)},       {"calibrated_ratio", right(&stats::Interval::mean)},
-          {"calibrated_low", right(&stats::Interval::high)},    {"calibrated_high", right(&stats::Interval::low)}};
+  const auto of = [&](double Figure::*value) { return figure ? json((*figure).*value) : json(nullptr); };
+  const auto bound = [](const std::optional<stats::Interval>& interval, double stats::Interval::*value,
+                        double times = 1) { return interval ? json(times * (*interval).*value) : json(nullptr); };
+  const auto plain = figure ? std::optional(saved(figure->change)) : std::nullopt;
+  const auto best = shown ? std::optional(shown->ratio) : std::nullopt;
+  const auto right = saving.calibration ? best : std::nullopt;
+  const double default_w = shown ? shown->default_w : 0;
+  using stats::Interval;
+  return {{"text", saving.text()},
+          {"acting", saving.acting},
+          {"saved_w", bound(best, &Interval::mean, default_w)},
+          {"saved_low_w", bound(best, &Interval::low, default_w)},
+          {"saved_high_w", bound(best, &Interval::high, default_w)},
+          {"saving_ratio", bound(plain, &Interval::mean)},
+          {"saving_low", bound(plain, &Interval::low)},
+          {"saving_high", bound(plain, &Interval::high)},
+          {"power_w", of(&Figure::now_w)},
+          {"acting_power_w", of(&Figure::advised_w)},
+          {"cpu_wait", of(&Figure::now_wait_ratio)},
+          {"acting_cpu_wait", of(&Figure::advised_wait_ratio)},
+          {"seconds", of(&Figure::seconds)},
+          {"advised_ratio", of(&Figure::advised_ratio)},
+          {"first_in_s", saving.modelled->first_in_s()},
+          {"calibration", calibration_json(saving.calibration)},
+          {"calibrated_ratio", bound(right, &Interval::mean)},
+          {"calibrated_low", bound(right, &Interval::low)},
+          {"calibrated_high", bound(right, &Interval::high)}};
+}
+
+void add_saving(Families& families, const EffectEstimate& effect, const SavingNow& saving) {
+  families.gauge("wattle_controller_blocks_treated", "Measured treated blocks of the canary.",
+                 static_cast<double>(effect.treated));
+  families.gauge("wattle_controller_blocks_control", "Measured control blocks of the canary.",
+                 static_cast<double>(effect.control));
+  using Bounds = std::array<std::optional<double>, 3>;
+  const auto add = [&](const char* name, const char* help, const Bounds& bounds) {
+    static constexpr std::array kBounds{"mean", "low", "high"};
+    prometheus::MetricFamily& family = families.family(name, help, prometheus::MetricType::Gauge);
+    for (std::size_t i = 0; i < bounds.size(); ++i)
+      if (bounds[i]) Families::add(family, {{"bound", kBounds[i]}}, *bounds[i]);
+  };
+  add("wattle_controller_saving_ratio",
+      "Share of energy per requested core-hour saved in treated blocks, with its 95% interval.",
+      {effect.ratio, effect.low, effect.high});
+  const auto shown = saving.shown();
+  const auto modelled = [&](double times) {
+    return shown ? Bounds{times * shown->ratio.mean, times * shown->ratio.low, times * shown->ratio.high} : Bounds{};
+  };
+  add("wattle_controller_modelled_saving_ratio",
+      "Modelled share of energy that Wattle saves, or would save in mode shadow, with its 95% interval.", modelled(1));
+  add("wattle_controller_modelled_saving_watts",
+      "Modelled power that Wattle saves, or would save in mode shadow, with its 95% interval.",
+      modelled(shown ? shown->default_w : 0));
 }
 
 }  // namespace wattle::controller

@@ -1,16 +1,46 @@
-// saving_json: converts the modelled saving of acting to JSON.
-// Format   docs/reference/api.md, policy
+// saving_json: the saving, as text, JSON and metrics.
+// Format   docs/reference/api.md, policy; docs/reference/metrics.md
+// Units    ratios of energy and watts; positive values are saved
 // Errors   none
-// Threads  pure function
+// Threads  pure functions
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "common/json/value.hpp"
+#include "common/stats/interval.hpp"
+#include "controller/parts.hpp"
 #include "controller/rollout/calibration.hpp"
+#include "controller/rollout/effect.hpp"
+#include "controller/web/metric_families.hpp"
 #include "placement/judge/modelled_saving.hpp"
 
 namespace wattle::controller {
 
-// `saving` null: decisions act, or there are none. `calibration` without a value: no canary has measured enough.
-SortedJson modelled_json(const placement::ModelledSaving* saving, const std::optional<Calibration>& calibration);
+// The saving that page, command line and metrics show: corrected by canaries where there are any.
+struct ShownSaving {
+  stats::Interval ratio;  // share of the energy under the default scheduler; low and high ascend
+  double default_w = 0;   // modelled power with the default scheduler's choices
+  double default_wait_ratio = 0, acting_wait_ratio = 0;
+  std::optional<Calibration> calibration;
+  double acting_w() const { return default_w * (1 - ratio.mean); }
+};
+
+struct SavingNow {
+  const placement::ModelledSaving* modelled = nullptr;  // null: mode off
+  bool acting = false;                                  // Wattle's choices are followed now
+  std::optional<Calibration> calibration;
+  // No value until there is a figure.
+  std::optional<ShownSaving> shown() const;
+  // "saves 20 W (5%) [3, 7], modelled; pods wait 0.4% instead of 0.3%"
+  std::string text() const;
+};
+
+SavingNow saving_now(const Parts& from);
+// Null in mode off.
+SortedJson modelled_json(const SavingNow& saving);
+// Adds the effect that canaries measured, and the modelled saving. An unknown value has no sample.
+void add_saving(Families& families, const EffectEstimate& effect, const SavingNow& saving);
 
 }  // namespace wattle::controller

@@ -80,8 +80,24 @@ Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums) {
     if (now.power_w) {
       add(now.estimated ? sums->estimated_w : sums->measured_w, now.power_w);
       ++(now.estimated ? sums->estimated : sums->measured);
+      add(sums->idle_w, node.idle_w);
+      if (node.pods.empty()) {
+        ++sums->empty;
+        sums->empty_w += *now.power_w;
+      }
     }
   });
+}
+
+std::optional<double> FleetSums::power_w() const {
+  std::optional<double> sum = measured_w;
+  add(sum, estimated_w);
+  return sum;
+}
+
+std::optional<double> default_w(const Parts& from, const FleetSums& sums) {
+  const auto ratio = from.decider.default_power_ratio(), power_w = sums.power_w();
+  return ratio && power_w ? std::optional(*ratio * *power_w) : std::nullopt;
 }
 
 Steps Series::sample(const Parts& from) {
@@ -91,7 +107,7 @@ Steps Series::sample(const Parts& from) {
   hour_end_ = from.clock.wall();
   const auto sums = std::make_shared<FleetSums>();
   return then(sum_fleet(from, sums), [this, &from, sums, now] {
-    add_fleet(*sums, now);
+    add_fleet(*sums, default_w(from, *sums), now);
     if (parts_at_ && now - *parts_at_ < kPartsStep) return no_steps();
     parts_at_ = now;
     parts_end_ = hour_end_;
@@ -99,9 +115,9 @@ Steps Series::sample(const Parts& from) {
   });
 }
 
-void Series::add_fleet(const FleetSums& sums, MonoTime now) {
+void Series::add_fleet(const FleetSums& sums, std::optional<double> default_w, MonoTime now) {
   const std::array<float, kFleet.size()> row{known(sums.measured_w), known(sums.estimated_w),
-                                             known(sums.cpu_used_cores)};
+                                             known(sums.cpu_used_cores), known(default_w)};
   hour_.push(row);
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (std::isnan(row[i])) continue;

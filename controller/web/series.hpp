@@ -42,10 +42,16 @@ class Ring {
 // Measured and estimated watts are kept separate.
 struct FleetSums {
   std::optional<double> measured_w, estimated_w, cpu_used_cores, cpu_cores;
-  std::uint64_t nodes = 0, silent = 0, masked = 0, measured = 0, estimated = 0, pods = 0;
+  std::optional<double> idle_w;  // of the nodes that report it
+  double empty_w = 0;            // of the `empty` nodes, which run no pod
+  std::uint64_t nodes = 0, silent = 0, masked = 0, measured = 0, estimated = 0, pods = 0, empty = 0;
+  std::optional<double> power_w() const;
 };
 // `sums` is complete after the last step.
 Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums);
+// Returns the power that the nodes would draw with the default scheduler's choices, by the model. No value while those
+// are followed.
+std::optional<double> default_w(const Parts& from, const FleetSums& sums);
 
 // The values of a node that lists, the fleet map and series show.
 struct NodeGlance {
@@ -59,7 +65,7 @@ NodeGlance glance(const Parts& from, const std::string& name, const Node& node);
 
 class Series {
  public:
-  static constexpr std::array<std::string_view, 3> kFleet{"measured_w", "estimated_w", "cpu_used_cores"};
+  static constexpr std::array<std::string_view, 4> kFleet{"measured_w", "estimated_w", "cpu_used_cores", "default_w"};
   static constexpr std::array<std::string_view, 4> kNode{"power_w", "use_ratio", "pressure_ratio", "latency_ms"};
   static constexpr std::array<std::string_view, 2> kPod{"power_w", "cpu_cores"};
 
@@ -77,7 +83,7 @@ class Series {
   Past pod(const std::string& uid) const;
 
  private:
-  void add_fleet(const FleetSums& sums, MonoTime now);
+  void add_fleet(const FleetSums& sums, std::optional<double> default_w, MonoTime now);
   Steps sample_parts(const Parts& from);
 
   Ring hour_{kFleet.size(), 720}, day_{kFleet.size(), 1440};

@@ -42,9 +42,9 @@ bool is_of_store(const std::string& what, const Arguments& arguments) {
 }
 
 Result<std::future<Result<std::string>>> ask_store(Store& store, const std::string& what, const Arguments& arguments,
-                                                   WallTime now) {
+                                                   WallTime now, const Tariff& tariff) {
   if (what == "record") return ask(store, "record", parse_record(arguments, now), record_text);
-  if (what == "report") return ask(store, "report", parse_report(arguments, now), report_text);
+  if (what == "report") return ask(store, "report", parse_report(arguments, now, tariff), report_text);
   return ask(store, "decisions since", parse_history(arguments, now), history_text);
 }
 

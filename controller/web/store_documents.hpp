@@ -11,6 +11,7 @@
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "controller/store/store.hpp"
+#include "controller/tariff.hpp"
 #include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
@@ -23,7 +24,7 @@ struct HistoryQuery {
 bool is_of_store(const std::string& what, const Arguments& arguments);
 // Starts one of these documents; the caller chooses how long to wait. No store: not_found.
 Result<std::future<Result<std::string>>> ask_store(Store& store, const std::string& what, const Arguments& arguments,
-                                                   WallTime now);
+                                                   WallTime now, const Tariff& tariff);
 // `since`: a time span before now, for example 90m or 7d; `limit`.
 Result<HistoryQuery> parse_history(const Arguments& arguments, WallTime now);
 Result<std::string> history_text(StoreFile& file, const HistoryQuery& query);

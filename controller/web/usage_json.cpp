@@ -26,12 +26,14 @@ double joules(std::int64_t energy_uj) { return static_cast<double>(energy_uj) * 
 double seconds_of(std::int64_t time_us) { return static_cast<double>(time_us) * 1e-6; }
 std::int64_t sum_uj(const Energy& energy) { return energy.energy_uj + energy.estimated_uj; }
 
-json energy_json(const Energy& energy) {
-  return {{"measured_j", joules(energy.energy_uj)}, {"estimated_j", joules(energy.estimated_uj)}};
+json energy_json(const Energy& energy, const Tariff& tariff) {
+  json object = {{"measured_j", joules(energy.energy_uj)}, {"estimated_j", joules(energy.estimated_uj)}};
+  tariff.add_to(object, joules(sum_uj(energy)));
+  return object;
 }
 
-json row_json(const UsageRow& row) {
-  json object = energy_json({row.used.energy_uj, row.used.estimated_uj});
+json row_json(const UsageRow& row, const Tariff& tariff) {
+  json object = energy_json({row.used.energy_uj, row.used.estimated_uj}, tariff);
   const bool told = row.used.pressure_us > 0;
   object["core_h"] = seconds_of(row.used.cpu_us) / 3600;
   object["waited_s"] = told ? json(seconds_of(row.used.wait_us)) : json(nullptr);
@@ -42,10 +44,10 @@ json row_json(const UsageRow& row) {
   return object;
 }
 
-json node_json(json object, const NodeUse& use) {
-  object["idle"] = energy_json(use.idle);
-  object["unattributed"] = energy_json(use.unattributed);
-  object["drawn"] = energy_json(use.drawn);
+json node_json(json object, const NodeUse& use, const Tariff& tariff) {
+  object["idle"] = energy_json(use.idle, tariff);
+  object["unattributed"] = energy_json(use.unattributed, tariff);
+  object["drawn"] = energy_json(use.drawn, tariff);
   return object;
 }
 
@@ -62,8 +64,9 @@ Status known_name(const UsageQuery& query, const UsageReport& report) {
 
 }  // namespace
 
-Result<ReportQuery> parse_report(const Arguments& arguments, WallTime now) {
+Result<ReportQuery> parse_report(const Arguments& arguments, WallTime now, const Tariff& tariff) {
   ReportQuery query;
+  query.tariff = tariff;
   query.until_s = to_ns(now) / 1'000'000'000;
   WATTLE_TRY(query.usage.since_s, parse_since(arguments, "7d", now));
   WATTLE_TRY(query.limit, parse_limit(arguments, kMostHistory));
@@ -116,9 +119,9 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto& [key, row] = *order[i];
     if (i < query.limit) {
-      json object = row_json(row);
+      json object = row_json(row, query.tariff);
       if (const auto node = report.by_node.find(key); node != report.by_node.end())
-        object = node_json(std::move(object), node->second);
+        object = node_json(std::move(object), node->second, query.tariff);
       object["key"] = key;
       rows.push_back(std::move(object));
       continue;
@@ -129,7 +132,7 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   }
   json others = nullptr;
   if (order.size() > query.limit) {
-    others = row_json(rest);
+    others = row_json(rest, query.tariff);
     others["rows"] = order.size() - query.limit;
   }
   const auto by = std::find_if(kBy.begin(), kBy.end(), [&](const auto& one) { return one.second == query.usage.by; });
@@ -142,10 +145,10 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
                          {"cut", report.cut},
                          {"rows", std::move(rows)},
                          {"rest", std::move(others)},
-                         {"idle", energy_json(report.nodes.idle)},
-                         {"unattributed", energy_json(report.nodes.unattributed)},
-                         {"missing", energy_json(report.missing())},
-                         {"nodes", energy_json(report.nodes.drawn)}};
+                         {"idle", energy_json(report.nodes.idle, query.tariff)},
+                         {"unattributed", energy_json(report.nodes.unattributed, query.tariff)},
+                         {"missing", energy_json(report.missing(), query.tariff)},
+                         {"nodes", energy_json(report.nodes.drawn, query.tariff)}};
   return document.dump();
 }
 

@@ -11,6 +11,7 @@
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "controller/store/store.hpp"
+#include "controller/tariff.hpp"
 #include "controller/web/arguments.hpp"
 
 namespace wattle::controller {
@@ -19,10 +20,11 @@ struct ReportQuery {
   UsageQuery usage;
   std::size_t limit = 0;  // rows
   std::int64_t until_s = 0;
+  Tariff tariff = {};
 };
 
 // `by`: namespace (default), owner, node, label with the argument `label`, or container, for one pod with the argument
 // `pod`; `since`: a time span, 7d by default; `limit`.
-Result<ReportQuery> parse_report(const Arguments& arguments, WallTime now);
+Result<ReportQuery> parse_report(const Arguments& arguments, WallTime now, const Tariff& tariff = {});
 Result<std::string> report_text(StoreFile& file, const ReportQuery& query);
 }  // namespace wattle::controller

@@ -18,11 +18,11 @@ placement::ClusterModelOptions about(const Episode& episode) {
   return options;
 }
 
-// The contestant's advice is not followed: the default scheduler decides.
+// The contestant's advice is followed if it acts; otherwise the default scheduler decides.
 class ShadowPlayer final : public LivePlayer {
  public:
   static Result<ShadowPlayer> make(const Episode& episode, const Contestant& contestant, const std::string& known,
-                                   const placement::RewardConfig& reward, const LiveRunOptions& options) {
+                                   const placement::RewardConfig& reward, const LiveRunOptions& options, bool acting) {
     placement::ClusterModel knowledge(about(episode));
     if (!known.empty()) WATTLE_CHECK(knowledge.restore(known));
     LiveEngineOptions live;
@@ -30,10 +30,10 @@ class ShadowPlayer final : public LivePlayer {
     live.engine.decide.reward = reward;
     live.engine.network = options.network;
     live.gate = contestant.gate;
-    live.acting = false;
-    live.shadow = true;
+    live.acting = acting;
+    live.modelled = acting ? placement::Modelled::default_scheduler : placement::Modelled::advice;
     WATTLE_TRY(auto engine, LiveEngine::make(std::move(live), std::move(knowledge)));
-    return ShadowPlayer(std::move(engine), contestant, options.scheduler, episode.seed);
+    return ShadowPlayer(std::move(engine), contestant, options.scheduler, episode.seed, acting);
   }
 
   WorldObserver* observer() override { return engine_.get(); }
@@ -41,22 +41,26 @@ class ShadowPlayer final : public LivePlayer {
   Status settled(std::vector<Settled>) override { return {}; }
   Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
                                             std::uint64_t) override {
-    engine_->decide(view, pod.spec, contestant_->network, 0, exploration_);
-    return bind_node(world.kube_nodes(), kube_pod(pod.spec.request), {}, scheduler_, view, ties_);
+    const placement::PlacementDecision advice =
+        engine_->decide(view, engine_->expected(pod.spec), contestant_->network, 0, exploration_);
+    const std::vector<std::int64_t> scores = acting_ ? advice.scores : std::vector<std::int64_t>();
+    return bind_node(world.kube_nodes(), kube_pod(pod.spec.request), scores, scheduler_, view, ties_);
   }
 
  private:
   ShadowPlayer(std::unique_ptr<LiveEngine> engine, const Contestant& contestant, const SchedulerOptions& scheduler,
-               std::uint64_t seed)
+               std::uint64_t seed, bool acting)
       : engine_(std::move(engine)),
         contestant_(&contestant),
         scheduler_(scheduler),
+        acting_(acting),
         ties_(mix(seed, 0x74696573ULL)),
         exploration_(mix(seed, 0x65787021ULL)) {}
 
   std::unique_ptr<LiveEngine> engine_;
   const Contestant* contestant_;
   SchedulerOptions scheduler_;
+  bool acting_;
   Random ties_, exploration_;
 };
 
@@ -66,9 +70,9 @@ struct PlayedShadow {
 };
 
 Result<PlayedShadow> play_shadow(const Episode& episode, const Contestant& contestant, const std::string& known,
-                                 const LiveRunOptions& options) {
+                                 const LiveRunOptions& options, bool acting) {
   const placement::RewardConfig reward = ChooserOptions{}.reward;
-  WATTLE_TRY(auto player, ShadowPlayer::make(episode, contestant, known, reward, options));
+  WATTLE_TRY(auto player, ShadowPlayer::make(episode, contestant, known, reward, options, acting));
   PlayedShadow out;
   WATTLE_TRY(out.played, play_live(episode, player, reward, options));
   out.figure = player.engine().shadow().saving()->figure();
@@ -78,24 +82,25 @@ Result<PlayedShadow> play_shadow(const Episode& episode, const Contestant& conte
 }  // namespace
 
 Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Contestant& contestant,
-                             const LiveRunOptions& options) {
-  WATTLE_TRY(const PlayedShadow taught, play_shadow(before, contestant, {}, options));
+                             const LiveRunOptions& options, bool acting) {
+  WATTLE_TRY(const PlayedShadow taught, play_shadow(before, contestant, {}, options, false));
   const std::string& known = taught.played.known;
-  WATTLE_TRY(const PlayedShadow modelled, play_shadow(episode, contestant, known, options));
+  WATTLE_TRY(const PlayedShadow modelled, play_shadow(episode, contestant, known, options, acting));
   if (!modelled.figure)
     return fail(Errc::out_of_range, "the episode", "is too short for a modelled figure", "use more hours");
   ShadowRun run;
   run.seed = episode.seed;
   run.modelled = *modelled.figure;
   episode.measure_from_s = episode.end_s - run.modelled.seconds;
-  WATTLE_TRY(const PlayedShadow shadow, play_shadow(episode, contestant, known, options));
+  WATTLE_TRY(const PlayedShadow shadow, play_shadow(episode, contestant, known, options, false));
   run.shadow = shadow.played.figures;
-  WATTLE_TRY(run.live, run_known(episode, known, contestant, options));
+  WATTLE_TRY(const PlayedShadow live, play_shadow(episode, contestant, known, options, true));
+  run.live = live.played.figures;
   return run;
 }
 
-Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options,
-                                           const std::string& policy) {
+Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy,
+                                           bool acting) {
   WATTLE_TRY(const Contestant contestant, contestant_named(policy, options.network.get()));
   LiveRunOptions live;
   live.network = options.learned;
@@ -107,7 +112,7 @@ Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptio
     const std::uint64_t seed = options.first_seed + k;
     const Episode before = episode_before(data, drawn, seed);
     if (!drawn.cluster_seed) drawn.cluster_seed = seed;
-    WATTLE_TRY(ShadowRun run, run_shadow(make_episode(data, drawn, seed), before, contestant, live));
+    WATTLE_TRY(ShadowRun run, run_shadow(make_episode(data, drawn, seed), before, contestant, live, acting));
     runs.push_back(std::move(run));
   }
   return runs;
@@ -115,21 +120,24 @@ Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptio
 
 std::string shadow_table(const std::vector<ShadowRun>& runs) {
   std::string text =
-      "   seed  modelled, in % of joules     live did  holds   waiting modelled  live had   shadow had  hours\n";
+      "   seed  modelled, in % of joules     live did  holds   waiting modelled  live had   shadow had  hours    W "
+      "modelled: default, Wattle   W true\n";
   const bool enough = enough_seeds(runs.size());
   std::size_t held = 0;
-  char line[200];
+  char line[300];
   for (const ShadowRun& run : runs) {
     const Interval change = enough ? run.modelled.change : stats::without_range(run.modelled.change.mean);
     held += run.holds() ? 1 : 0;
-    std::snprintf(line, sizeof line, "%7llu  %26s  %+10.1f  %5s  %16.2f%%  %8.2f%%  %9.2f%%  %5.1f\n",
+    std::snprintf(line, sizeof line,
+                  "%7llu  %26s  %+10.1f  %5s  %16.2f%%  %8.2f%%  %9.2f%%  %5.1f  %14.1f  %12.1f  %7.1f  %7.1f\n",
                   static_cast<unsigned long long>(run.seed),
                   interval_text(change, {.decimals = 1, .scale = 100, .sign = true}).c_str(), 100 * run.change(),
                   !enough       ? "-"
                   : run.holds() ? "yes"
                                 : "no",
                   100 * run.modelled.advised_wait_ratio, 100 * run.live.waiting, 100 * run.shadow.waiting,
-                  run.modelled.seconds / 3600);
+                  run.modelled.seconds / 3600, run.modelled.now_w, run.modelled.advised_w,
+                  run.shadow.energy_j / run.modelled.seconds, run.live.energy_j / run.modelled.seconds);
     text += line;
   }
   if (!enough) return text + seeds_note(runs.size(), "--seeds");

@@ -1,6 +1,6 @@
-// shadow_run: compares the saving that shadow mode predicts with the saving of acting.
-// Plays    a first episode of consolidation to learn from, then the next one of the same servers and applications twice
-//          with that knowledge: in shadow, where the default scheduler decides, and live. Compares the hours that the
+// shadow_run: compares the saving that the controller models, in mode shadow or live, with the real saving.
+// Plays    a first episode of consolidation to learn from, then the next one of the same servers and applications with
+//          that knowledge: in shadow, where the default scheduler decides, and live. Compares the hours that the
 //          modelled figure covers
 // Truth    joules and waiting of the two runs, as the world knows them
 // Errors   those of contestants; out_of_range: the episode is too short for a figure
@@ -26,12 +26,13 @@ struct ShadowRun {
   bool holds() const { return modelled.change.low <= change() && change() <= modelled.change.high; }
 };
 
-// `before` is for learning; `contestant` advises in shadow and decides live.
+// `before` is for learning; `contestant` advises in shadow and decides live. `acting`: the figure is that of mode live.
 Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Contestant& contestant,
-                             const LiveRunOptions& options);
+                             const LiveRunOptions& options, bool acting);
 // Returns one run per seed. Uses only these options: the episode's, the first number of nodes, the seeds and the
 // network.
-Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy);
+Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy,
+                                           bool acting);
 
 // Fewer than five fleets: modelled figures without intervals.
 std::string shadow_table(const std::vector<ShadowRun>& runs);

@@ -15,7 +15,7 @@ namespace {
 struct ShadowArguments {
   ConsolidationArguments scenario;
   consolidation::BenchOptions bench;
-  std::string policy = "planner", model_file;
+  std::string policy = "planner", model_file, mode = "shadow";
 };
 
 Status run(ShadowArguments arguments) {
@@ -29,7 +29,7 @@ Status run(ShadowArguments arguments) {
     WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
   WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
-  WATTLE_TRY(const auto runs, consolidation::run_shadows(data, bench, arguments.policy));
+  WATTLE_TRY(const auto runs, consolidation::run_shadows(data, bench, arguments.policy, arguments.mode == "live"));
   std::printf("%s", consolidation::shadow_table(runs).c_str());
   return {};
 }
@@ -41,7 +41,7 @@ int shadow(int argc, char** argv) {
   arguments.scenario.knowledge = "production";
   arguments.bench.first_seed = kFirstHeldOutSeed;
   arguments.bench.seeds = 6;
-  CLI::App app{"Compare the saving modelled by mode shadow with the saving of live mode", "wattle-lab shadow"};
+  CLI::App app{"Compare the modelled saving with the real saving of live mode", "wattle-lab shadow"};
   add_consolidation_options(app, arguments.scenario);
   app.add_option("--seeds", arguments.bench.seeds, "number of fleets")
       ->check(CLI::Range(1, 1000))
@@ -49,6 +49,9 @@ int shadow(int argc, char** argv) {
   app.add_option("--first-seed", arguments.bench.first_seed, "seed of the first fleet")->capture_default_str();
   app.add_option("--nodes", arguments.bench.nodes.front(), "of a fleet")
       ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  app.add_option("--mode", arguments.mode, "mode whose modelled saving is compared")
+      ->check(CLI::IsMember({"shadow", "live"}))
       ->capture_default_str();
   app.add_option("--policy", arguments.policy, "policy that advises, and decides in live mode")->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");

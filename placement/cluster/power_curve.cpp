@@ -135,6 +135,26 @@ void PowerCurve::refresh() {
   }
 }
 
+double PowerCurve::sd_w(const std::array<double, kBasis>& components) const {
+  if (fixed_) return 0;
+  double variance = 0;
+  for (std::size_t i = 0; i < kBasis; ++i)
+    for (std::size_t j = 0; j < kBasis; ++j) variance += components[i] * covariance_[i * kBasis + j] * components[j];
+  return scale_w_ * std::sqrt(std::max(0.0, variance));
+}
+
+double PowerCurve::watts_sd_w(double utilisation) const {
+  std::array<double, kBasis> components{};
+  for (std::size_t i = 0; i < kBasis; ++i) components[i] = at(kComponents[i], utilisation);
+  return sd_w(components);
+}
+
+double PowerCurve::difference_sd_w(double from, double to) const {
+  std::array<double, kBasis> components{};
+  for (std::size_t i = 0; i < kBasis; ++i) components[i] = at(kComponents[i], to) - at(kComponents[i], from);
+  return sd_w(components);
+}
+
 double PowerCurve::watts(double utilisation) const {
   return at(points_, std::isfinite(utilisation) ? utilisation : 0.0);
 }

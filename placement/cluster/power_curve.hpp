@@ -34,6 +34,10 @@ class PowerCurve {
   double max_w() const { return points_.back(); }
   // Watts that raising utilisation from `from` by `by` adds.
   double marginal_w(double from, double by) const;
+  // Return the standard deviation of the fit's error in watts(utilisation), and in watts(to) - watts(from); 0 for a
+  // fixed curve.
+  double watts_sd_w(double utilisation) const;
+  double difference_sd_w(double from, double to) const;
   double residual_sd_w() const;  // of readings against the fit; the prior's spread without readings
   std::uint64_t samples() const { return samples_; }
   std::uint64_t shifts() const { return shifts_; }  // number of restarted fits since this process began
@@ -49,6 +53,7 @@ class PowerCurve {
   // once in 10^8.
   static constexpr double kShiftSlack = 1.5, kShiftCut = 6.0, kShiftLimit = 5.5;
   explicit PowerCurve(double scale_w);
+  double sd_w(const std::array<double, kBasis>& components) const;
   void refresh();
   void watch(double spreads);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "placement/cluster/sane_view.hpp"
+#include "placement/decide/default_choice.hpp"
 #include "placement/decide/policies/kube_scoring.hpp"
 #include "placement/decide/policies/registry.hpp"
 
@@ -103,6 +104,14 @@ void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice
   if (!shadow_.active() || !advice.top) return;
   shadow_.reserve(pod, {advice.node[advice.row_of[*advice.top]], advice.candidates[*advice.top]}, model_.ask(pod), now,
                   hold);
+}
+
+void DecisionEngine::reserve_default(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> offered,
+                                     Duration hold) {
+  const AdvisedCluster* copy = shadow_.with_default();
+  if (copy == nullptr || !pod.node_name.empty() || pod.daemonset) return;
+  if (const auto row = default_choice(view, pod, offered, *copy, default_ties_))
+    shadow_.reserve_default(pod, {*row, view.nodes[*row].name}, model_.ask(pod), view.now, hold);
 }
 
 void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs,

@@ -6,8 +6,8 @@
 //          "dqn" and rewards with energy only
 // Trials   where decisions act, measured blocks decide which candidate serves (placement/judge/candidate_trials). The
 //          gates then only say which network is worth a trial. Without trials, the gates decide
-// Shadow   if the scheduler does not follow the advice, the advice accumulates on a copy of the cluster
-//          (placement/judge/shadow_cluster)
+// Shadow   if the scheduler does not follow the advice, the advice accumulates on a copy of the cluster; while it
+//          follows it, the default scheduler's choices do (placement/judge/shadow_cluster)
 // Record   decide() fills all of it except id, wall_ns, mode, model_step and decide_us
 // Errors   set_policy: not_found, and the engine stays as it was
 // Threads  single owner
@@ -78,6 +78,9 @@ class DecisionEngine {
   PlacementDecision what_if(Question question, const RewardConfig& reward, std::optional<std::size_t> row);
   // Reserves the advised node on the shadow cluster until the pod ends.
   void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now, Duration hold = Duration::zero());
+  // While Wattle acts, reserves the node that the default scheduler would choose on its copy of the cluster.
+  void reserve_default(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> offered,
+                       Duration hold = Duration::zero());
   // Restores a pod that was advised before a restart and runs.
   void reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs, MonoTime now);
 
@@ -150,6 +153,7 @@ class DecisionEngine {
   bool acting_for_trials_ = false;
   NetworkGates gates_;
   ShadowCluster shadow_;
+  std::mt19937_64 default_ties_;
   const std::string none_;
 };
 

@@ -19,17 +19,30 @@ Resources sum_of(const Resources& a, const Resources& b) {
   return {std::max(0.0, a.cpu_cores + b.cpu_cores), std::max(0.0, a.memory_bytes + b.memory_bytes)};
 }
 
-double draws_w(const Fleet& fleet, const FleetNode& node) {
-  return fleet.idle_nodes_sleep && node.pods == 0 ? node.sleep_w : node.watts_at(node.used_cores);
+// Pods of a node and their use.
+struct NodeLoad {
+  std::uint64_t pods = 0;
+  double used_cores = 0, used_cores2 = 0;
+};
+
+// Standard deviation of the error of the curve in the difference of power. A sleeping node's power is known.
+double error_of(const PowerCurve& curve, const Fleet& fleet, const FleetNode& node, const NodeLoad& a,
+                const NodeLoad& b) {
+  const double cores = node.allocatable.cpu_cores;
+  if (!(cores > 0)) return 0;
+  const bool a_sleeps = fleet.idle_nodes_sleep && a.pods == 0, b_sleeps = fleet.idle_nodes_sleep && b.pods == 0;
+  if (a_sleeps && b_sleeps) return 0;
+  if (a_sleeps || b_sleeps) return curve.watts_sd_w((a_sleeps ? b : a).used_cores / cores);
+  return curve.difference_sd_w(a.used_cores / cores, b.used_cores / cores);
 }
 
-void add_load(ClusterLoad& load, const Fleet& fleet, const FleetNode& node, bool woke) {
-  load.power_w += draws_w(fleet, node);
+void add_load(ClusterLoad& load, const Fleet& fleet, const FleetNode& node, const NodeLoad& on, bool woke) {
+  load.power_w += fleet.idle_nodes_sleep && on.pods == 0 ? node.sleep_w : node.watts_at(on.used_cores);
   if (woke) load.wake_j += node.wake_j;
-  load.pods += node.pods;
-  if (node.pods == 0) return;
+  load.pods += on.pods;
+  if (on.pods == 0) return;
   const double cores = node.allocatable.cpu_cores;
-  load.waited_pods += static_cast<double>(node.pods) * node.waiting.wait(node.used_cores, node.used_cores2, cores);
+  load.waited_pods += static_cast<double>(on.pods) * node.waiting.wait(on.used_cores, on.used_cores2, cores);
 }
 
 // The copy's fleet has no change history: the editions are the cluster's. A reader that switches between the two must
@@ -134,6 +147,15 @@ void AdvisedCluster::ended(const std::string& uid) {
   if (found == pods_.end()) return;
   list(uid, found->second, false);
   pods_.erase(found);
+}
+
+AdvisedCluster::Added AdvisedCluster::added(std::size_t row) const {
+  const auto found = differences_.find(row);
+  if (found == differences_.end()) return {};
+  const Sum &running = found->second.running, &expected = found->second.expected;
+  return {{running.request.cpu_cores + expected.request.cpu_cores,
+           running.request.memory_bytes + expected.request.memory_bytes},
+          running.pods + expected.pods};
 }
 
 bool AdvisedCluster::displaced(const std::string& uid) const {
@@ -246,22 +268,32 @@ AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet&
   return copy_;
 }
 
-ComparedLoad AdvisedCluster::compare(const Fleet& fleet) {
+ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
   const bool first = empty_.size() != n;
   empty_.resize(n);
   ComparedLoad load;
   load.advised_pods = pods_.size() - expected_.size();
   load.displaced_pods = displaced_;
+  double variance = 0;
   for (std::size_t row = 0; row < n; ++row) {
     const auto difference = differences_.find(row);
-    const FleetNode& now = fleet.nodes[row];
-    const FleetNode advised = difference != differences_.end() ? changed(fleet, row, difference->second, false) : now;
-    const auto woke = [&](const FleetNode& node, std::uint8_t empty) {
-      return !first && fleet.idle_nodes_sleep && node.pods > 0 && (empty_[row] & empty) != 0;
+    const FleetNode& node = fleet.nodes[row];
+    const NodeLoad now{node.pods, node.used_cores, node.used_cores2};
+    NodeLoad advised = now;
+    if (difference != differences_.end()) {
+      const Sum& moved = difference->second.running;
+      advised = {moved_by(now.pods, moved.pods), std::max(0.0, now.used_cores + moved.cores),
+                 std::max(0.0, now.used_cores2 + moved.cores2)};
+      const double error_w = error_of(view.nodes[row].curve, fleet, node, now, advised);
+      variance += error_w * error_w;
+    }
+    const auto woke = [&](const NodeLoad& on, std::uint8_t empty) {
+      return !first && fleet.idle_nodes_sleep && on.pods > 0 && (empty_[row] & empty) != 0;
     };
-    add_load(load.now, fleet, now, woke(now, kEmptyNow));
-    add_load(load.advised, fleet, advised, woke(advised, kEmptyAdvised));
+    add_load(load.now, fleet, node, now, woke(now, kEmptyNow));
+    add_load(load.advised, fleet, node, advised, woke(advised, kEmptyAdvised));
+    load.error_w = std::sqrt(variance);
     empty_[row] = static_cast<std::uint8_t>((now.pods == 0 ? kEmptyNow : 0) | (advised.pods == 0 ? kEmptyAdvised : 0));
   }
   return load;

@@ -1,6 +1,6 @@
 // advised_cluster: a copy of the cluster in which every pod runs where it was advised. In shadow mode the scheduler
 // does not follow the advice, so only this copy accumulates it: the engine makes the next decision on the copy, with
-// earlier advice reserved.
+// earlier advice reserved. While Wattle acts, a second copy accumulates the choices of the default scheduler.
 // Copy     the cluster plus a difference per node: pods that were advised there and run elsewhere, minus pods that run
 //          there and were advised elsewhere. Unplaced load, new curves and learned demand are in both. The copy equals
 //          the cluster bit by bit where advice and placement agree
@@ -49,6 +49,7 @@ struct ComparedLoad {
   ClusterLoad now, advised;          // the real cluster; the cluster if the advice had been followed
   std::uint64_t advised_pods = 0;    // running pods that have advice
   std::uint64_t displaced_pods = 0;  // advised pods that run on another node
+  double error_w = 0;                // standard deviation of the difference in power, by the errors of learned curves
 };
 
 class AdvisedCluster {
@@ -78,6 +79,12 @@ class AdvisedCluster {
   // Updates the estimate of the pod.
   void learned(const std::string& uid, const PodEstimate& ask);
   void ended(const std::string& uid);
+  // Returns what the copy's row has in addition to the cluster's: pods that run or are expected.
+  struct Added {
+    Resources request;
+    std::int64_t pods = 0;
+  };
+  Added added(std::size_t row) const;
   // Returns whether the pod runs on another node than advised. The estimate of such a pod matters for the difference.
   bool displaced(const std::string& uid) const;
   // Drops expired pods and rows that have another node now. Call about once a second.
@@ -89,8 +96,8 @@ class AdvisedCluster {
   Copy& copy(const ClusterView& view, const Fleet& fleet, const std::string& owner = {});
   // Returns the real cluster without a pod that runs in that row, as an independent copy.
   static Copy without(const ClusterView& view, const Fleet& fleet, std::size_t row, const PodEstimate& ask);
-  // `fleet` is that of the real cluster.
-  ComparedLoad compare(const Fleet& fleet);
+  // `view` and `fleet` are those of the real cluster.
+  ComparedLoad compare(const ClusterView& view, const Fleet& fleet);
 
   // Returns whether the copy equals the cluster: no pod is displaced and none is expected.
   bool same() const { return displaced_ == 0 && expected_.empty(); }

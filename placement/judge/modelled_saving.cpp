@@ -34,7 +34,7 @@ double likeness(const std::vector<double>& errors) {
   return std::clamp(found + (1 + 4 * found) / static_cast<double>(errors.size()), 0.0, kMost);
 }
 
-stats::Interval change_of(std::span<const ModelledBlock> blocks, const ModelledBlock& sum) {
+stats::Interval change_of(std::span<const ModelledBlock> blocks, const ModelledBlock& sum, double error_ratio) {
   const double ratio = sum.advised_j / sum.now_j;
   const auto n = static_cast<double>(blocks.size());
   std::vector<double> errors;
@@ -46,7 +46,9 @@ stats::Interval change_of(std::span<const ModelledBlock> blocks, const ModelledB
   const double alike = likeness(errors);
   const double worth = (1 - alike) / (1 + alike);  // effective number of independent blocks per block
   const double deviation = std::sqrt(moments.variance_of_mean() / worth) / (sum.now_j / n);
-  const double reach = deviation > 0 ? stats::student_quantile_975(n * worth - 1) * deviation : 0;
+  constexpr double kNormal975 = 1.96;
+  const double over_time = deviation > 0 ? stats::student_quantile_975(n * worth - 1) * deviation : 0;
+  const double reach = std::hypot(over_time, kNormal975 * error_ratio);
   return {ratio - 1, ratio - 1 - reach, ratio - 1 + reach};
 }
 
@@ -70,6 +72,10 @@ void ModelledSaving::add(const ComparedLoad& load, double passed_s) {
   now.pod_s = static_cast<double>(load.now.pods) * dt_s;
   now.advised_pod_s = static_cast<double>(load.advised_pods) * dt_s;
   if (!now.sane()) return;
+  constexpr double kErrorMemory_s = 3600;
+  if (load.now.power_w > 0)
+    error_ratio_ += std::min(1.0, dt_s / std::min(kErrorMemory_s, lasted_s_ += dt_s)) *
+                    (load.error_w / load.now.power_w - error_ratio_);
   add_block(open_, now);
   if (open_.seconds < block_s_) return;
   blocks_.push_back(open_);
@@ -90,7 +96,7 @@ std::optional<ModelledFigure> ModelledSaving::figure() const {
   for (const ModelledBlock& block : newer) add_block(sum, block);
   if (!(sum.now_j > 0) || !(sum.pod_s > 0)) return std::nullopt;
   ModelledFigure figure;
-  figure.change = change_of(newer, sum);
+  figure.change = change_of(newer, sum, error_ratio_);
   figure.now_w = sum.now_j / sum.seconds;
   figure.advised_w = sum.advised_j / sum.seconds;
   figure.now_wait_ratio = sum.now_waited_s / sum.pod_s;

@@ -1,13 +1,15 @@
-// modelled_saving: the modelled power and pod waiting if advice had been followed, beside the real cluster's, with an
-// interval. A model value, not a measurement.
-// Input    about once a second the modelled power of the cluster, as it is and with all advice followed
-//          (placement/judge/advised_cluster): the same pods, curves and loads in both
+// modelled_saving: the modelled power and pod waiting with Wattle's choices, beside those with the default scheduler's,
+// with an interval. A model value, not a measurement.
+// Input    about once a second the modelled power of the cluster with either choices
+//          (placement/judge/advised_cluster): the same pods, curves and loads in both. One of the two is the real
+//          cluster: in shadow mode the default scheduler's, otherwise Wattle's
 // Blocks   of time, block_s each, while pods with advice run. At most_blocks blocks each two are merged, so that blocks
 //          become longer than the autocorrelation
 // Figure   over the newer half of the blocks, because the copy starts as the cluster: power of both, and the ratio of
 //          their energies minus 1. Needs least_blocks
 // Interval 95%: the linearised ratio over blocks (Cochran 1977), Student's t, widened by the correlation of
-// neighbouring blocks. It covers variation over time, not errors of the learned curves and demand
+//          neighbouring blocks, and the error of the learned power curves, as their fit states it. It does not cover
+//          errors of the predicted demand
 // Errors   none; values that are not finite are ignored
 // Threads  value, single owner
 #pragma once
@@ -23,7 +25,7 @@ namespace wattle::placement {
 
 struct ModelledBlock {
   double seconds = 0;
-  double now_j = 0, advised_j = 0;
+  double now_j = 0, advised_j = 0;                           // the default scheduler's choices; Wattle's
   double now_waited_s = 0, advised_waited_s = 0, pod_s = 0;  // pod-seconds: waited, and all
   double advised_pod_s = 0;                                  // of pods with advice
   bool sane() const;
@@ -36,8 +38,8 @@ struct ModelledOptions {
 };
 
 struct ModelledFigure {
-  stats::Interval change;  // of energy: -0.17 is 17% less
-  double now_w = 0, advised_w = 0;
+  stats::Interval change;                             // of energy: -0.17 is 17% less
+  double now_w = 0, advised_w = 0;                    // with the default scheduler's choices; with Wattle's
   double now_wait_ratio = 0, advised_wait_ratio = 0;  // share of pods' time
   double seconds = 0;                                 // time covered
   double advised_ratio = 0;                           // share of pods' time with advice
@@ -54,7 +56,7 @@ class ModelledSaving {
  public:
   explicit ModelledSaving(ModelledOptions options = {}) : options_(options), block_s_(options.block_s) {}
   void begin_anew() { *this = ModelledSaving(options_); }
-  // Adds `passed_s` seconds of this load.
+  // Adds `passed_s` seconds of this load: `now` with the default scheduler's choices, `advised` with Wattle's.
   void add(const ComparedLoad& load, double passed_s);
   std::optional<ModelledFigure> figure() const;
   // Returns the time until the first figure, provided that pods with advice run; 0 if there is one.
@@ -69,6 +71,8 @@ class ModelledSaving {
   double block_s_ = 0;
   std::vector<ModelledBlock> blocks_;  // oldest first
   ModelledBlock open_;
+  double lasted_s_ = 0;     // since construction
+  double error_ratio_ = 0;  // running mean of the curves' error over the power; not kept over a restart
 };
 
 }  // namespace wattle::placement

@@ -4,24 +4,49 @@
 
 namespace wattle::placement {
 
-ShadowCluster::ShadowCluster(AdvisedOptions advised, ModelledOptions modelled)
-    : advised_options_(advised), longest_gap_s_(modelled.longest_gap_s), advised_(advised), saving_(modelled) {}
+namespace {
 
-void ShadowCluster::set_shadow(bool on, bool restart) {
-  if (on == shadow_ && !restart) return;
-  shadow_ = on;
+// While Wattle acts, most pods run on another node than the default scheduler would choose. A new estimate of each is
+// taken over from one of so many readings, on average, because most readings change it little.
+constexpr unsigned kReadingsPerUpdate = 16;
+
+void update(AdvisedCluster& copy, const PodReading& reading, const ClusterModel& model) {
+  const std::string* uid = model.uid(reading.pod);
+  if (uid != nullptr && copy.displaced(*uid)) copy.learned(*uid, *model.running(reading.pod));
+}
+
+double passed_s(std::optional<MonoTime>& since, MonoTime now) {
+  const auto before = std::exchange(since, now);
+  return before ? seconds(now - *before) : 0;
+}
+
+}  // namespace
+
+ShadowCluster::ShadowCluster(AdvisedOptions advised, ModelledOptions modelled)
+    : advised_options_(advised),
+      longest_gap_s_(modelled.longest_gap_s),
+      advised_(advised),
+      default_(advised),
+      saving_(modelled) {}
+
+void ShadowCluster::set_modelled(Modelled what, bool restart) {
+  if (what == modelled_ && !restart) return;
+  modelled_ = what;
   advised_ = AdvisedCluster(advised_options_);
+  default_ = AdvisedCluster(advised_options_);
   saving_.begin_anew();
-  modelled_.reset();
+  default_ratio_.reset();
+  advised_at_.reset();
+  default_at_.reset();
 }
 
 void ShadowCluster::set_control(std::optional<std::uint64_t> block) {
   if (block == control_) return;
   control_ = block;
   compared_ = {};
-  if (shadow_) return;
+  if (shadow()) return;
   advised_ = AdvisedCluster(advised_options_);
-  modelled_.reset();
+  advised_at_.reset();
 }
 
 AdvisedCluster::Copy* ShadowCluster::copy(const ClusterView& view, const Fleet& fleet, const std::string& owner) {
@@ -35,31 +60,55 @@ void ShadowCluster::reserve(const PodSpec& pod, Place place, const PodEstimate& 
 }
 
 void ShadowCluster::reserve_again(const PodSpec& pod, Place advised, Place runs, const PodEstimate& ask, MonoTime now) {
-  if (!shadow_ || pod.daemonset) return;
+  if (!shadow() || pod.daemonset) return;
   advised_.advise(pod.uid, std::move(advised), ask, now, Duration::zero(), pod.owner);
   advised_.placed(pod.uid, std::move(runs), now);
 }
 
+void ShadowCluster::keep(const std::string& uid) {
+  advised_.keep(uid);
+  default_.keep(uid);
+}
+
+void ShadowCluster::withdraw(const std::string& uid) {
+  advised_.withdraw(uid);
+  default_.withdraw(uid);
+}
+
 void ShadowCluster::on_pod_started(const PodSpec& pod, Place place, MonoTime now) {
-  if (active() && !pod.daemonset) advised_.placed(pod.uid, std::move(place), now);
+  if (pod.daemonset) return;
+  if (with_default() != nullptr) default_.placed(pod.uid, place, now);
+  if (active()) advised_.placed(pod.uid, std::move(place), now);
+}
+
+void ShadowCluster::on_pod_ended(const std::string& uid) {
+  advised_.ended(uid);
+  default_.ended(uid);
 }
 
 void ShadowCluster::on_usage(std::span<const PodReading> readings, const ClusterModel& model) {
-  if (!active()) return;
   for (const PodReading& each : readings) {
-    const std::string* uid = model.uid(each.pod);
-    if (uid != nullptr && advised_.displaced(*uid)) advised_.learned(*uid, *model.running(each.pod));
+    if (active()) update(advised_, each, model);
+    if (with_default() != nullptr && sample_() % kReadingsPerUpdate == 0) update(default_, each, model);
   }
 }
 
 void ShadowCluster::refresh(const ClusterView& view, const Fleet& fleet) {
-  if (!active()) return;
-  advised_.expire(view, view.now);
-  const ComparedLoad load = advised_.compare(fleet);
-  const double passed_s = modelled_ ? seconds(view.now - *modelled_) : 0;
-  if (modelled_ && shadow_) saving_.add(load, passed_s);
-  if (modelled_ && control_) compared_.add(load, passed_s, longest_gap_s_);
-  modelled_ = view.now;
+  if (active()) {
+    advised_.expire(view, view.now);
+    const ComparedLoad load = advised_.compare(view, fleet);
+    const double passed = passed_s(advised_at_, view.now);
+    if (shadow()) saving_.add(load, passed);
+    if (control_ && passed > 0) compared_.add(load, passed, longest_gap_s_);
+  }
+  if (with_default() != nullptr) {
+    default_.expire(view, view.now);
+    ComparedLoad load = default_.compare(view, fleet);
+    std::swap(load.now, load.advised);  // `now` is with the default scheduler's choices
+    default_ratio_.reset();
+    if (load.advised.power_w > 0) default_ratio_ = load.now.power_w / load.advised.power_w;
+    saving_.add(load, passed_s(default_at_, view.now));
+  }
 }
 
 }  // namespace wattle::placement

@@ -1,7 +1,9 @@
-// shadow_cluster: the cluster as it would be if the scheduler had followed the advice, and the energy that acting would
-// save. Used in shadow mode and in the blocks of a canary without followed advice.
-// Copy     placement/judge/advised_cluster accumulates advice; the next decision is made on that copy
-// Saving   placement/judge/modelled_saving in shadow mode, placement/judge/compared_energy in a canary's block
+// shadow_cluster: the cluster as it would be with the choices that are not followed, and the energy that Wattle saves.
+// Advice   in shadow mode and in the blocks of a canary without followed advice, placement/judge/advised_cluster
+//          accumulates the advice; the next decision is made on that copy
+// Default  in the modes canary and live a second copy accumulates the choices of the default scheduler for the same
+//          pods, from the beginning of the mode
+// Saving   placement/judge/modelled_saving of either copy; placement/judge/compared_energy in a canary's block
 // Units    in names; seconds of the view's clock
 // Errors   restore_saving: the state is not valid
 // Threads  single owner
@@ -9,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 
@@ -19,21 +22,25 @@
 
 namespace wattle::placement {
 
+// Whose choices are modelled beside the real cluster, where the other's are followed.
+enum class Modelled { none, advice, default_scheduler };
+
 class ShadowCluster {
  public:
   using Place = AdvisedCluster::Place;
 
   ShadowCluster(AdvisedOptions advised, ModelledOptions modelled);
 
-  // Sets whether the advice is only recorded. The modelled saving continues if the mode stays the same and `restart` is
-  // false; otherwise it restarts.
-  void set_shadow(bool on, bool restart);
+  // The modelled saving continues if `what` stays the same and `restart` is false; otherwise it restarts.
+  void set_modelled(Modelled what, bool restart);
   // Sets the canary block without followed advice; its advice accumulates on a copy that starts with the block. No
   // value: no such block is active.
   void set_control(std::optional<std::uint64_t> block);
   // True while advice accumulates on the copy.
-  bool active() const { return shadow_ || control_; }
-  bool shadow() const { return shadow_; }
+  bool active() const { return shadow() || control_; }
+  bool shadow() const { return modelled_ == Modelled::advice; }
+  // The copy with the default scheduler's choices; null if none is kept.
+  const AdvisedCluster* with_default() const { return modelled_ == Modelled::default_scheduler ? &default_ : nullptr; }
 
   // Returns the copy of the view, valid until the next call of any member; null if it equals the cluster. Replicas of
   // `owner` count where they were advised.
@@ -41,34 +48,43 @@ class ShadowCluster {
 
   // Reserves the place for the pod until it ends. `hold`: the least time for which it is expected.
   void reserve(const PodSpec& pod, Place place, const PodEstimate& ask, MonoTime now, Duration hold);
+  // Reserves the node that the default scheduler chooses, as above. Call if with_default() is not null.
+  void reserve_default(const PodSpec& pod, Place place, const PodEstimate& ask, MonoTime now, Duration hold) {
+    default_.advise(pod.uid, std::move(place), ask, now, hold, pod.owner);
+  }
   // Restores a pod that was advised before a restart and runs; in shadow mode.
   void reserve_again(const PodSpec& pod, Place advised, Place runs, const PodEstimate& ask, MonoTime now);
   // The API server knows the pod: expects it until it runs or is withdrawn.
-  void keep(const std::string& uid) { advised_.keep(uid); }
+  void keep(const std::string& uid);
   // The pod no longer waits, or is requested again.
-  void withdraw(const std::string& uid) { advised_.withdraw(uid); }
+  void withdraw(const std::string& uid);
   void on_pod_started(const PodSpec& pod, Place place, MonoTime now);
-  void on_pod_ended(const std::string& uid) { advised_.ended(uid); }
+  void on_pod_ended(const std::string& uid);
   // Updates the estimates of displaced pods from the model, which has received these readings.
   void on_usage(std::span<const PodReading> readings, const ClusterModel& model);
   // Adds the load since the last call to the saving; about once a second. `fleet` is that of the real cluster.
   void refresh(const ClusterView& view, const Fleet& fleet);
 
-  // Null outside shadow mode.
-  const ModelledSaving* saving() const { return shadow_ ? &saving_ : nullptr; }
-  bool restore_saving(const ModelledState& state) { return shadow_ && saving_.restore(state); }
+  // Null in mode off.
+  const ModelledSaving* saving() const { return modelled_ != Modelled::none ? &saving_ : nullptr; }
+  bool restore_saving(const ModelledState& state) { return saving() != nullptr && saving_.restore(state); }
+  // Returns the modelled power with the default scheduler's choices over that of the real cluster, as of the last
+  // refresh(). No value while the default scheduler's choices are followed.
+  std::optional<double> default_power_ratio() const { return with_default() ? default_ratio_ : std::nullopt; }
   // Energy since the canary's block began; no value if none is active.
   std::optional<ComparedEnergy> compared() const { return control_ ? std::optional(compared_) : std::nullopt; }
 
  private:
   AdvisedOptions advised_options_;
   double longest_gap_s_;
-  bool shadow_ = false;
+  Modelled modelled_ = Modelled::none;
   std::optional<std::uint64_t> control_;  // the block
   ComparedEnergy compared_;
-  AdvisedCluster advised_;
+  AdvisedCluster advised_, default_;
   ModelledSaving saving_;
-  std::optional<MonoTime> modelled_;
+  std::optional<double> default_ratio_;
+  std::optional<MonoTime> advised_at_, default_at_;  // of the last refresh
+  std::minstd_rand sample_;
 };
 
 }  // namespace wattle::placement

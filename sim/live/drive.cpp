@@ -77,11 +77,24 @@ void Driver::clear_leftovers() {
 
 double Driver::elapsed_s() const { return seconds(std::min(clock_.mono(), end_) - started_); }
 
+std::size_t Driver::phase() const {
+  const auto& status = observer_.status;
+  if (!status || status->mode == "off" || status->mode == "shadow") return 0;
+  return status->learned_serves ? 2 : 1;
+}
+
 void Driver::account(MonoTime now) {
   const double dt_s = seconds(now - accounted_);
   accounted_ = now;
+  PhaseCosts& sum = phases_[phase()];
+  const Costs before = wattle_->costs(), before_default = default_->costs();
   wattle_->advance(dt_s);
   default_->advance(dt_s);
+  sum.seconds += dt_s;
+  sum.energy_j += wattle_->costs().energy_j - before.energy_j;
+  sum.default_energy_j += default_->costs().energy_j - before_default.energy_j;
+  sum.soft_pod_seconds += wattle_->costs().soft_pod_seconds - before.soft_pod_seconds;
+  sum.default_soft_pod_seconds += default_->costs().soft_pod_seconds - before_default.soft_pod_seconds;
 }
 
 MonoTime Driver::step() {

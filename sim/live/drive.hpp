@@ -71,6 +71,14 @@ class Driver {
   };
   const Counts& counts() const { return counts_; }
 
+  // Phases of a run by what the controller does: it only gives advice, it acts, or it acts by what it has learned here.
+  static constexpr std::array<const char*, 3> kPhases{"default scheduler", "Wattle", "what was learned"};
+  struct PhaseCosts {
+    double seconds = 0, energy_j = 0, default_energy_j = 0, soft_pod_seconds = 0, default_soft_pod_seconds = 0;
+  };
+  const std::array<PhaseCosts, kPhases.size()>& phases() const { return phases_; }
+  std::size_t phase() const;
+
  private:
   struct Bound {
     std::string uid, name;
@@ -109,6 +117,7 @@ class Driver {
   bool real_usable_ = true;
   MonoTime started_{}, end_{}, accounted_{}, next_pod_{}, next_look_{};
   Counts counts_;
+  std::array<PhaseCosts, kPhases.size()> phases_{};
 };
 
 }  // namespace wattle::sim::live

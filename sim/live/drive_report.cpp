@@ -105,6 +105,44 @@ json costs_json(const Costs& costs) {
           {"pod_seconds_above_hard", costs.hard_pod_seconds}};
 }
 
+// One row per phase that took place.
+std::string phases_text(const Driver& driver) {
+  std::string out = text("  %-20s %8s %12s %14s %9s %19s\n", "phase", "seconds", "watts", "by default, W", "change",
+                         "pod-s above soft");
+  for (std::size_t i = 0; i < driver.phases().size(); ++i) {
+    const Driver::PhaseCosts& phase = driver.phases()[i];
+    if (!(phase.seconds > 0)) continue;
+    out += text("  %-20s %8.0f %12.1f %14.1f %+8.1f%% %10.0f, by default %.0f\n", Driver::kPhases[i], phase.seconds,
+                phase.energy_j / phase.seconds, phase.default_energy_j / phase.seconds,
+                change_percent(phase.energy_j, phase.default_energy_j), phase.soft_pod_seconds,
+                phase.default_soft_pod_seconds);
+  }
+  return out;
+}
+
+json phases_json(const Driver& driver) {
+  json list = json::array();
+  for (std::size_t i = 0; i < driver.phases().size(); ++i) {
+    const Driver::PhaseCosts& phase = driver.phases()[i];
+    list.push_back({{"phase", Driver::kPhases[i]},
+                    {"seconds", phase.seconds},
+                    {"energy_j", phase.energy_j},
+                    {"default_energy_j", phase.default_energy_j},
+                    {"pod_seconds_above_soft", phase.soft_pod_seconds},
+                    {"default_pod_seconds_above_soft", phase.default_soft_pod_seconds}});
+  }
+  return list;
+}
+
+// The modelled saving and the alarms, each on a line of its own.
+std::string notices(const Driver& driver, const char* ending) {
+  if (!driver.observer().status) return {};
+  const ControllerStatus& status = *driver.observer().status;
+  std::string out = status.saving.empty() ? std::string() : "saving " + status.saving + ending;
+  for (const std::string& alarm : status.alarms) out += "alarm " + alarm + ending;
+  return out;
+}
+
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 // Summary of the saving and its cost.
@@ -147,7 +185,8 @@ std::string live_table(const Driver& driver) {
               driver.extender().answer_ms(0.5), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
               number(loss(driver), 4).c_str(),
               driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL);
-  out += text("decided by %s\n", decided_by(driver).c_str());
+  out += text("phase %s   decided by %s\n", Driver::kPhases[driver.phase()], decided_by(driver).c_str());
+  out += notices(driver, "\n");
   out += text("joules above idle: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
               wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j,
               change_percent(wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j),
@@ -160,14 +199,16 @@ std::string live_line(const Driver& driver) {
   for (const ControllerNode& row : driver.observer().nodes)
     if (row.connected && row.power_w) power_w = power_w.value_or(0) + *row.power_w;
   const Costs& wattle = driver.wattle().costs();
-  return text(
-      "t=%.0fs controller=%s pods=%zu placed=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s gradient_steps=%llu "
-      "above_hard=%zu unanswered=%llu",
-      driver.elapsed_s(), driver.observer().controller_away ? "away" : "up", driver.running(), wattle.placements,
-      number(power_w, 1).c_str(), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
-      number(loss(driver), 4).c_str(),
-      driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL, wattle.above_hard,
-      whole(driver.extender().counts().unanswered));
+  return notices(driver, "; ") + text(
+                                     "t=%.0fs controller=%s pods=%zu placed=%zu watts=%s answer_p99_ms=%.2f reward=%s "
+                                     "loss=%s gradient_steps=%llu "
+                                     "above_hard=%zu unanswered=%llu",
+                                     driver.elapsed_s(), driver.observer().controller_away ? "away" : "up",
+                                     driver.running(), wattle.placements, number(power_w, 1).c_str(),
+                                     driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
+                                     number(loss(driver), 4).c_str(),
+                                     driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL,
+                                     wattle.above_hard, whole(driver.extender().counts().unanswered));
 }
 
 std::string summary_text(const Driver& driver) {
@@ -184,6 +225,7 @@ std::string summary_text(const Driver& driver) {
       text("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
            wattle.seconds, driver.options().pods, driver.nodes().size());
   out += wrapped(in_short(wattle, other));
+  out += phases_text(driver);
   out += text(
       "  placements           %zu (%llu on this machine, %llu of them by node selector), %llu removed, "
       "%llu unschedulable\n",
@@ -251,6 +293,7 @@ std::string summary_json(const Driver& driver) {
                   {"p99_ms", driver.extender().answer_ms(0.99)}}},
                 {"wattle", costs_json(wattle)},
                 {"default", costs_json(driver.by_default().costs())},
+                {"phases", phases_json(driver)},
                 {"interruptions",
                  {{"swarm_restarts", counts.swarm_restarts},
                   {"pods_told_again", counts.swarm_retries},

@@ -104,6 +104,13 @@ Result<ControllerStatus> parse_controller_status(std::string_view body) {
   ControllerStatus status;
   status.mode = text(document, "mode");
   status.policy = text(document, "policy");
+  if (const auto modelled = document.find("modelled"); modelled != document.end() && modelled->is_object())
+    status.saving = text(*modelled, "text");
+  if (const json* const alarms = list(document, "alarms"))
+    for (const json& alarm : *alarms)
+      if (alarm.is_object()) status.alarms.push_back(text(alarm, "text"));
+  if (const json* const contenders = list(document, "who_serves"); contenders != nullptr && !contenders->empty())
+    status.learned_serves = text((*contenders)[0], "who") == "the network learned on this cluster";
   status.decisions = count(document, "decisions");
   status.placements = count(document, "placements");
   status.outcomes = count(document, "outcomes");

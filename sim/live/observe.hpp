@@ -35,7 +35,9 @@ struct ControllerNode {
 Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body);
 
 struct ControllerStatus {
-  std::string mode, policy;
+  std::string mode, policy, saving;  // `saving`: the modelled saving as a phrase
+  std::vector<std::string> alarms;   // worst first
+  bool learned_serves = false;       // the network that serves was learned on this cluster
   std::uint64_t decisions = 0, placements = 0, outcomes = 0, gradient_steps = 0, model_step = 0, samples_refused = 0;
   std::optional<double> mean_reward, loss, epsilon, power_w, decide_p50_us, decide_p99_us, gradient_steps_per_s;
   std::map<std::string, std::uint64_t> decided_by;  // over the latest hundred decisions

@@ -12,8 +12,8 @@ Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, 
   else
     WATTLE_CHECK(made->engine_.set_policy(made->options_.policy, reward));
   made->engine_.cluster_model().set_acting(made->options_.acting);
-  made->engine_.set_acting_for_trials(made->options_.acting && !made->options_.shadow);
-  made->engine_.shadow().set_shadow(made->options_.shadow, false);
+  made->engine_.set_acting_for_trials(made->options_.acting && !made->options_.modelled);
+  made->engine_.shadow().set_modelled(made->options_.modelled, false);
   return made;
 }
 
@@ -46,6 +46,7 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
   question.turn = decisions_;
   if (auto on_copy = engine_.decide_on_copy(std::move(question))) advice = std::move(*on_copy);
   engine_.reserve(pod, advice, view.now);
+  engine_.reserve_default(view, pod, advice.node);
   network_ = network;
   if (!to_compare_ && advice.top && pod.node_name.empty()) to_compare_ = pod;
   return advice;

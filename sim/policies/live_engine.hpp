@@ -23,9 +23,10 @@ namespace wattle::sim {
 struct LiveEngineOptions {
   std::string policy = "dqn";
   placement::EngineOptions engine;
-  bool gate = false;                               // false: a network serves regardless of its cost
-  bool acting = true;                              // its choices are executed, so that waiting is attributed to it
-  bool shadow = false;                             // its advice is reserved, and modelled beside the actual cluster
+  bool gate = false;   // false: a network serves regardless of its cost
+  bool acting = true;  // its choices are executed, so that waiting is attributed to it
+  // whose choices are modelled beside the actual cluster
+  placement::Modelled modelled = placement::Modelled::none;
   const placement::PolicyInfo* made_by = nullptr;  // makes the policy in place of the registry
 };
 

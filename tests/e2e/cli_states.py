@@ -117,7 +117,7 @@ COMMANDS = {
         ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0 since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ, 0\.0/s"),
         ("a fleet", "fleet", (), 0, r"mode +live\n.*nodes +2 of 2 connected\n.*in use +")]),
     "policy get": Command(asks="reader", formats=ALL, states=[
-        ("as configured", "fleet", (), 0, r"mode +live, .*\nsaving +unknown: 0 treated and 0 control blocks measured\n.*CHANGE +TIME +WHO +WHAT")]),
+        ("as configured", "fleet", (), 0, r"mode +live, .*\nsaving +(saves|not known yet).*\n.*CHANGE +TIME +WHO +WHAT")]),
     "policy set": Command(once=True, asks="operator", formats=ALL, states=[
         ("nothing", "fleet", (), 2, r"policy set: no setting given: at least one setting must change \(pass --mode, --policy, --reward or another option; see wattle policy set --help\)"),
         ("nothing but why", "fleet", ("--why", "so"), 2, r"no setting given: at least one setting must change"),

@@ -41,6 +41,9 @@ CLOSED = 'wattle_shim_breaker_state{state="closed"}'
 PATHS = 'wattle_shim_refused_total{reason="path"}'
 AGE = 'wattle_controller_node_telemetry_age_seconds{node="n"}'
 ENDS = 'wattle_controller_certificate_end_timestamp_seconds{whose="f"}'
+BUDGET = 'wattle_controller_budget_ratio{budget="late"}'
+LIMIT = 'wattle_controller_budget_limit_ratio{budget="late"}'
+WITHDRAWN = 'wattle_controller_network_state{network="learned", state="withdrawn"}'
 CONNECTED = 'wattle_controller_shims{state="connected"}'
 # Of each alert: what Prometheus is shown, one value a minute, and whether it then sounds at that minute, with which labels. Each has both.
 CASES = {
@@ -75,6 +78,12 @@ CASES = {
     "WattleRolledBack": [
         ("a monitor rolled back", [("wattle_controller_rollbacks_total", "0x5 1x40")], {10: {}, 40: None}),
         ("one did long ago", [("wattle_controller_rollbacks_total", "1x40")], {10: None})],
+    "WattleBudgetExceeded": [
+        ("pods wait beyond the budget, until they do not", [(BUDGET, "0.05x30 0.001x40"), (LIMIT, "0.01x70")], {10: None, 20: {"budget": "late"}, 40: None}),
+        ("the budget is not in force", [(BUDGET, "0.05x40")], {30: None})],
+    "WattleNetworkWithdrawn": [
+        ("a network is withdrawn, and comes back", [(WITHDRAWN, "0 1x10 0x40")], {3: None, 8: {"network": "learned", "state": "withdrawn"}, 14: None}),
+        ("another state", [(WITHDRAWN.replace("withdrawn", "in_use"), "1x40")], {20: None})],
     "WattleCertificateEnds": [
         ("a certificate ends within a month, then there is a new one", [(ENDS, f"{29 * DAY}x5 {90 * DAY}x40")], {1: {"whose": "f"}, 10: None}),
         ("a certificate ends after a month", [(ENDS, f"{31 * DAY}x40")], {1: None, 30: None})],

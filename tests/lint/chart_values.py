@@ -32,7 +32,8 @@ BESIDE = {
     "agent": {"probes[]": {"name": "a", "url": "tcp://192.0.2.1:443"}, "estimate": {"idle_w": 10, "max_w": 100000},
               "provisioning.latency[]": {"workload": "w", "url": "http://127.0.0.1:9102/metrics", "histogram": "h", "target": "1s"},
               "provisioning.connections[]": {"workload": "w", "target": "1s"}},
-    "controller": {"provisioning.prometheus": {"url": "http://prometheus:9090", "rate_query": "r"}},
+    "controller": {"provisioning.prometheus": {"url": "http://prometheus:9090", "rate_query": "r"},
+                   "tariff": {"price_per_kwh": 0.3, "currency": "EUR"}},
     "shim": {},
 }
 BESIDE_KEY = {"echo.address": {"port": 9461}, "http.operator_token_file": {"tls": {"certificate": "/a", "key": "/b"}}, "provisioning.prometheus.token": {"url": "https://p"}, "estimate.max_w": {"idle_w": 0}}
@@ -64,6 +65,7 @@ TEXTS = {
                               ["/a", "energy +", "joules", "energy latency", "1 + 2", "energy = 1", "foo(energy)", "'energy'", "e" * 5000]),
         "policy": (["dqn", "planner"], ["zzz", ""]),
         "enrol.kubernetes.accounts": ([["a/b"]], [["a"], ["a/b/c"]]),
+        "tariff.currency": (["EUR", "USD"], ["eur", "EURO", "E1R", ""]),
         "kubernetes.server": (["", "https://10.96.0.1:443"], ["10.96.0.1:443", "ftp://a"]),
         "provisioning.prometheus.url": (["http://prometheus:9090", "https://p/x"], ["prometheus:9090", "ftp://p"]),
         "provisioning.prometheus.rate_query": (["r"], ["r" * 16385]),
@@ -89,6 +91,8 @@ TOGETHER = [
     ("controller", {"controller": {"config": {"reward": {"expression": "(energy"}}}}, "expression"),
     ("controller", {"controller": {"config": {"reward": {"expression": "energy) + (latency"}}}}, "expression"),
     ("controller", {"controller": {"config": {"reward": {"expression": "energy, latency"}}}}, "expression"),
+    ("controller", {"controller": {"config": {"tariff": {"price_per_kwh": 0.3}}}}, "currency"),
+    ("controller", {"controller": {"config": {"tariff": {"currency": "EUR"}}}}, "price_per_kwh"),
     ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090"}}}}}, "rate_query"),
     ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"rate_query": "r"}}}}}, "url"),
     ("controller", {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r", "latency_query": "l"}}}}}, "target"),

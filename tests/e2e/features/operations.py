@@ -1,6 +1,7 @@
 """Rows O1 to O7, V1 to V4, N1 to N4 and H1 to H4 of the feature list: installing, looking, saving, sleeping, running on several replicas."""
 import json
 import pathlib
+import re
 import shutil
 import sys
 import urllib.request
@@ -9,6 +10,7 @@ import yaml
 
 from house import fetch, wait_until
 from patience import SOON_S
+from world import CO2_G, PRICE
 from walk import ROOT, against_default, claim, elsewhere, missing, partly, row, shown_by
 
 sys.path.append(str(ROOT / "tests/e2e/kube"))
@@ -149,8 +151,14 @@ def v2(world):
 @row("V3", "money and CO2 beside joules")
 def v3(world):
     report = world.shell.json("wattle report -o json")
-    claim("the report has joules alone; write this row when it has more", not [key for key in report["nodes"] if "joule" not in key and not key.endswith("_j")], report["nodes"])
-    return missing("reports are in joules and core hours")
+    nodes = report["nodes"]
+    kwh = (nodes["measured_j"] + nodes["estimated_j"]) / 3.6e6
+    claim("the report has money and CO2 of all joules", kwh > 0 and abs(nodes["cost"] - PRICE * kwh) < 1e-9 * PRICE and nodes["currency"] == "EUR" and
+          abs(nodes["co2_g"] - CO2_G * kwh) < 1e-6, nodes)
+    said = world.shell("wattle report")
+    claim("and as columns", re.search(r"\bCOST +CO2\b", said) and re.search(r"\(all nodes\).* EUR +[0-9.]+ k?g\b", said), said)
+    claim("status has those of a day", re.search(r"power .*: [0-9.]+ EUR, [0-9.]+ k?g CO2 per day", world.shell("wattle status")))
+    return f"{nodes['cost']:.4f} EUR and {nodes['co2_g']:.2f} g CO2 of {kwh:.6f} kWh"
 
 
 @row("V4", "as many pods a second as without Wattle, or 95% of a no-op extender")

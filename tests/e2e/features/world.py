@@ -19,6 +19,7 @@ from patience import SOON_S, pace  # noqa: E402
 from walk import Shell, claim  # noqa: E402
 
 NODES = 6
+PRICE, CO2_G = 0.30, 380  # of a kWh: the controller's tariff
 SIMULATIONS = {
     "shadow": "wattle-lab shadow consolidation_churn --seeds 5 --nodes 4",
     "bench": "wattle-lab bench consolidation_fill --policies kube-default,round-robin,random,empty-node,most-allocated,fewest-pods,planner --nodes 4 --seeds 5 --moves 0",
@@ -66,7 +67,8 @@ class World:
                         "              - {name: closed, url: \"tcp://127.0.0.1:1\"}")
         house = self.house
         config = house.dir / "controller.yaml"
-        config.write_text(config.read_text() + f"store: {{path: {house.dir}/controller/store.db}}\n")
+        config.write_text(config.read_text() + f"store: {{path: {house.dir}/controller/store.db}}\n"
+                          f"tariff: {{price_per_kwh: {PRICE}, currency: EUR, co2_g_per_kwh: {CO2_G}}}\n")
         shim = house.dir / "shim.yaml"
         shim.write_text(shim.read_text() + "filter: true\ndeadline: 500ms\n")
         self.config = house.write("cli.yaml", f"""

@@ -52,7 +52,7 @@ await question('is the network any good', async (click) => {
 });
 await question('what would going live change', async (click) => {
   await click(view('Saving'));
-  await says(/(Live mode would draw|The modelled saving needs)/);
+  await says(/(Wattle would save|saving is not known yet: needs)/);
 });
 await browser.close();
 process.exit(failed ? 1 : 0);

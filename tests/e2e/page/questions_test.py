@@ -36,7 +36,7 @@ def by_command(house, most, pod):
         ("what did namespace X cost last week", ("report", "--since", "7d", "--by", "namespace"), [r"(?m)^default .* J"]),
         ("why is this pod there", ("explain", pod), [rf"default/{re.escape(name)}: \S+ was advised", r"By the model, the pod adds [0-9.]+ W there"]),
         ("is the network any good", ("status",), [r"(?m)^in use .*(in use|the plan)"]),
-        ("what would going live change", ("policy", "get"), [r"(?m)^saving .*(live mode would|unknown: needs)", r"(?m)^promotion .*canary"]),
+        ("what would going live change", ("policy", "get"), [r"(?m)^saving .*(would save|not known yet: needs)", r"(?m)^promotion .*canary"]),
     ]
     failed = 0
     for question, command, wanted in asked:

@@ -21,7 +21,7 @@ await reads('cost without a store: says so and the mend', page, /report: no stor
 await open(page, 'learning');
 await reads('learning off: says so and the mend', page, /learning is off.*learn\.enabled: true/);
 await open(page, 'saving');
-await reads('saving, mode off: says where one is measured', page, /measures the saving only in mode canary.*The mode is off\./);
+await reads('saving, mode off: says where one is measured', page, /models no saving in mode off.*Only mode canary measures a saving/);
 await page.click('#change');
 await reads('no token of an operator: changes are off, what to name, and what to type instead', page, /^Change the settings Changes from this page are disabled\. Set http\.operator_token_file of the controller to a file with an operator\'s token, or use the command line: wattle policy set --mode MODE --why TEXT Close$/, 'dialog');
 await page.keyboard.press('Enter');  // the button to close has the focus

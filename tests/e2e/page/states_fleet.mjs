@@ -22,7 +22,7 @@ await reads('who came with a token can sign out', page, 'Sign out', '.tools');
 
 // Saving, before a figure
 await open(page, 'saving');
-await reads('shadow: not known yet, and for how long', page, /Unknown\. The modelled saving needs .* more with advised pods running\./);
+await reads('shadow: not known yet, and for how long', page, /In mode shadow, the saving is not known yet: needs .* more with pods that Wattle decided on\./);
 
 // Fleet
 await open(page, 'fleet');
@@ -168,13 +168,11 @@ await reads('and the map', page, /this-machine: .*silent/, '.legend');
 
 // Saving: modelled, then each mode
 await open(page, 'saving');
-await reads('shadow: what acting would save', page, /Live mode would draw about [\d,]+ W instead of [\d,]+, .*%; modelled|Live mode would draw about .*; modelled over the last/);
-await altered(page, 'policy', ({ modelled }) => {
-  Object.assign(modelled, { power_w: 400, calibrated_ratio: 0.16, calibrated_low: 0.06, calibrated_high: 0.3, calibration: { blocks: 31, ratio: 0.81, ratio_low: 0.6, ratio_high: 1.07 } });
-});
+await reads('shadow: what acting would save', page, /Wattle would save -?[\d.]+ W \(.*%\) \[.*\], modelled; pods would wait .*, over the last/);
+await altered(page, 'policy', ({ modelled }) => { modelled.text = 'would save 64 W (16%) [6, 30], modelled, calibrated by 31 canary blocks; pods would wait 0.3% instead of 0.2%'; });
 await open(page, 'fleet');
 await open(page, 'saving');
-await reads('shadow: put right by what canaries measured', page, /Live mode would draw about 336 W instead of 400, -16\.0% \[-30\.0, -6\.0\], .*; calibrated by 31 canary blocks: x0\.81 \[0\.60, 1\.07\]\./);
+await reads('shadow: corrected by what canaries measured', page, /Wattle would save 64 W \(16%\) \[6, 30\], modelled, calibrated by 31 canary blocks; .*/);
 await unaltered(page);
 await world('speak');
 await world('rest');
@@ -255,7 +253,7 @@ check('the mode is another, by the command line too', (await world('mode')) === 
 await world('resume');
 const audit = await world('changes');
 check('and who changed it, from where and why', audit.some((each) => each.who === 'page/127.0.0.1' && each.why === 'to see it' && each.what.startsWith('mode shadow -> canary:50%, forced despite: ')), audit);
-await reads('canary: no figure yet, and what it takes', page, /No result yet: \d+ blocks with and \d+ blocks without advice measured, \d+ of each needed\./);
+await reads('canary: no figure yet, and what it takes', page, /No measured result yet: \d+ blocks with and \d+ blocks without advice measured, \d+ of each needed\./);
 await reads('canary: in which block', page, /Now (with advice|without) block \d+, .* left/);
 await reads('who changed what, and why', page, /Changes .*page\/127\.0\.0\.1.*to see it/);
 await reads('canary: what was measured', page, /Blocks with advice used .* (more|less) energy per core-hour than blocks without \(95% interval/);

@@ -100,7 +100,7 @@ TEST_CASE_FIXTURE(Watched, "what shadow advises adds up though pods go elsewhere
   CHECK(advised["n1"] == 3);
   const json modelled = get("policy")["modelled"];
   CHECK(modelled["saving_ratio"].is_null());
-  REQUIRE(until([&] { return get("status")["modelled"]["first_in_s"].get<double>() < 2700; }));
+  REQUIRE(until([&] { return get("status")["modelled"]["first_in_s"].get<double>() < 540; }));
 }
 
 TEST_CASE_FIXTURE(Watched,

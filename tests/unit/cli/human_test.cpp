@@ -10,7 +10,7 @@ TEST_CASE("what is absent is a dash, whatever its unit") {
   const std::optional<double> none;
   for (const std::string& text :
        {number(none, 2), count(none), bytes(none), bytes_per_s(none), percent(none), milliseconds(none),
-        microseconds(none), joules(none), age(none), watts(none, "rapl"), utc(none)})
+        microseconds(none), joules(none), money(none, "EUR"), grams(none), age(none), watts(none, "rapl"), utc(none)})
     CHECK(text == "-");
 }
 
@@ -27,6 +27,15 @@ TEST_CASE("watts have their source beside them, and an estimate says so") {
   CHECK(watts(61.2, "rapl") == "61.2 W rapl");
   CHECK(watts(12.34, "estimated") == "12.3 W est");
   CHECK(watts(812.5) == "812.5 W");
+}
+
+TEST_CASE("money has its currency and grams become kilograms") {
+  CHECK(money(12.346, "EUR") == "12.35 EUR");
+  CHECK(money(0.00512, "EUR") == "0.0051 EUR");
+  CHECK(money(-3.0, "USD") == "-3.00 USD");
+  CHECK(grams(0.031) == "0.03 g");
+  CHECK(grams(530.4) == "530 g");
+  CHECK(grams(1240) == "1.2 kg");
 }
 
 TEST_CASE("ages use the two largest units") {

@@ -1,4 +1,4 @@
-// Pieces that several commands show: the modelled saving, put right by canaries; budgets; and one pod with its containers.
+// Pieces that several commands show: budgets, and one pod with its containers.
 #include "cli/parts.hpp"
 
 #include <doctest/doctest.h>
@@ -48,26 +48,6 @@ TEST_CASE("watts that a model estimates are marked where they are summed up") {
   CHECK(power_text(View(Json::parse(R"({"power_w": 812.5, "estimated_w": 22.3})"))) == "812.5 W, of which 22.3 W est");
   CHECK(power_text(View(Json::parse(R"({"power_w": 22.3, "estimated_w": 22.3})"))) == "22.3 W est");
   CHECK(power_text(View(Json::parse(R"({"power_w": 812.5, "estimated_w": null})"))) == "812.5 W");
-}
-
-TEST_CASE("a saving that canaries put right says by how much, and of how many blocks; before it is not calibrated") {
-  Json modelled = {{"saving_ratio", 0.172},      {"saving_low", 0.141},     {"saving_high", 0.203},
-                   {"power_w", 389.0},           {"acting_power_w", 322.0}, {"cpu_wait", 0.002},
-                   {"acting_cpu_wait", 0.003},   {"first_in_s", 0.0},       {"calibration", nullptr},
-                   {"calibrated_ratio", nullptr}};
-  CHECK(modelled_text(View(modelled)) ==
-        "live mode would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
-        "calibrated");
-  modelled["calibration"] = {{"blocks", 31}, {"ratio", 0.81}, {"ratio_low", 0.6}, {"ratio_high", 1.07}};
-  modelled["calibrated_ratio"] = 0.139;
-  modelled["calibrated_low"] = 0.09;
-  modelled["calibrated_high"] = 0.19;
-  CHECK(modelled_text(View(modelled)) ==
-        "live mode would draw about 335 W instead of 389, -14% [-19, -9], waiting 0.3% instead of 0.2%; modelled, "
-        "calibrated by 31 canary blocks: x0.81 [0.60, 1.07]");
-  // A controller of before says nothing of it.
-  modelled.erase("calibration");
-  CHECK(holds(modelled_text(View(modelled)), "not calibrated"));
 }
 
 TEST_CASE("a pod is shown with its containers by name, or digits, and its rest") {

@@ -337,6 +337,26 @@ TEST_CASE("place tells the node alone on its first line, and what to type next; 
         "no node for batch: mode is shadow\nwould advise:  worker-2 (the plan's choice)\n");
 }
 
+TEST_CASE("energy has its money and CO2 beside it where the controller has a tariff, and neither where it has none") {
+  const Style style;
+  Json report = example("report");
+  std::string text = render_report(report, style).value();
+  CHECK(has(text, "COST"));
+  CHECK(has(text, "CO2"));
+  CHECK(has(text, "0.2583 EUR"));
+  CHECK(has(text, "327 g"));
+  for (const char* key : {"cost", "co2_g"}) report["nodes"][key] = nullptr;
+  text = render_report(report, style).value();
+  CHECK_FALSE(has(text, "COST"));
+  CHECK_FALSE(has(text, "CO2"));
+  Json status = example("status");
+  CHECK(has(render_status(status, style).value(), "22.3 W est: 5.85 EUR, 7.4 kg CO2 per day"));
+  for (const char* key : {"cost_per_day", "co2_g_per_day"}) status[key] = nullptr;
+  CHECK_FALSE(has(render_status(status, style).value(), "22.3 W est: "));
+  CHECK(has(render_pod(example("pod"), style).value(), " since first seen: 0.0000 EUR, 0.03 g CO2"));
+  CHECK(has(render_provision(example("provision"), style).value(), "0.2246 EUR, 285 g CO2 per day"));
+}
+
 TEST_CASE("the state says since when its counts are") {
   Json status = example("status");
   CHECK(has(render_status(status, {}).value(), "311 since 2024-11-21 05:20:00Z"));
@@ -363,26 +383,23 @@ TEST_CASE("confirm reports the unit and what ends the workload; done reports who
   CHECK(render_done(done, {}).value() == "u-1 was not started; its resources are free\n");
 }
 
-TEST_CASE("what acting would save is a sentence that says modelled, or how long until there is one") {
+TEST_CASE("the saving is the first line of status, followed by the alarms with their commands") {
   Json policy = example("policy"), status = example("status");
-  CHECK_FALSE(has(render_status(status, {}).value(), "saving"));
   CHECK(has(render_policy(policy, {}).value(),
             "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times"));
-  const Json modelled = {{"saving_ratio", 0.172},    {"saving_low", 0.141},     {"saving_high", 0.203},
-                         {"power_w", 389.0},         {"acting_power_w", 322.0}, {"cpu_wait", 0.002},
-                         {"acting_cpu_wait", 0.003}, {"first_in_s", 0.0}};
-  policy["modelled"] = status["modelled"] = modelled;
-  const std::string said =
-      "live mode would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
-      "calibrated";
-  CHECK(has(render_policy(policy, {}).value(), said));
-  CHECK(has(render_status(status, {}).value(), said));
-  policy["modelled"]["saving_ratio"] = 0.012;
-  policy["modelled"]["saving_low"] = -0.004;
-  policy["modelled"]["saving_high"] = 0.028;
-  CHECK(has(render_policy(policy, {}).value(), "-1.2% [-2.8, +0.4]"));
-  policy["modelled"] = {{"saving_ratio", nullptr}, {"first_in_s", 2100.0}};
-  CHECK(has(render_policy(policy, {}).value(), "unknown: needs 35"));
+  const std::string text = "would save 67 W (17%) [14, 20], modelled; pods would wait 0.3% instead of 0.2%";
+  policy["modelled"] = status["modelled"] = {{"text", text}};
+  status["alarms"] =
+      Json::array({{{"what", "nodes"}, {"text", "1 of 8 nodes is silent"}, {"command", "wattle doctor"}}});
+  CHECK(has(render_policy(policy, {}).value(), text));
+  const std::string shown = render_status(status, {}).value();
+  CHECK(shown.starts_with("saving"));
+  const auto saving = shown.find(text), alarm = shown.find("1 of 8 nodes is silent (wattle doctor)");
+  REQUIRE(alarm != std::string::npos);
+  CHECK(saving < alarm);
+  CHECK(alarm < shown.find("version"));
+  status["alarms"] = Json::array();
+  CHECK_FALSE(has(render_status(status, {}).value(), "alarm"));
 }
 
 TEST_CASE("doctor is well unless something has failed or a node is away") {

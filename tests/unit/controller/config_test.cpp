@@ -38,6 +38,32 @@ store: {max_bytes: 4194304, keep_history: 48h}
   CHECK(config->store.history_max_bytes() == 1 << 20);
 }
 
+TEST_CASE("a tariff has a price with its currency, CO2, or both, and every mistake of it is reported") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  const auto none = parse_config(keys, "test");
+  REQUIRE(none);
+  CHECK_FALSE(none->tariff.cost_of(3.6e6));
+  CHECK_FALSE(none->tariff.co2_g_of(3.6e6));
+  const auto both = parse_config(keys + "tariff: {price_per_kwh: 0.30, currency: EUR, co2_g_per_kwh: 380}\n", "test");
+  if (!both) FAIL(both.error().message());
+  CHECK(both->tariff.cost_of(7.2e6) == doctest::Approx(0.60));
+  CHECK(both->tariff.co2_g_of(1.8e6) == doctest::Approx(190));
+  CHECK_FALSE(both->tariff.cost_of(std::nullopt));
+  CHECK(both->tariff.currency == "EUR");
+  const auto co2 = parse_config(keys + "tariff: {co2_g_per_kwh: 0}\n", "test");
+  REQUIRE(co2);
+  CHECK(co2->tariff.co2_g_of(3.6e6) == 0);
+  CHECK_FALSE(co2->tariff.cost_of(3.6e6));
+  for (const std::string wrong : {"{price_per_kwh: 0.3}", "{currency: EUR}", "{price_per_kwh: -1, currency: EUR}",
+                                  "{price_per_kwh: 0.3, currency: eur}", "{price_per_kwh: 0.3, currency: EURO}",
+                                  "{price_per_kwh: 0.3, currency: \"\"}", "{co2_g_per_kwh: -1}", "{co2_g_per_kwh: 1e9}",
+                                  "{price_per_kwh: cheap, currency: EUR}", "{price: 1}"}) {
+    const auto refused = parse_config(keys + "tariff: " + wrong + "\n", "test");
+    CHECK_MESSAGE(!refused, wrong);
+    if (!refused) CHECK(refused.error().message().find("tariff") != std::string::npos);
+  }
+}
+
 TEST_CASE("outcomes are awaited longer than any settle window") {
   const auto config = parse_config("{key: k, allow_list: a, decide: {settle_window: 5m}}", "test");
   REQUIRE(config);

@@ -131,7 +131,7 @@ TEST_CASE("what is asked of a record wrongly is refused, with a word on what wou
     REQUIRE_FALSE(parsed);
     CHECK(parsed.error().code == Errc::malformed);
   }
-  CHECK(ask_store(*Store::none(SystemClock(), Log::silent()), "record", {{"of", "pods"}}, now).error().code ==
+  CHECK(ask_store(*Store::none(SystemClock(), Log::silent()), "record", {{"of", "pods"}}, now, {}).error().code ==
         Errc::not_found);
   const CrashDisk disk;
   StoreFileOptions none = in_memory();

@@ -113,12 +113,12 @@ TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
   CHECK(rig.decider->figures().outcomes >= 1);
 }
 
-TEST_CASE("what acting would save is modelled in shadow alone, and goes on over a restart") {
+TEST_CASE("what acting would save is modelled in shadow, and goes on over a restart") {
   ShadowRig rig(3);
   REQUIRE(rig.decider->saving() != nullptr);
   CHECK_FALSE(rig.decider->saving()->figure());
-  CHECK(modelled_json(rig.decider->saving(), {})["saving_ratio"].is_null());
-  CHECK(modelled_json(rig.decider->saving(), {})["first_in_s"] == 2700);
+  CHECK(modelled_json({rig.decider->saving(), false, {}})["saving_ratio"].is_null());
+  CHECK(modelled_json({rig.decider->saving(), false, {}})["first_in_s"] == 540);
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
     rig.decider->placements().placed(uid, to == "n1" ? "n2" : "n1", false);
@@ -130,18 +130,18 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   CHECK(figure->change.low <= figure->change.mean);
   CHECK(figure->change.mean <= figure->change.high);
   CHECK(figure->advised_ratio == doctest::Approx(1));
-  const wattle::SortedJson told = modelled_json(rig.decider->saving(), {});
+  const wattle::SortedJson told = modelled_json({rig.decider->saving(), false, {}});
   CHECK(told["saving_ratio"].get<double>() == doctest::Approx(-figure->change.mean));
   CHECK(told["saving_low"].get<double>() <= told["saving_high"].get<double>());
   CHECK(told["acting_power_w"] == figure->advised_w);
   CHECK(told["calibration"].is_null());
   CHECK(told["calibrated_ratio"].is_null());
-  const wattle::SortedJson half = modelled_json(rig.decider->saving(), Calibration{{0.5, 0.4, 0.6}, 31});
+  const wattle::SortedJson half = modelled_json({rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}});
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
   CHECK(half["calibrated_low"].get<double>() <= half["calibrated_high"].get<double>());
   CHECK(half["saving_ratio"] == told["saving_ratio"]);
-  CHECK(modelled_json(nullptr, {}).is_null());
+  CHECK(modelled_json({}).is_null());
 
   const std::vector<MonitorState> kept = rig.decider->monitor_states();
   ShadowRig next(3);
@@ -153,11 +153,54 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   RolloutSpec spec = rig.decider->spec();
   spec.mode = Mode::live;
   rig.decider->take(spec);
+  REQUIRE(rig.decider->saving() != nullptr);
+  CHECK_FALSE(rig.decider->saving()->figure());  // another figure, of choices that are followed
+  for (const MonitorState& state : kept) CHECK(rig.decider->restore(state));
+  CHECK_FALSE(rig.decider->saving()->figure());
+  spec.mode = Mode::off;
+  rig.decider->take(spec);
   CHECK(rig.decider->saving() == nullptr);
   for (const MonitorState& state : rig.decider->monitor_states()) CHECK(state.name != kSavingRow);
   spec.mode = Mode::shadow;
   rig.decider->take(spec);
   CHECK_FALSE(rig.decider->saving()->figure());
+}
+
+TEST_CASE("in mode live the default scheduler's choices are modelled beside what Wattle does") {
+  ShadowRig rig(3, Mode::live);
+  RolloutSpec spec = rig.decider->spec();
+  spec.policy = "most-allocated";
+  rig.decider->take(spec);
+  rig.tip();
+  CHECK_FALSE(rig.decider->default_power_ratio());
+  // Wattle fills one node; the default scheduler would have spread the pods over three.
+  for (int pod = 0; pod < 6; ++pod) {
+    const std::string uid = "p" + std::to_string(pod);
+    rig.decider->placements().placed(uid, rig.ask(uid), false);
+  }
+  rig.tell(2800);
+  const auto figure = rig.decider->saving()->figure();
+  REQUIRE(figure);
+  CHECK(figure->advised_ratio == doctest::Approx(1));
+  REQUIRE(rig.decider->default_power_ratio());
+  CHECK(*rig.decider->default_power_ratio() == doctest::Approx(figure->now_w / figure->advised_w).epsilon(0.01));
+  const SavingNow now{rig.decider->saving(), true, {}};
+  const wattle::SortedJson told = modelled_json(now);
+  CHECK(told["acting"] == true);
+  CHECK(told["saved_w"].get<double>() == doctest::Approx(figure->now_w - figure->advised_w));
+  CHECK(told["saved_low_w"].get<double>() <= told["saved_high_w"].get<double>());
+  CHECK(now.text().starts_with("saves "));
+  CHECK(now.text().find("modelled; pods wait ") != std::string::npos);
+  CHECK(SavingNow{rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}}.text().find(
+            "modelled, calibrated by 31 canary blocks; pods would wait ") != std::string::npos);
+  CHECK(SavingNow{}.text() == "not modelled: mode is off");
+
+  const std::vector<MonitorState> kept = rig.decider->monitor_states();
+  ShadowRig next(3, Mode::live);
+  next.decider->take(spec);
+  for (const MonitorState& state : kept) CHECK(next.decider->restore(state));
+  REQUIRE(next.decider->saving()->figure());
+  CHECK(next.decider->saving()->figure()->now_w == figure->now_w);
 }
 
 TEST_CASE("what was advised before a restart is where it was on the copy, once its nodes are known") {
@@ -210,7 +253,7 @@ TEST_CASE(
     rig.tell(30);
     const std::uint64_t block = block_at(rig.decider->spec().schedule, rig.clock.wall()).number;
     const auto compared = rig.decider->compared();
-    CHECK(rig.decider->saving() == nullptr);  // of mode shadow alone
+    CHECK(rig.decider->saving() != nullptr);
     CHECK(compared.has_value() == (rig.decider->arm().arm == Arm::control));
     treated = treated || !compared;
     if (compared) {

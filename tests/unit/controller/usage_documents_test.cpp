@@ -38,6 +38,35 @@ TEST_CASE("a document has as many rows as are asked for, those that drew most, a
   CHECK(told["label"].is_null());
 }
 
+TEST_CASE("joules have their money and CO2 by the tariff, in every part of the report, and none without one") {
+  const CrashDisk disk;
+  StoreFile file = open(in_memory());
+  take(file, {whole("a", 1, {used("u", 3'600'000'000, 5)})}, kNow_s);
+  ReportQuery query{{kNow_s, ReportBy::node, {}}, 10, kNow_s + 9};
+  json told = json::parse(report_text(file, query).value());
+  for (const char* part : {"idle", "unattributed", "missing", "nodes"}) {
+    CHECK(told[part]["cost"].is_null());
+    CHECK(told[part]["currency"].is_null());
+    CHECK(told[part]["co2_g"].is_null());
+  }
+  query.tariff = {0.25, 400, "EUR"};
+  told = json::parse(report_text(file, query).value());
+  const json row = told["rows"][0];
+  CHECK(row["measured_j"] == 3600);
+  CHECK(row["cost"].get<double>() == doctest::Approx(0.25 / 1000));
+  CHECK(row["co2_g"].get<double>() == doctest::Approx(400.0 / 1000));
+  CHECK(row["currency"] == "EUR");
+  for (const json& each : {row["drawn"], told["nodes"], told["idle"], told["unattributed"]}) {
+    const double kwh = (each["measured_j"].get<double>() + each["estimated_j"].get<double>()) / 3.6e6;
+    CHECK(each["cost"].get<double>() == doctest::Approx(0.25 * kwh));
+    CHECK(each["co2_g"].get<double>() == doctest::Approx(400 * kwh));
+  }
+  query.tariff = {std::nullopt, 400, ""};
+  told = json::parse(report_text(file, query).value());
+  CHECK(told["nodes"]["cost"].is_null());
+  CHECK(told["nodes"]["co2_g"].get<double>() > 0);
+}
+
 TEST_CASE("nodes are in the order of what they drew, of which their workloads' part is one") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
@@ -81,7 +110,7 @@ TEST_CASE("the writer keeps whose workloads are before it answers, and at its en
   options.file = in_memory();
   const std::map<std::string, std::string> by_owner{{"by", "owner"}};
   const auto rows = [&](Store& store) {
-    auto asked = ask_store(store, "report", by_owner, clock.wall());
+    auto asked = ask_store(store, "report", by_owner, clock.wall(), {});
     REQUIRE(asked);
     const auto text = asked->get();
     if (!text) FAIL(text.error().message());
@@ -169,7 +198,7 @@ TEST_CASE("what is asked wrongly is refused by its name, with the mend") {
   CHECK(is_of_store("report", {}));
   CHECK(is_of_store("decisions", {{"since", "7d"}}));
   CHECK_FALSE(is_of_store("decisions", {}));
-  const auto nowhere = ask_store(*Store::none(SystemClock(), Log::silent()), "report", {}, now);
+  const auto nowhere = ask_store(*Store::none(SystemClock(), Log::silent()), "report", {}, now, {});
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().message().find("store.path") != std::string::npos);
 }

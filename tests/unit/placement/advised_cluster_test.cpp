@@ -61,7 +61,7 @@ struct Beside {
     count(row, ask, 1);
     advised.placed(uid, place(row), now);
   }
-  ComparedLoad compare() { return advised.compare(fleet); }
+  ComparedLoad compare() { return advised.compare(view, fleet); }
   const FleetNode& copied(std::size_t row) { return advised.copy(view, fleet).fleet.nodes[row]; }
 };
 

@@ -66,6 +66,18 @@ TEST_CASE("a curve takes no garbage and never falls") {
   }
 }
 
+TEST_CASE("the error of a curve shrinks with readings, is smaller for differences, and a fixed curve has none") {
+  PowerCurve curve = PowerCurve::prior(16);
+  const double at_first = curve.watts_sd_w(0.5), apart = curve.difference_sd_w(0.1, 0.9);
+  CHECK(at_first > 0);
+  CHECK(curve.difference_sd_w(0.5, 0.5) == 0);
+  CHECK(apart < curve.watts_sd_w(0.9) + curve.watts_sd_w(0.1));
+  for (int i = 0; i < 100; ++i) curve.observe(0.1 * (i % 11), 100 + 10.0 * (i % 11));
+  CHECK(curve.watts_sd_w(0.5) < at_first / 4);
+  CHECK(curve.difference_sd_w(0.1, 0.9) < apart / 4);
+  CHECK(PowerCurve::known({}).watts_sd_w(0.5) == 0);
+}
+
 TEST_CASE("a known curve is exact and takes no samples; marginal watts add up and go on beyond full load") {
   PowerCurve curve = PowerCurve::known(kServer);
   CHECK_FALSE(curve.observe(0.5, 10));

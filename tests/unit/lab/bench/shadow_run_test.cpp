@@ -15,7 +15,7 @@ TEST_CASE("shadow's figure is beside what live did in the same hours, and the sa
   options.nodes = {4};
   options.seeds = 1;
   const Dataset data = synthetic_dataset(3);
-  const auto runs = run_shadows(data, options, "planner");
+  const auto runs = run_shadows(data, options, "planner", false);
   REQUIRE(runs);
   REQUIRE(runs->size() == 1);
   const ShadowRun& run = runs->front();
@@ -23,8 +23,8 @@ TEST_CASE("shadow's figure is beside what live did in the same hours, and the sa
   CHECK(run.shadow.energy_j > 0);
   CHECK(run.shadow.energy_j / run.modelled.seconds == doctest::Approx(run.modelled.now_w).epsilon(0.15));
   CHECK(run.live.energy_j != run.shadow.energy_j);
-  CHECK(shadow_table(*runs) == shadow_table(run_shadows(data, options, "planner").value()));
-  CHECK_FALSE(run_shadows(data, options, "nobody"));
+  CHECK(shadow_table(*runs) == shadow_table(run_shadows(data, options, "planner", false).value()));
+  CHECK_FALSE(run_shadows(data, options, "nobody", false));
   // The interval of one fleet is not shown: it is of one seed.
   const std::string table = shadow_table(*runs);
   CHECK(table.find("[needs 5 seeds]") != std::string::npos);
@@ -35,5 +35,5 @@ TEST_CASE("shadow's figure is beside what live did in the same hours, and the sa
   CHECK(five.find("the interval holds") != std::string::npos);
   options.episode.warm_s = 0;
   options.episode.measure_s = 600;
-  CHECK(run_shadows(data, options, "planner").error().what == "is too short for a modelled figure");
+  CHECK(run_shadows(data, options, "planner", false).error().what == "is too short for a modelled figure");
 }
