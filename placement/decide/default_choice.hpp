@@ -12,7 +12,7 @@
 #include <random>
 #include <span>
 
-#include "placement/judge/advised_cluster.hpp"
+#include "placement/judge/shadow_cluster.hpp"
 
 namespace wattle::placement {
 

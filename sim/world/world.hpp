@@ -38,13 +38,13 @@ namespace wattle::sim {
 // A server with properties that only the world knows.
 struct NodeSpec {
   ServerModel server;
-  std::string zone = {};       // empty: in no zone
   double latency_ms = 10;      // of its users, while it is not crowded
   double crowded_ratio = 0.6;  // wanted share of its cores from which its tenants begin to wait for each other
   double waiting_times = 1;    // factor on that waiting (sim/cluster/machine)
   double latency_slope = 1.0;  // latency is multiplied by 1 + slope x pressure
   double blocked_cores = 0;    // requested and used by permanent load
   double net_bytes_per_s = 125e6, disk_bytes_per_s = 500e6;
+  std::string zone = {};  // empty: in no zone
 };
 
 struct WorldOptions {

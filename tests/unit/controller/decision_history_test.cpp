@@ -256,7 +256,8 @@ TEST_CASE("of a span of time and a number: what is neither is refused by its nam
     CHECK(refused.error().subject == "argument since");
   }
   CHECK_FALSE(parse_history({{"since", "7d"}, {"limit", "0"}}, now));
-  const auto nowhere = ask_store(*Store::none(SystemClock(), Log::silent()), "decisions", {{"since", "7d"}}, now);
+  const auto nowhere =
+      ask_store(*Store::none(SystemClock(), Log::silent()), "decisions", {{"since", "7d"}}, now, Tariff{});
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().code == Errc::not_found);
 }
