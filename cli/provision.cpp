@@ -29,7 +29,7 @@ Tone tone_of(const std::string& state) {
 }
 
 std::string freed_text(const View& freed) {
-  const std::string cost = cost_text(freed, "_per_day");
+  const std::string cost = printable(cost_text(freed, "_per_day"));
   std::string text = number(freed["cpu_cores"], 2) + " cores, " + signed_bytes(freed["memory_bytes"].number());
   if (const auto power_w = freed["power_w"].number())
     text += ", " + watts(power_w) + " (" + joules(freed["energy_j_per_day"]) + (cost.empty() ? "" : ", " + cost) +

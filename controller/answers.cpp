@@ -101,14 +101,13 @@ Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& inc
 }
 
 Draft<Answers::Messages> Answers::answer_from_store(const wire::Query& query, const transport::Incoming& incoming) {
-  return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()),
-              [this, query, route = incoming.route, role = incoming.identity.role] {
-                auto asked =
-                    ask_store(parts_.store, query.what, query.arguments, parts_.clock.wall(), parts_.config.tariff);
-                if (!asked) return ready(Messages{reply_of(query.request_id, forward_error(asked))});
-                store_reads_.push_back({route, role, query.request_id, std::move(*asked)});
-                return ready(Messages());
-              });
+  return then(keeper_.flush(parts_.decider.log(), parts_.clock.mono()), [this, query, route = incoming.route,
+                                                                         role = incoming.identity.role] {
+    auto asked = ask_store(parts_.store, query.what, query.arguments, parts_.clock.wall(), parts_.config.tariff);
+    if (!asked) return ready(Messages{reply_of(query.request_id, forward_error(asked))});
+    store_reads_.push_back({route, role, query.request_id, std::move(*asked)});
+    return ready(Messages());
+  });
 }
 
 Draft<Answers::Messages> Answers::answer_kept(const wire::Query& query, const transport::Incoming& incoming) {

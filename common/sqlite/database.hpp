@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/result.hpp"
@@ -40,9 +41,9 @@ class Statement {
  public:
   // Binds all parameters. Texts and blobs are not copied: they must stay valid until the next reset().
   template <class... Values>
-  void bind_all(const Values&... values) {
+  void bind_all(Values&&... values) {
     int parameter = 0;
-    (bind_one(++parameter, values), ...);
+    (bind_one(++parameter, std::forward<Values>(values)), ...);
   }
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, std::string_view blob);       // not copied: must stay valid until the next reset()
@@ -80,6 +81,7 @@ class Statement {
   Statement(sqlite3_stmt* statement, const Database& database) : statement_(statement), database_(&database) {}
   void bind_one(int parameter, std::integral auto value) { bind(parameter, static_cast<std::int64_t>(value)); }
   void bind_one(int parameter, const std::string& text) { bind_text(parameter, text); }
+  void bind_one(int parameter, std::string&& text) = delete;  // would end before the statement runs
   void bind_one(int parameter, const Blob& blob) { bind(parameter, blob.bytes); }
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
   const Database* database_;

@@ -65,7 +65,8 @@ Status StoreFile::load() {
 
 Status StoreFile::load_clock_steps() {
   WATTLE_TRY(auto statement, database_->prepare("SELECT detail FROM event WHERE what = ? ORDER BY id"));
-  statement.bind_all(std::string(kClockSet));
+  const std::string what = kClockSet;
+  statement.bind_all(what);
   return statement.each([&](const sqlite::Statement& row) {
     std::istringstream detail{std::string(row.blob(0))};
     ClockStep step{};

@@ -59,7 +59,8 @@ class DemoWorld {
         "}\nlearn: {warmup: 16, checkpoint_every: 24h" + (options.learn.empty() ? "" : ", " + options.learn) +
         "}\nseed: " + std::to_string(options.seed) + "\n";
     WATTLE_TRY(controller::ControllerConfig config, controller::parse_config(text, "the demo's configuration"));
-    config.learn.tau_s = 30;  // placements follow each other twice a second
+    config.learn.tau_s = 30;            // placements follow each other twice a second
+    config.measure_candidates = false;  // the gates of the networks are judged here, not what serves in mode live
     config.models_dir = options.models_dir;
     config.data_dir = options.data_dir;
     std::unique_ptr<DemoWorld> world(new DemoWorld(options, std::move(config)));

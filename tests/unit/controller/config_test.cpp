@@ -229,11 +229,11 @@ TEST_CASE("an API server is followed where one is named, and only then outside a
   }
 }
 
-TEST_CASE("blocks of the modelled saving are as long as the configuration says, and 5 min without a word") {
+TEST_CASE("blocks of the modelled saving are as long as the configuration says, and a minute by default") {
   const std::string keys = "{key: k, allow_list: a";
-  CHECK(parse_config(keys + "}", "test")->modelled.block_s == 300);
+  CHECK(parse_config(keys + "}", "test")->modelled.block_s == 60);
   CHECK(parse_config(keys + ", shadow: {block: 30s}}", "test")->modelled.block_s == 30);
-  const auto wrong = parse_config(keys + ", shadow: {block: 1s}}", "test");
+  const auto wrong = parse_config(keys + ", shadow: {block: 500ms}}", "test");
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message().find("shadow.block") != std::string::npos);
 }
