@@ -48,7 +48,7 @@ SavingNow saving_now(const Parts& from) {
 }
 
 std::optional<ShownSaving> SavingNow::shown() const {
-  const auto figure = modelled != nullptr ? modelled->figure() : std::nullopt;
+  const auto figure = modelled != nullptr && !needs_canary() ? modelled->figure() : std::nullopt;
   if (!figure) return std::nullopt;
   return ShownSaving{saved(calibration ? calibrated(figure->change, *calibration) : figure->change), figure->now_w,
                      figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
@@ -56,6 +56,7 @@ std::optional<ShownSaving> SavingNow::shown() const {
 
 std::string SavingNow::text() const {
   if (modelled == nullptr) return "not modelled: mode is off";
+  if (needs_canary()) return "not known yet: needs a canary to calibrate the model";
   const auto now = shown();
   if (!now)
     return "not known yet: needs " + duration(modelled->first_in_s()) + " more with pods that Wattle decided on";

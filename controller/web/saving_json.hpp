@@ -31,7 +31,10 @@ struct SavingNow {
   const placement::ModelledSaving* modelled = nullptr;  // null: mode off
   bool acting = false;                                  // Wattle's choices are followed now
   std::optional<Calibration> calibration;
-  // No value until there is a figure.
+  // While Wattle acts, nodes that it avoids have curves near the prior, so the model overstates: the figure then needs
+  // a calibration.
+  bool needs_canary() const { return acting && !calibration; }
+  // No value until there is a figure, or while it needs a canary.
   std::optional<ShownSaving> shown() const;
   // "saves 20 W (5%) [3, 7], modelled; pods wait 0.4% instead of 0.3%"
   std::string text() const;

@@ -9,6 +9,7 @@
 #include "controller/parts.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/web/each_workload.hpp"
+#include "controller/web/saving_json.hpp"
 #include "placement/worth/features.hpp"
 
 namespace wattle::controller {
@@ -96,6 +97,7 @@ std::optional<double> FleetSums::power_w() const {
 }
 
 std::optional<double> default_w(const Parts& from, const FleetSums& sums) {
+  if (saving_now(from).needs_canary()) return std::nullopt;
   const auto ratio = from.decider.default_power_ratio(), power_w = sums.power_w();
   return ratio && power_w ? std::optional(*ratio * *power_w) : std::nullopt;
 }

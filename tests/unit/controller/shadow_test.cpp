@@ -184,13 +184,18 @@ TEST_CASE("in mode live the default scheduler's choices are modelled beside what
   CHECK(figure->advised_ratio == doctest::Approx(6.0 / 7));  // "tip" was bound without an ask
   REQUIRE(rig.decider->default_power_ratio());
   CHECK(*rig.decider->default_power_ratio() == doctest::Approx(figure->now_w / figure->advised_w).epsilon(0.01));
-  const SavingNow now{rig.decider->saving(), true, {}};
+  const SavingNow uncalibrated{rig.decider->saving(), true, {}};
+  CHECK(uncalibrated.text() == "not known yet: needs a canary to calibrate the model");
+  CHECK_FALSE(uncalibrated.shown());
+  CHECK(modelled_json(uncalibrated)["saved_w"].is_null());
+  CHECK(modelled_json(uncalibrated)["saving_ratio"].get<double>() == doctest::Approx(-figure->change.mean));
+  const SavingNow now{rig.decider->saving(), true, Calibration{{1, 0.9, 1.1}, 31}};
   const wattle::SortedJson told = modelled_json(now);
   CHECK(told["acting"] == true);
   CHECK(told["saved_w"].get<double>() == doctest::Approx(figure->now_w - figure->advised_w));
   CHECK(told["saved_low_w"].get<double>() <= told["saved_high_w"].get<double>());
   CHECK(now.text().starts_with("saves "));
-  CHECK(now.text().find("modelled; pods wait ") != std::string::npos);
+  CHECK(now.text().find("modelled, calibrated by 31 canary blocks; pods wait ") != std::string::npos);
   CHECK(SavingNow{rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}}.text().find(
             "modelled, calibrated by 31 canary blocks; pods would wait ") != std::string::npos);
   CHECK(SavingNow{}.text() == "not modelled: mode is off");
