@@ -283,6 +283,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   std::vector<double>& values = advice.values;
   values.assign(rows.node.size(), 0.0);
   context.q = q;
+  context.silent = !with_network || by.silent;
   context.plan = plan ? &*plan : nullptr;
   (mind.chooser != nullptr ? *mind.chooser : mind.policy).score(context, values);
   // Values that are not finite, from bad telemetry, rank last.

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "placement/worth/features.hpp"
+#include "placement/worth/plan_view.hpp"
 #include "placement/worth/ranks.hpp"
 
 namespace wattle::placement {
@@ -144,6 +145,7 @@ std::optional<std::size_t> best_node(const models::Observation& observation, std
   const auto q = [&](std::size_t i) {
     return static_cast<double>(observation.prior[i]) + static_cast<double>(residual[i]);
   };
+  if (models::is_flat(observation, residual)) margin = std::max(margin, kSilentMargin);
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < observation.nodes; ++i)
     if (observation.valid[i] != 0 && (!best || q(i) > q(*best))) best = i;

@@ -40,8 +40,8 @@ class Shortlisted final : public models::QNetwork {
   std::size_t most_;
 };
 
-// Returns the valid node of highest prior + residual; `keep` (if given) unless another is better by `margin`. residual
-// is [nodes].
+// Returns the valid node of highest prior + residual; `keep` (if given) unless another is better by `margin`, or by
+// kSilentMargin if that is more and the residual is flat. residual is [nodes].
 std::optional<std::size_t> best_node(const models::Observation& observation, std::span<const float> residual,
                                      std::optional<std::size_t> keep, double margin);
 

@@ -20,7 +20,8 @@ void NetworkPolicy::score(PolicyContext& context, std::span<double> values) {
     return;
   }
   std::copy(context.q.begin(), context.q.end(), values.begin());
-  if (options_.margin <= 0 || context.plan == nullptr || !context.plan->pick) return;
+  const double margin = context.silent ? std::max(options_.margin, kSilentMargin) : options_.margin;
+  if (margin <= 0 || context.plan == nullptr || !context.plan->pick) return;
   double best = -INFINITY;
   std::optional<std::size_t> kept;
   for (const std::size_t row : context.feasible()) {
@@ -28,7 +29,7 @@ void NetworkPolicy::score(PolicyContext& context, std::span<double> values) {
     if (context.node(row) == *context.plan->pick) kept = row;
   }
   // Exceeds all others by more than a tie.
-  if (kept && best <= values[*kept] + options_.margin) values[*kept] = best + 1e-3;
+  if (kept && best <= values[*kept] + margin) values[*kept] = best + 1e-3;
 }
 
 MadePolicy make_network_policy(const PolicyInfo& info, const NetworkOptions& options) {

@@ -1,7 +1,8 @@
 // network: the learned network as a policy.
 // Method   the planner's view of the pod gives features and prior (placement/worth/features). The node of highest prior
 //          + residual wins, but the plan's own choice stays unless another is better by at least `margin`. A network
-//          that has learned nothing (residual 0) therefore equals the planner
+//          that has learned nothing (residual 0) equals the planner at any margin, up to latencies that differ by
+//          kSilentMargin
 // Units    Q and margin in W0, the mean amortised watts per place of the nodes compared
 // Errors   none
 // Threads  single owner

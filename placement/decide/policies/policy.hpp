@@ -29,8 +29,8 @@ class PlanMaker;  // placement/plan/plan.hpp
 // Options of the policy `dqn` only.
 struct NetworkOptions {
   // Minimum advantage in Q over the plan's node; 0: any. Among many nearly equal nodes the best is often best by error
-  // only.
-  double margin = 0.1;
+  // only. Where the network says nothing it is at least kSilentMargin.
+  double margin = kSilentMargin;
   std::size_t shortlist = 10;  // nodes that the network ranks where there is a plan (placement/worth/shortlist); 0: all
   bool plan = true;            // false: features and prior without the planner, and no fallback
 };
@@ -73,6 +73,7 @@ class PolicyContext {
   const std::uint64_t turn;  // decisions before this one
   // Per row: predicted reward, plus the residual for a policy that learns. Empty if not computed.
   std::span<const double> q;
+  bool silent = false;                  // no network is asked, or it says the same of all nodes: q is the prior
   const PlanView* plan = nullptr;       // result of plan_view() for this decision
   std::span<const KubeNode> scheduler;  // the scheduler's cache, by node; empty: use the view
   Fleet* copy = nullptr;                // the view's nodes, in place of the cluster model's
