@@ -76,7 +76,7 @@ export function fleet() {
 
   const onFleet = ({ fleet: now }) => {
     const texts = JSON.stringify(now.alarms);
-    if (texts !== alarmed) fill(alarms, now.alarms.map((each) => h('p', { class: 'error' }, `${each.text}. `, h('a', { href: `#/${each.view}` }, 'Details'))));
+    if (texts !== alarmed) fill(alarms, now.alarms.map((each) => h('p', { class: 'alarm' }, `${each.text}. `, h('a', { href: `#/${each.view}` }, 'Details'))));
     alarmed = texts;
     const m = now.modelled, saved = m && m.saved_w !== null;
     facts.set('saving', saved ? watts(m.saved_w) : ABSENT, m ? m.text : 'not modelled: mode is off');

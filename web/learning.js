@@ -71,7 +71,7 @@ export function saving() {
     else {
       const share = Number((/:(\d+)/.exec(policy.mode) || [])[1]) / 100;
       const blocks = Math.max((s.blocks_needed - s.blocks_treated) / share, (s.blocks_needed - s.blocks_control) / (1 - share));
-      text.push(`No measured result yet: ${count(s.blocks_treated)} blocks with and ${count(s.blocks_control)} blocks without advice measured, ${count(s.blocks_needed)} of each needed.`, blocks > 0 && ` This takes about ${span(blocks * block.length_s)} more.`);
+      text.push(`No measured result yet: ${count(s.blocks_treated)} blocks with and ${count(s.blocks_control)} blocks without advice measured, ${count(s.blocks_needed)} of each needed.${blocks > 0 ? ` This takes about ${span(blocks * block.length_s)} more.` : ''}`);
     }
     fill(told, text);
     fill(changes, wide(h('table', null, h('thead', null, h('tr', null, ['When', 'Who', 'What', 'Why'].map((each) => h('th', { scope: 'col' }, each)))),

@@ -214,7 +214,7 @@ constexpr double kMostCount = 1e15;
 bool read_arm(const std::vector<double>& numbers, stats::BestArm::Arm& arm,
               placement::CandidateTrials::Waited& waited) {
   if (numbers.size() < kArmNumbers || numbers.size() > kArmNumbers + stats::PairedEvidence::kLeast) return false;
-  for (const std::size_t i : {0, 3, 6, 7, 8, 10})
+  for (const std::size_t i : {0U, 3U, 6U, 7U, 8U, 10U})
     if (!(numbers[i] >= 0 && numbers[i] <= kMostCount)) return false;
   const auto count = [&numbers](std::size_t i) { return static_cast<std::uint64_t>(numbers[i]); };
   arm.rests_until = count(6);

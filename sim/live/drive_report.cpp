@@ -16,17 +16,14 @@ namespace {
 
 constexpr const char* kHow =
     "Wattle: the nodes that pods were really bound to. Default: the same pods, created and removed at the same "
-    "moments, bound by "
-    "LeastAllocated + BalancedAllocation alone (kube-scheduler's integer arithmetic, ties at random) to nodes that "
-    "start equal. "
-    "Both: joules = integral over the run of the sum over nodes of watts(cores in use / cores), on each simulated "
-    "node's true "
-    "eleven-point curve, cores in use = its background + its pods' demand; this machine, whose true curve is "
-    "unknown, counts in "
-    "both with the typical curve for its number of cores. Above idle: less the same nodes without any pod. Latencies "
-    "are the "
-    "simulated nodes' true ones and this machine's measured one, at the same moments for both. One run, no interval: a "
-    "demonstration, not a measurement.";
+    "moments, bound by LeastAllocated + BalancedAllocation alone (kube-scheduler's integer arithmetic, ties at random) "
+    "to nodes that start equal. Both: joules = integral over the run of the sum over nodes of watts(cores in use / "
+    "cores), on each simulated node's true eleven-point curve, cores in use = its background + its pods' demand; this "
+    "machine, whose true curve is unknown, counts in both with the typical curve for its number of cores. Above idle: "
+    "less the same nodes without any pod. Latencies are the simulated nodes' true ones and this machine's measured "
+    "one, "
+    "at the same moments for both. While the default scheduler decides, only its random ties differ; each phase begins "
+    "with the pods of the one before. One run, no interval: a demonstration, not a measurement.";
 
 __attribute__((format(printf, 1, 2))) std::string text(const char* format, ...) {
   std::array<char, 1024> buffer{};
@@ -134,30 +131,37 @@ json phases_json(const Driver& driver) {
   return list;
 }
 
-// The modelled saving and the alarms, each on a line of its own.
-std::string notices(const Driver& driver, const char* ending) {
+// The modelled saving and the alarms, each after `before`.
+std::string notices(const Driver& driver, const char* before) {
   if (!driver.observer().status) return {};
   const ControllerStatus& status = *driver.observer().status;
-  std::string out = status.saving.empty() ? std::string() : "saving " + status.saving + ending;
-  for (const std::string& alarm : status.alarms) out += "alarm " + alarm + ending;
+  std::string out;
+  if (!status.saving.empty()) out += std::string(before) + "saving: " + status.saving;
+  for (const std::string& alarm : status.alarms) out += std::string(before) + "alarm: " + alarm;
   return out;
 }
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-// Summary of the saving and its cost.
-std::string in_short(const Costs& wattle, const Costs& other) {
-  const double saved_j = other.energy_j - wattle.energy_j;
-  const double late_s = wattle.soft_pod_seconds - other.soft_pod_seconds;
-  std::string out =
-      text("In short. Where Wattle put these pods the nodes drew %.0f J %s than where the default would have put them",
-           std::abs(saved_j), saved_j >= 0 ? "less" : "more");
-  if (other.energy_j > 0) out += text(" (%+.1f %%)", change_percent(wattle.energy_j, other.energy_j));
-  return out + text(
-                   ". Its pods were beyond their soft latency for %.0f seconds %s together, and %zu of them were "
-                   "placed beyond it, %zu by the default.",
-                   std::abs(late_s), late_s > 0 ? "more" : "less", static_cast<std::size_t>(wattle.above_soft),
-                   static_cast<std::size_t>(other.above_soft));
+// Summary of the saving and its cost, over the phases in which Wattle acted.
+std::string in_short(const Driver& driver) {
+  Driver::PhaseCosts sum;
+  for (std::size_t i = 1; i < driver.phases().size(); ++i) {
+    const Driver::PhaseCosts& phase = driver.phases()[i];
+    sum.seconds += phase.seconds;
+    sum.energy_j += phase.energy_j;
+    sum.default_energy_j += phase.default_energy_j;
+    sum.soft_pod_seconds += phase.soft_pod_seconds;
+    sum.default_soft_pod_seconds += phase.default_soft_pod_seconds;
+  }
+  if (!(sum.seconds > 0)) return "In short. Wattle did not act in this run: the default scheduler placed all pods.";
+  const double saved_j = sum.default_energy_j - sum.energy_j;
+  const double late_s = sum.soft_pod_seconds - sum.default_soft_pod_seconds;
+  return text(
+      "In short. In the %.0f s in which Wattle acted, the nodes drew %.0f J %s than where the default would have put "
+      "the same pods (%+.1f %%). The pods were beyond their soft latency for %.0f seconds %s together.",
+      sum.seconds, std::abs(saved_j), saved_j >= 0 ? "less" : "more",
+      change_percent(sum.energy_j, sum.default_energy_j), std::abs(late_s), late_s > 0 ? "more" : "less");
 }
 
 }  // namespace
@@ -185,8 +189,8 @@ std::string live_table(const Driver& driver) {
               driver.extender().answer_ms(0.5), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
               number(loss(driver), 4).c_str(),
               driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL);
-  out += text("phase %s   decided by %s\n", Driver::kPhases[driver.phase()], decided_by(driver).c_str());
-  out += notices(driver, "\n");
+  out += text("phase: %s   decided by %s", Driver::kPhases[driver.phase()], decided_by(driver).c_str());
+  out += notices(driver, "\n") + "\n";
   out += text("joules above idle: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
               wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j,
               change_percent(wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j),
@@ -199,16 +203,15 @@ std::string live_line(const Driver& driver) {
   for (const ControllerNode& row : driver.observer().nodes)
     if (row.connected && row.power_w) power_w = power_w.value_or(0) + *row.power_w;
   const Costs& wattle = driver.wattle().costs();
-  return notices(driver, "; ") + text(
-                                     "t=%.0fs controller=%s pods=%zu placed=%zu watts=%s answer_p99_ms=%.2f reward=%s "
-                                     "loss=%s gradient_steps=%llu "
-                                     "above_hard=%zu unanswered=%llu",
-                                     driver.elapsed_s(), driver.observer().controller_away ? "away" : "up",
-                                     driver.running(), wattle.placements, number(power_w, 1).c_str(),
-                                     driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
-                                     number(loss(driver), 4).c_str(),
-                                     driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL,
-                                     wattle.above_hard, whole(driver.extender().counts().unanswered));
+  return text(
+             "t=%.0fs controller=%s pods=%zu placed=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s "
+             "gradient_steps=%llu above_hard=%zu unanswered=%llu; phase: %s",
+             driver.elapsed_s(), driver.observer().controller_away ? "away" : "up", driver.running(), wattle.placements,
+             number(power_w, 1).c_str(), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
+             number(loss(driver), 4).c_str(),
+             driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL, wattle.above_hard,
+             whole(driver.extender().counts().unanswered), Driver::kPhases[driver.phase()]) +
+         notices(driver, "; ");
 }
 
 std::string summary_text(const Driver& driver) {
@@ -224,7 +227,7 @@ std::string summary_text(const Driver& driver) {
   std::string out =
       text("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
            wattle.seconds, driver.options().pods, driver.nodes().size());
-  out += wrapped(in_short(wattle, other));
+  out += wrapped(in_short(driver));
   out += phases_text(driver);
   out += text(
       "  placements           %zu (%llu on this machine, %llu of them by node selector), %llu removed, "
@@ -237,7 +240,7 @@ std::string summary_text(const Driver& driver) {
               driver.extender().answer_ms(0.99));
   out += text("  decisions            %.2f per second\n", rate(driver));
   out += text("  decided by           %s\n", decided_by(driver).c_str());
-  out += text("  %-20s %14s %14s %9s\n", "", "Wattle", "default", "change");
+  out += text("  %-20s %14s %14s %9s\n", "whole run", "Wattle", "default", "change");
   const auto row = [&](const char* name, double mine, double theirs, int digits) {
     const std::string change = theirs > 0 ? text("%+.1f %%", change_percent(mine, theirs)) : std::string("-");
     out += text("  %-20s %14.*f %14.*f %9s\n", name, digits, mine, digits, theirs, change.c_str());

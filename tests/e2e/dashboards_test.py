@@ -93,7 +93,7 @@ def main():
         return SKIPPED
     asked = [*queries(), *of_alerts()]
     port, swarm_port = free_ports(2)
-    blocks = "canary: {block: 2s}\n            decide: {settle_window: 2s}\n            learn: {warmup: 16}"
+    blocks = "canary: {block: 2s}\n            shadow: {block: 1s}\n            decide: {settle_window: 2s}\n            learn: {warmup: 16}"
     with House(binaries, mode="canary:50%", controller_extra=blocks) as house:
         config = house.dir / "controller.yaml"
         config.write_text(config.read_text() + f"store: {{path: {house.dir}/controller/store.db}}\n")

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from demo_run import Claims, Demo
+from demo_run import Claims, Demo, pods_of
 from house import binaries_from, fetch, wait_until
 
 
@@ -31,21 +31,39 @@ def main():
         status, told = fetch(page)
         claims.check("the page whose address it prints is there", status == 406 and "gzip" in told, (status, told))
 
+        def progress():
+            lines = demo.find(r"pods=(\d+) placed=(\d+)")
+            return tuple(map(int, lines[-1])) if lines else (0, 0)
+
+        wait_until("the operator lets the controller act", lambda: demo.get("controller", "/api/v1/status")["mode"] == "live")
+        before = progress()[1]
+
         def enough():
-            lines, status = demo.find(r"pods=(\d+) placed=(\d+)"), demo.get("controller", "/api/v1/status")
-            running, placed = map(int, lines[-1]) if lines else (0, 0)
-            return placed >= 50 and placed - running > 10 and status["placements"] > 30 and status["outcomes"] > 12 and status["gradient_steps"] > 0
+            (running, placed), status = progress(), demo.get("controller", "/api/v1/status")
+            return (placed >= before + 50 and placed - running > 10 and status["placements"] > 30 and status["outcomes"] > 12 and
+                    status["gradient_steps"] > 0)
         wait_until("pods were placed, ended and learned from", enough)
+        if "are left out" not in demo.output():
+            claims.check("this machine has pods of the driver", pods_of(demo.pids()))
         demo.process.send_signal(signal.SIGTERM)
         code = demo.end()
         claims.check("the demo ends with 0", code == 0, code)
         claims.check("it prints its summary", "Summary:" in demo.output() and "energy, J" in demo.output())
+        claims.check("its lines tell the phases and the modelled saving", set(demo.find(r"; phase: ([^;]+)")) >= {"default scheduler", "Wattle"} and
+                     bool(demo.find(r"; saving: ")))
         claims.check("it says how the summary is computed", "How it is computed." in demo.output())
         claims.check("it prints the nodes, this machine among them", bool(demo.find(rf"(?m)^\s*{here}\b")))
         summary = demo.kept("summary.json")
         answers = summary["answers"]
         claims.check("pods were placed", summary["placements"] >= 50, summary["placements"])
         claims.check("the window turned", summary["removed"] > 10, summary["removed"])
+        phases = {phase["phase"]: phase for phase in summary["phases"]}
+        claims.check("the default scheduler decided for about 30 s", phases["default scheduler"]["seconds"] > 20, phases)
+        claims.check("then Wattle acted", phases["Wattle"]["seconds"] + phases["what was learned"]["seconds"] > 10, phases)
+        wholes = {"seconds": summary["seconds"], "energy_j": summary["wattle"]["energy_j"], "default_energy_j": summary["default"]["energy_j"]}
+        for key, whole in wholes.items():
+            claims.check(f"the phases add up: {key}", abs(sum(phase[key] for phase in phases.values()) - whole) < 1e-6 * whole, phases)
+        claims.check("advice of the first phase stayed with the controller", answers["neutral"] > 20, answers)
         claims.check("advice was given and well formed", answers["advised"] > 20 and answers["malformed"] == 0, answers)
         claims.check("the controller itself answered", answers["by_source"].get("controller", 0) > 20, answers["by_source"])
         claims.check("both accounts cover the same nodes and time",

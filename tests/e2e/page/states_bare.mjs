@@ -8,6 +8,7 @@ const link = '#link';
 // Nothing yet, and no token
 await page.goto(`${url}/`);
 await reads('fleet, empty: says so', page, /Nodes 0 0 silent.*No nodes yet\. No agent has registered\./);
+await reads('fleet, mode off: no saving', page, /Saving – not modelled: mode is off Idle power – Measured/);
 await reads('fleet: the mode', page, /Mode off /);
 await reads('what happens is pushed', page, /^live$/, link);
 check('where no token is asked for nobody can sign out', (await page.locator('#out').count()) === 0);
@@ -151,6 +152,7 @@ await world('grow');
 await reads('live with a store', page, /^live$/, link);
 await open(page, 'cost');
 await reads('cost, nothing recorded', page, 'No usage recorded yet.');
+await reads('cost without a tariff: no money', page, /Energy of nodes .* rows including idle and unattributed energy .*Idle part .* used by idle nodes/);
 await open(page, 'learning');
 await reads('learning on', page, /Decided by .*Gates/);
 await world('keep');

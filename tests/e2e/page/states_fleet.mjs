@@ -12,6 +12,10 @@ await world('drive');
 await reads('fleet: what is drawn, by meters and by estimates', page, /Measured [\d.,]+ W \d+ nodes with measured power Estimated .* W \d+ nodes, estimated from their use/);
 await reads('fleet: what pods wait and the budget of it', page, /Waiting for CPU (–|[\d.]+%) of pods' time; the budget is 1\.0%/);
 await reads('fleet: a budget that is not in force has no limit', page, /Above soft latency (–|[\d.]+%) of pods' time; no budget/);
+await reads('fleet: the saving is not known yet, and for how long', page, /Saving – not known yet: needs .* more with pods that Wattle decided on/);
+const money = String.raw`[\d.,]+ [kMG]?J, [\d.]+ EUR, [\d.,]+ k?g CO2`;
+await reads('fleet: what idle nodes draw, and what sleep would save', page, new RegExp(String.raw`Idle power [\d.,]+ W [\d.]+% of the power, ${money} per day; [\d.,]+ W less, ${money} per day, if the \d+ nodes without pods stayed empty and slept at 3 W each \(projection\)`));
+await reads('fleet: what of a node\'s power is idle power', page, /Node Power \S* ?Idle Active Use .*sim-\d+ [\d.]+ W est [\d.]+ W [\d.]+ W [\d.]+% /, '.grid');
 const exact = await page.evaluate(async () => {
   const [{ parsed }, { count }] = await Promise.all([import('/page/api.js'), import('/page/dom.js')]);
   const read = parsed('{"epoch":1732166400000000001,"decision_id":9007199254740993,"id":17,"wall_ns":1732166400000000000,"text":"\\"id\\":9007199254740993"}');
@@ -115,6 +119,7 @@ await open(page, 'pod/unasked');
 await reads('a pod that nobody asked for', page, /Why it runs there The pod was placed without a request to Wattle.*placed without a request/);
 await open(page, 'pod/went');
 await reads('a pod and its decision', page, new RegExp(`Pod default/shop-went Why it runs there .* was best for .*decision ${advised.id}`));
+await reads('what the energy of a pod costs', page, /Energy [\d.]+ k?J [\d.]+ EUR, [\d.]+ g CO2, since it was first seen/);
 await world('ended', 'short');
 await open(page, 'pod/short');
 await reads('a pod that has ended', page, /No agent reports this pod now\. It has ended, or its node is silent\..*no recent decision is about it/);
@@ -122,7 +127,7 @@ await reads('a pod that has ended', page, /No agent reports this pod now\. It ha
 // A node, its states
 await world('crowd', 'sim-05', 85);
 await open(page, 'node/sim-05');
-await reads('a node: what it draws, has and runs', page, /Power [\d.]+ W (est )?source: .*Idle part .*Cores in use .*requested .*Power curve .*Workloads Workload Kind .*crowd-\d+ pod/);
+await reads('a node: what it draws, has and runs', page, /Power [\d.]+ W (est )?source: .*Idle part .*Cores in use .*requested .*Energy [\d.]+ [kM]?J [\d.]+ EUR, [\d.]+ g CO2, since the controller knows it.*Power curve .*Workloads Workload Kind .*crowd-\d+ pod/);
 await reads('a node at its start cap', page, /^Node sim-05 start cap/);
 await open(page, 'node/this-machine');
 await reads('this machine', page, /Node this-machine.*Agent State Check Finding Fix/);
@@ -146,7 +151,7 @@ for (const by of ['owner', 'node', 'label', 'namespace']) {
 }
 await press('Since', '1 d');
 await press('Since', '30 d');
-await reads('cost again', page, /Rows .*namespace Measured Estimated Share/);
+await reads('cost again', page, /Rows .*namespace Measured Estimated Cost, CO2 Share .*default [\d.]+ k?J [\d.]+ k?J [\d.]+ EUR, [\d.]+ g CO2 [\d.]+% /);
 
 // Learning
 await open(page, 'learning');
@@ -158,6 +163,10 @@ await open(page, 'node/this-machine');
 await reads('a silent node says so', page, /^Node this-machine silent/);
 await open(page, 'health');
 await reads('health: who is silent, and the mend', page, /this-machine failed connection it is silent check that its agent runs/);
+await open(page, 'fleet');
+await reads('fleet: an alarm', page, /1 of 10 nodes is silent and gets no pods from Wattle\. Details/, '.alarms');
+await page.locator('.alarm', { hasText: 'is silent' }).locator('a').click();
+await reads('and the view with its details', page, /^Health .*this-machine failed connection/);
 await open(page, 'fleet');
 await press('State', 'silent');
 await reads('the list of silent ones', page, /this-machine.*silent/, '.grid');
@@ -171,10 +180,16 @@ await open(page, 'saving');
 await reads('shadow: what acting would save', page, /Wattle would save -?[\d.]+ W \(.*%\) \[.*\], modelled; pods would wait .*, over the last/);
 await altered(page, 'policy', ({ modelled }) => { modelled.text = 'would save 64 W (16%) [6, 30], modelled, calibrated by 31 canary blocks; pods would wait 0.3% instead of 0.2%'; });
 await open(page, 'fleet');
+await reads('fleet: what acting would save', page, /Saving -?[\d.,]+ W would save -?[\d.]+ W \(.*%\) \[.*\], modelled; pods would wait /);
+await reads('shadow: the default scheduler decides, so that there is no other curve', page, /estimated [\d.,]+ W all, with the default scheduler \(modelled\) – /, '.legend');
 await open(page, 'saving');
 await reads('shadow: corrected by what canaries measured', page, /Wattle would save 64 W \(16%\) \[6, 30\], modelled, calibrated by 31 canary blocks; .*/);
 await unaltered(page);
+await open(page, 'fleet');
+await reads('fleet: the alarm is still there', page, 'is silent', '.alarms');
 await world('speak');
+await reads('fleet: an alarm that is over', page, /^((?!silent).)*$/, '.alarms');
+await open(page, 'saving');
 await world('rest');
 // By an operator, on the page
 const inDialog = (name) => page.locator('dialog label', { hasText: name }).locator('input, select');
@@ -265,7 +280,9 @@ await reads('canary: and one without', page, /Now without block \d+/);
 await world('policy', 'set', '--mode', 'live', '--force', '--why', 'to see that too');
 await open(page, 'fleet');
 await reads('live', page, /Mode live /);
+await reads('live: what all would draw with the default scheduler', page, /estimated [\d.,]+ W all, with the default scheduler \(modelled\) [\d.,]+ W/, '.legend');
 await open(page, 'saving');
+await reads('live: what acting saves', page, /In mode live, (the saving is not known yet: needs .* more with pods that Wattle decided on|Wattle saves -?[\d.]+ W .*modelled.*; pods wait )/);
 await reads('live: the change', page, /to see that too/);
 await page.click('#change');
 await changeTo('shadow', '', 'to be safe', operators);
@@ -274,7 +291,9 @@ await world('policy', 'set', '--mode', 'shadow', '--why', 'another was faster');
 await page.click('dialog button[type=submit]');
 await reads('where another did it meanwhile', page, 'No change: these settings were already in force.');
 await world('policy', 'set', '--mode', 'off', '--why', 'the end');
-await reads('off', page, /Mode off /);
+await reads('off', page, /Wattle models no saving in mode off\. /);
+await open(page, 'fleet');
+await reads('fleet: off', page, /Mode off /);
 
 // An API server says what becomes of nodes
 await world('follow');
