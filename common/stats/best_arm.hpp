@@ -35,8 +35,8 @@ struct BestArmOptions {
   std::uint64_t seed = 1;
   double alpha = 0.05;
   std::size_t day_blocks = 48;
-  double day_loss = 0.005;       // of a day's cost
-  double block_loss = 0.05;      // of a block's cost
+  double day_loss = 0.005;       // allowed loss of all arms, as a share of a day's cost
+  double block_loss = 0.05;      // loss that ends an arm's block, as a share of the block's cost
   double reserve = 0.25;         // part of the day's loss that is kept for the error of measured costs
   std::size_t floor_blocks = 4;  // measured blocks of the floor before a group, in the newest day
   std::size_t serve_blocks = 4;  // between groups, while no arm is on trial

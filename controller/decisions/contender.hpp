@@ -37,7 +37,7 @@ struct Contender {
   std::string why;          // why it serves or does not; empty: no evidence yet
   std::string certificate;  // the evaluation that was shipped with it; empty: none
   std::vector<ComparedWith> compared;
-  std::optional<stats::NetworkState> state = {};  // of a network or a measured candidate; the plan has none
+  std::optional<stats::NetworkState> state = {};  // a network or a measured candidate has one, the plan has none
   std::optional<MeasuredDifference> measured = {};
 };
 

@@ -301,8 +301,8 @@ void ClusterState::adopt(const std::string& name, std::shared_ptr<const kube::No
 void ClusterState::judge(Node& node) {
   placement::NodeView& seen = change(node);
   seen.ready = !node.deleted && (node.kube == nullptr || (node.kube->ready && !node.kube->cordoned));
-  const auto told = node.hello.labels.find(std::string(kube::kZoneLabel));
-  seen.zone = told == node.hello.labels.end() ? std::string() : told->second;
+  const auto label = node.hello.labels.find(std::string(kube::kZoneLabel));
+  seen.zone = label == node.hello.labels.end() ? std::string() : label->second;
   if (node.kube == nullptr) return;
   if (node.kube->cpu_cores > 0) seen.allocatable.cpu_cores = node.kube->cpu_cores;
   if (node.kube->memory_bytes > 0) seen.allocatable.memory_bytes = node.kube->memory_bytes;

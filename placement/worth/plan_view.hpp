@@ -12,7 +12,7 @@
 namespace wattle::placement {
 
 // Least margin, in W0, by which another node must beat the plan's where a network says nothing. The prior then differs
-// from the plan by latency alone, and its noise must not reorder nodes that the plan tells apart by little.
+// from the plan by latency alone, and its noise must not reorder nodes whose costs in the plan differ by little.
 inline constexpr double kSilentMargin = 0.1;
 
 struct PlanView {

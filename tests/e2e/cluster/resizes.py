@@ -111,7 +111,7 @@ class OnRealNode(resize_test.Scenario):
         self.check("its cgroup has more weight", raised > weight, (weight, raised))
         self.check("the container goes on: the same one, not restarted", (after["containerID"], after["restartCount"]) == (before["containerID"], 0), (before, after))
         self.eventually("freed or taken, the scheduler's view has it", lambda: abs(self.own_cores() - 1) < 1e-6)
-        self.eventually("the controller tells it was set", lambda: self.told("web")["resizes"]["set"] == 1)
+        self.eventually("the controller reports that it was set", lambda: self.told("web")["resizes"]["set"] == 1)
         print(f"     why: {self.told_by_cli('web')}")
 
     def down(self):
@@ -140,7 +140,7 @@ class OnRealNode(resize_test.Scenario):
         allocatable = next(node for node in self.plane.nodes() if node["metadata"]["name"] == self.house.node)["status"]["allocatable"]["cpu"]
         self.make("big-1", "big", {"cpu": f"{milli(allocatable) - 500}m", "memory": "64Mi"})
         self.want("web", 1, 64)
-        self.eventually("Deferred: told and waited for", lambda: self.state("web-1") == "deferred")
+        self.eventually("Deferred: reported and waited for", lambda: self.state("web-1") == "deferred")
         text = self.told_by_cli("web")
         print(f"     why: {text}")
         self.check("why has it in the kubelet's words", "The node has no room now (Deferred)" in text and "cpu" in text, text)
@@ -165,7 +165,7 @@ class OnRealNode(resize_test.Scenario):
     def refused(self):
         self.make("tight-1", "tight", {"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "64Mi"})
         self.want("tight", 2, 64)
-        self.eventually("a change of QoS class is refused by the API server, and told", lambda: self.state("tight-1") == "refused")
+        self.eventually("a change of QoS class is refused by the API server, and reported", lambda: self.state("tight-1") == "refused")
         text = self.told_by_cli("tight")
         print(f"     why: {text}")
         self.check("why has it in its words", "QOS Class may not change" in text, text)
