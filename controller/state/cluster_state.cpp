@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/kube/pod.hpp"
+
 namespace wattle::controller {
 namespace {
 
