@@ -7,6 +7,7 @@
 #include "common/parse.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/web/arguments.hpp"
+#include "placement/cluster/demand.hpp"
 
 namespace wattle::controller {
 namespace {
