@@ -16,20 +16,15 @@ namespace {
 
 double on_the_clock(MonoTime now) { return seconds(now.time_since_epoch()); }
 
-TrialOptions with_floor(TrialOptions options) {
-  options.floor = parse_policy("node-order") ? "node-order" : "amortised";
-  return options;
-}
-
 }  // namespace
 
 DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel model)
     : options_(std::move(options)),
       model_(std::move(model)),
       policy_(make_policy("dqn", options_.network).value()),
-      floor_(make_policy(with_floor(options_.trials).floor, options_.network).value()),
+      floor_(make_policy(kFloorPolicy, options_.network).value()),
       planner_(make_policy("planner", options_.network).value()),
-      trials_(with_floor(options_.trials)),
+      trials_(options_.trials),
       gates_({options_.require_evidence, options_.trials.on, options_.network.margin, options_.network.shortlist}),
       shadow_(options_.advised, options_.modelled) {}
 

@@ -40,7 +40,7 @@ struct EngineOptions {
   NetworkOptions network;
   AdvisedOptions advised;
   ModelledOptions modelled;
-  TrialOptions trials;  // its floor is chosen by the engine
+  TrialOptions trials;
 };
 
 // A pod to place, and all that the decision depends on besides the engine.

@@ -17,7 +17,7 @@ constexpr double kOverWait = 1.5;     // as the budget's monitor
 std::string_view CandidateTrials::name(Candidate candidate) const {
   switch (candidate) {
     case Candidate::floor:
-      return options_.floor;
+      return kFloorPolicy;
     case Candidate::planner:
       return "planner";
     case Candidate::baseline:

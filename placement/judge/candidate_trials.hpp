@@ -31,14 +31,14 @@ namespace wattle::placement {
 enum class Candidate : std::uint8_t { floor, planner, baseline, learned };
 inline constexpr std::array<Candidate, 4> kCandidates{Candidate::floor, Candidate::planner, Candidate::baseline,
                                                       Candidate::learned};
+inline constexpr const char* kFloorPolicy = "node-order";
 inline bool is_network(Candidate candidate) { return candidate >= Candidate::baseline; }
 // Watts if the nodes were filled in the order of watts at half load per core with what is requested now, and the used
 // cores followed the requests.
 double packed_w(const Fleet& fleet);
 
 struct TrialOptions {
-  bool on = false;                  // false: predictions on copies decide
-  std::string floor = "amortised";  // its policy
+  bool on = false;  // false: predictions on copies decide
   Duration length = std::chrono::minutes(30), washout = std::chrono::minutes(5);
   std::uint64_t seed = 1;
 };
