@@ -1,13 +1,16 @@
 """running: claims about a cluster that has started: its parts run, each node reports its own values, and kubectl reaches
 the pods."""
 import contextlib
+import json
 import os
+import pathlib
 import subprocess
+import tempfile
 import urllib.request
 
 import assets
 from house import HouseError, fetch, wait_until
-from patience import SOON_S
+from patience import LATE_S, SOON_S
 from real_cluster import NODES, is_ready
 
 
@@ -22,6 +25,7 @@ def check(claims, cluster):
     status, _ = fetch(cluster.page + "api/v1/nodes")
     claims.check("the page's address answers", status == 200, status)
     check_kubectl(claims, cluster)
+    check_access(claims, cluster)
 
 
 def check_enrolment(claims, cluster):
@@ -68,6 +72,33 @@ def check_kubectl(claims, cluster):
         claims.check(f"kubectl logs shows the lines of the {name}", '"event":' in (log := cluster.kubectl("logs", pod["name"], "--namespace", pod["namespace"], "--container", container)), log[-500:])
     with forwarded(cluster, web, 8080) as port, urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=SOON_S) as answer:
         claims.check("kubectl port-forward works", answer.read() == b"ok\n")
+
+
+def check_access(claims, cluster):
+    """`wattle --context` for a user who has the chart's Role `wattle-reader` and nothing else."""
+    cluster.kubectl("create", "serviceaccount", "reader")
+    token = cluster.kubectl("create", "token", "reader").strip()
+    access = json.loads(cluster.kubectl("config", "view", "--raw", "--minify", "--flatten", "--output", "json"))
+    access |= {"users": [{"name": "reader", "user": {"token": token}}],
+               "contexts": [{"name": "as-reader", "context": {"cluster": access["clusters"][0]["name"], "user": "reader"}}]}
+    with tempfile.TemporaryDirectory(prefix="wattle-access-") as folder:
+        config = pathlib.Path(folder, "kubeconfig")
+        config.write_text(json.dumps(access), encoding="utf-8")
+        config.chmod(0o600)
+        env = {"HOME": folder, "PATH": f"{assets.kubectl().parent}:{os.environ['PATH']}", "KUBECONFIG": str(config)}
+
+        def wattle(*words):
+            done = subprocess.run([str(cluster.binaries / "wattle"), "--context", "as-reader", *words], capture_output=True, text=True, check=False, env=env, timeout=LATE_S)
+            return done.returncode, done.stdout + done.stderr
+        code, said = wattle("nodes")
+        claims.check("wattle --context without a Role is refused, and names the permission", code != 0 and "secrets \"wattle-reader\" is forbidden" in said, said)
+        cluster.kubectl("create", "rolebinding", "wattle-readers", "--namespace", "wattle", "--role=wattle-reader", "--serviceaccount=default:reader")
+        code, said = wait_until("the Role is in force", lambda: (answer := wattle("nodes", "-o", "json"))[0] == 0 and answer)
+        claims.check("with the Role wattle-reader it shows the nodes", sorted(node["name"] for node in json.loads(said)["nodes"]) == sorted(cluster.names), said)
+        code, said = wattle("policy", "set", "--mode", "off", "--why", "a test")
+        claims.check("a reader changes nothing", code != 0 and "operator" in said, said)
+        code, said = wattle("--as-operator", "nodes")
+        claims.check("and does not get the operator's key", code != 0 and "secrets \"wattle-operator\" is forbidden" in said, said)
 
 
 @contextlib.contextmanager
