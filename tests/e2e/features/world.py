@@ -19,7 +19,7 @@ from patience import SOON_S, pace  # noqa: E402
 from walk import Shell, claim  # noqa: E402
 
 NODES = 6
-PRICE, CO2_G = 0.30, 380  # of a kWh: the controller's tariff
+PRICE, CO2_G = 0.30, 380  # per kWh: the tariff of the controller
 SIMULATIONS = {
     "shadow": "wattle-lab shadow consolidation_churn --seeds 5 --nodes 4",
     "bench": "wattle-lab bench consolidation_fill --policies kube-default,round-robin,random,empty-node,most-allocated,fewest-pods,planner --nodes 4 --seeds 5 --moves 0",
