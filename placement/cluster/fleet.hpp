@@ -98,7 +98,7 @@ struct PodEstimate {
   double error_cores = 0;    // deviation of similar pods from demand_cores; 0: exact
 };
 
-// Relative changes that the packing order ignores: of a node's watts at half load, and of the usual pod's requests.
+// Relative changes that an order of nodes ignores: of a node's watts at half load, and of the usual pod's requests.
 inline constexpr double kOrderHysteresis = 0.03, kUsualHysteresis = 0.1;
 
 // Usual pods that fit the empty node by the scarcer of its cores and memory, in fractions, so that an order of nodes

@@ -285,8 +285,6 @@ Plan::Plan(const PlannerOptions& options, const Fleet& fleet, const Plan* former
       revision_(fleet.revision) {
   const std::size_t n = fleet.nodes.size();
   pods_then_.resize(n);
-  if (!pods_stay_ && fleet.idle_nodes_sleep)
-    packing_.emplace(fleet, former != nullptr && former->packing_ ? &*former->packing_ : nullptr);
   if (former != nullptr && !follows(*former)) former = nullptr;
   // Keeps the unit of counting while it is similar.
   if (former != nullptr && alike(unit_cores_, former->unit_cores_) && alike(unit_memory_, former->unit_memory_)) {

@@ -22,7 +22,6 @@
 
 #include "placement/cluster/fleet.hpp"
 #include "placement/plan/optimal_allocation.hpp"
-#include "placement/plan/packing_order.hpp"
 
 namespace wattle::placement {
 
@@ -66,8 +65,6 @@ class Plan {
   std::size_t nodes() const { return pods_then_.size(); }
   std::uint64_t revision() const { return revision_; }  // of the fleet
   bool pods_stay() const { return pods_stay_; }
-  // Set if pods come and go and empty nodes sleep.
-  const std::optional<PackingOrder>& packing() const { return packing_; }
   double unit_cores() const { return unit_cores_; }              // of the mean request
   double settled() const { return settled_; }                    // the ratio in use
   double slope(std::size_t node) const { return slope_[node]; }  // watts per core at the planned load of the node
@@ -107,7 +104,6 @@ class Plan {
   double price_w_ = 0;  // of waiting
   bool pods_stay_ = true;
   std::uint64_t revision_ = 0;
-  std::optional<PackingOrder> packing_;
 };
 
 // Makes plans in the background; decisions use the newest plan.

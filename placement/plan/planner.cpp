@@ -166,11 +166,12 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const PodEstimate& 
   return open.by_slope.back();
 }
 
-// Where nodes sleep, the pod's share of the filled node by the packing order. Otherwise the idle watts are spent
-// anyway, and the watts that the pod adds now count with its share of them.
+// Where pods come and go and nodes sleep, the order of the nodes alone decides which nodes are awake, so it must be a
+// fixed one: that of node-order. Otherwise the idle watts are spent anyway, and the watts that the pod adds now count
+// with its share of them.
 double Planner::own_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask) const {
-  if (!plan_->packing()) return amortised_w(fleet.nodes[node], ask);
-  return plan_->packing()->place_w(node) * places_taken(ask.request, fleet.usual_request);
+  if (fleet.pods_stay || !fleet.idle_nodes_sleep) return amortised_w(fleet.nodes[node], ask);
+  return packing_w(fleet.nodes[node], fleet.usual_request) * places_taken(ask.request, fleet.usual_request);
 }
 
 // Adds the costs that the plan does not contain: waiting among the actual pods, and the pod's own cost to the extent

@@ -4,8 +4,8 @@
 //          to the server at that quantile of curve slope: heavy pods to flat curves.
 //          3. Where waiting has a price, the waiting that the pod would add is weighed against the plan's preference.
 //          So are pairs of applications that slow each other (placement/plan/pair_cost). The less trust the
-//          expectations have earned, the more the pod's own cost decides in place of the plan: its place in the packing
-//          order (placement/plan/packing_order) where pods come and go and nodes sleep, otherwise its amortised watts.
+//          expectations have earned, the more the pod's own cost decides in place of the plan: its places' watts in a
+//          fixed order of nodes (packing_w) where pods come and go and nodes sleep, otherwise its amortised watts.
 //          Plans for pods that stay start from the current state. Plans for pods that come and go start from the empty
 //          fleet, so that holes are refilled in the order of the plan and the servers at its end become empty.
 // Plans    without a PlanMaker, a decision makes a plan when it needs one: the same sequence of fleets gives the same

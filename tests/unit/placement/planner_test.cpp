@@ -376,5 +376,25 @@ TEST_CASE("a planner that trusts nothing chooses as the amortised rank does wher
   }));
 }
 
+TEST_CASE("a planner that trusts nothing chooses as node-order does where pods come and go and nodes sleep") {
+  CHECK(rc::check([](unsigned seed) {
+    Fleet fleet = planner_fleet(seed, 6, true);
+    fleet.pods_stay = false;
+    fleet.idle_nodes_sleep = true;
+    fleet.trust = 0;
+    Planner planner({});
+    const PodEstimate ask{{1, 0}, 0.1 + 0.1 * (seed % 7), 600, 0.01};
+    const auto node_order = make_policy("node-order");
+    for (int pods = 0; pods < 12; ++pods) {
+      const auto chosen = planner.choose(fleet, ask);
+      const auto first = testing::choose(**node_order, fleet, ask);
+      RC_ASSERT(chosen.has_value() && first.has_value());
+      RC_ASSERT(std::abs(packing_w(fleet.nodes[*chosen], fleet.usual_request) -
+                         packing_w(fleet.nodes[*first], fleet.usual_request)) < 1e-9);
+      put(fleet, *chosen, ask);
+    }
+  }));
+}
+
 }  // namespace
 }  // namespace wattle::placement
