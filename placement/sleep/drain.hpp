@@ -36,8 +36,8 @@ class Drain {
 
   // Pods to evict now, within the limits, and counted in the ledger from then on. `pods`: of the cluster.
   std::vector<Move> next(std::size_t pods, WallTime now, const MoveLimits& limits, SleepLedger& ledger);
-  // The Eviction API refused (a budget allows none now): the pod is tried again later. Its move still counts.
-  void refused(std::string_view pod);
+  // The Eviction API refused (a budget allows none now): the pod is tried again after its owner's rest.
+  void refused(std::string_view pod, SleepLedger& ledger);
   // A pod of that owner started on `node` after an eviction.
   void landed(std::string_view owner, std::string_view node);
   // The pod ended by itself.

@@ -5,8 +5,10 @@
 //          contact lost without a goodbye is failed, and a failed node gets no marks
 //          until suspending every step is reversible; from then on a wake waits until the sleep has ended
 //          marks of a node that was ordered to sleep are removed only when it is ready, or when it has failed
-//          one operation at a time: a new number is given only after the previous operation has ended or is overdue
-//          each state but awake has a limit and a way out
+//          one operation at a time: a number is given when a transaction (mark, drain, sleep) or a wake begins, and only
+//          after the previous one has ended or is overdue. Reports with another number are ignored
+//          each state but awake has a limit and a way out; so has failed, unless the node failed by itself: then it
+//          waits for its agent
 //          a repeated event changes nothing
 // Order    store the record, then act. An action may be repeated: after a crash the caller observes the node, calls
 //          recover(), and carries out its action
@@ -46,21 +48,21 @@ struct PowerEvent {
     chosen_drain,   // by the sleep plan, for a node that has pods
     marked,         // its marks are visible to the scheduler
     unmarked,       // its marks are gone
-    drained,        // marked, and without pods other than those of DaemonSets and static ones
+    drained,        // the marks are visible, and no pods are left other than those of DaemonSets and static ones
     drain_stopped,  // a pod came, did not leave, or did not land where it was meant to
-    goodbye,        // of its agent, with the number of the operation
+    goodbye,        // of its agent
     observed,
-    action_failed,  // the driver or the agent refused or gave up the current operation
-    wake_wanted,    // pending pods, forecast, operator, or a pod that is bound to the node
-    ready,          // kubelet Ready, agent fresh, clock in sync
-    contact_lost,   // the agent has been silent for too long
-    agent_returned,
-    excluded,  // an operator or a rule forbids sleep
-    allowed,   // ends blocked
-    deadline   // the caller asks whether the limit of the state has passed
+    action_failed,   // the driver or the agent refused or gave up the current operation
+    wake_wanted,     // pending pods, forecast, operator, or a pod that is bound to the node
+    ready,           // kubelet Ready, agent fresh, clock in sync
+    contact_lost,    // the agent has been silent for too long
+    agent_returned,  // it connected again, or reports after its goodbye
+    excluded,        // an operator or a rule forbids sleep
+    allowed,         // ends blocked
+    deadline         // the caller asks whether the limit of the state has passed
   };
   Kind kind{};
-  std::uint64_t operation = 0;            // of goodbye and action_failed
+  std::uint64_t operation = 0;            // of drained, drain_stopped, goodbye, action_failed
   Observed observed = Observed::unknown;  // of observed
   Depth depth = Depth::suspend;           // of chosen, chosen_drain
   std::string reason = {};                // of all that have a cause, for people

@@ -62,8 +62,10 @@ enum class ExcludedFor : std::uint8_t {
   only_recommended,
   unproven,
   state,
+  not_ready,
   no_driver,
   no_wake,
+  operator_,
   control_plane,
   controller,
   scheduler,
@@ -72,20 +74,20 @@ enum class ExcludedFor : std::uint8_t {
   undisruptable_pod,
   budget,
   inhibitor,
-  operator_,
-  last_of_zone,
-  last_of_class,
   woken_recently,
   cycles,
-  not_ready,
+  has_pods,
+  last_of_zone,
+  last_of_class,
   spare,
   gap,
-  threshold,
+  saving,
   no_target,
   rate,
   moved_recently,
-  drain_under_way
+  one_drain
 };
+inline constexpr std::size_t kExclusions = static_cast<std::size_t>(ExcludedFor::one_drain) + 1;
 // For metrics and JSON: "last_of_zone".
 std::string_view to_string(ExcludedFor cause);
 
