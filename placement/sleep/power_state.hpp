@@ -1,8 +1,8 @@
 // power_state: the power of one node as Wattle knows it: a record that the controller writes to its store before each
 // action, and that the state machine (placement/sleep/power_machine) changes.
-// States   awake: takes pods; idle: empty and marked, about to sleep; draining: marked, its pods leave; suspending: ordered
-//          to sleep; asleep; waking: ordered to wake; probation: runs, not yet ready; blocked: runs, not to be put to
-//          sleep for a while; failed: lost without a goodbye, or does not wake; unknown: cannot be observed now
+// States   awake: takes pods; idle: empty and marked, about to sleep; draining: marked, its pods leave; suspending:
+//          ordered to sleep; asleep; waking: ordered to wake; probation: runs, not yet ready; blocked: runs, not to be
+//          put to sleep for a while; failed: lost without a goodbye, or does not wake; unknown: cannot be observed now
 // Marks    cordon, taint and label that Wattle puts on a node (Kubernetes). `marked`: the node may carry them; written
 //          before they are put there, cleared after they are removed
 // Pack     an unreadable record is refused as a whole; the caller then starts from unknown, which observes the node

@@ -1,5 +1,5 @@
-// sleep_ledger: counts the sleeps, wakes and moves of the recent past, against the limits of the cluster. The controller
-// keeps it in its store, so that a restart does not reset a limit.
+// sleep_ledger: counts the sleeps, wakes and moves of the recent past, against the limits of the cluster. The
+// controller keeps it in its store, so that a restart does not reset a limit.
 // Moves    a pod moves at most once in `pod_rest`, an owner has at most one move in `owner_rest`, and all together at
 //          most `moves_ratio` of the pods an hour (at least one)
 // Bounds   entries older than the longest limit are dropped

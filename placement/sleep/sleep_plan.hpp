@@ -1,6 +1,6 @@
 // sleep_plan: which nodes to put to sleep, which to empty first, and which to wake, for one moment.
-// Sleeps   empty nodes first. Then at most one node is emptied: each of its pods gets a node by `choose` on the fleet as
-//          it would be after the moves before it. Begins only where the awake rest covers the recent peak and the
+// Sleeps   empty nodes first. Then at most one node is emptied: each of its pods gets a node by `choose` on the fleet
+//          as it would be after the moves before it. Begins only where the awake rest covers the recent peak and the
 //          spare, and where the expected gap is at least `gap_times` its break-even; a drain also must save
 //          `least_j_per_move`
 // Gap      until the awake rest no longer covers the expected demand (placement/sleep/demand_outlook, and the forecast

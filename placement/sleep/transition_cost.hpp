@@ -1,7 +1,7 @@
 // transition_cost: time and joules of one round trip of a node, and the gap from which a sleep pays.
-// Source   measured here (Transitions of the record); before the first measurement published values: off by the boot and
-//          shutdown of a server (152 s and 19,030 J; 6.1 s and 620 J; 9.75 W), suspend by S3 (5 s each way at idle power;
-//          1 W)
+// Source   measured here (Transitions of the record); before the first measurement published values: off by the boot
+//          and shutdown of a server (152 s and 19,030 J; 6.1 s and 620 J; 9.75 W), suspend by S3 (5 s each way at idle
+//          power; 1 W)
 // Units    in names
 // Errors   none
 // Threads  pure functions

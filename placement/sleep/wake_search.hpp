@@ -1,7 +1,7 @@
 // wake_search: the wakes of a sleep plan: for pods that fit on no awake node, for demand, and for nodes that must not
 // sleep.
-// Order    nodes that are only marked first, because they are awake; then sleepers by `order`; then nodes that are still
-//          falling asleep
+// Order    nodes that are only marked first, because they are awake; then sleepers by `order`; then nodes that are
+//          still falling asleep
 // Errors   none
 // Threads  pure function
 #pragma once
