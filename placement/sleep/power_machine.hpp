@@ -7,7 +7,7 @@
 //          node that was ordered to sleep are removed when it is ready, or when it has failed
 // Number   one operation at a time: a transaction (mark, drain, sleep) and each attempt to wake get a number, after the
 //          operation before has ended or is overdue. Reports with another number are ignored
-// Limits   each state but awake has a limit and a way out. A node that failed by itself has none: it waits for its agent
+// Limits   each state but awake has a limit and a way out. A node that failed by itself waits for its agent
 // Repeats  a repeated event changes nothing
 // Order    store the record, then act. An action may be repeated: after a crash the caller observes the node, calls
 //          recover(), and carries out its action
