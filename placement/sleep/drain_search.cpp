@@ -107,11 +107,8 @@ std::optional<SleepChoice> DrainSearch::drain(std::size_t row) {
 
 std::optional<SleepChoice> search_drain(PlanGround& ground, std::vector<std::size_t> rows,
                                         std::vector<KeptAwake>& kept) {
-  const auto idle_per_pod = [&](std::size_t row) {
-    return ground.idle_w(row) / static_cast<double>(ground.node(row).pods.size());
-  };
   std::stable_sort(rows.begin(), rows.end(),
-                   [&](std::size_t a, std::size_t b) { return idle_per_pod(a) > idle_per_pod(b); });
+                   [&](std::size_t a, std::size_t b) { return ground.node(a).order > ground.node(b).order; });
   DrainSearch search(ground, kept);
   std::optional<SleepChoice> chosen;
   for (std::size_t i = 0; i < rows.size(); ++i) {

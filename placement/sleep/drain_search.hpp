@@ -1,5 +1,5 @@
 // drain_search: the node that a sleep plan empties, with a target for each of its pods.
-// Order    nodes with the most idle watts per pod are simulated first, at most kTried
+// Order    the last in the order of nodes is simulated first, at most kTriedDrains
 // Errors   none
 // Threads  pure function
 #pragma once

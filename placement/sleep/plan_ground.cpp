@@ -19,6 +19,7 @@ PlanGround::PlanGround(const SleepInputs& inputs, const SleepConfig& limits)
                                   (state == PowerState::suspending && each.record.wake_pending) ||
                                   (state == PowerState::awake && each.record.marked));
     if (available(row)) kinds.add(each.facts, 1);
+    if (state == PowerState::draining) continue;  // its pods are reserved on their targets
     requested_.cpu_cores += there.requested.cpu_cores;
     requested_.memory_bytes += there.requested.memory_bytes;
   }
@@ -70,7 +71,8 @@ std::optional<std::size_t> PlanGround::place(std::string_view pod, const PodEsti
   const auto rank = [&](std::size_t row) { return std::tuple(fleet.nodes[row].pods == 0, node(row).order, row); };
   for (std::size_t row = 0; row < fleet.nodes.size(); ++row) {
     FleetNode& there = fleet.nodes[row];
-    there.open = (from ? row != from && awake[row] : available(row)) && takes(row, pod, estimate);
+    const bool may = from ? awake[row] && node(row).order < node(*from).order : available(row);
+    there.open = may && takes(row, pod, estimate);
     if (there.open && (!chosen || rank(row) < rank(*chosen))) chosen = row;
   }
   if (chosen && in.choose) {
@@ -101,10 +103,22 @@ Resources PlanGround::capacity(std::optional<std::size_t> without) const {
   return sum;
 }
 
-Resources PlanGround::spare(std::optional<std::size_t> without) const {
+bool PlanGround::wakes_in_time(std::size_t row) const {
+  const Duration ready = config.rules.lost_after + from_seconds(cost(row).wake_s);
+  return node(row).facts.can_wake && ready <= config.rules.moved_after;
+}
+
+Resources PlanGround::spare(std::optional<std::size_t> without, bool for_loss) const {
   std::vector<char> counted(fleet.nodes.size());
-  for (std::size_t row = 0; row < counted.size(); ++row) counted[row] = available(row) && row != without;
-  return spare_needed(fleet, counted, largest_pending_, config.rules);
+  Resources covering;
+  for (std::size_t row = 0; row < counted.size(); ++row) {
+    counted[row] = available(row) && row != without;
+    if (node(row).record.state != PowerState::asleep || counted[row] || !wakes_in_time(row)) continue;
+    covering.cpu_cores += fleet.nodes[row].allocatable.cpu_cores;
+    covering.memory_bytes += fleet.nodes[row].allocatable.memory_bytes;
+  }
+  return spare_needed(fleet, counted, largest_pending_, for_loss ? std::optional(covering) : std::nullopt,
+                      config.rules);
 }
 
 }  // namespace wattle::placement::sleep

@@ -33,7 +33,7 @@ class PlanGround {
   double watts(std::size_t row) const;
 
   // Reserves and returns a node on which the pod fits, among the available ones. `from`: the node that the pod leaves;
-  // it then moves only to nodes that are awake.
+  // it then moves only to nodes that are awake and earlier in the order.
   std::optional<std::size_t> place(std::string_view pod, const PodEstimate& estimate,
                                    std::optional<std::size_t> from = std::nullopt);
   bool takes(std::size_t row, std::string_view pod, const PodEstimate& estimate) const;
@@ -44,7 +44,10 @@ class PlanGround {
 
   // Sums over the nodes awake or coming, without a row.
   Resources capacity(std::optional<std::size_t> without = std::nullopt) const;
-  Resources spare(std::optional<std::size_t> without = std::nullopt) const;
+  // `for_loss`: with the load of the fullest node, as far as sleepers that wake in time do not cover it.
+  Resources spare(std::optional<std::size_t> without, bool for_loss) const;
+  // Ready before the pods of a lost node are moved.
+  bool wakes_in_time(std::size_t row) const;
   // Requested by all pods, running and waiting.
   Resources requested() const { return requested_; }
 

@@ -12,8 +12,8 @@ namespace wattle::placement::sleep {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kWakeNames{"pending_pod", "bound_pod", "demand", "expected_demand",
-                                                     "excluded"};
+constexpr std::array<std::string_view, 6> kWakeNames{"pending_pod", "lost_node",       "bound_pod",
+                                                     "demand",      "expected_demand", "excluded"};
 
 class Planning {
  public:

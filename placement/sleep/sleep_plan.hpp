@@ -1,13 +1,14 @@
 // sleep_plan: which nodes to put to sleep, which to empty first, and which to wake, for one moment.
-// Sleeps   empty nodes first. Then at most one node is emptied: each of its pods gets a node by `choose` on the fleet
-//          as it would be after the moves before it. Begins only where the awake rest covers the recent peak and the
-//          spare, and where the expected gap is at least `gap_times` its break-even; a drain also must save
-//          `least_j_per_move`
+// Sleeps   empty nodes first. Then at most one node is emptied: each of its pods gets a node earlier in the order, by
+//          `choose` on the fleet as it would be after the moves before it. Begins only where the awake rest covers the
+//          recent peak and the spare, and where the expected gap is at least `gap_times` its break-even; a drain also
+//          must save `least_j_per_move`
 // Gap      until the awake rest no longer covers the expected demand (placement/sleep/demand_outlook, and the forecast
 //          for one time ahead if the caller has one) and the spare
-// Wakes    1. pods that fit on no awake node: which sleepers take them is simulated, all are woken at once, and nodes
-//          that are only marked come first. 2. the recent demand, and that expected by the time that a node needs to
-//          wake. 3. nodes with a pod bound to them, or excluded meanwhile. Operators wake nodes without a plan
+// Wakes    1. pods that fit on no awake node, and pods of a failed node before they are moved: which sleepers take them
+//          is simulated, all are woken at once, and nodes that are only marked come first. 2. the recent demand, and
+//          that expected by the time that a node needs to wake. 3. nodes with a pod bound to them, or excluded
+//          meanwhile. Operators wake nodes without a plan
 // Order    `order`: the lowest value stays awake or wakes first, the highest sleeps first (watts per place of a policy,
 //          or a learned value); the rules stand above it
 // Units    in names
@@ -65,7 +66,7 @@ struct SleepConfig {
 
 struct SleepInputs {
   WallTime now{};
-  const Fleet* fleet = nullptr;  // rows as in nodes
+  const Fleet* fleet = nullptr;  // rows as in nodes; `requested` and `pods` with the reservations of a drain under way
   std::span<const SleepNode> nodes;
   std::span<const PendingPod> pending;
   const DemandOutlook* outlook = nullptr;
@@ -89,14 +90,14 @@ struct SleepChoice {
   std::string reason;
 };
 
-enum class WakeFor : std::uint8_t { pending_pod, bound_pod, demand, expected_demand, excluded };
+enum class WakeFor : std::uint8_t { pending_pod, lost_node, bound_pod, demand, expected_demand, excluded };
 std::string_view to_string(WakeFor cause);
 
 struct WakeChoice {
   std::size_t row = 0;
   std::string node;
   WakeFor cause{};
-  std::vector<std::string> pods;  // uids, of pending_pod
+  std::vector<std::string> pods;  // uids, of pending_pod and lost_node
   std::string reason;
 };
 

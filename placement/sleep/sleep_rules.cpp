@@ -100,7 +100,7 @@ Exclusion LastOfKind::excluded(const SleepFacts& facts) const {
 }
 
 Resources spare_needed(const Fleet& fleet, std::span<const char> awake, const Resources& largest_pending,
-                       const SleepRules& rules) {
+                       const std::optional<Resources>& covering, const SleepRules& rules) {
   Resources sum, spare = largest_pending;
   double nodes = 0;
   for (std::size_t row = 0; row < fleet.nodes.size(); ++row) {
@@ -109,9 +109,9 @@ Resources spare_needed(const Fleet& fleet, std::span<const char> awake, const Re
     nodes += 1;
     sum.cpu_cores += node.allocatable.cpu_cores;
     sum.memory_bytes += node.allocatable.memory_bytes;
-    if (!rules.survive_node_loss) continue;
-    spare.cpu_cores = std::max(spare.cpu_cores, node.requested.cpu_cores);
-    spare.memory_bytes = std::max(spare.memory_bytes, node.requested.memory_bytes);
+    if (!rules.survive_node_loss || !covering) continue;
+    spare.cpu_cores = std::max(spare.cpu_cores, node.requested.cpu_cores - covering->cpu_cores);
+    spare.memory_bytes = std::max(spare.memory_bytes, node.requested.memory_bytes - covering->memory_bytes);
   }
   if (nodes == 0) return spare;
   const double share = std::max(rules.spare_ratio, std::min(1.0, static_cast<double>(rules.spare_nodes) / nodes));

@@ -3,7 +3,9 @@
 // Opt-in   per node: off, recommend (appears in plans, no action), automatic (acts; available after
 //          `proven_round_trips`)
 // Spare    capacity that stays free on awake nodes = max(`spare_nodes` mean nodes, `spare_ratio` of the awake cores,
-//          the largest pending pod, the load of the awake node that has most)
+//          the largest pending pod, the load of the awake node that has most). That load counts only for nodes that
+//          wake too late: one that is ready before Kubernetes moves the pods of a lost node covers the loss asleep as
+//          well as awake, because it is woken when the node is lost
 // Slow     sleeps count the highest demand of the last `down_after`, wakes the mean demand of the last `up_after`:
 //          nodes go down slowly and come up fast (after VMware DPM, 40 and 5 minutes)
 // Units    in names
@@ -29,9 +31,11 @@ enum class SleepMode : std::uint8_t { off, recommend, automatic };
 std::string_view to_string(SleepMode mode);
 
 struct SleepRules {
-  std::size_t spare_nodes = 1;
+  std::size_t spare_nodes = 0;
   double spare_ratio = 0.05;
-  bool survive_node_loss = true;  // spare >= the load of the awake node that has most
+  bool survive_node_loss = true;                   // whether the load of the awake node that has most counts
+  Duration moved_after = std::chrono::minutes(5);  // by Kubernetes, from a lost node (tolerationSeconds)
+  Duration lost_after = std::chrono::seconds(60);  // until the loss is known
   Duration down_after = std::chrono::minutes(40);
   Duration up_after = std::chrono::minutes(5);
   Duration stay_awake = std::chrono::minutes(5);            // after a wake
@@ -119,8 +123,9 @@ class LastOfKind {
   std::vector<Count> zones_, classes_;
 };
 
-// Free resources that must remain on the awake nodes.
+// Free resources that must remain on the awake nodes. `covering`: of sleepers that wake in time for a loss; unset: a loss
+// does not count.
 Resources spare_needed(const Fleet& fleet, std::span<const char> awake, const Resources& largest_pending,
-                       const SleepRules& rules);
+                       const std::optional<Resources>& covering, const SleepRules& rules);
 
 }  // namespace wattle::placement::sleep

@@ -8,6 +8,7 @@ namespace wattle::placement::sleep {
 namespace {
 constexpr TransitionCost kOff{6.1, 620, 152, 19'030, 9.75};
 constexpr double kSuspend_s = 5, kSuspended_w = 1;
+constexpr double kSlot_s = 300;
 }  // namespace
 
 TransitionCost usual_cost(Depth depth, double idle_w) {
@@ -35,5 +36,7 @@ double break_even_s(const TransitionCost& cost, double idle_w) {
   const double gap_s = (cost.sleep_j + cost.wake_j - cost.asleep_w * transitions_s) / (idle_w - cost.asleep_w);
   return std::max(gap_s, transitions_s);
 }
+
+double wake_lead_s(const TransitionCost& cost) { return cost.wake_s + kSlot_s; }
 
 }  // namespace wattle::placement::sleep

@@ -22,4 +22,8 @@ double break_even_s(const TransitionCost& cost, double idle_w);
 // Joules that a sleep saves if the node is ready again after that time, transitions included; below 0: it costs.
 double saved_j(const TransitionCost& cost, double idle_w, double gap_s);
 
+// Time before expected demand at which a node is woken: its wake time, and one slot of the outlook for the margin of
+// both.
+double wake_lead_s(const TransitionCost& cost);
+
 }  // namespace wattle::placement::sleep

@@ -1,9 +1,6 @@
 #include "placement/sleep/wake_search.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <numeric>
 #include <tuple>
 
 #include "placement/sleep/plan_words.hpp"
@@ -11,9 +8,6 @@
 namespace wattle::placement::sleep {
 
 namespace {
-
-// Expected demand counts this long before it, besides the wake time: one slot of the outlook.
-constexpr Duration kAhead = std::chrono::minutes(5);
 
 class WakeSearch {
  public:
@@ -53,6 +47,13 @@ class WakeSearch {
     ground_.becomes_coming(row);
     return plan_.wakes.emplace_back(WakeChoice{row, ground_.node(row).name, cause, {}, std::move(reason)});
   }
+  // A pod without a node that works.
+  struct Homeless {
+    const std::string* uid;
+    const PodEstimate* estimate;
+    WakeFor cause;
+    std::string reason;
+  };
   void for_state();
   void for_pending();
   void for_demand();
@@ -75,28 +76,33 @@ void WakeSearch::for_state() {
 }
 
 void WakeSearch::for_pending() {
-  const auto pending = ground_.in.pending;
-  std::vector<std::size_t> largest_first(pending.size());
-  std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
-  std::stable_sort(largest_first.begin(), largest_first.end(), [&](std::size_t a, std::size_t b) {
-    return pending[a].estimate.request.cpu_cores > pending[b].estimate.request.cpu_cores;
+  std::vector<Homeless> pods;
+  for (const PendingPod& pod : ground_.in.pending)
+    pods.push_back({&pod.uid, &pod.estimate, WakeFor::pending_pod, "pod " + pod.name + " fits on no awake node"});
+  for (const SleepNode& node : ground_.in.nodes) {
+    if (node.record.state != PowerState::failed) continue;
+    for (const SleepPod& pod : node.pods)
+      pods.push_back({&pod.uid, &pod.estimate, WakeFor::lost_node,
+                      "pod " + pod.name + " of " + node.name + ", which is lost, fits on no awake node"});
+  }
+  std::stable_sort(pods.begin(), pods.end(), [](const Homeless& a, const Homeless& b) {
+    return a.estimate->request.cpu_cores > b.estimate->request.cpu_cores;
   });
-  for (const std::size_t each : largest_first) {
-    const PendingPod& pod = pending[each];
-    const std::optional<std::size_t> placed = ground_.place(pod.uid, pod.estimate);
+  for (const Homeless& pod : pods) {
+    const std::optional<std::size_t> placed = ground_.place(*pod.uid, *pod.estimate);
     if (placed) {
       const auto woken = std::find_if(plan_.wakes.begin(), plan_.wakes.end(),
                                       [&](const WakeChoice& wake) { return wake.row == *placed; });
-      if (woken != plan_.wakes.end()) woken->pods.push_back(pod.uid);
+      if (woken != plan_.wakes.end()) woken->pods.push_back(*pod.uid);
       continue;
     }
-    const auto sleeper = best([&](std::size_t row) { return ground_.takes(row, pod.uid, pod.estimate); });
+    const auto sleeper = best([&](std::size_t row) { return ground_.takes(row, *pod.uid, *pod.estimate); });
     if (!sleeper) {
-      plan_.unplaceable.push_back(pod.uid);
+      if (pod.cause == WakeFor::pending_pod) plan_.unplaceable.push_back(*pod.uid);
       continue;
     }
-    ground_.reserve(*sleeper, pod.estimate);
-    wake(*sleeper, WakeFor::pending_pod, "pod " + pod.name + " fits on no awake node").pods.push_back(pod.uid);
+    ground_.reserve(*sleeper, *pod.estimate);
+    wake(*sleeper, pod.cause, pod.reason).pods.push_back(*pod.uid);
   }
 }
 
@@ -109,9 +115,9 @@ void WakeSearch::for_demand() {
   for (; left > 0; --left) {
     const auto row = best([](std::size_t) { return true; });
     if (!row) return;
-    const Duration ahead = from_seconds(2 * ground_.cost(*row).wake_s) + kAhead;
+    const Duration ahead = from_seconds(wake_lead_s(ground_.cost(*row)));
     const double expected_cores = in.outlook->expected(in.now, in.now + ahead).value_or(0);
-    const Resources capacity = ground_.capacity(), spare = ground_.spare();
+    const Resources capacity = ground_.capacity(), spare = ground_.spare(std::nullopt, !ground_.wakes_in_time(*row));
     const bool memory = capacity.memory_bytes < ground_.requested().memory_bytes + spare.memory_bytes;
     const bool recent = capacity.cpu_cores < recent_cores + spare.cpu_cores;
     if (!memory && !recent && !(capacity.cpu_cores < expected_cores + spare.cpu_cores)) return;

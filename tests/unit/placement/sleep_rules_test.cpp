@@ -102,18 +102,18 @@ TEST_CASE("the spare is the largest of count, share, largest pending pod and the
   }
   const std::vector<char> awake{1, 1, 0};  // the fullest one sleeps, and does not count
   SleepRules rules;
-  rules.spare_nodes = 0;
   rules.spare_ratio = 0.25;
+  CHECK(spare_needed(fleet, awake, {}, std::nullopt, rules).cpu_cores == 5);
+  CHECK(spare_needed(fleet, awake, {7, 0}, std::nullopt, rules).cpu_cores == 7);
+  CHECK(spare_needed(fleet, awake, {}, Resources{0, 0}, rules).cpu_cores == 6);
+  CHECK(spare_needed(fleet, awake, {}, Resources{0, 0}, rules).memory_bytes == 60);
+  CHECK(spare_needed(fleet, awake, {}, Resources{4, 0}, rules).cpu_cores == 5);  // sleepers cover the rest
   rules.survive_node_loss = false;
-  CHECK(spare_needed(fleet, awake, {}, rules).cpu_cores == 5);
-  CHECK(spare_needed(fleet, awake, {7, 0}, rules).cpu_cores == 7);
-  rules.survive_node_loss = true;
-  CHECK(spare_needed(fleet, awake, {}, rules).cpu_cores == 6);
-  CHECK(spare_needed(fleet, awake, {}, rules).memory_bytes == 60);
+  CHECK(spare_needed(fleet, awake, {}, Resources{0, 0}, rules).cpu_cores == 5);
   rules.spare_nodes = 1;
-  CHECK(spare_needed(fleet, awake, {}, rules).cpu_cores == 10);
+  CHECK(spare_needed(fleet, awake, {}, std::nullopt, rules).cpu_cores == 10);
   rules.spare_nodes = 5;  // more than there are
-  CHECK(spare_needed(fleet, awake, {}, rules).cpu_cores == 20);
+  CHECK(spare_needed(fleet, awake, {}, std::nullopt, rules).cpu_cores == 20);
 }
 
 TEST_CASE("published transitions of a server that idles at 95 W break even after 212 s") {
