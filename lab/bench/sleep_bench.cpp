@@ -50,14 +50,20 @@ double at_share(const std::vector<double>& ascending, double part) {
                             static_cast<std::size_t>(part * static_cast<double>(ascending.size())))];
 }
 
-std::string row_of(const std::string& rule, const std::vector<double>& energy_j, const std::vector<double>& always_on_j,
-                   const std::vector<SleepFigures>& runs) {
+// Joules per seed of a rule and of the two that all are compared with.
+struct Joules {
+  std::vector<double> own, always_on, clairvoyant;
+};
+
+std::string row_of(const std::string& rule, const Joules& joules, const std::vector<SleepFigures>& runs) {
   const Sums all = sum(runs);
-  const std::string over = interval_text(paired_ratio(energy_j, always_on_j), {1, 100, true});
-  return line("| %s | %s | %.1f | %.2f | %.0f | %.2f | %.1f | %.0f | %.2f | %.0f |\n", rule.c_str(), over.c_str(),
-              all.awake_nodes, share(static_cast<double>(all.waits_s.size()), all.pods), at_share(all.waits_s, 0.99),
-              all.node_days > 0 ? all.sleeps / all.node_days : 0, share(all.losing, all.sleeps),
-              share(all.bursts_awake, all.bursts), share(all.moves, all.pods), share(all.misplaced, all.moves));
+  const std::string on = interval_text(paired_ratio(joules.own, joules.always_on), {1, 100, true});
+  const std::string best = interval_text(paired_ratio(joules.own, joules.clairvoyant), {1, 100, true});
+  return line("| %s | %s | %s | %.1f | %.2f | %.0f | %.2f | %.1f | %.0f | %.2f | %.0f |\n", rule.c_str(), on.c_str(),
+              best.c_str(), all.awake_nodes, share(static_cast<double>(all.waits_s.size()), all.pods),
+              at_share(all.waits_s, 0.99), all.node_days > 0 ? all.sleeps / all.node_days : 0,
+              share(all.losing, all.sleeps), share(all.bursts_awake, all.bursts), share(all.moves, all.pods),
+              share(all.misplaced, all.moves));
 }
 
 }  // namespace
@@ -67,15 +73,17 @@ Result<std::string> sleep_bench(const Dataset& data, const SleepBenchOptions& op
   for (const std::size_t nodes : options.nodes) {
     SleepEpisodeOptions drawn = options.episode;
     drawn.nodes = nodes;
-    std::vector<double> always_on_j;
+    Joules joules;
     std::vector<std::vector<SleepFigures>> runs(options.rules.size());
     for (std::size_t k = 0; k < options.seeds; ++k) {
       const SleepEpisode episode = make_sleep_episode(data, drawn, options.first_seed + k);
       WATTLE_TRY(const SleepFigures always_on, run_sleep(episode, "always-on", options.depth));
-      always_on_j.push_back(always_on.energy_j);
+      WATTLE_TRY(const SleepFigures clairvoyant, run_sleep(episode, "clairvoyant", options.depth));
+      joules.always_on.push_back(always_on.energy_j);
+      joules.clairvoyant.push_back(clairvoyant.energy_j);
       for (std::size_t rule = 0; rule < options.rules.size(); ++rule) {
-        if (options.rules[rule] == "always-on") {
-          runs[rule].push_back(always_on);
+        if (options.rules[rule] == "always-on" || options.rules[rule] == "clairvoyant") {
+          runs[rule].push_back(options.rules[rule] == "always-on" ? always_on : clairvoyant);
           continue;
         }
         WATTLE_TRY(SleepFigures figures, run_sleep(episode, options.rules[rule], options.depth));
@@ -86,13 +94,14 @@ Result<std::string> sleep_bench(const Dataset& data, const SleepBenchOptions& op
                  static_cast<unsigned long long>(options.first_seed),
                  std::string(placement::sleep::to_string(options.depth)).c_str());
     text +=
-        "| rule | energy over always-on, % | nodes on | pods that waited, % | p99 of their wait, s | sleeps per node "
+        "| rule | energy over always-on, % | over the clairvoyant, % | nodes on | pods that waited, % | p99 of their "
+        "wait, s | sleeps per node "
         "and day | that lost energy, % | bursts met awake, % | moves, % of pods | misplaced, % |\n"
-        "|---|---|---|---|---|---|---|---|---|---|\n";
+        "|---|---|---|---|---|---|---|---|---|---|---|\n";
     for (std::size_t rule = 0; rule < options.rules.size(); ++rule) {
-      std::vector<double> energy_j;
-      for (const SleepFigures& run : runs[rule]) energy_j.push_back(run.energy_j);
-      text += row_of(options.rules[rule], energy_j, always_on_j, runs[rule]);
+      joules.own.clear();
+      for (const SleepFigures& run : runs[rule]) joules.own.push_back(run.energy_j);
+      text += row_of(options.rules[rule], joules, runs[rule]);
     }
     text += "\n";
   }
