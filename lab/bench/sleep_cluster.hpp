@@ -78,7 +78,7 @@ class SleepCluster : private cluster::Observer {
   std::size_t pods() const;
   double requested_cores() const { return requested_cores_; }
   const std::vector<std::size_t>& waiting() const { return waiting_; }
-  // As a controller sees it; valid until the next call.
+  // The view of a controller; valid until the next call.
   placement::sleep::SleepInputs inputs();
   SleepFigures finish();
   SleepFigures& figures() { return figures_; }

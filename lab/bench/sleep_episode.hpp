@@ -1,5 +1,5 @@
-// sleep_episode: days of a cluster on which sleeping nodes are compared: pods that come and go with a daily wave and with
-// bursts at the same times of each day.
+// sleep_episode: days of a cluster on which sleeping nodes are compared: pods that come and go with a daily wave and
+// with bursts at the same times of each day.
 // Pods     an episode of consolidation under churn, thinned to the wave; each burst adds pods for a share of the cores
 //          that live half an hour on average
 // Units    in names; seconds from midnight of the first day

@@ -123,8 +123,8 @@ class LastOfKind {
   std::vector<Count> zones_, classes_;
 };
 
-// Free resources that must remain on the awake nodes. `covering`: of sleepers that wake in time for a loss; unset: a loss
-// does not count.
+// Free resources that must remain on the awake nodes. `covering`: of sleepers that wake in time for a loss; unset: a
+// loss does not count.
 Resources spare_needed(const Fleet& fleet, std::span<const char> awake, const Resources& largest_pending,
                        const std::optional<Resources>& covering, const SleepRules& rules);
 
