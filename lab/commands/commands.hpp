@@ -17,5 +17,6 @@ int labels(int argc, char** argv);
 int provision(int argc, char** argv);
 int requests(int argc, char** argv);
 int shadow(int argc, char** argv);
+int sleep(int argc, char** argv);
 
 }  // namespace wattle::sim::commands

@@ -1,0 +1,77 @@
+// sleep_run: days on which nodes sleep by a rule: the same pods and work, accounted energy, and the clairvoyant below.
+#include "lab/bench/sleep_run.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "lab/bench/sleep_bench.hpp"
+
+namespace wattle::sim::consolidation {
+namespace {
+
+SleepEpisodeOptions small() {
+  SleepEpisodeOptions options;
+  options.nodes = 4;
+  options.warm_days = 1;
+  options.days = 1;
+  return options;
+}
+
+const SleepEpisode& episode() {
+  static const Dataset kData = synthetic_dataset(3);
+  static const SleepEpisode kEpisode = make_sleep_episode(kData, small(), 7);
+  return kEpisode;
+}
+
+TEST_CASE("an episode has more pods by day than by night, and its bursts come at the same times of each day") {
+  std::size_t by_day = 0, by_night = 0;
+  for (const Pod& pod : episode().cluster.pods) {
+    const double hour = std::fmod(pod.arrives_s / 3600, 24);
+    (hour >= 9 && hour < 21 ? by_day : by_night) += 1;
+  }
+  CHECK(by_day > by_night);
+  REQUIRE(episode().bursts.size() == 6);
+  for (std::size_t i = 0; i < 6; i += 2) {
+    CHECK(std::abs(episode().bursts[i + 1].at_s - episode().bursts[i].at_s - 86'400) < 300);
+    CHECK_FALSE(episode().bursts[i].pods.empty());
+  }
+}
+
+TEST_CASE(
+    "every rule that sleeps uses less energy than always-on and no rule less than the clairvoyant without drains") {
+  const double always_on_j = run_sleep(episode(), "always-on", placement::sleep::Depth::off)->energy_j;
+  const double clairvoyant_j = run_sleep(episode(), "clairvoyant", placement::sleep::Depth::off)->energy_j;
+  CHECK(clairvoyant_j < always_on_j);
+  for (const char* rule : {"slurm-5", "slurm-60", "dpm", "wattle-no-spare", "wattle-no-drains", "wattle"}) {
+    CAPTURE(rule);
+    const SleepFigures figures = run_sleep(episode(), rule, placement::sleep::Depth::off).value();
+    CHECK(figures.energy_j < always_on_j);
+    CHECK(figures.pods == run_sleep(episode(), "always-on", placement::sleep::Depth::off)->pods);
+    CHECK(figures.sleeps > 0);
+    for (const double wait_s : figures.waits_s) CHECK(wait_s > 0);
+  }
+  CHECK(run_sleep(episode(), "slurm-5", placement::sleep::Depth::off)->energy_j > clairvoyant_j);
+}
+
+TEST_CASE("an unknown rule is named with the known ones") {
+  const auto run = run_sleep(episode(), "slurm-7", placement::sleep::Depth::off);
+  REQUIRE_FALSE(run);
+  CHECK(run.error().message().find("slurm-5") != std::string::npos);
+}
+
+TEST_CASE("the table has a row for each rule and states no interval from two seeds") {
+  SleepBenchOptions options;
+  options.episode = small();
+  options.nodes = {3};
+  options.seeds = 2;
+  options.rules = {"always-on", "wattle"};
+  const std::string text = sleep_bench(synthetic_dataset(3), options).value();
+  CHECK(text.find("| always-on | ") != std::string::npos);
+  CHECK(text.find("| wattle | ") != std::string::npos);
+  CHECK(text.find("needs 5 seeds") != std::string::npos);
+  CHECK(text == sleep_bench(synthetic_dataset(3), options).value());
+}
+
+}  // namespace
+}  // namespace wattle::sim::consolidation
