@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "placement/cluster": {"common", "models/frozen"},
     "placement/worth": {"common", "models/frozen", "placement/cluster"},
     "placement/plan": {"common", "models/frozen", "placement/cluster", "placement/worth"},
+    "placement/sleep": {"common", "models/frozen", "placement/cluster", "placement/worth", "placement/plan"},
     "placement/judge": {"common", "models/frozen", "placement/cluster", "placement/worth", "placement/plan"},
     "placement/learn": {"common", "models/frozen", "placement/cluster", "placement/worth", "placement/plan"},
     "placement/decide": {"common", "models/frozen", "placement"},
@@ -94,7 +95,7 @@ FORBIDDEN = {
     "actuator": {"common/transport", "common/http", "common/sqlite", "common/kube"},
 }
 # Rooms: other folders include only the headers that the README of the room lists as public.
-ROOMS = ("placement/cluster", "placement/worth", "placement/plan", "placement/judge", "placement/learn", "placement/decide",
+ROOMS = ("placement/cluster", "placement/worth", "placement/plan", "placement/sleep", "placement/judge", "placement/learn", "placement/decide",
          "provision/requests", "provision/minute", "provision/student",
          "sim/cluster", "sim/world", "sim/policies", "sim/scenarios", "sim/env", "sim/improve", "sim/live", "sim/provision", "sim/profile", "sim/commands",
          "lab/policies", "lab/bench", "lab/contestants", "lab/judges", "lab/ablations", "lab/report", "lab/commands")

@@ -1,0 +1,58 @@
+// demand_outlook: the requested cores of the recent past and of this time of day, from which the sleep plan takes how
+// much must stay awake and how long a node can sleep.
+// Input    the cores requested by all running and waiting pods, at least once a minute
+// Recent   the highest value and the mean of the last minutes
+// Day      the highest value of each five minutes of the day, for the last seven days. A slot is expected to reach the
+//          second highest of its days (the highest until four days are known), so that one odd day counts once
+// Before   the first day is known, only the recent past counts
+// Bounds   a day back in time or more is dropped; memory is constant
+// Units    cores; wall time, because the time of day is that of the cluster's users
+// Errors   unpack: the reader's; values that are not finite or below 0 are ignored
+// Threads  values; single owner
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "common/clock.hpp"
+#include "placement/cluster/packed.hpp"
+
+namespace wattle::placement::sleep {
+
+class DemandOutlook {
+ public:
+  static constexpr std::size_t kDays = 7, kSlots = 288;
+
+  void observe(double requested_cores, WallTime now);
+
+  // Of the last `past`, up to `now`; 0 without a value.
+  double highest(WallTime now, Duration past) const;
+  double mean(WallTime now, Duration past) const;
+  // Expected highest value between two times of the next day. No value before a day is known.
+  std::optional<double> expected(WallTime from, WallTime until) const;
+  // First time from `from` on, within `most`, at which more than `cores` are expected; `from` + `most` if none.
+  WallTime first_above(double cores, WallTime from, Duration most) const;
+
+  void pack(PackWriter& out) const;
+  void unpack(PackReader& in);
+
+ private:
+  struct Reading {
+    WallTime at{};
+    double cores = 0;
+  };
+  struct Slot {
+    std::array<float, kDays> highest{};     // by day modulo kDays
+    std::array<std::int64_t, kDays> day{};  // that the value is of; 0: none
+  };
+  std::optional<double> of_slot(std::int64_t slot) const;  // slots since the epoch
+
+  std::deque<Reading> recent_;  // oldest first, at most an hour
+  std::array<Slot, kSlots> slots_{};
+  std::int64_t newest_slot_ = 0;
+};
+
+}  // namespace wattle::placement::sleep

@@ -1,0 +1,132 @@
+// sleep_plan: which nodes to put to sleep, which to empty first, and which to wake, for one moment.
+// Sleeps   empty nodes first. Then at most one node is emptied: each of its pods gets a node by `choose` on the fleet as
+//          it would be after the moves before it. Begins only where the awake rest covers the recent peak and the
+//          spare, and where the expected gap is at least `gap_times` its break-even; a drain also must save
+//          `least_j_per_move`
+// Gap      until the awake rest no longer covers the expected demand (placement/sleep/demand_outlook, and the forecast
+//          for one time ahead if the caller has one) and the spare
+// Wakes    1. pods that fit on no awake node: which sleepers take them is simulated, all are woken at once, and nodes
+//          that are only marked come first. 2. the recent demand, and that expected by the time that a node needs to
+//          wake. 3. nodes with a pod bound to them, or excluded meanwhile. Operators wake nodes without a plan
+// Order    `order`: the lowest value stays awake or wakes first, the highest sleeps first (watts per place of a policy,
+//          or a learned value); the rules stand above it
+// Units    in names
+// Errors   none
+// Threads  pure function
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "placement/cluster/fleet.hpp"
+#include "placement/sleep/demand_outlook.hpp"
+#include "placement/sleep/drain.hpp"
+#include "placement/sleep/sleep_ledger.hpp"
+#include "placement/sleep/sleep_rules.hpp"
+
+namespace wattle::placement::sleep {
+
+// One round trip of a node.
+struct TransitionCost {
+  double sleep_s = 0, sleep_j = 0, wake_s = 0, wake_j = 0, asleep_w = 0;
+};
+// Published values, until measured ones replace them: off by a server's boot and shutdown, suspend by S3.
+TransitionCost usual_cost(Depth depth, double idle_w);
+TransitionCost cost_of(const NodePowerRecord& record, Depth depth, double idle_w);
+// Seconds from the order to sleep to the end of the wake at which sleeping costs as much as staying idle. Infinite if
+// sleep saves no power.
+double break_even_s(const TransitionCost& cost, double idle_w);
+// Joules that a sleep of that length saves, transitions included; below 0: it costs.
+double saved_j(const TransitionCost& cost, double idle_w, double gap_s);
+
+struct SleepPod {
+  std::string uid, name, owner;  // as in Move
+  PodEstimate estimate;
+};
+
+struct SleepNode {
+  std::string name;
+  SleepFacts facts;
+  NodePowerRecord record;
+  bool ready = true;
+  std::vector<SleepPod> pods;  // without those of DaemonSets and static ones
+  double order = 0;
+};
+
+struct PendingPod {
+  std::string uid, name;
+  PodEstimate estimate;
+};
+
+struct SleepConfig {
+  SleepRules rules;
+  MoveLimits moves;
+  double gap_times = 2;  // expected gap over the break-even
+  bool drains = true;
+  double least_j_per_move = 50'000;  // saved by a drain
+  double move_j = 500;               // work done again by a pod that moves
+  Duration longest_drain = std::chrono::hours(6);
+  Duration longest_gap = std::chrono::hours(24);  // credited to one sleep
+};
+
+struct SleepInputs {
+  WallTime now{};
+  const Fleet* fleet = nullptr;  // rows as in nodes
+  std::span<const SleepNode> nodes;
+  std::span<const PendingPod> pending;
+  const DemandOutlook* outlook = nullptr;
+  const SleepLedger* ledger = nullptr;
+  // Requested cores expected at that distance, at most; unset: no forecast.
+  std::optional<double> forecast_cores;
+  double forecast_ahead_s = 3600;
+  // Whether a pod (uid) may run on a row at all; empty: every pod everywhere.
+  std::function<bool(std::string_view pod, std::size_t row)> may_run;
+  // Chooses among the open rows of the fleet; empty: the least added cost.
+  std::function<std::optional<std::size_t>(const Fleet&, const PodEstimate&)> choose;
+  bool recommending = false;  // treat `recommend` and unproven nodes like the others, for a plan that does not act
+};
+
+struct SleepChoice {
+  std::size_t row = 0;
+  std::string node;
+  Depth depth = Depth::suspend;
+  std::vector<Move> moves;  // empty: the node is empty already
+  double gap_s = 0, break_even_s = 0, saved_j = 0;
+  std::string reason;
+};
+
+enum class WakeFor : std::uint8_t { pending_pod, bound_pod, demand, expected_demand, excluded };
+std::string_view to_string(WakeFor cause);
+
+struct WakeChoice {
+  std::size_t row = 0;
+  std::string node;
+  WakeFor cause{};
+  std::vector<std::string> pods;  // uids, of pending_pod
+  std::string reason;
+};
+
+struct KeptAwake {
+  std::size_t row = 0;
+  std::string node;
+  Exclusion why;
+};
+
+struct SleepPlan {
+  std::vector<SleepChoice> sleeps;
+  std::vector<WakeChoice> wakes;
+  std::vector<KeptAwake> kept;           // awake nodes that are not among the sleeps
+  std::vector<std::string> unplaceable;  // pending pods that fit on no node, asleep or not
+  double watts = 0, watts_after = 0;     // of all nodes; after: with the plan carried out
+  Resources spare;                       // that stays free on awake nodes
+};
+
+SleepPlan plan_sleep(const SleepInputs& in, const SleepConfig& config);
+
+}  // namespace wattle::placement::sleep
