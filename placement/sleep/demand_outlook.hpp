@@ -44,15 +44,17 @@ class DemandOutlook {
     WallTime at{};
     double cores = 0;
   };
+  static constexpr std::int64_t kNoDay = -1;
+  // By day modulo kDays.
   struct Slot {
-    std::array<float, kDays> highest{};     // by day modulo kDays
-    std::array<std::int64_t, kDays> day{};  // that the value is of; 0: none
+    Slot() { day.fill(kNoDay); }
+    std::array<float, kDays> highest{};
+    std::array<std::int64_t, kDays> day;  // that the value is of, since the epoch
   };
   std::optional<double> of_slot(std::int64_t slot) const;  // slots since the epoch
 
   std::deque<Reading> recent_;  // oldest first, at most an hour
-  std::array<Slot, kSlots> slots_{};
-  std::int64_t newest_slot_ = 0;
+  std::array<Slot, kSlots> slots_;
 };
 
 }  // namespace wattle::placement::sleep

@@ -1,13 +1,14 @@
-// power_machine: the transitions of one node's power. The controller reports events, stores the record, and then carries
-// out the action; a simulator does the same. Nothing here acts.
-// Laws     asleep only after the agent's goodbye with the number of the current operation AND an observation of off. If
-//          no driver can observe the node, the goodbye alone counts, and the record is `presumed`
-//          contact lost without a goodbye is failed, and a failed node gets no marks
-//          until suspending every step is reversible; from then on a wake waits until the sleep has ended
-//          marks of a node that was ordered to sleep are removed only when it is ready, or when it has failed
-//          one operation at a time: a new number is given only after the previous operation has ended or is overdue
-//          each state but awake has a limit and a way out
-//          a repeated event changes nothing
+// power_machine: the transitions of one node's power. The controller reports events, stores the record, and then
+// carries out the action; a simulator does the same. Nothing here acts.
+// Asleep   only after the agent's goodbye with the number of the current operation and an observation of off. If no
+//          driver can observe the node, the goodbye alone counts, and the record is `presumed`
+// Failed   contact lost without a goodbye, or no wake. A failed node gets no marks
+// Back     until suspending every step is reversible. From then on a wake waits until the sleep has ended. Marks of a
+//          node that was ordered to sleep are removed when it is ready, or when it has failed
+// Number   one operation at a time: a transaction (mark, drain, sleep) and each attempt to wake get a number, after the
+//          operation before has ended or is overdue. Reports with another number are ignored
+// Limits   each state but awake has a limit and a way out. A node that failed by itself waits for its agent
+// Repeats  a repeated event changes nothing
 // Order    store the record, then act. An action may be repeated: after a crash the caller observes the node, calls
 //          recover(), and carries out its action
 // Goodbye  agents say goodbye only to a controller that acknowledges it, so that no node goes to sleep without a
@@ -46,21 +47,21 @@ struct PowerEvent {
     chosen_drain,   // by the sleep plan, for a node that has pods
     marked,         // its marks are visible to the scheduler
     unmarked,       // its marks are gone
-    drained,        // marked, and without pods other than those of DaemonSets and static ones
+    drained,        // the marks are visible, and no pods are left other than those of DaemonSets and static ones
     drain_stopped,  // a pod came, did not leave, or did not land where it was meant to
-    goodbye,        // of its agent, with the number of the operation
+    goodbye,        // of its agent
     observed,
-    action_failed,  // the driver or the agent refused or gave up the current operation
-    wake_wanted,    // pending pods, forecast, operator, or a pod that is bound to the node
-    ready,          // kubelet Ready, agent fresh, clock in sync
-    contact_lost,   // the agent has been silent for too long
-    agent_returned,
-    excluded,  // an operator or a rule forbids sleep
-    allowed,   // ends blocked
-    deadline   // the caller asks whether the limit of the state has passed
+    action_failed,   // the driver or the agent refused or gave up the current operation
+    wake_wanted,     // pending pods, forecast, operator, or a pod that is bound to the node
+    ready,           // kubelet Ready, agent fresh, clock in sync
+    contact_lost,    // the agent has been silent for too long
+    agent_returned,  // it connected again, or reports after its goodbye
+    excluded,        // an operator or a rule forbids sleep
+    allowed,         // ends blocked
+    deadline         // the caller asks whether the limit of the state has passed
   };
   Kind kind{};
-  std::uint64_t operation = 0;            // of goodbye and action_failed
+  std::uint64_t operation = 0;            // of drained, drain_stopped, goodbye, action_failed
   Observed observed = Observed::unknown;  // of observed
   Depth depth = Depth::suspend;           // of chosen, chosen_drain
   std::string reason = {};                // of all that have a cause, for people
@@ -87,8 +88,8 @@ struct PowerStep {
 
 PowerStep step(const NodePowerRecord& record, const PowerEvent& event, WallTime now, const PowerLimits& limits);
 
-// The record and the action after a restart of the controller: a stored record and a new observation of the node. Drains
-// are stopped, because their reservations ended with the program.
+// The record and the action after a restart of the controller, from a stored record and a new observation of the node.
+// Drains are stopped, because their reservations ended with the program.
 PowerStep recover(const NodePowerRecord& record, Observed observed, WallTime now, const PowerLimits& limits);
 
 // Action that the state calls for; the caller may repeat it until its event comes.

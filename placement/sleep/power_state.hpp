@@ -1,8 +1,8 @@
 // power_state: the power of one node as Wattle knows it: a record that the controller writes to its store before each
 // action, and that the state machine (placement/sleep/power_machine) changes.
-// States   awake: takes pods; idle: empty and marked, about to sleep; draining: marked, its pods leave; suspending: ordered
-//          to sleep; asleep; waking: ordered to wake; probation: runs, not yet ready; blocked: runs, not to be put to
-//          sleep for a while; failed: lost without a goodbye, or does not wake; unknown: cannot be observed now
+// States   awake: takes pods; idle: empty and marked, about to sleep; draining: marked, its pods leave; suspending:
+//          ordered to sleep; asleep; waking: ordered to wake; probation: runs, not yet ready; blocked: runs, not to be
+//          put to sleep for a while; failed: lost without a goodbye, or does not wake; unknown: cannot be observed now
 // Marks    cordon, taint and label that Wattle puts on a node (Kubernetes). `marked`: the node may carry them; written
 //          before they are put there, cleared after they are removed
 // Pack     an unreadable record is refused as a whole; the caller then starts from unknown, which observes the node
@@ -54,40 +54,42 @@ struct Transitions {
   std::optional<double> sleep_s, sleep_j;  // from the order until the node is off
   std::optional<double> wake_s, wake_j;    // from the order until the node is ready
   std::optional<double> asleep_w;
+  bool operator==(const Transitions&) const = default;
 };
 
 struct NodePowerRecord {
   std::string node;
   PowerState state = PowerState::unknown;
   WallTime since{};             // start of the state, or of its last attempt
-  std::uint64_t operation = 0;  // number of the last sleep or wake; 0: none so far
+  std::uint64_t operation = 0;  // number of the last transaction or order; 0: none so far
   Depth depth = Depth::suspend;
-  std::string reason;              // for people: the cause of the state
-  bool marked = false;             // may carry Wattle's marks
-  bool ours = false;               // Wattle ordered it to sleep and has not seen it ready since
-  bool goodbye = false;            // its agent said goodbye with the number of the current sleep
-  bool observable = true;          // a driver can say whether it is on
-  bool presumed = false;           // asleep by its goodbye alone
-  bool wake_pending = false;       // wake it as soon as the current sleep has ended
-  std::uint32_t attempts = 0;      // of the current order
-  std::uint32_t failures = 0;      // round trips that failed since the last one that succeeded
-  std::uint32_t cycles_today = 0;  // sleeps begun on `day`
-  std::int64_t day = 0;            // days since the epoch, UTC
-  std::uint32_t round_trips = 0;   // ordered to sleep, was asleep, woke and was ready
+  std::string reason;               // for people: the cause of the state
+  bool marked = false;              // may carry Wattle's marks
+  bool ours = false;                // Wattle ordered it to sleep and has not seen it ready since
+  bool goodbye = false;             // its agent said goodbye with the number of the current sleep
+  bool slept = false;               // was asleep since it was last ready
+  bool observable = true;           // a driver can say whether it is on; the caller sets it
+  bool presumed = false;            // asleep by its goodbye alone
+  bool wake_pending = false;        // wakes as soon as the current sleep has ended
+  std::uint32_t attempts = 0;       // of the current wake
+  std::uint32_t failures = 0;       // round trips that failed since the last one that succeeded
+  std::uint32_t round_trips = 0;    // ordered to sleep, was asleep, woke and was ready
+  std::uint32_t cycles_today = 0;   // sleeps begun on `day`
+  std::int64_t day = 0;             // days since the epoch, UTC
+  std::optional<WallTime> ordered;  // first attempt of the order under way
   std::optional<WallTime> last_slept, last_woken;
-  Transitions measured;
+  Transitions measured;  // the machine fills the times, the caller joules and watts
 
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
+  bool operator==(const NodePowerRecord&) const = default;
 };
 
+// Days since the epoch, UTC.
+std::int64_t day_of(WallTime when);
 // Sleeps begun on the day of `now`.
 std::uint32_t cycles_on_day(const NodePowerRecord& record, WallTime now);
 
-// Is off, or may be, by Wattle's order: takes no placements and does not count as capacity.
-inline bool sleeps(PowerState state) {
-  return state == PowerState::suspending || state == PowerState::asleep || state == PowerState::waking;
-}
 // Runs and may take pods now.
 inline bool takes_pods(const NodePowerRecord& record) {
   return !record.marked && (record.state == PowerState::awake || record.state == PowerState::blocked);

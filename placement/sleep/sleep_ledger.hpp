@@ -1,5 +1,5 @@
-// sleep_ledger: counts the sleeps, wakes and moves of the recent past, against the limits of the cluster. The controller
-// keeps it in its store, so that a restart does not reset a limit.
+// sleep_ledger: counts the sleeps, wakes and moves of the recent past, against the limits of the cluster. The
+// controller keeps it in its store, so that a restart does not reset a limit.
 // Moves    a pod moves at most once in `pod_rest`, an owner has at most one move in `owner_rest`, and all together at
 //          most `moves_ratio` of the pods an hour (at least one)
 // Bounds   entries older than the longest limit are dropped
@@ -25,15 +25,18 @@ struct MoveLimits {
   double moves_ratio = 0.02;  // of the pods, an hour
   Duration owner_rest = std::chrono::minutes(10);
   Duration pod_rest = std::chrono::hours(24);
-  std::size_t misplacements = 2;  // after which a drain stops
+  Duration landing = std::chrono::minutes(10);  // until an evicted pod runs elsewhere
+  std::size_t misplacements = 2;                // after which a drain stops
 };
 
 class SleepLedger {
  public:
   void slept(WallTime now) { note(sleeps_, now); }
   void woke(WallTime now) { note(wakes_, now); }
-  // A pod gets a new name when it moves: `pod` is the name of the pod that replaces it, or empty if it is not known yet.
   void moved(std::string_view pod, std::string_view owner, WallTime now);
+  // The eviction was refused: the pod does not rest. The attempt counts in the share and for its owner.
+  void did_not_move(std::string_view pod);
+  // The pod that replaces one that was moved: it rests like that one.
   void replaced_by(std::string_view pod, WallTime now) { pods_[std::string(pod)] = now; }
 
   std::size_t sleeps_within(WallTime now, Duration past) const { return within(sleeps_, now, past); }

@@ -1,6 +1,6 @@
 // sleep_plan: which nodes to put to sleep, which to empty first, and which to wake, for one moment.
-// Sleeps   empty nodes first. Then at most one node is emptied: each of its pods gets a node by `choose` on the fleet as
-//          it would be after the moves before it. Begins only where the awake rest covers the recent peak and the
+// Sleeps   empty nodes first. Then at most one node is emptied: each of its pods gets a node by `choose` on the fleet
+//          as it would be after the moves before it. Begins only where the awake rest covers the recent peak and the
 //          spare, and where the expected gap is at least `gap_times` its break-even; a drain also must save
 //          `least_j_per_move`
 // Gap      until the awake rest no longer covers the expected demand (placement/sleep/demand_outlook, and the forecast
@@ -29,21 +29,9 @@
 #include "placement/sleep/drain.hpp"
 #include "placement/sleep/sleep_ledger.hpp"
 #include "placement/sleep/sleep_rules.hpp"
+#include "placement/sleep/transition_cost.hpp"
 
 namespace wattle::placement::sleep {
-
-// One round trip of a node.
-struct TransitionCost {
-  double sleep_s = 0, sleep_j = 0, wake_s = 0, wake_j = 0, asleep_w = 0;
-};
-// Published values, until measured ones replace them: off by a server's boot and shutdown, suspend by S3.
-TransitionCost usual_cost(Depth depth, double idle_w);
-TransitionCost cost_of(const NodePowerRecord& record, Depth depth, double idle_w);
-// Seconds from the order to sleep to the end of the wake at which sleeping costs as much as staying idle. Infinite if
-// sleep saves no power.
-double break_even_s(const TransitionCost& cost, double idle_w);
-// Joules that a sleep of that length saves, transitions included; below 0: it costs.
-double saved_j(const TransitionCost& cost, double idle_w, double gap_s);
 
 struct SleepPod {
   std::string uid, name, owner;  // as in Move
@@ -87,7 +75,7 @@ struct SleepInputs {
   double forecast_ahead_s = 3600;
   // Whether a pod (uid) may run on a row at all; empty: every pod everywhere.
   std::function<bool(std::string_view pod, std::size_t row)> may_run;
-  // Chooses among the open rows of the fleet; empty: the least added cost.
+  // Chooses among the open rows of the fleet; empty: the least `order`, nodes with pods first.
   std::function<std::optional<std::size_t>(const Fleet&, const PodEstimate&)> choose;
   bool recommending = false;  // treat `recommend` and unproven nodes like the others, for a plan that does not act
 };

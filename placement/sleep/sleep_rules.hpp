@@ -1,10 +1,11 @@
 // sleep_rules: the rules that decide which nodes may sleep and how much capacity stays awake. They rank above every
 // ranking, learned or not: a ranking only chooses among the nodes that these rules leave.
-// Opt-in   per node: off, recommend (appears in plans, no action), automatic (acts; available after `proven_round_trips`)
-// Spare    capacity that stays free on awake nodes = max(`spare_nodes` mean nodes, `spare_ratio` of the awake cores, the
-//          largest pending pod, the load of the awake node that has most)
-// Slow     sleeps count the highest demand of the last `down_after`, wakes the mean demand of the last `up_after`: nodes
-//          go down slowly and come up fast (after VMware DPM, 40 and 5 minutes)
+// Opt-in   per node: off, recommend (appears in plans, no action), automatic (acts; available after
+//          `proven_round_trips`)
+// Spare    capacity that stays free on awake nodes = max(`spare_nodes` mean nodes, `spare_ratio` of the awake cores,
+//          the largest pending pod, the load of the awake node that has most)
+// Slow     sleeps count the highest demand of the last `down_after`, wakes the mean demand of the last `up_after`:
+//          nodes go down slowly and come up fast (after VMware DPM, 40 and 5 minutes)
 // Units    in names
 // Errors   none
 // Threads  pure functions
@@ -62,8 +63,10 @@ enum class ExcludedFor : std::uint8_t {
   only_recommended,
   unproven,
   state,
+  not_ready,
   no_driver,
   no_wake,
+  operator_,
   control_plane,
   controller,
   scheduler,
@@ -72,20 +75,20 @@ enum class ExcludedFor : std::uint8_t {
   undisruptable_pod,
   budget,
   inhibitor,
-  operator_,
-  last_of_zone,
-  last_of_class,
   woken_recently,
   cycles,
-  not_ready,
+  has_pods,
+  last_of_zone,
+  last_of_class,
   spare,
   gap,
-  threshold,
+  saving,
   no_target,
   rate,
   moved_recently,
-  drain_under_way
+  one_drain
 };
+inline constexpr std::size_t kExclusions = static_cast<std::size_t>(ExcludedFor::one_drain) + 1;
 // For metrics and JSON: "last_of_zone".
 std::string_view to_string(ExcludedFor cause);
 

@@ -1,0 +1,21 @@
+// drain_search: the node that a sleep plan empties, with a target for each of its pods.
+// Order    nodes with the most idle watts per pod are simulated first, at most kTried
+// Errors   none
+// Threads  pure function
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "placement/sleep/plan_ground.hpp"
+
+namespace wattle::placement::sleep {
+
+inline constexpr std::size_t kTriedDrains = 8;
+
+// `rows`: awake nodes with pods that no rule excludes. Adds the reasons of those that are not drained to `kept`. On
+// success the ground has the pods on their targets.
+std::optional<SleepChoice> search_drain(PlanGround& ground, std::vector<std::size_t> rows,
+                                        std::vector<KeptAwake>& kept);
+
+}  // namespace wattle::placement::sleep

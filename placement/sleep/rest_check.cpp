@@ -1,0 +1,39 @@
+#include "placement/sleep/rest_check.hpp"
+
+#include <algorithm>
+
+#include "placement/sleep/plan_words.hpp"
+
+namespace wattle::placement::sleep {
+
+RestCheck check_rest(const PlanGround& ground, std::size_t row, double empty_in_s) {
+  const SleepInputs& in = ground.in;
+  const SleepConfig& config = ground.config;
+  RestCheck check;
+  check.break_even_s = break_even_s(ground.cost(row), ground.idle_w(row));
+  check.why = ground.kinds.excluded(ground.node(row).facts);
+  if (check.why) return check;
+
+  const Resources rest = ground.capacity(row), spare = ground.spare(row);
+  const double peak_cores =
+      std::max(in.outlook->highest(in.now, config.rules.down_after), ground.requested().cpu_cores);
+  const double room_cores = rest.cpu_cores - spare.cpu_cores;
+  if (room_cores < peak_cores || rest.memory_bytes < ground.requested().memory_bytes + spare.memory_bytes) {
+    check.why = {ExcludedFor::spare, "without it the awake nodes have " + cores_text(rest.cpu_cores) + ", and " +
+                                         cores_text(peak_cores) + " of recent demand and " +
+                                         cores_text(spare.cpu_cores) + " of spare are needed"};
+    return check;
+  }
+  const WallTime empty = in.now + from_seconds(empty_in_s);
+  WallTime until = in.outlook->first_above(room_cores, empty, config.longest_gap);
+  if (in.forecast_cores && *in.forecast_cores > room_cores)
+    until = std::min(until, in.now + from_seconds(in.forecast_ahead_s));
+  check.gap_s = std::max(0.0, seconds(until - empty));
+  if (check.gap_s < config.gap_times * check.break_even_s)
+    check.why = {ExcludedFor::gap, "it is expected to be needed again in " + time_text(check.gap_s) +
+                                       ", and a sleep must last " + time_text(config.gap_times * check.break_even_s) +
+                                       " to be begun"};
+  return check;
+}
+
+}  // namespace wattle::placement::sleep

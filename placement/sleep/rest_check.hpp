@@ -1,0 +1,19 @@
+// rest_check: whether the rest of the cluster does without a node, for how long, and whether that pays.
+// Units    in names
+// Errors   none
+// Threads  pure function
+#pragma once
+
+#include "placement/sleep/plan_ground.hpp"
+
+namespace wattle::placement::sleep {
+
+struct RestCheck {
+  Exclusion why;  // none: the node may sleep
+  double gap_s = 0, break_even_s = 0;
+};
+
+// `empty_in_s`: time until the node can begin to sleep; the gap counts from then on.
+RestCheck check_rest(const PlanGround& ground, std::size_t row, double empty_in_s);
+
+}  // namespace wattle::placement::sleep

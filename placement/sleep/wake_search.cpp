@@ -1,0 +1,133 @@
+#include "placement/sleep/wake_search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "placement/sleep/plan_words.hpp"
+
+namespace wattle::placement::sleep {
+
+namespace {
+
+// Expected demand counts this long before it, besides the wake time: one slot of the outlook.
+constexpr Duration kAhead = std::chrono::minutes(5);
+
+class WakeSearch {
+ public:
+  WakeSearch(PlanGround& ground, SleepPlan& plan) : ground_(ground), plan_(plan) {}
+  void run() {
+    for_state();
+    for_pending();
+    for_demand();
+  }
+
+ private:
+  // Rank of a node that can be woken now; no value if it cannot.
+  std::optional<int> rank(std::size_t row) const {
+    if (ground_.available(row)) return std::nullopt;
+    const SleepNode& node = ground_.node(row);
+    switch (node.record.state) {
+      case PowerState::idle:
+      case PowerState::draining:
+        return 0;
+      case PowerState::asleep:
+        return node.facts.can_wake ? std::optional(1) : std::nullopt;
+      case PowerState::suspending:
+        return node.facts.can_wake ? std::optional(2) : std::nullopt;
+      default:
+        return std::nullopt;
+    }
+  }
+  template <class Accepts>
+  std::optional<std::size_t> best(const Accepts& accepts) const {
+    std::optional<std::size_t> chosen;
+    const auto key = [&](std::size_t row) { return std::tuple(*rank(row), ground_.node(row).order, row); };
+    for (std::size_t row = 0; row < ground_.fleet.nodes.size(); ++row)
+      if (rank(row) && accepts(row) && (!chosen || key(row) < key(*chosen))) chosen = row;
+    return chosen;
+  }
+  WakeChoice& wake(std::size_t row, WakeFor cause, std::string reason) {
+    ground_.becomes_coming(row);
+    return plan_.wakes.emplace_back(WakeChoice{row, ground_.node(row).name, cause, {}, std::move(reason)});
+  }
+  void for_state();
+  void for_pending();
+  void for_demand();
+
+  PlanGround& ground_;
+  SleepPlan& plan_;
+};
+
+void WakeSearch::for_state() {
+  for (std::size_t row = 0; row < ground_.fleet.nodes.size(); ++row) {
+    const SleepNode& node = ground_.node(row);
+    if (!rank(row)) continue;
+    const bool off = node.record.state == PowerState::asleep || node.record.state == PowerState::suspending;
+    if (off && !node.pods.empty()) {
+      wake(row, WakeFor::bound_pod, "pod " + node.pods.front().name + " is bound to it");
+    } else if (!node.facts.excluded_by.empty()) {
+      wake(row, WakeFor::excluded, "an operator excluded it: " + node.facts.excluded_by);
+    }
+  }
+}
+
+void WakeSearch::for_pending() {
+  const auto pending = ground_.in.pending;
+  std::vector<std::size_t> largest_first(pending.size());
+  std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
+  std::stable_sort(largest_first.begin(), largest_first.end(), [&](std::size_t a, std::size_t b) {
+    return pending[a].estimate.request.cpu_cores > pending[b].estimate.request.cpu_cores;
+  });
+  for (const std::size_t each : largest_first) {
+    const PendingPod& pod = pending[each];
+    const std::optional<std::size_t> placed = ground_.place(pod.uid, pod.estimate);
+    if (placed) {
+      const auto woken = std::find_if(plan_.wakes.begin(), plan_.wakes.end(),
+                                      [&](const WakeChoice& wake) { return wake.row == *placed; });
+      if (woken != plan_.wakes.end()) woken->pods.push_back(pod.uid);
+      continue;
+    }
+    const auto sleeper = best([&](std::size_t row) { return ground_.takes(row, pod.uid, pod.estimate); });
+    if (!sleeper) {
+      plan_.unplaceable.push_back(pod.uid);
+      continue;
+    }
+    ground_.reserve(*sleeper, pod.estimate);
+    wake(*sleeper, WakeFor::pending_pod, "pod " + pod.name + " fits on no awake node").pods.push_back(pod.uid);
+  }
+}
+
+void WakeSearch::for_demand() {
+  const SleepInputs& in = ground_.in;
+  const SleepRules& rules = ground_.config.rules;
+  const std::size_t woken = in.ledger->wakes_within(in.now, std::chrono::minutes(1));
+  std::size_t left = rules.wakes_per_minute > woken ? rules.wakes_per_minute - woken : 0;
+  const double recent_cores = in.outlook->mean(in.now, rules.up_after);
+  for (; left > 0; --left) {
+    const auto row = best([](std::size_t) { return true; });
+    if (!row) return;
+    const Duration ahead = from_seconds(2 * ground_.cost(*row).wake_s) + kAhead;
+    const double expected_cores = in.outlook->expected(in.now, in.now + ahead).value_or(0);
+    const Resources capacity = ground_.capacity(), spare = ground_.spare();
+    const bool memory = capacity.memory_bytes < ground_.requested().memory_bytes + spare.memory_bytes;
+    const bool recent = capacity.cpu_cores < recent_cores + spare.cpu_cores;
+    if (!memory && !recent && !(capacity.cpu_cores < expected_cores + spare.cpu_cores)) return;
+    if (memory || recent) {
+      wake(*row, WakeFor::demand,
+           memory ? "the memory of the awake nodes does not cover the requests and the spare"
+                  : "the awake nodes do not cover the demand of the last minutes and the spare");
+    } else {
+      wake(*row, WakeFor::expected_demand,
+           "at this time of day " + cores_text(expected_cores) + " are expected, more than are awake");
+    }
+  }
+}
+
+}  // namespace
+
+void search_wakes(PlanGround& ground, SleepPlan& plan) { WakeSearch(ground, plan).run(); }
+
+}  // namespace wattle::placement::sleep
