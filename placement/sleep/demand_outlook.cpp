@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace wattle::placement::sleep {
 
@@ -63,15 +62,18 @@ double DemandOutlook::mean(WallTime now, Duration past) const {
 std::optional<double> DemandOutlook::of_slot(std::int64_t slot) const {
   const Slot& of_day = slots_[modulo(slot, kSlotsSigned)];
   const std::int64_t day = floor_div(slot, kSlotsSigned);
-  std::array<float, kDays> known{};
+  double highest = 0, second = 0;
   std::size_t days = 0;
   for (std::size_t i = 0; i < kDays; ++i) {
     const std::int64_t age = day - of_day.day[i];
-    if (of_day.day[i] != kNoDay && age >= 1 && age <= kDaysSigned) known[days++] = of_day.highest[i];
+    if (of_day.day[i] == kNoDay || age < 1 || age > kDaysSigned) continue;
+    const auto cores = static_cast<double>(of_day.highest[i]);
+    second = std::max(second, std::min(highest, cores));
+    highest = std::max(highest, cores);
+    ++days;
   }
   if (days == 0) return std::nullopt;
-  std::sort(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(days), std::greater<>());
-  return static_cast<double>(known[days >= kEnoughDays ? 1 : 0]);
+  return days >= kEnoughDays ? second : highest;
 }
 
 std::optional<double> DemandOutlook::expected(WallTime from, WallTime until) const {

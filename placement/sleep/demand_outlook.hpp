@@ -28,7 +28,7 @@ class DemandOutlook {
 
   void observe(double requested_cores, WallTime now);
 
-  // Of the last `past`, up to `now`; 0 without a value.
+  // Cores of the last `past`, up to `now`; 0 without a value.
   double highest(WallTime now, Duration past) const;
   double mean(WallTime now, Duration past) const;
   // Expected highest value between two times of the next day. No value before a day is known.
@@ -45,7 +45,7 @@ class DemandOutlook {
     double cores = 0;
   };
   static constexpr std::int64_t kNoDay = -1;
-  // By day modulo kDays.
+  // Each array by day modulo kDays.
   struct Slot {
     Slot() { day.fill(kNoDay); }
     std::array<float, kDays> highest{};

@@ -32,16 +32,17 @@ class PlanGround {
   // Watts of the node in its state now.
   double watts(std::size_t row) const;
 
-  // A node on which the pod fits, among the available ones other than `without`, and its reservation there.
+  // Reserves and returns a node on which the pod fits, among the available ones. `from`: the node that the pod leaves;
+  // it then moves only to nodes that are awake.
   std::optional<std::size_t> place(std::string_view pod, const PodEstimate& estimate,
-                                   std::optional<std::size_t> without = std::nullopt);
+                                   std::optional<std::size_t> from = std::nullopt);
   bool takes(std::size_t row, std::string_view pod, const PodEstimate& estimate) const;
   void reserve(std::size_t row, const PodEstimate& estimate, int sign = 1);
 
   void becomes_coming(std::size_t row);
   void sleeps(std::size_t row);
 
-  // Of the nodes awake or coming, without a row.
+  // Sums over the nodes awake or coming, without a row.
   Resources capacity(std::optional<std::size_t> without = std::nullopt) const;
   Resources spare(std::optional<std::size_t> without = std::nullopt) const;
   // Requested by all pods, running and waiting.

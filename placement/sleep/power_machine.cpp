@@ -123,7 +123,7 @@ void Transition::wake(std::string reason, std::uint32_t attempt) {
 }
 
 void Transition::on_goodbye(const PowerEvent& event) {
-  if (!current(event) || record_.goodbye || !record_.ours) return;
+  if (!current(event) || record_.goodbye || !record_.ours || !record_.marked) return;
   // In probation: the driver reported a failure, but the order was carried out after all.
   if (!is(PowerState::suspending) && !is(PowerState::unknown) && !is(PowerState::probation)) return;
   record_.goodbye = true;

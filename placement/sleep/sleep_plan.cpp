@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kWakeNames{"pending_pod", "bound_pod", "demand", "expected_demand",
                                                      "excluded"};
-constexpr Duration kHour = std::chrono::hours(1);
 
 class Planning {
  public:
@@ -38,7 +37,7 @@ class Planning {
   bool calm() const { return plan_.wakes.empty() && plan_.unplaceable.empty(); }
   bool is_empty(std::size_t row) const { return in_.nodes[row].pods.empty() && ground_.fleet.nodes[row].pods == 0; }
   std::size_t sleeps_left() const {
-    const std::size_t begun = in_.ledger->sleeps_within(in_.now, kHour) + plan_.sleeps.size();
+    const std::size_t begun = in_.ledger->sleeps_within(in_.now, std::chrono::hours(1)) + plan_.sleeps.size();
     return begun < config_.rules.sleeps_per_hour ? config_.rules.sleeps_per_hour - begun : 0;
   }
   void sort_rows(std::vector<std::size_t>& empty, std::vector<std::size_t>& used);

@@ -73,7 +73,7 @@ struct SleepInputs {
   // Requested cores expected at that distance, at most; unset: no forecast.
   std::optional<double> forecast_cores;
   double forecast_ahead_s = 3600;
-  // Whether a pod (uid) may run on a row at all; empty: every pod everywhere.
+  // Returns whether a pod (uid) may run on a row at all; empty: every pod everywhere.
   std::function<bool(std::string_view pod, std::size_t row)> may_run;
   // Chooses among the open rows of the fleet; empty: the least `order`, nodes with pods first.
   std::function<std::optional<std::size_t>(const Fleet&, const PodEstimate&)> choose;
