@@ -65,7 +65,9 @@ core::SleepPlan plan_of(SleepSnapshot& snapshot) {
   const core::SleepLedger nothing_moved;
   in.ledger = &nothing_moved;
   in.recommending = true;
-  return core::plan_sleep(in, snapshot.config);
+  core::SleepConfig config = snapshot.config;
+  config.rules.sleeps_per_hour = snapshot.nodes.size();  // limits actions; a recommendation shows the whole saving
+  return core::plan_sleep(in, config);
 }
 
 }  // namespace wattle::controller::power

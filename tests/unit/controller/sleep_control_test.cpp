@@ -19,7 +19,6 @@ namespace {
 // Six nodes with the label, without pods, on a manual clock.
 struct SleepRig : PartsRig {
   std::unique_ptr<power::SleepControl> control;
-  std::uint64_t second = 0;
 
   explicit SleepRig(core::SleepMode mode = core::SleepMode::recommend) : PartsRig(Mode::shadow) {
     config.sleep.mode = mode;
@@ -44,7 +43,7 @@ struct SleepRig : PartsRig {
   // The next plan, with telemetry of all nodes as new as it.
   const core::SleepPlan& plan() {
     clock.advance(power::kPlanEvery);
-    ++second;
+    const auto second = static_cast<std::uint64_t>(clock.mono().time_since_epoch() / std::chrono::seconds(1));
     for (const auto& [name, node] : state.nodes()) state.apply(name, record_of(name, second), clock.mono());
     const std::size_t before = control->plans();
     REQUIRE(tests::wait_until([&] {
@@ -92,6 +91,14 @@ TEST_CASE_FIXTURE(SleepRig, "empty nodes with the label could sleep, and the spa
   CHECK(made.sleeps.size() + made.kept.size() == 6);
   CHECK(made.watts_after < made.watts);
   CHECK(made.wakes.empty());
+}
+
+TEST_CASE("a recommendation shows the whole saving, more than an hour of sleeps") {
+  SleepRig rig;
+  for (int i = 7; i <= 40; ++i) rig.greet("n" + std::to_string(i), {{"wattle.dev/sleep", "recommend"}});
+  const std::size_t first = rig.plan().sleeps.size();
+  CHECK(first > rig.config.sleep.plan.rules.sleeps_per_hour);
+  CHECK(rig.plan().sleeps.size() == first);
 }
 
 TEST_CASE_FIXTURE(SleepRig, "a node without the label, or with a value that is none, stays awake") {
