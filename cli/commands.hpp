@@ -28,6 +28,7 @@ void declare_watch(CLI::App& command, Run& chosen);
 void declare_decisions(CLI::App& command, Run& chosen);
 void declare_report(CLI::App& command, Run& chosen);
 void declare_provision(CLI::App& command, Run& chosen);
+void declare_sleep(CLI::App& command, Run& chosen);
 void declare_explain(CLI::App& command, Run& chosen);
 void declare_place(CLI::App& command, Run& chosen);
 void declare_confirm(CLI::App& command, Run& chosen);
@@ -55,6 +56,9 @@ Result<std::string> render_pods(const Json& document, const Sources& sources, co
 Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_report(const Json& document, const Style& style);
 Result<std::string> render_provision(const Json& document, const Style& style);
+Result<std::string> render_sleep_plan(const Json& document, const Style& style);
+// Renders the answer to an order about sleep.
+Result<std::string> render_sleep_order(const Json& document, const Style& style);
 Result<std::string> render_replicas(const Json& document, const Style& style);
 Result<std::string> render_margins(const Json& document, const Style& style);
 Result<std::string> render_explain(const Json& document, const Style& style);

@@ -9,6 +9,7 @@
 #include "common/wire/codec.hpp"
 #include "controller/config.hpp"
 #include "controller/limits.hpp"
+#include "controller/power/sleep_control.hpp"
 #include "controller/role_figures.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/web/cluster_json.hpp"
@@ -92,7 +93,8 @@ Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& inc
     return ready(Messages());
   }
   if (is_of_store(query->what, query->arguments)) return answer_from_store(*query, incoming);
-  if (query->what == "confirm" || query->what == "done") return answer_kept(*query, incoming);
+  if (query->what == "confirm" || query->what == "done" || query->what == "sleep-exclude")
+    return answer_kept(*query, incoming);
   if (query->what == "backup") {
     auto now = backups_.take(*query, who.user_id(), incoming.route);
     return now ? one(std::move(*now)) : ready(Messages());
@@ -141,6 +143,7 @@ Draft<Answers::Messages> Answers::answer_query(const wire::Query& query, const s
   Document body = query.what == "confirm"             ? ready(confirm(query.arguments))
                   : query.what == "done"              ? ready(done(query.arguments))
                   : query.what == "shim"              ? ready(beat(query.arguments, who))
+                  : query.what.starts_with("sleep-")  ? ready(parts_.sleep.order(query.what, query.arguments, who))
                   : query.what.starts_with("policy-") ? ready(parts_.rollout.handle(query.what, query.arguments, who))
                                                       : document(query.what, query.arguments);
   return mapped(std::move(body),

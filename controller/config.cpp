@@ -260,6 +260,7 @@ Result<ControllerConfig> read(config::Document document) {
   if (out.suggest_replicas && out.provision == ProvisionLevel::off)
     provisioning.mistake("replicas", "is suggest, but provisioning.level is off",
                          "set level to suggest or requests, or set replicas to off");
+  power::read_sleep(root.section("sleep"), out.sleep);
   config::Section log = root.section("log");
   read_enum(log, "level", out.log_level, {"debug", "info", "warn", "error", "off"});
   WATTLE_CHECK(document.finish());

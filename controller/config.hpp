@@ -17,6 +17,7 @@
 #include "common/result.hpp"
 #include "controller/enrol/token_review.hpp"
 #include "controller/kube/watch.hpp"
+#include "controller/power/sleep_config.hpp"
 #include "controller/provision/margin_trial.hpp"
 #include "controller/provision/prometheus.hpp"
 #include "controller/rollout/rollout_spec.hpp"
@@ -127,6 +128,7 @@ struct ControllerConfig {
   models::provision::TeacherReward teacher_reward = models::provision::TeacherReward::waste;
   PrometheusConfig prometheus;    // source of rates and latencies that nodes do not know
   bool suggest_replicas = false;  // of workloads whose rates Prometheus has; asks the API server for autoscalers
+  power::SleepSettings sleep;
   std::vector<std::string> schedulers{
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;

@@ -76,11 +76,14 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_CHECK(start_store(clock, log));
   placement::ClusterModel knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(clock, log));
+  sleep_ = std::make_unique<power::SleepControl>(power::SleepControl::Around{
+      config_.sleep, *store_, *rollout_, clock, log, power::host_name(), api_, config_.decide.mask.stale_after_s});
   provisioning_ =
       std::make_unique<Provisioning>(config_, *store_, *traffic_, watch_, margin_learner_.get(), clock, log);
-  WATTLE_TRY(loop_, Loop::bind({config_, clock, log, context_, allow_, networks_, *learning_, *store_, *rollout_,
-                                watch_, *live_, *http_refusals_, enrol_counts_, *enrol_refusals_, mode_reason_},
-                               *provisioning_, *tasks_, *saver_, std::move(knowledge), key));
+  WATTLE_TRY(loop_,
+             Loop::bind({config_, clock, log, context_, allow_, networks_, *learning_, *store_, *rollout_, watch_,
+                         *sleep_, *live_, *http_refusals_, enrol_counts_, *enrol_refusals_, mode_reason_},
+                        *provisioning_, *tasks_, *saver_, std::move(knowledge), key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
   WATTLE_CHECK(start_http(clock, log));
@@ -377,6 +380,7 @@ Controller::~Controller() {
   }
   http_.reset();
   loop_.reset();
+  sleep_.reset();
   provisioning_.reset();
   watch_.stop();
   rollout_.reset();

@@ -22,6 +22,7 @@
 #include "controller/enrol/enrolment.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/loop.hpp"
+#include "controller/power/sleep_control.hpp"
 #include "controller/provision/prometheus.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/background_writer.hpp"
@@ -75,6 +76,7 @@ class Controller {
   std::optional<RolloutManager> rollout_;
   std::optional<kube::ApiServer> api_;
   Watch watch_{[this] { tasks_->wake(); }};
+  std::unique_ptr<power::SleepControl> sleep_;
   std::unique_ptr<Provisioning> provisioning_;
   std::unique_ptr<Loop> loop_;
   std::atomic<bool> stop_{false};

@@ -10,6 +10,7 @@
 #include "controller/descriptors.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/limits.hpp"
+#include "controller/power/sleep_control.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/background_writer.hpp"
@@ -124,9 +125,16 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
   join_.on_bound([this](const kube::Pod& pod) {
     owners_.described(pod);
     provisioning_.described(pod);
+    parts_.sleep.described(pod);
   });
-  join_.on_elsewhere([this](const kube::Pod& pod) { provisioning_.elsewhere(pod); });
-  join_.on_gone([this](const std::string& uid) { provisioning_.gone(uid); });
+  join_.on_elsewhere([this](const kube::Pod& pod) {
+    provisioning_.elsewhere(pod);
+    parts_.sleep.described(pod);
+  });
+  join_.on_gone([this](const std::string& uid) {
+    provisioning_.gone(uid);
+    parts_.sleep.gone(uid);
+  });
   restore_monitors();
   keeper_.recall(decider_);
   recall_running();
@@ -341,6 +349,7 @@ void Loop::tick() {
     watch_energy();
   }
   turns_.finish(provisioning_.tick(state_));
+  turns_.finish(parts_.sleep.tick(state_));
   turns_.finish(series_.sample(parts_));
   turns_.finish(live_.turn(parts_, ticked_));
   cut(allow_.look(ticked_));

@@ -42,6 +42,9 @@ class Shims;
 class Store;
 class Telemetry;
 class Watch;
+namespace power {
+class SleepControl;
+}  // namespace power
 
 struct ControllerParts {
   const ControllerConfig& config;
@@ -54,6 +57,7 @@ struct ControllerParts {
   Store& store;
   RolloutManager& rollout;
   Watch& watch;
+  power::SleepControl& sleep;
   http::Broadcast& live;  // viewers of the page
   const http::RefusalCounts& http_refusals;
   const EnrolCounts& enrol;

@@ -381,6 +381,7 @@ Pod read_pod(const json& object) {
   const json& scheduled = condition_of(status, "PodScheduled");
   pod.unschedulable = pod.node_name.empty() && !pod.leaving && text_of(scheduled, "status") == "False" &&
                       text_of(scheduled, "reason") == "Unschedulable";
+  if (!pod.daemonset && !pod.ended) pod.hold = read_pod_hold(object);
   pod.failure = failure_of(status, pod.leaving);
   read_latency(annotations, pod);
   pod.shrink_allowed = read_shrink(annotations, pod);

@@ -15,6 +15,7 @@
 
 #include "common/json/value.hpp"
 #include "common/kube/mirror_claim.hpp"
+#include "common/kube/pod_hold.hpp"
 namespace wattle::kube {
 
 // Reason why a pod could not start, or stay, on its node; if several apply, the last of these.
@@ -67,10 +68,11 @@ struct Pod {
   std::string resize_message;    // message of its kubelet
   double cpu_request_cores = 0;  // counted like kube-scheduler does; while requests change, the larger of old and new
   double memory_request_bytes = 0;
-  bool daemonset = false;      // owned by a DaemonSet, or by the Node to which it is bound
-  bool ended = false;          // succeeded or failed; holds no resources
-  bool leaving = false;        // is being deleted
-  bool unschedulable = false;  // kube-scheduler found no node for it
+  bool daemonset = false;        // owned by a DaemonSet, or by the Node to which it is bound
+  bool ended = false;            // succeeded or failed; holds no resources
+  bool leaving = false;          // is being deleted
+  bool unschedulable = false;    // kube-scheduler found no node for it
+  PodHold hold = PodHold::none;  // why it must stay on its node
   PodFailure failure = PodFailure::none;
   std::optional<double> latency_soft_ms, latency_hard_ms;
   std::string latency_target;

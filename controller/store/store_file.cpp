@@ -30,6 +30,7 @@ Result<StoreFile> StoreFile::open_(const StoreFileOptions& options) {
   WATTLE_TRY(file.decisions_, DecisionTable::open_(*file.database_, options.decisions));
   WATTLE_TRY(file.usage_, UsageTable::open_(*file.database_, options.usage));
   WATTLE_TRY(file.requests_, RequestTable::open_(*file.database_));
+  WATTLE_TRY(file.sleeps_, SleepTable::open_(*file.database_));
   return file;
 }
 

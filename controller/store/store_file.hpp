@@ -29,6 +29,7 @@
 #include "controller/store/ledger_buffer.hpp"
 #include "controller/store/record_store.hpp"
 #include "controller/store/request_table.hpp"
+#include "controller/store/sleep_table.hpp"
 #include "controller/store/usage_report.hpp"
 #include "controller/store/usage_table.hpp"
 
@@ -71,6 +72,7 @@ class StoreFile {
   DecisionTable& decisions() { return *decisions_; }
   UsageTable& usage() { return *usage_; }
   RequestTable& requests() { return *requests_; }
+  SleepTable& sleeps() { return *sleeps_; }
   Result<std::vector<StoreGap>> gaps(std::int64_t newest);  // oldest first
   // Includes the buffered ledger rows.
   Result<UsageReport> report(const UsageQuery& query);
@@ -105,6 +107,7 @@ class StoreFile {
   std::optional<DecisionTable> decisions_;
   std::optional<UsageTable> usage_;
   std::optional<RequestTable> requests_;
+  std::optional<SleepTable> sleeps_;
   std::unordered_map<std::string, std::int64_t> node_ids_;
   std::vector<std::string> new_nodes_;  // of the open transaction
   StoreMarks marks_;

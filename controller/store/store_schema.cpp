@@ -5,7 +5,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 1> kStoreSteps{
+constexpr std::array<const char*, 2> kStoreSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0, "
     "refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT "
     "0, estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0, unattributed_uj INTEGER NOT "
@@ -41,7 +41,10 @@ constexpr std::array<const char*, 1> kStoreSteps{
     "limit_s INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;"
     "CREATE TABLE request(workload TEXT PRIMARY KEY, at_s INTEGER NOT NULL, hash INTEGER NOT NULL, body BLOB NOT "
     "NULL) WITHOUT ROWID;"
-    "INSERT INTO progress VALUES(1, 1, 0)"};
+    "INSERT INTO progress VALUES(1, 1, 0)",
+    "CREATE TABLE sleep_exclusion(node TEXT PRIMARY KEY, at_s INTEGER NOT NULL, why TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE sleep_plan(id INTEGER PRIMARY KEY CHECK(id = 1), at_s INTEGER NOT NULL, hash INTEGER NOT NULL, body "
+    "BLOB NOT NULL)"};
 
 }  // namespace
 

@@ -33,6 +33,7 @@
 #include "controller/web/node_metrics.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_json.hpp"
+#include "controller/web/sleep_json.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
@@ -301,6 +302,7 @@ Document metrics_text(const Parts& from) {
     add_margins(*families, from);
     add_shims(*families, from.shims, from.watch.on(), from.clock.mono());
     add_page(*families, from.live);
+    add_sleep(*families, from.sleep);
     add_certificates(*families, from);
     add_learning(*families, from.learning);
     return false;

@@ -1,6 +1,7 @@
 #include "placement/sleep/rest_check.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "placement/sleep/plan_words.hpp"
 
@@ -32,7 +33,9 @@ RestCheck check_rest(const PlanGround& ground, std::size_t row, double empty_in_
   const TransitionCost cost = ground.cost(row);
   const double early_s = until < empty + config.longest_gap ? wake_lead_s(cost) - cost.wake_s : 0;
   check.gap_s = std::max(0.0, seconds(until - empty) - early_s);
-  if (check.gap_s < config.gap_times * check.break_even_s)
+  if (std::isinf(check.break_even_s))
+    check.why = {ExcludedFor::saving, "asleep it would draw no less than idle"};
+  else if (check.gap_s < config.gap_times * check.break_even_s)
     check.why = {ExcludedFor::gap, "it is expected to be needed again in " + time_text(check.gap_s) +
                                        ", and a sleep must last " + time_text(config.gap_times * check.break_even_s) +
                                        " to be begun"};

@@ -101,11 +101,13 @@ Exclusion LastOfKind::excluded(const SleepFacts& facts) const {
 
 Resources spare_needed(const Fleet& fleet, std::span<const char> awake, const Resources& largest_pending,
                        const std::optional<Resources>& covering, const SleepRules& rules) {
-  Resources sum, spare = largest_pending;
+  Resources sum, all, spare = largest_pending;
   double nodes = 0;
   for (std::size_t row = 0; row < fleet.nodes.size(); ++row) {
-    if (!awake[row]) continue;
     const FleetNode& node = fleet.nodes[row];
+    all.cpu_cores += node.allocatable.cpu_cores;
+    all.memory_bytes += node.allocatable.memory_bytes;
+    if (!awake[row]) continue;
     nodes += 1;
     sum.cpu_cores += node.allocatable.cpu_cores;
     sum.memory_bytes += node.allocatable.memory_bytes;
@@ -113,7 +115,13 @@ Resources spare_needed(const Fleet& fleet, std::span<const char> awake, const Re
     spare.cpu_cores = std::max(spare.cpu_cores, node.requested.cpu_cores - covering->cpu_cores);
     spare.memory_bytes = std::max(spare.memory_bytes, node.requested.memory_bytes - covering->memory_bytes);
   }
-  if (nodes == 0) return spare;
+  if (nodes == 0) {  // the spare nodes are then nodes that sleep
+    const double count = static_cast<double>(std::min(rules.spare_nodes, fleet.nodes.size()));
+    const double share = count / std::max(1.0, static_cast<double>(fleet.nodes.size()));
+    spare.cpu_cores = std::max(spare.cpu_cores, share * all.cpu_cores);
+    spare.memory_bytes = std::max(spare.memory_bytes, share * all.memory_bytes);
+    return spare;
+  }
   const double share = std::max(rules.spare_ratio, std::min(1.0, static_cast<double>(rules.spare_nodes) / nodes));
   spare.cpu_cores = std::max(spare.cpu_cores, share * sum.cpu_cores);
   spare.memory_bytes = std::max(spare.memory_bytes, share * sum.memory_bytes);

@@ -74,6 +74,12 @@ COMMANDS = {
         ("not suggested", "fleet", (), 0, r"^suggestions for replicas are disabled \(enable them with provisioning\.replicas: suggest\)")]),
     "provision margins": Command(asks="reader", formats=("json", "yaml"), states=[
         ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 recorded minutes\.\nStudent candidate: no student is trained yet\.\nno agent reports a service at level limits \(provisioning\.limits in the agent's configuration\)")]),
+    "sleep plan": Command(asks="reader", formats=("json", "yaml"), states=[
+        ("off", "fleet", (), 0, r"^sleep is off \(set sleep\.mode in the controller's configuration\)")]),
+    "sleep exclude": Command(states=[
+        ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-exclude: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
+    "sleep allow": Command(states=[
+        ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-exclude: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
     "provision set": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[
         ("no namespace", "fleet", (), 2, r"--namespace: no namespace given \(pass --namespace NAME or the workload as NAMESPACE/KIND/NAME\)"),
         ("no cluster", "fleet", ("--namespace", "shop", "--kubeconfig", "{dir}/none"), 1, NO_FILE),

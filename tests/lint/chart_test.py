@@ -61,6 +61,7 @@ VARIANTS = {
     "rates, and nothing else gets out": {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r"}}}},
                                          "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "prometheus": [
                                              {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]}}},
+    "sleep that is recommended": {"sleep": {"mode": "recommend"}},
     "days to learn from": {"improve": {"claim": "mine", "shards": 3, "options": ["--sleep"]}, "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}},
     "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
     "own claim, registry, secrets": {"controller": {"persistence": {"existingClaim": "mine"}},
@@ -230,6 +231,19 @@ def check_autoscalers(objects, asked, what):
         manifests.breach(f"{what}: the controller is told {told}")
 
 
+def check_sleep(objects, mode, what):
+    """The controller may list disruption budgets only where sleep is planned, and may change no node."""
+    rules = [o["rules"] for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-sleep"]
+    if rules != ([[{"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["list"]}]] if mode != "off" else []):
+        manifests.breach(f"{what}: with sleep.mode {mode} the controller has {json.dumps(rules)}")
+    bound = [s["name"] for o in objects if o["kind"] == "ClusterRoleBinding" and o["roleRef"]["name"] == "wattle-sleep" for s in o["subjects"]]
+    if bound != (["wattle-controller"] if mode != "off" else []):
+        manifests.breach(f"{what}: the right to list disruption budgets is given to {bound}")
+    section = yaml.safe_load(rendering.texts_of(objects)["controller.yaml"]).get("sleep", {})
+    if section != ({"mode": mode} if mode != "off" else {}):
+        manifests.breach(f"{what}: the controller's configuration has sleep: {section}")
+
+
 OF_HELM = ("helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
 
 
@@ -367,6 +381,7 @@ def check_rendering():
             check_resizers(objects, theirs, what)
             check_extender(objects, values.get("shim", {}).get("filter", False), what)
             check_autoscalers(objects, values.get("replicas", {}).get("suggest", False), what)
+            check_sleep(objects, values.get("sleep", {}).get("mode", "off"), what)
         for what, (values, why) in REFUSED.items():
             file.write_text(json.dumps(values), encoding="utf-8")
             try:

@@ -201,6 +201,10 @@ cluster_networks: {{- toYaml . | nindent 2 }}
 {{- $replicas := dig "provisioning" "replicas" "" $config -}}
 {{- if and $replicas (ne (eq $replicas "suggest") .Values.replicas.suggest) }}
 {{- fail (printf "replicas.suggest is %t, and controller.config.provisioning.replicas is %s: set replicas.suggest alone" .Values.replicas.suggest $replicas) }}
+{{- end }}
+{{- $sleep := dig "sleep" "mode" "" $config -}}
+{{- if and $sleep (ne (toString $sleep) .Values.sleep.mode) }}
+{{- fail (printf "sleep.mode is %s, and controller.config.sleep.mode is %s: set sleep.mode alone" .Values.sleep.mode $sleep) }}
 {{- end -}}
 mode: {{ .Values.controller.mode | quote }}
 data_dir: /var/lib/wattle-controller
@@ -218,6 +222,9 @@ enrol:
   kubernetes: {accounts: [{{ printf "%s/%s" .Values.namespaces.agents ((.Values.agent.serviceAccount | default dict).name | default "wattle-agent") | toYaml }}]}
 kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name | toYaml }}]{{ end }}}
 reward: {preset: weighted}
+{{- if ne .Values.sleep.mode "off" }}
+sleep: {mode: {{ .Values.sleep.mode | quote }}}
+{{- end }}
 {{- if and .Values.replicas.suggest (not (dig "provisioning" "prometheus" "url" "" .Values.controller.config)) }}
 {{- fail "replicas.suggest: nobody tells how many requests there are (name a Prometheus: controller.config.provisioning.prometheus)" }}
 {{- end }}

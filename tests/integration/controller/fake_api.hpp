@@ -117,6 +117,7 @@ class FakeApi {
     http::Routes routes;
     const auto answer = [this](const http::Request& request) { return get(request); };
     routes["GET /api/v1/nodes"] = routes["GET /api/v1/pods"] = answer;
+    routes["GET /apis/policy/v1/poddisruptionbudgets"] = answer;
     routes["GET /api/v1/namespaces/"] = [this](const http::Request& request) { return one(request); };
     routes["POST /apis/authentication.k8s.io/v1/tokenreviews"] = {
         [this](const http::Request& request) { return review(request); }, 64 << 10};

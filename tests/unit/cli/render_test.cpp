@@ -80,6 +80,7 @@ std::vector<Page> pages() {
            render_placed},
           {"doctor", example("doctor"), render_doctor},
           {"gaps", example("gaps"), render_gaps},
+          {"sleep plan", example("sleep"), render_sleep_plan},
           {"policy", example("policy"), render_policy},
           {"models", example("models"), render_models},
           {"model-eval", example("model-eval"), render_models},

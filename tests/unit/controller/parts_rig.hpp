@@ -13,6 +13,7 @@
 #include "controller/ingest/allow_watch.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/parts.hpp"
+#include "controller/power/sleep_control.hpp"
 #include "controller/provision/prometheus.hpp"
 #include "controller/provision/provisioning.hpp"
 #include "controller/role_figures.hpp"
@@ -46,12 +47,20 @@ struct PartsRig : DeciderRig {
   Provisioning provisioning{config, *store, *traffic, watch, nullptr, clock, log};
   RolloutManager rollout = RolloutManager::open_(configured_spec(config), "", {}, clock, log).value();
   std::string mode_reason;
+  power::SleepControl sleep{{config.sleep, *store, rollout, clock, log, ""}};
 
   explicit PartsRig(ModeSetting mode) : DeciderRig(mode) {}
-  Parts parts() { return parts(provisioning.requests(), provisioning.replicas(), provisioning.margins()); }
+  Parts parts() { return parts(sleep); }
+  Parts parts(power::SleepControl& sleeps) {
+    return parts(provisioning.requests(), provisioning.replicas(), provisioning.margins(), sleeps);
+  }
   Parts parts(const RequestBook& requests, const ReplicaBook& replicas, const MarginTeacher& margins) {
-    return {{config, clock, log, context, allow, networks, learning, *store, rollout, watch, broadcast, http_refusals,
-             enrol, enrol_refusals, mode_reason},
+    return parts(requests, replicas, margins, sleep);
+  }
+  Parts parts(const RequestBook& requests, const ReplicaBook& replicas, const MarginTeacher& margins,
+              power::SleepControl& sleeps) {
+    return {{config, clock, log, context, allow, networks, learning, *store, rollout, watch, sleeps, broadcast,
+             http_refusals, enrol, enrol_refusals, mode_reason},
             state,
             *decider,
             telemetry,

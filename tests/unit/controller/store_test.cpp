@@ -233,6 +233,12 @@ TEST_CASE("a store of schema 1 is read") {
   const RequestRow more_needs{"shop/Deployment/web", 1700000700, "newer"};
   REQUIRE(file.requests().put(std::vector{more_needs}, 1700000700));
   CHECK(file.requests().all().value() == std::vector{more_needs});
+  CHECK(file.sleeps().exclusions().value().empty());
+  CHECK(file.sleeps().plan().value().empty());
+  REQUIRE(file.sleeps().exclude("worker-1", "disk check", 1700000700));
+  CHECK(file.sleeps().exclusions().value() == std::map<std::string, std::string>{{"worker-1", "disk check"}});
+  REQUIRE(file.sleeps().exclude("worker-1", "", 1700000701));
+  CHECK(file.sleeps().exclusions().value().empty());
   REQUIRE(file.decisions().put(std::vector<DecisionRow>{{42, 1700000106, "another", "{}"}}, 1700000106));
   CHECK(file.decisions().rows() == kept.size() + 1);
   CHECK(file.decisions().last_id() == 42);

@@ -1,0 +1,100 @@
+// `wattle sleep plan|exclude NODE|allow NODE`: the nodes that could sleep, and operators' exclusions.
+#include <array>
+
+#include "cli/commands.hpp"
+#include "cli/declare.hpp"
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "cli/view.hpp"
+#include "common/printable.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+std::string saving_text(const View& view) {
+  std::string text;
+  const std::string cost = cost_text(view, "_per_day");
+  if (const auto saved_j = view["saved_j_per_day"].number(); saved_j && *saved_j > 0)
+    text = wrapped("Projection: power from " + watts(view["power_w"]) + " to " + watts(view["power_w_after"]) + ", " +
+                       joules(saved_j) + (cost.empty() ? "" : " (" + cost + ")") +
+                       " per day, if the demand stays as it is. " + number(view["spare_cores"], 1) + " cores and " +
+                       bytes(view["spare_bytes"]) + " stay free on awake nodes.",
+                   0);
+  text += wrapped(
+      "Wattle recommends and does not act. The plan assumes that nodes suspend to memory, with published "
+      "costs of transitions.",
+      0);
+  if (const auto problem = view["budgets_problem"].text())
+    text += wrapped("PodDisruptionBudgets are unknown: " + printable(*problem), 0);
+  for (const View& node : view["excluded"].items())
+    text += wrapped("excluded: " + printable(node["name"].text_or() + " (" + node["why"].text_or() + ")"), 0);
+  return printable_lines(text);
+}
+
+}  // namespace
+
+Result<std::string> render_sleep_plan(const Json& document, const Style& style) {
+  const View view(document);
+  WATTLE_TRY(const std::vector<View> sleeps, view.list("sleep"));
+  WATTLE_TRY(const std::vector<View> awake, view.list("awake"));
+  if (view["mode"].text_or() == "off")
+    return std::string("sleep is off (set sleep.mode in the controller's configuration)\n");
+  if (!view["age_s"].present()) return std::string("no plan has been made yet; the first one takes a few seconds\n");
+  Table table{{"NODE", "PLAN", ">GAP", ">BREAK-EVEN", ">SAVES", ">MOVES", "WHY"}, {}};
+  for (const View& node : sleeps)
+    table.rows.push_back({node["name"].text_or(), Cell{"sleep", Tone::good}, age_s(node["gap_s"]),
+                          age_s(node["break_even_s"]), joules(node["saved_j"]),
+                          std::to_string(node["moves"].items().size()), node["why"].text_or()});
+  const std::string none(kAbsent);
+  for (const View& node : awake)
+    table.rows.push_back(
+        {node["name"].text_or(), Cell{"stay awake", Tone::faint}, none, none, none, none, node["why"].text_or()});
+  return to_text(table, style.colour) + "\n" + saving_text(view);
+}
+
+Result<std::string> render_sleep_order(const Json& document, const Style&) {
+  const View view(document);
+  std::string text = view["node"].text_or() + (view["excluded"].flag() == true ? " is excluded from sleep"
+                                                                               : " is no longer excluded from sleep");
+  if (view["kept"].flag() == false) text += "; the controller has no store and forgets it at a restart";
+  return printable_lines(text + "\n");
+}
+
+namespace {
+
+struct NodeOptions {
+  std::string node, why;
+};
+
+void declare_plan(CLI::App& command, Run& chosen) {
+  runs(command, chosen, [](const Invocation& invocation) { return show(invocation, "sleep", {}, render_sleep_plan); });
+}
+
+void declare_exclude(CLI::App& command, Run& chosen) {
+  NodeOptions& options = runs<NodeOptions>(command, chosen, [](const Invocation& invocation, const NodeOptions& given) {
+    return show(invocation, "sleep-exclude", {{"node", given.node}, {"why", given.why}}, render_sleep_order);
+  });
+  command.add_option("NODE", options.node, "Name of the node, which need not be known yet")->required();
+  command.add_option("--why", options.why, "Reason, for the plan and the audit log");
+}
+
+void declare_allow(CLI::App& command, Run& chosen) {
+  NodeOptions& options = runs<NodeOptions>(command, chosen, [](const Invocation& invocation, const NodeOptions& given) {
+    return show(invocation, "sleep-exclude", {{"node", given.node}, {"end", "yes"}}, render_sleep_order);
+  });
+  command.add_option("NODE", options.node, "Name of the node")->required();
+}
+
+constexpr std::array kSleepCommands{
+    Command{"plan", "Show which nodes could sleep and why the others stay awake; changes nothing", declare_plan},
+    Command{"exclude", "Exclude a node from sleep plans", declare_exclude},
+    Command{"allow", "End the exclusion of a node", declare_allow}};
+
+}  // namespace
+
+void declare_sleep(CLI::App& command, Run& chosen) { add_commands(command, kSleepCommands, chosen); }
+
+}  // namespace wattle::cli

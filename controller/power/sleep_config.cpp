@@ -1,0 +1,22 @@
+#include "controller/power/sleep_config.hpp"
+
+namespace wattle::controller::power {
+
+namespace core = placement::sleep;
+
+std::optional<core::SleepMode> parse_sleep_label(const std::string& text) {
+  if (text == "off") return core::SleepMode::off;
+  if (text == "recommend") return core::SleepMode::recommend;
+  return std::nullopt;
+}
+
+void read_sleep(config::Section section, SleepSettings& out) {
+  auto mode = static_cast<std::size_t>(out.mode);
+  section.read_choice("mode", mode, {"off", "recommend"});
+  out.mode = static_cast<core::SleepMode>(mode);
+  auto spare = static_cast<std::int64_t>(out.plan.rules.spare_nodes);
+  section.read("spare_nodes", spare, {.min = 0, .max = 10'000});
+  out.plan.rules.spare_nodes = static_cast<std::size_t>(spare);
+}
+
+}  // namespace wattle::controller::power

@@ -1,0 +1,27 @@
+// sleep_config: the section `sleep` of the controller's configuration: whether the controller plans which nodes could
+// sleep, and how much stays awake. The other limits are those of placement/sleep.
+// Errors   mistakes of the section, each with key and fix
+// Threads  values
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/config.hpp"
+#include "placement/sleep/sleep_plan.hpp"
+
+namespace wattle::controller::power {
+
+struct SleepSettings {
+  // off or recommend: the most that a node's label can ask for.
+  placement::sleep::SleepMode mode = placement::sleep::SleepMode::off;
+  placement::sleep::SleepConfig plan;
+  bool on() const { return mode != placement::sleep::SleepMode::off; }
+};
+
+void read_sleep(config::Section section, SleepSettings& out);
+
+// Value of the label wattle.dev/sleep; no value if it is another text.
+std::optional<placement::sleep::SleepMode> parse_sleep_label(const std::string& text);
+
+}  // namespace wattle::controller::power

@@ -1,0 +1,42 @@
+// sleep_pods: the pods of the API server as far as sleep needs them: which hold their node, which a
+// PodDisruptionBudget covers, and on which nodes schedulers and this controller run.
+// Source   pods as PodReconciler reports them
+// Bounds   one entry per pod of the API server
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/kube/pod.hpp"
+#include "controller/power/disruption_budgets.hpp"
+#include "placement/sleep/sleep_rules.hpp"
+
+namespace wattle::controller::power {
+
+class SleepPods {
+ public:
+  // `own_host`: the host name of this process, which is the name of its pod or of its node.
+  explicit SleepPods(std::string own_host) : own_host_(std::move(own_host)) {}
+  void put(const kube::Pod& pod);
+  void erase(const std::string& uid);
+  // Fills in what the pods of the node forbid.
+  void judge(const std::string& node, const std::vector<DisruptionBudget>& unsatisfied,
+             placement::sleep::SleepFacts& facts) const;
+
+ private:
+  struct Seen {
+    std::string node, name_space, name, labels;
+    kube::PodHold hold = kube::PodHold::none;
+    bool daemonset = false, scheduler = false, controller = false;
+  };
+  std::string own_host_;
+  std::unordered_map<std::string, Seen> pods_;
+  std::unordered_map<std::string, std::map<std::string, const Seen*>> of_node_;  // uid -> pod, for a stable order
+  std::map<std::string, std::size_t> schedulers_;                                // node -> pods of schedulers
+};
+
+}  // namespace wattle::controller::power

@@ -1,0 +1,73 @@
+#include "controller/power/sleep_snapshot.hpp"
+
+#include <utility>
+
+#include "controller/state/cluster_state.hpp"
+#include "placement/cluster/cluster_model.hpp"
+
+namespace wattle::controller::power {
+
+namespace core = placement::sleep;
+
+namespace {
+
+constexpr std::size_t kMostPending = 1000;
+
+}  // namespace
+
+void add_node(SleepSnapshot& snapshot, const ClusterState& state, const controller::Node& node, core::SleepFacts facts,
+              core::NodePowerRecord record, bool ready) {
+  const placement::NodeView& seen = state.view_of(node);
+  core::SleepNode out{seen.name, std::move(facts), std::move(record), ready, {}, 0};
+  out.facts.zone = seen.zone;
+  for (const auto* uids : {&node.pods, &node.in_flight})
+    for (const std::string& uid : *uids) {
+      const Pod* pod = state.pod(uid);
+      if (pod == nullptr || pod->spec.daemonset) continue;
+      out.pods.push_back(
+          {uid, pod->spec.pod_namespace + "/" + pod->spec.name, pod->spec.owner, placement::ask_of(pod->spec)});
+    }
+  snapshot.view.nodes.push_back(seen);
+  snapshot.nodes.push_back(std::move(out));
+}
+
+void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watched) {
+  const auto add = [&](const placement::PodSpec& pod) {
+    snapshot.pending.push_back({pod.uid, pod.pod_namespace + "/" + pod.name, placement::ask_of(pod)});
+  };
+  for (const placement::PodSpec& pod : state.queue(kMostPending, ""))
+    if (!pod.daemonset) add(pod);
+  if (watched) return;
+  for (const auto& [uid, pod] : state.pods())
+    if (pod.asked && !pod.advised && pod.node.empty() && pod.in_flight_to.empty() && !pod.spec.daemonset &&
+        snapshot.pending.size() < kMostPending)
+      add(pod.spec);
+}
+
+double requested_cores(const SleepSnapshot& snapshot) {
+  double cores = 0;
+  for (const placement::NodeView& node : snapshot.view.nodes)
+    cores += node.requested.cpu_cores + node.in_flight_request.cpu_cores;
+  for (const core::PendingPod& pod : snapshot.pending) cores += pod.estimate.request.cpu_cores;
+  return cores;
+}
+
+core::SleepPlan plan_of(SleepSnapshot& snapshot) {
+  placement::Fleet fleet = placement::fleet_of(snapshot.view);
+  for (std::size_t row = 0; row < snapshot.nodes.size(); ++row)
+    snapshot.nodes[row].order = placement::packing_w(fleet.nodes[row], fleet.usual_request);
+  core::SleepInputs in;
+  in.now = snapshot.now;
+  in.fleet = &fleet;
+  in.nodes = snapshot.nodes;
+  in.pending = snapshot.pending;
+  in.outlook = &snapshot.outlook;
+  const core::SleepLedger nothing_moved;
+  in.ledger = &nothing_moved;
+  in.recommending = true;
+  core::SleepConfig config = snapshot.config;
+  config.rules.sleeps_per_hour = snapshot.nodes.size();  // limits actions; a recommendation shows the whole saving
+  return core::plan_sleep(in, config);
+}
+
+}  // namespace wattle::controller::power

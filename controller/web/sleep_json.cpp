@@ -1,0 +1,104 @@
+#include "controller/web/sleep_json.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "common/json/value.hpp"
+#include "controller/config.hpp"
+#include "controller/power/sleep_control.hpp"
+#include "controller/web/cluster_json.hpp"
+#include "controller/web/fleet_json.hpp"
+
+namespace wattle::controller {
+
+using json = SortedJson;
+
+namespace {
+
+namespace core = placement::sleep;
+
+json sleeper_json(const core::SleepChoice& choice) {
+  json moves = json::array();
+  for (const core::Move& move : choice.moves)
+    moves.push_back({{"pod", move.name}, {"target", move.target}, {"owner", text_or_null(move.owner)}});
+  return {{"name", choice.node},
+          {"why", choice.reason},
+          {"depth", std::string(to_string(choice.depth))},
+          {"gap_s", number(choice.gap_s)},
+          {"break_even_s", number(choice.break_even_s)},
+          {"saved_j", number(choice.saved_j)},
+          {"moves", std::move(moves)}};
+}
+
+json head_json(const Parts& from) {
+  const auto& made = from.sleep.plan();
+  json head = {{"mode", std::string(to_string(from.sleep.settings().mode))},
+               {"age_s", nullptr},
+               {"power_w", nullptr},
+               {"power_w_after", nullptr},
+               {"spare_cores", nullptr},
+               {"spare_bytes", nullptr},
+               {"budgets_problem", text_or_null(from.sleep.problem())}};
+  json excluded = json::array();
+  for (const auto& [node, why] : from.sleep.exclusions()) excluded.push_back({{"name", node}, {"why", why}});
+  head["excluded"] = std::move(excluded);
+  std::optional<double> saved_w;
+  if (made) {
+    saved_w = made->plan.watts - made->plan.watts_after;
+    head["age_s"] = seconds(from.clock.mono() - made->at);
+    head["power_w"] = number(made->plan.watts);
+    head["power_w_after"] = number(made->plan.watts_after);
+    head["spare_cores"] = number(made->plan.spare.cpu_cores);
+    head["spare_bytes"] = number(made->plan.spare.memory_bytes);
+  }
+  head["saved_j_per_day"] = or_null(per_day_j(saved_w));
+  from.config.tariff.add_to(head, per_day_j(saved_w), "_per_day");
+  return head;
+}
+
+}  // namespace
+
+Document sleep_text(const Parts& from) {
+  struct Work {
+    core::SleepPlan plan;  // a copy: the next plan may come between two steps
+    json sleeps = json::array(), awake = json::array();
+  };
+  const auto work = std::make_shared<Work>();
+  if (const auto& made = from.sleep.plan()) work->plan = made->plan;
+  Steps sleeps =
+      each_of(work->plan.sleeps, [work](const core::SleepChoice& each) { work->sleeps.push_back(sleeper_json(each)); });
+  Steps kept = each_of(work->plan.kept, [work](const core::KeptAwake& each) {
+    work->awake.push_back(
+        {{"name", each.node}, {"cause", std::string(to_string(each.why.cause))}, {"why", each.why.reason}});
+  });
+  return then(in_order({std::move(sleeps), std::move(kept)}), [&from, work] {
+    json document = head_json(from);
+    document["sleep"] = std::move(work->sleeps);
+    document["awake"] = std::move(work->awake);
+    return ready(Result<std::string>(document.dump()));
+  });
+}
+
+// All causes exist from the first plan on, so that a series does not end when its last node leaves it.
+void add_sleep(Families& families, const power::SleepControl& sleep) {
+  if (!sleep.on()) return;
+  const auto& made = sleep.plan();
+  if (!made) return;
+  families.gauge("wattle_controller_sleep_plan_nodes", "Nodes that the last sleep plan would put to sleep.",
+                 static_cast<double>(made->plan.sleeps.size()));
+  families.gauge("wattle_controller_sleep_plan_saved_watts",
+                 "Power that the last sleep plan would save, as the power curves predict it.",
+                 made->plan.watts - made->plan.watts_after);
+  std::array<std::size_t, core::kExclusions> causes{};
+  for (const core::KeptAwake& each : made->plan.kept) ++causes[static_cast<std::size_t>(each.why.cause)];
+  prometheus::MetricFamily& kept =
+      families.family("wattle_controller_sleep_plan_awake_nodes",
+                      "Nodes that the last sleep plan keeps awake, by cause.", prometheus::MetricType::Gauge);
+  for (std::size_t cause = 1; cause < causes.size(); ++cause)
+    Families::add(kept, {{"cause", std::string(to_string(static_cast<core::ExcludedFor>(cause)))}},
+                  static_cast<double>(causes[cause]));
+}
+
+}  // namespace wattle::controller

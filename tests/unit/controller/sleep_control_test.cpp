@@ -1,0 +1,220 @@
+// sleep_control: which nodes a plan recommends, what forbids it, and what survives a restart.
+#include "controller/power/sleep_control.hpp"
+
+#include <doctest/doctest.h>
+
+#include "controller/web/metrics.hpp"
+#include "tests/patience.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+#include "tests/unit/controller/parts_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using json = wattle::SortedJson;
+namespace core = wattle::placement::sleep;
+
+namespace {
+
+// Six nodes with the label, without pods, on a manual clock.
+struct SleepRig : PartsRig {
+  std::unique_ptr<power::SleepControl> control;
+
+  explicit SleepRig(core::SleepMode mode = core::SleepMode::recommend) : PartsRig(Mode::shadow) {
+    config.sleep.mode = mode;
+    for (int i = 1; i <= 6; ++i) greet("n" + std::to_string(i), {{"wattle.dev/sleep", "recommend"}});
+    begin_control();
+  }
+  void begin_control(const std::string& own_host = "elsewhere") {
+    control = std::make_unique<power::SleepControl>(
+        power::SleepControl::Around{config.sleep, *store, rollout, clock, log, own_host});
+  }
+  Parts parts() { return PartsRig::parts(*control); }
+  Result<json> get(const std::string& what) {
+    auto body = finished(document(parts(), what, {}));
+    if (!body) return forward_error(body);
+    return json::parse(*body);
+  }
+  void greet(const std::string& name, std::map<std::string, std::string> labels) {
+    wire::Hello hello = hello_of(name);
+    hello.labels = std::move(labels);
+    state.greet(hello);
+  }
+  // The next plan, with telemetry of all nodes as new as it.
+  const core::SleepPlan& plan() {
+    clock.advance(power::kPlanEvery);
+    const auto second = static_cast<std::uint64_t>(clock.mono().time_since_epoch() / std::chrono::seconds(1));
+    for (const auto& [name, node] : state.nodes()) state.apply(name, record_of(name, second), clock.mono());
+    const std::size_t before = control->plans();
+    REQUIRE(tests::wait_until([&] {
+      finish(control->tick(state));
+      return control->plans() > before;
+    }));
+    return control->plan()->plan;
+  }
+  core::ExcludedFor cause(const std::string& node) {
+    for (const core::KeptAwake& each : plan().kept)
+      if (each.node == node) return each.why.cause;
+    return core::ExcludedFor::none;
+  }
+  bool sleeps(const std::string& node) {
+    for (const core::SleepChoice& each : plan().sleeps)
+      if (each.node == node) return true;
+    return false;
+  }
+};
+
+kube::Pod pod_on(const std::string& uid, const std::string& node, const std::string& labels = "") {
+  kube::Pod pod;
+  pod.uid = uid;
+  pod.name = uid + "-name";
+  pod.pod_namespace = "shop";
+  pod.node_name = node;
+  pod.labels = labels;
+  return pod;
+}
+
+kube::Node kube_node(const std::string& name, std::map<std::string, std::string> labels) {
+  kube::Node node;
+  node.name = name;
+  node.ready = true;
+  node.labels = std::move(labels);
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(SleepRig, "empty nodes with the label could sleep, and the spare stays awake") {
+  const core::SleepPlan& made = plan();
+  CHECK_FALSE(made.sleeps.empty());
+  CHECK(made.sleeps.size() < 6);
+  CHECK(made.sleeps.size() + made.kept.size() == 6);
+  CHECK(made.watts_after < made.watts);
+  CHECK(made.wakes.empty());
+}
+
+TEST_CASE("a recommendation shows the whole saving, more than an hour of sleeps") {
+  SleepRig rig;
+  for (int i = 7; i <= 40; ++i) rig.greet("n" + std::to_string(i), {{"wattle.dev/sleep", "recommend"}});
+  const std::size_t first = rig.plan().sleeps.size();
+  CHECK(first > rig.config.sleep.plan.rules.sleeps_per_hour);
+  CHECK(rig.plan().sleeps.size() == first);
+}
+
+TEST_CASE_FIXTURE(SleepRig, "a node without the label, or with a value that is none, stays awake") {
+  greet("n1", {});
+  greet("n2", {{"wattle.dev/sleep", "sometimes"}});
+  CHECK(cause("n1") == core::ExcludedFor::mode_off);
+  CHECK(cause("n2") == core::ExcludedFor::mode_off);
+}
+
+TEST_CASE_FIXTURE(SleepRig, "the label at the API server ranks above that of the agent") {
+  state.adopt("n1", std::make_shared<kube::Node>(kube_node("n1", {{"wattle.dev/sleep", "off"}})));
+  CHECK(cause("n1") == core::ExcludedFor::mode_off);
+}
+
+TEST_CASE_FIXTURE(SleepRig, "a control-plane node and a silent node stay awake") {
+  state.adopt("n1", std::make_shared<kube::Node>(kube_node(
+                        "n1", {{"wattle.dev/sleep", "recommend"}, {"node-role.kubernetes.io/control-plane", ""}})));
+  state.disconnect("n2");
+  CHECK(cause("n1") == core::ExcludedFor::control_plane);
+  CHECK(cause("n2") == core::ExcludedFor::not_ready);
+}
+
+TEST_CASE_FIXTURE(SleepRig, "the controller's node stays awake, by the name of its host or of its pod") {
+  begin_control("n3");
+  CHECK(cause("n3") == core::ExcludedFor::controller);
+  begin_control("wattle-controller-name");
+  control->described(pod_on("wattle-controller", "n4"));
+  CHECK(cause("n4") == core::ExcludedFor::controller);
+  control->gone("wattle-controller");
+  CHECK(cause("n4") != core::ExcludedFor::controller);
+}
+
+TEST_CASE_FIXTURE(SleepRig, "the node of the last scheduler stays awake") {
+  control->described(pod_on("s1", "n1", "component=kube-scheduler,tier=control-plane"));
+  CHECK(cause("n1") == core::ExcludedFor::scheduler);
+  control->described(pod_on("s2", "n2", "app.kubernetes.io/name=wattle-scheduler"));
+  CHECK(cause("n1") != core::ExcludedFor::scheduler);
+}
+
+TEST_CASE_FIXTURE(SleepRig, "pods that must stay hold their node, those of DaemonSets do not") {
+  kube::Pod bare = pod_on("bare", "n1"), local = pod_on("local", "n2"), kept = pod_on("kept", "n3"),
+            daemon = pod_on("daemon", "n4");
+  bare.hold = kube::PodHold::bare;
+  local.hold = kube::PodHold::local_volume;
+  kept.hold = kube::PodHold::undisruptable;
+  daemon.hold = kube::PodHold::local_volume;
+  daemon.daemonset = true;
+  for (const kube::Pod& pod : {bare, local, kept, daemon}) control->described(pod);
+  CHECK(cause("n1") == core::ExcludedFor::bare_pod);
+  CHECK(cause("n2") == core::ExcludedFor::local_volume);
+  CHECK(cause("n3") == core::ExcludedFor::undisruptable_pod);
+  CHECK(cause("n4") != core::ExcludedFor::local_volume);
+  bare.node_name = "n5";
+  control->described(bare);
+  CHECK(cause("n1") != core::ExcludedFor::bare_pod);
+  CHECK(cause("n5") == core::ExcludedFor::bare_pod);
+}
+
+TEST_CASE_FIXTURE(SleepRig, "an operator excludes a node, and allows it again") {
+  REQUIRE(control->order("sleep-exclude", {{"node", "n1"}, {"why", "disk check"}}, "operator/ann"));
+  CHECK(cause("n1") == core::ExcludedFor::operator_);
+  REQUIRE(control->order("sleep-exclude", {{"node", "n1"}, {"end", "yes"}}, "operator/ann"));
+  CHECK(cause("n1") != core::ExcludedFor::operator_);
+  CHECK(control->order("sleep-exclude", {}, "operator/ann").error().code == Errc::malformed);
+  CHECK(control->order("sleep-exclude", {{"node", "n1"}, {"end", "no"}}, "operator/ann").error().code ==
+        Errc::malformed);
+  CHECK(control->order("sleep-more", {{"node", "n1"}}, "operator/ann").error().code == Errc::not_found);
+}
+
+TEST_CASE("with sleep off there is no plan and no order") {
+  SleepRig rig(core::SleepMode::off);
+  rig.clock.advance(power::kPlanEvery);
+  CHECK_FALSE(rig.control->tick(rig.state)());
+  CHECK_FALSE(rig.control->plan());
+  CHECK(rig.get("sleep").value()["mode"] == "off");
+  CHECK(finished(metrics_text(rig.parts())).value().find("wattle_controller_sleep_plan") == std::string::npos);
+  CHECK(rig.control->order("sleep-exclude", {{"node", "n1"}}, "operator/ann").error().code == Errc::unsupported);
+}
+
+TEST_CASE("exclusions and the outlook of demand are in the store, also after a crash") {
+  wattle::test::TempDir dir;
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  SleepRig rig;
+  rig.store = Store::start(options, rig.clock, rig.log).value();
+  rig.begin_control();
+  rig.plan();
+  const Result<std::string> order =
+      rig.control->order("sleep-exclude", {{"node", "n1"}, {"why", "disk check"}}, "operator/ann");
+  REQUIRE(order);
+  CHECK(json::parse(*order)["kept"] == true);
+  const std::string outlook = rig.store->read([](StoreFile& file) { return file.sleeps().plan(); }).get().value();
+  CHECK_FALSE(outlook.empty());
+  // The file as a crash leaves it now.
+  REQUIRE(rig.store->copy_to(dir.file("copy.db")).get());
+  StoreOptions copy;
+  copy.file.path = dir.file("copy.db");
+  SleepRig later;
+  later.store = Store::start(copy, later.clock, later.log).value();
+  later.begin_control();
+  CHECK(later.control->exclusions() == std::map<std::string, std::string>{{"n1", "disk check"}});
+  CHECK(later.store->read([](StoreFile& file) { return file.sleeps().plan(); }).get().value() == outlook);
+}
+
+TEST_CASE_FIXTURE(SleepRig, "the document and the metrics of sleep have each node once") {
+  CHECK(get("sleep").value()["age_s"].is_null());
+  REQUIRE(control->order("sleep-exclude", {{"node", "n1"}, {"why", "disk check"}}, "operator/ann"));
+  plan();
+  const json document = get("sleep").value();
+  CHECK(document["mode"] == "recommend");
+  CHECK(document["age_s"].is_number());
+  CHECK(document["sleep"].size() + document["awake"].size() == 6);
+  CHECK(document["excluded"][0]["name"] == "n1");
+  CHECK(document["saved_j_per_day"].get<double>() > 0);
+  for (const json& node : document["sleep"]) CHECK(node["depth"] == "suspend");
+  const std::string metrics = finished(metrics_text(parts())).value();
+  CHECK(metrics.find("wattle_controller_sleep_plan_nodes ") != std::string::npos);
+  CHECK(metrics.find("wattle_controller_sleep_plan_awake_nodes{cause=\"operator\"} 1") != std::string::npos);
+}

@@ -1,0 +1,62 @@
+// pod_hold: which pods must stay on their node, and that an owner's annotation decides.
+#include <doctest/doctest.h>
+
+#include "common/kube/pod.hpp"
+#include "common/kube/pod_hold.hpp"
+
+namespace wattle::kube {
+namespace {
+
+using json = wattle::SortedJson;
+
+json owned_pod() {
+  return json::parse(R"({"metadata": {"name": "web-1", "ownerReferences": [
+    {"kind": "ReplicaSet", "name": "web", "controller": true}]}, "spec": {"volumes": [
+    {"name": "token", "projected": {}}, {"name": "run", "emptyDir": {"medium": "Memory"}}]}})");
+}
+
+TEST_CASE("a pod of a controller with volumes in memory may be evicted") {
+  CHECK(read_pod_hold(owned_pod()) == PodHold::none);
+}
+
+TEST_CASE("a pod without a controller holds its node") {
+  json pod = owned_pod();
+  pod["metadata"]["ownerReferences"] = {{{"kind", "ReplicaSet"}, {"name", "web"}}};
+  CHECK(read_pod_hold(pod) == PodHold::bare);
+}
+
+TEST_CASE("a volume that exists on the node only holds it, unless the owner exempts that volume") {
+  json pod = owned_pod();
+  pod["spec"]["volumes"] = {{{"name", "scratch"}, {"emptyDir", json::object()}}};
+  CHECK(read_pod_hold(pod) == PodHold::local_volume);
+  pod["metadata"]["annotations"] = {{"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", "tmp,scratch"}};
+  CHECK(read_pod_hold(pod) == PodHold::none);
+  pod["spec"]["volumes"] = {{{"name", "host"}, {"hostPath", {{"path", "/var"}}}}};
+  CHECK(read_pod_hold(pod) == PodHold::local_volume);
+  pod["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "d"}}}}};
+  CHECK(read_pod_hold(pod) == PodHold::local_volume);
+}
+
+TEST_CASE("annotations of autoscalers decide before owners and volumes") {
+  json pod = owned_pod();
+  pod["metadata"]["annotations"] = {{"karpenter.sh/do-not-disrupt", "true"}};
+  CHECK(read_pod_hold(pod) == PodHold::undisruptable);
+  pod["metadata"]["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "false";
+  CHECK(read_pod_hold(pod) == PodHold::undisruptable);
+  pod["metadata"]["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "true";
+  CHECK(read_pod_hold(pod) == PodHold::none);
+}
+
+TEST_CASE("pods of DaemonSets and ended pods hold no node") {
+  json pod = owned_pod();
+  pod["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet";
+  pod["spec"]["volumes"] = {{{"name", "host"}, {"hostPath", {{"path", "/var"}}}}};
+  CHECK(read_pod(pod).hold == PodHold::none);
+  pod["metadata"]["ownerReferences"][0]["kind"] = "Job";
+  CHECK(read_pod(pod).hold == PodHold::local_volume);
+  pod["status"] = {{"phase", "Failed"}};
+  CHECK(read_pod(pod).hold == PodHold::none);
+}
+
+}  // namespace
+}  // namespace wattle::kube
