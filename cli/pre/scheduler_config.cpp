@@ -140,19 +140,28 @@ bool enables_plugin(const View& profile, const char* point) {
                      [](const View& plugin) { return plugin["name"].text_or("") == "Wattle"; });
 }
 
-// Returns whether a profile has Wattle's plugin in place of the extender.
+// Returns whether a profile has Wattle's plugin in place of the extender. kube-scheduler runs plugins that are in
+// multiPoint and at the extension point first, then those of multiPoint, among them DefaultPreemption.
 bool judge_plugin(Findings& out, const View& config) {
   bool found = false;
   for (const View& profile : config["profiles"].items()) {
     const std::string name = "profile." + profile["schedulerName"].text_or("default-scheduler") + ".plugins.";
-    if (!enables_plugin(profile, "score") && !enables_plugin(profile, "preFilter")) continue;
+    const auto enabled = [&](const char* point) { return enables_plugin(profile, point); };
+    const bool everywhere = enabled("multiPoint");
+    if (!everywhere && !enabled("score") && !enabled("preFilter") && !enabled("postFilter")) continue;
     found = true;
-    for (const char* point : {"preFilter", "postFilter", "preScore", "score"}) {
-      if (enables_plugin(profile, point))
-        out.ok(name + point, "has Wattle");
-      else
-        out.failed(name + point, "the plugin Wattle is enabled at other points only", "enable Wattle here, too");
-    }
+    if (everywhere)
+      out.ok(name + "multiPoint", "has Wattle");
+    else
+      out.failed(name + "multiPoint", "Wattle is enabled at single extension points only",
+                 "enable it in multiPoint, with weight: 6");
+    if (enabled("postFilter"))
+      out.ok(name + "postFilter", "Wattle runs before DefaultPreemption");
+    else
+      out.failed(
+          name + "postFilter",
+          "Wattle is not in it: DefaultPreemption runs first, and evicts pods although an unexamined node is free",
+          "enable Wattle in postFilter, too");
   }
   return found;
 }

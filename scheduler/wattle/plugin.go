@@ -122,7 +122,7 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 func (p *Plugin) PreFilterExtensions() preFilterExtensions { return nil }
 
 // PostFilter implements framework.PostFilterPlugin. It must run before DefaultPreemption, which would otherwise evict
-// pods although a node that was not examined may be free.
+// pods although a node that was not examined may be free: the profile names it in multiPoint and in postFilter.
 func (p *Plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ statuses) (*postFilterResult, *fwk.Status) {
 	if _, err := state.Read(restrictedKey); err != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)

@@ -155,7 +155,7 @@ def check_extender(objects, filters, what):
         extender = (config.get("extenders") or [{}])[0]
         if (extender.get("filterVerb"), extender.get("preemptVerb")) != wanted:
             manifests.breach(f"{what}: the extender's filterVerb and preemptVerb are not {wanted}")
-        scored = [one["name"] for one in config["profiles"][0]["plugins"]["score"]["enabled"]]
+        scored = [one["name"] for one in config["profiles"][0]["plugins"].get("multiPoint", {}).get("enabled", [])]
         if (extender.get("prioritizeVerb") == "prioritize") == ("Wattle" in scored):
             manifests.breach(f"{what}: the shim's scores count twice or not at all")
 

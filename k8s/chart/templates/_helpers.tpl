@@ -292,10 +292,10 @@ profiles:
   - schedulerName: {{ .Values.scheduler.name | toYaml }}
     plugins:
       {{- if $plugin }}
-      preFilter: {enabled: [{name: Wattle}]}
-      # Before DefaultPreemption, which must not run while only some nodes were examined
+      # The best node's 100 times 6 outweighs fit, balance and image locality (docs/reference/kubernetes.md)
+      multiPoint: {enabled: [{name: Wattle, weight: {{ .Values.scheduler.weight }}}]}
+      # A name in both lists runs first: DefaultPreemption must not run while only some nodes were examined
       postFilter: {enabled: [{name: Wattle}]}
-      preScore: {enabled: [{name: Wattle}]}
       {{- end }}
       score:
         # A hundred times the defaults: a pod's preferences outweigh the shim's scores (docs/concepts/placement.md)
@@ -304,10 +304,6 @@ profiles:
           - {name: NodeAffinity, weight: 200}
           - {name: PodTopologySpread, weight: 200}
           - {name: InterPodAffinity, weight: 200}
-          {{- if $plugin }}
-          # The best node's 100 times 6 outweighs fit, balance and image locality (docs/reference/kubernetes.md)
-          - {name: Wattle, weight: {{ .Values.scheduler.weight }}}
-          {{- end }}
     {{- if $plugin }}
     pluginConfig:
       # Scheduling of all pods waits for an answer at most this long. The shim answers within its own, shorter deadline

@@ -81,8 +81,7 @@ class KubeHouse(House):
 
     def plugin(self, weight=6):
         """What start_scheduler() needs for the plugin in place of the extender; add_plugin_socket() before start_shim()."""
-        alone = {"enabled": [{"name": "Wattle"}]}
-        return {"plugins": {"preFilter": alone, "postFilter": alone, "preScore": alone, "score": {"enabled": [{"name": "Wattle", "weight": weight}]}},
+        return {"plugins": {"multiPoint": {"enabled": [{"name": "Wattle", "weight": weight}]}, "postFilter": {"enabled": [{"name": "Wattle"}]}},
                 "plugin_config": [{"name": "Wattle", "args": {"socket": f"{self.dir}/plugin.sock", "timeout": "200ms"}}]}
 
     def add_plugin_socket(self):
