@@ -87,7 +87,7 @@ NAMED = {"agent": [], "controller": ["mode", "policy", "reward.preset", "reward.
 OWNED = {
     "agent": ["state_dir", "root", "http.port", "http.token_file", "controller.enrol.token_file", "controller.enrol.ca_file"],
     "controller": ["data_dir", "key", "allow_list", "store.path", "http.port", "http.token_file", "enrol.port", "enrol.tls.certificate", "enrol.tls.key"],
-    "shim": ["listen.address", "listen.port", "listen.tls.certificate", "listen.tls.key", "listen.tls.client_ca", "http.port",
+    "shim": ["listen.address", "listen.port", "listen.plugin_socket", "listen.tls.certificate", "listen.tls.key", "listen.tls.client_ca", "http.port",
              "http.token_file", "controller.key", "controller.server_key"],
 }
 PORTS = {"controller": ["telemetry.endpoint", "feed.endpoint", "ask.endpoint"]}  # an endpoint whose port a Service leads to

@@ -60,16 +60,16 @@ BoardState BoardKeeper::state(MonoTime now) const {
   return state_of(now);
 }
 
-const wire::BoardClass& BoardKeeper::class_of(const wire::Ask& ask) const {
+const wire::BoardClass& BoardKeeper::class_of(double cpu_request_cores) const {
   for (const auto& one : board_->classes)
-    if (!(ask.cpu_request_cores > one.cpu_request_cores)) return one;
+    if (!(cpu_request_cores > one.cpu_request_cores)) return one;
   return board_->classes.back();
 }
 
 std::optional<BoardScores> BoardKeeper::take(const wire::Ask& ask, MonoTime now) {
   const std::lock_guard lock(mutex_);
   if (state_of(now) != BoardState::fresh) return std::nullopt;
-  const auto& standing = class_of(ask).scores;
+  const auto& standing = class_of(ask.cpu_request_cores).scores;
   BoardScores answer;
   answer.scores.reserve(ask.candidates.size());
   for (const auto& node : ask.candidates) {
@@ -78,6 +78,24 @@ std::optional<BoardScores> BoardKeeper::take(const wire::Ask& ask, MonoTime now)
   }
   if (board_->start_window_ms > 0) cap(ask, answer, now);
   return answer;
+}
+
+std::vector<std::string> BoardKeeper::best(double cpu_request_cores, std::size_t most, MonoTime now) const {
+  const std::lock_guard lock(mutex_);
+  if (state_of(now) != BoardState::fresh) return {};
+  std::vector<std::pair<std::int64_t, std::string_view>> ranked;
+  for (const auto& [node, score] : class_of(cpu_request_cores).scores) {
+    const auto left = board_->starts_left.find(node);
+    const bool capped =
+        board_->start_window_ms > 0 && (left == board_->starts_left.end() || given_.count(node) >= left->second);
+    if (score > 0 && !capped) ranked.emplace_back(-score, node);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  if (ranked.size() > most) ranked.resize(most);
+  std::vector<std::string> names;
+  names.reserve(ranked.size());
+  for (const auto& one : ranked) names.emplace_back(one.second);
+  return names;
 }
 
 void BoardKeeper::cap(const wire::Ask& ask, BoardScores& answer, MonoTime now) {

@@ -40,6 +40,9 @@ class BoardKeeper {
   // Scores the candidates while state() is fresh; otherwise no value. Counts the pod on the node with the highest
   // score.
   std::optional<BoardScores> take(const wire::Ask& ask, MonoTime now);
+  // Names at most `most` nodes for a pod of this size, best first; none while state() is not fresh. Leaves out nodes at
+  // their start cap.
+  std::vector<std::string> best(double cpu_request_cores, std::size_t most, MonoTime now) const;
   // Makes the current board neutral until the next one arrives, after the controller answered that its mode is off or
   // shadow.
   void stop();
@@ -55,7 +58,7 @@ class BoardKeeper {
     MonoTime until{};
   };
   BoardState state_of(MonoTime now) const;
-  const wire::BoardClass& class_of(const wire::Ask& ask) const;
+  const wire::BoardClass& class_of(double cpu_request_cores) const;
   void cap(const wire::Ask& ask, BoardScores& answer, MonoTime now);
   std::string key_of(const std::string& pod_uid);
   MonoTime hold(const std::string& key, const std::string& node, MonoTime now);

@@ -22,6 +22,11 @@ Result<ShimConfig> read(config::Document document) {
   out.listen_port = static_cast<std::uint16_t>(port);
   http::read_access(listen, out.listen_address, http::Callers::with_certificate, out.listen_access);
 
+  listen.read("plugin_socket", out.plugin_socket);
+  if (!out.plugin_socket.empty() && out.plugin_socket.front() != '/')
+    listen.mistake("plugin_socket", "'" + out.plugin_socket + "' is not an absolute path",
+                   "for example /run/wattle-plugin/shim.sock");
+
   config::Section web = root.section("http");
   web.read("address", out.http_address);
   int http_port = -1;

@@ -20,6 +20,7 @@ struct ShimConfig {
   std::string listen_address = "127.0.0.1";
   std::uint16_t listen_port = 8888;
   http::Access listen_access;
+  std::string plugin_socket;  // path of the unix socket for the scheduler plugin; empty: none
   // Second endpoint, only for probes and metrics: for example if kube-scheduler uses loopback and probes use the
   // network.
   std::string http_address = "127.0.0.1";

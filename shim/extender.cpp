@@ -120,6 +120,16 @@ Result<PodAsk> parse_extender_args(std::string_view text) {
   return parse_all(text);
 }
 
+Result<PodAsk> parse_pod_ask(std::string_view text, std::vector<std::string> candidates) {
+  const auto pod = json::parse(text, kLimits, "pod");
+  if (!pod) return tl::unexpected<Error>(pod.error());
+  if (!pod->is_object()) return fail(Errc::malformed, "pod", "is not an object", "send the v1.Pod");
+  PodAsk ask;
+  ask.scheduler = read_pod(*pod, ask);
+  ask.candidates = std::move(candidates);
+  return ask;
+}
+
 std::vector<std::string> names_of(std::string_view text) {
   std::vector<std::string> names;
   const auto list = raw_member(text, "NodeNames");

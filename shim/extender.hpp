@@ -29,6 +29,9 @@ struct PodAsk : wire::Ask {
 // Converts ExtenderArgs to an ask. Invalid annotations and quantities are ignored and listed in Ask::problems.
 Result<PodAsk> parse_extender_args(std::string_view json);
 
+// The same from a v1.Pod and its candidates.
+Result<PodAsk> parse_pod_ask(std::string_view pod, std::vector<std::string> candidates);
+
 // Candidates of a request that is not a valid ask, so that all of them can pass.
 std::vector<std::string> names_of(std::string_view json);
 // Unparsed value of a member of the outermost object of a JSON text; no value if it is missing or null.

@@ -20,6 +20,8 @@
 #include "shim/feed.hpp"
 #include "shim/latency_veto.hpp"
 #include "shim/metrics.hpp"
+#include "shim/plugin_link.hpp"
+#include "shim/plugin_wire.hpp"
 #include "shim/preemption.hpp"
 #include "shim/prioritizer.hpp"
 #include "shim/requests.hpp"
@@ -47,7 +49,7 @@ struct Service::Impl {
         notify(n),
         deadline(config.deadline),
         certificate(config.listen_access.tls.certificate),
-        pool(context, ask, kThreads + 1),  // plus one for the beat
+        pool(context, ask, kThreads + 2),  // plus one for the beat and one for the plugin
         breaker(clock),
         answering(clock.mono()),
         prioritizer([this](wire::Ask one, std::chrono::milliseconds wait) { return pool.ask(std::move(one), wait); },
@@ -62,6 +64,9 @@ struct Service::Impl {
   http::Response prioritize(const http::Request& request);
   http::Response filter_nodes(const http::Request& request);
   http::Response preempt(const http::Request& request);
+  // Scores of a well-formed ask, counted for metrics, beat and log.
+  Scores scores(const PodAsk& ask, MonoTime start);
+  Result<std::string> answer_plugin(std::string_view message);
   Result<std::string> latency(const std::string& target, std::chrono::milliseconds wait);
   Status tell(Facts facts);
   Facts facts();
@@ -90,21 +95,44 @@ struct Service::Impl {
   LatencyVeto veto;
   std::atomic<bool> without_controller = false;
   std::unique_ptr<Feed> feed;
+  std::unique_ptr<PluginLink> plugin;
   std::optional<http::Server> server, web;  // destroyed first: their handlers use all other members
 };
+
+Scores Service::Impl::scores(const PodAsk& ask, MonoTime start) {
+  Scores answer = prioritizer.scores(ask);
+  metrics.answer(answer, ask.problems.size());
+  requests.note(ask.scheduler, answer.without_controller, start);
+  // Otherwise the controller was not asked.
+  if (!answer.failure.empty() || answer.source == Source::controller)
+    tell_change(answer.failure, to_string(answer.source));
+  return answer;
+}
+
+Result<std::string> Service::Impl::answer_plugin(std::string_view message) {
+  const MonoTime start = clock.mono();
+  auto request = decode_plugin_request(message);
+  if (!request) return forward_error(request);
+  if (const auto* wanted = std::get_if<NodesWanted>(&*request)) {
+    std::string nodes = encode_nodes(wanted->request_id, board.best(wanted->cpu_request_cores, wanted->most, start));
+    metrics.request("plugin_nodes", 200, clock.mono() - start);
+    return nodes;
+  }
+  auto& wanted = std::get<ScoresWanted>(*request);
+  const auto ask = parse_pod_ask(wanted.pod, std::move(wanted.candidates));
+  if (!ask) metrics.request("plugin_scores", 400, clock.mono() - start);
+  if (!ask) return tl::unexpected<Error>(ask.error());
+  std::string reply = encode_scores(wanted.request_id, scores(*ask, start).scores);
+  metrics.request("plugin_scores", 200, clock.mono() - start);
+  return reply;
+}
 
 http::Response Service::Impl::prioritize(const http::Request& request) {
   const MonoTime start = clock.mono();
   http::Response response;
   const auto ask = parse_extender_args(request.body);
   if (ask) {
-    const Scores answer = prioritizer.scores(*ask);
-    response.body = format_scores(ask->candidates, answer.scores);
-    metrics.answer(answer, ask->problems.size());
-    requests.note(ask->scheduler, answer.without_controller, start);
-    // Otherwise the controller was not asked.
-    if (!answer.failure.empty() || answer.source == Source::controller)
-      tell_change(answer.failure, to_string(answer.source));
+    response.body = format_scores(ask->candidates, scores(*ask, start).scores);
   } else {
     response = {400, std::string(kText), ask.error().message() + "\n"};
   }
@@ -153,6 +181,7 @@ std::string Service::Impl::hanging() const {
   std::string out;
   if (feed->pulse().age(now) > kHangs) out += "feed\n";
   if (beat.pulse().age(now) > kHangs) out += "beat\n";
+  if (plugin && plugin->pulse().age(now) > kHangs) out += "answers to the scheduler plugin\n";
   if (answering.age(now) > kHangs) out += "answers to kube-scheduler\n";
   return out;
 }
@@ -255,6 +284,10 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   Impl* self = impl.get();
   WATTLE_TRY(impl->feed, Feed::start(impl->context, feed, impl->board, clock, log));
   impl->beat.start();
+  if (!config.plugin_socket.empty()) {
+    auto answer = [self](std::string_view message) { return self->answer_plugin(message); };
+    WATTLE_TRY(impl->plugin, PluginLink::start(config.plugin_socket, std::move(answer), clock, log));
+  }
 
   Impl::Routes routes = self->page_routes();
   const auto verb = [](http::Handler handler) { return http::Route(std::move(handler), kMaxBodyBytes); };

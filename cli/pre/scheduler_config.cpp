@@ -75,15 +75,24 @@ void judge_url(Findings& out, const std::string& name, const View& extender) {
   out.ok(name + ".urlPrefix", extender["urlPrefix"].text_or());
 }
 
-void judge_verbs(Findings& out, const std::string& name, const View& extender) {
-  const std::string prioritize = extender["prioritizeVerb"].text_or(""), filter = extender["filterVerb"].text_or("");
-  if (prioritize.empty())
+// With the plugin, the shim's scores must not count twice.
+void judge_prioritize(Findings& out, const std::string& name, const View& extender, bool plugin) {
+  const std::string prioritize = extender["prioritizeVerb"].text_or("");
+  if (plugin && prioritize.empty()) return;
+  if (plugin)
+    out.failed(name + ".prioritizeVerb", "set, and a profile has the plugin Wattle: the shim's scores count twice",
+               "remove prioritizeVerb and weight");
+  else if (prioritize.empty())
     out.failed(name + ".prioritizeVerb", "not set: Wattle never scores nodes", "set prioritizeVerb: prioritize");
   else if (prioritize != "prioritize")
     out.failed(name + ".prioritizeVerb", "the shim does not support '" + prioritize + "'",
                "prioritizeVerb: prioritize");
   else
     judge_weight(out, name + ".weight", extender["weight"].number());
+}
+
+void judge_verbs(Findings& out, const std::string& name, const View& extender) {
+  const std::string filter = extender["filterVerb"].text_or("");
   if (!filter.empty() && filter != "filter")
     out.failed(name + ".filterVerb", "the shim does not support '" + filter + "'",
                "set filterVerb: filter, or remove filterVerb");
@@ -108,8 +117,9 @@ void judge_verbs(Findings& out, const std::string& name, const View& extender) {
     out.failed(name + ".bindVerb", "the shim does not support binding; pods would fail", "remove bindVerb");
 }
 
-void judge_extender(Findings& out, const std::string& name, const View& extender) {
+void judge_extender(Findings& out, const std::string& name, const View& extender, bool plugin) {
   judge_url(out, name, extender);
+  judge_prioritize(out, name, extender, plugin);
   judge_verbs(out, name, extender);
   if (extender["nodeCacheCapable"].flag() == true)
     out.ok(name + ".nodeCacheCapable", "kube-scheduler sends only node names");
@@ -122,6 +132,38 @@ void judge_extender(Findings& out, const std::string& name, const View& extender
   if (!extender["managedResources"].items().empty())
     out.warn(name + ".managedResources", "kube-scheduler sends Wattle only pods that request these resources",
              "remove them");
+}
+
+bool enables_plugin(const View& profile, const char* point) {
+  const auto enabled = profile["plugins"][point]["enabled"].items();
+  return std::any_of(enabled.begin(), enabled.end(),
+                     [](const View& plugin) { return plugin["name"].text_or("") == "Wattle"; });
+}
+
+// Returns whether a profile has Wattle's plugin in place of the extender. kube-scheduler runs plugins that are in
+// multiPoint and at the extension point first, then those of multiPoint, among them DefaultPreemption.
+bool judge_plugin(Findings& out, const View& config) {
+  bool found = false;
+  for (const View& profile : config["profiles"].items()) {
+    const std::string name = "profile." + profile["schedulerName"].text_or("default-scheduler") + ".plugins.";
+    const auto enabled = [&](const char* point) { return enables_plugin(profile, point); };
+    const bool everywhere = enabled("multiPoint");
+    if (!everywhere && !enabled("score") && !enabled("preFilter") && !enabled("postFilter")) continue;
+    found = true;
+    if (everywhere)
+      out.ok(name + "multiPoint", "has Wattle");
+    else
+      out.failed(name + "multiPoint", "Wattle is enabled at single extension points only",
+                 "enable it in multiPoint, with weight: 6");
+    if (enabled("postFilter"))
+      out.ok(name + "postFilter", "Wattle runs before DefaultPreemption");
+    else
+      out.failed(
+          name + "postFilter",
+          "Wattle is not in it: DefaultPreemption runs first, and evicts pods although an unexamined node is free",
+          "enable Wattle in postFilter, too");
+  }
+  return found;
 }
 
 // A second scheduler in the leader election of the first stays idle.
@@ -164,11 +206,12 @@ std::vector<Finding> judge_configuration(const View& config, const std::string& 
     out.failed("apiVersion", "'" + version + "' is not supported by kube-scheduler 1.29 and later",
                "kubescheduler.config.k8s.io/v1");
   const auto extenders = config["extenders"].items();
-  if (extenders.empty())
+  const bool plugin = judge_plugin(out, config);
+  if (extenders.empty() && !plugin)
     out.failed("extenders", "none: kube-scheduler never calls Wattle",
                "add the extender of k8s/default-scheduler/scheduler.yaml");
   for (std::size_t i = 0; i < extenders.size(); ++i)
-    judge_extender(out, extenders.size() == 1 ? "extender" : "extender" + std::to_string(i + 1), extenders[i]);
+    judge_extender(out, extenders.size() == 1 ? "extender" : "extender" + std::to_string(i + 1), extenders[i], plugin);
   judge_sampling(out, "percentageOfNodesToScore", config["percentageOfNodesToScore"].number());
   judge_profiles(out, config);
   judge_election(out, config);

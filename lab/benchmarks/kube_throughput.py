@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""kube_throughput: measures pods per second through a real kube-scheduler: without an extender, with ours, and with a
-no-op extender.
+"""kube_throughput: measures pods per second through a real kube-scheduler: without an extender, with ours, with a no-op
+extender, and with our plugin.
 
 Usage    kube_throughput.py BIN_DIR [--nodes 100,1000,5000] [--pods 1000] [--rounds 3] [--arms A,...] [--favour N]
          [--json FILE]
@@ -10,12 +10,13 @@ Does     for each size, creates KWOK nodes, whose simulated agents stream to a c
 Arms     none; noop (a Go extender that answers 0 to prioritize) and noop-filter (which also passes all nodes in
          filter); wattle (prioritize, live) and wattle-filter (also filter, for pods with a hard latency limit that all
          nodes meet); wattle-shadow (prioritize in the default mode: decides without influence) and wattle-off (asks the
-         controller, which decides nothing: the cost of the round trip)
+         controller, which decides nothing: the cost of the round trip); plugin (kube-scheduler with our plugin). With
+         -all behind it, an arm examines all nodes (percentageOfNodesToScore: 100), as the chart's scheduler does
 Favour   N above 0: the controller, the shim and the no-op extender run N nice levels above the control plane, KWOK and
          etcd, as if they had a processor to themselves; they still share the same processors
 Needs    the control plane's programs (tests/e2e/kube/assets.py), and Go for the no-op extender
 Gives    pods per second of each run, medians, and their ratios to `none` and `noop`; the sources of our answers; the
-         CPU use of each process
+         cores and the CPU milliseconds per pod of each process
 """
 import argparse
 import http.client
@@ -38,7 +39,8 @@ from control_plane import ControlPlane  # noqa: E402
 from house import HouseError, fetch, wait_until  # noqa: E402
 from kube_house import KubeHouse  # noqa: E402
 
-ARMS = ("none", "noop", "wattle", "noop-filter", "wattle-filter", "wattle-shadow", "wattle-off")
+ARMS = ("none", "noop", "wattle", "noop-filter", "wattle-filter", "wattle-shadow", "wattle-off", "plugin",
+        "none-all", "noop-all", "wattle-all", "plugin-all")
 MODES = {"wattle-shadow": "shadow", "wattle-off": "off"}
 PATIENCE = 600
 LOOK_EVERY_S = 0.1
@@ -82,7 +84,7 @@ class Bound:
 
 
 def extenders_of(arm, house, noop):
-    if arm == "none":
+    if arm in ("none", "plugin"):
         return []
     extender = house.extender()
     if arm.startswith("noop"):
@@ -109,6 +111,13 @@ def cpu_s(processes):
     return used
 
 
+def start_scheduler(plane, house, arm, noop, profile):
+    more = {"percentageOfNodesToScore": 100} if arm.endswith("-all") else {}
+    kind = arm.removesuffix("-all")
+    plugin = house.plugin() | {"program": assets.scheduler(assets.VERSION)} if kind == "plugin" else {}
+    return plane.start_scheduler("scheduler", profile=profile, extenders=extenders_of(kind, house, noop), more=more, **plugin)
+
+
 def measure(plane, house, arm, noop, pods, turn):
     """Returns (pods per second, cores that each process used)."""
     profile = f"arm-{turn}"
@@ -116,7 +125,7 @@ def measure(plane, house, arm, noop, pods, turn):
     annotations = {"wattle.dev/latency-hard-ms": "1000"} if arm == "wattle-filter" else None
     with ThreadPoolExecutor(MAKERS) as makers:
         list(makers.map(lambda i: plane.add_pod(f"{profile}-{i}", cpu="20m", memory="16Mi", scheduler=profile, annotations=annotations), range(pods)))
-    port = plane.start_scheduler("scheduler", profile=profile, extenders=extenders_of(arm, house, noop))
+    port = start_scheduler(plane, house, arm, noop, profile)
     bound = Bound(port, profile)
     looks = []  # (time, number of bound pods)
     processes = {**plane.processes, **house.processes, "noop": noop.process}
@@ -158,6 +167,7 @@ def make_nodes(plane, house):
 
 def run(binaries, nodes, options, noop):
     with ControlPlane(assets.assets(assets.VERSION, assets.CONTROL_PLANE)) as plane, KubeHouse(binaries, plane, nodes=nodes, mode="live") as house:
+        house.add_plugin_socket()
         house.start_controller()
         house.start_shim()
         house.swarm_nice = 10  # real agents run on other machines
@@ -184,7 +194,9 @@ def run(binaries, nodes, options, noop):
                 "ratio_to": {base: {arm: round(value / medians[base], 3) for arm, value in medians.items()}
                              for base in ("none", "noop", "noop-filter") if base in medians},
                 "answers": answers(house), "decide_p50_us": status["decide_p50_us"], "decide_p99_us": status["decide_p99_us"],
-                "cores": {arm: {name: round(statistics.median(one[name] for one in used), 2) for name in used[0]} for arm, used in cores.items()}}
+                "cores": {arm: {name: round(statistics.median(one[name] for one in used), 2) for name in used[0]} for arm, used in cores.items()},
+                "cpu_ms_per_pod": {arm: {name: round(statistics.median(1e3 * one[name] / rate for one, rate in zip(used, runs[arm])), 2) for name in used[0]}
+                                   for arm, used in cores.items()}}
 
 
 def main():

@@ -32,11 +32,13 @@ FREE = ("config", "labels", "commonLabels", "podLabels", "annotations", "scraper
 VARIANTS = {
     "three schedulers": {"scheduler": {"replicas": 3}},
     "values of an earlier chart, as --reuse-values has them": {
-        "commonLabels": None, "resourceQuotas": None, "improve": None, "images": {"sim": None}, "monitoring": {"enabled": True, "runbooks": None}, "keys": {"serviceAccount": None, "podLabels": None},
+        "commonLabels": None, "resourceQuotas": None, "improve": None, "images": {"sim": None, "scheduler": None}, "monitoring": {"enabled": True, "runbooks": None}, "keys": {"serviceAccount": None, "podLabels": None},
         "requests": {"namespaces": ["shop"], "serviceAccount": None, "podLabels": None},
         **{part: dict.fromkeys(("serviceAccount", "podLabels", "extraEnv", "extraArgs", "extraVolumes", "extraVolumeMounts") if part != "scheduler"
-                               else ("serviceAccount", "podLabels", "extraEnv", "extraArgs")) for part in ("agent", "controller", "scheduler")}},
+                               else ("kind", "serviceAccount", "podLabels", "extraEnv", "extraArgs")) for part in ("agent", "controller", "scheduler")}},
     "one scheduler": {"scheduler": {"replicas": 1}},
+    "the plugin": {"scheduler": {"kind": "plugin"}, "images": {"registry": "registry.example"}},
+    "the plugin, and a filter": {"scheduler": {"kind": "plugin"}, "shim": {"filter": True}},
     "labels, accounts, environment, arguments": {
         "commonLabels": {"team": "platform", "cost-centre": "4711"},
         **{part: {"podLabels": {"app.kubernetes.io/name": "other", "on": "yes"}, "serviceAccount": {"create": True, "name": "" if part == "agent" else f"mine-{part}", "annotations": {"a/b": "c"}},
@@ -82,6 +84,7 @@ REFUSED = {
     "a scheduler that is too old": ({"scheduler": {"tag": "v1.25.0"}}, "scheduler.tag"),
     "a scheduler that is newer than the cluster": ({"scheduler": {"tag": "v1.36.0"}}, "never newer"),
     "a scheduler that is two versions older": ({"scheduler": {"tag": "v1.33.9"}}, "one minor version older"),
+    "an unknown kind of scheduler": ({"scheduler": {"kind": "webhook"}}, "kind"),
     "a weight of nothing": ({"scheduler": {"weight": 0}}, "weight"),
     "a span that is none": ({"shim": {"deadline": "20"}}, "deadline"),
     "a deadline as long as the scheduler waits": ({"shim": {"deadline": "200ms"}, "scheduler": {"httpTimeout": "0.2s"}}, "shim.deadline"),
@@ -148,10 +151,30 @@ def check_extender(objects, filters, what):
     for thing in objects:
         if thing["kind"] != "ConfigMap" or "scheduler.yaml" not in thing.get("data", {}):
             continue
-        extender = yaml.safe_load(thing["data"]["scheduler.yaml"])["extenders"][0]
+        config = yaml.safe_load(thing["data"]["scheduler.yaml"])
         wanted = ("filter", "preempt") if filters else (None, None)
+        extender = (config.get("extenders") or [{}])[0]
         if (extender.get("filterVerb"), extender.get("preemptVerb")) != wanted:
             manifests.breach(f"{what}: the extender's filterVerb and preemptVerb are not {wanted}")
+        scored = [one["name"] for one in config["profiles"][0]["plugins"].get("multiPoint", {}).get("enabled", [])]
+        if (extender.get("prioritizeVerb") == "prioritize") == ("Wattle" in scored):
+            manifests.breach(f"{what}: the shim's scores count twice or not at all")
+
+
+def check_plugin():
+    """The plugin's scheduler asks at the shim's socket, has the image of its minor version, and can reach the socket."""
+    objects = rendering.charted("--set", "scheduler.kind=plugin", kube="v1.35.1")
+    texts = {key: text for thing in objects if thing["kind"] == "ConfigMap" for key, text in thing["data"].items()}
+    profile, = yaml.safe_load(texts["scheduler.yaml"])["profiles"]
+    socket = yaml.safe_load(texts["shim.yaml"])["listen"]["plugin_socket"]
+    if profile["pluginConfig"] != [{"name": "Wattle", "args": {"socket": socket, "timeout": "50ms"}}]:
+        manifests.breach(f"the plugin: pluginConfig is {profile['pluginConfig']}, and the shim's socket {socket}")
+    if f"wattle-kube-scheduler:v1.35-{render.version()}" not in images_of(objects):
+        manifests.breach(f"the plugin: the chart runs {images_of(objects)}")
+    pod, = (thing["spec"]["template"]["spec"] for thing in objects if thing["kind"] == "Deployment" and thing["metadata"]["name"] == "wattle-scheduler")
+    for container in pod["containers"]:
+        if not any(socket.startswith(mount["mountPath"] + "/") for mount in container["volumeMounts"]):
+            manifests.breach(f"the plugin: {container['name']} does not mount the folder of {socket}")
 
 
 def check_folder(folder):
@@ -362,6 +385,7 @@ def check_rendering():
         manifests.breach(f"helm lint: {linted.stdout}{linted.stderr}")
     check_same()
     check_following()
+    check_plugin()
     check_digests()
     check_names()
     with tempfile.TemporaryDirectory() as folder:

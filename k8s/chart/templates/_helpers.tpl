@@ -120,6 +120,22 @@ projected:
 {{- $tag }}
 {{- end }}
 
+{{- /* Not empty if the second scheduler has the plugin. Values of an earlier chart have no kind. */}}
+{{- define "wattle.plugin" -}}
+{{- if eq (.Values.scheduler.kind | default "extender") "plugin" }}yes{{ end }}
+{{- end }}
+
+{{- /* Image of the second scheduler: upstream's, or that with Wattle's plugin, which a release has for minor versions. */}}
+{{- define "wattle.schedulerImage" -}}
+{{- $tag := include "wattle.schedulerTag" . -}}
+{{- if include "wattle.plugin" . -}}
+{{- $images := .Values.images -}}
+{{ with $images.registry }}{{ . }}/{{ end }}{{ $images.scheduler | default "wattle-kube-scheduler" }}:{{ regexFind "^v[0-9]+\\.[0-9]+" $tag }}-{{ regexReplaceAll "@.*" ($images.tag | default .Chart.AppVersion) "" }}
+{{- else -}}
+{{ .Values.scheduler.image }}:{{ $tag }}
+{{- end }}
+{{- end }}
+
 {{- /* Converts a duration to milliseconds; 0 needs no unit. */}}
 {{- define "wattle.milliseconds" -}}
 {{- $text := toString . -}}
@@ -246,7 +262,11 @@ provisioning:
 {{- include "wattle.agree" (list .Values.shim.deadline "shim.deadline" .Values.shim.config "deadline") -}}
 {{- include "wattle.agree" (list .Values.shim.filter "shim.filter" .Values.shim.config "filter") -}}
 # Serves the kube-scheduler in the same pod
+{{- if include "wattle.plugin" . }}
+listen: {address: 127.0.0.1, port: 8888, plugin_socket: /run/wattle-plugin/shim.sock}
+{{- else }}
 listen: {address: 127.0.0.1, port: 8888}
+{{- end }}
 # Serves probes and metrics
 http: {address: "::", port: 9462, token_file: /run/wattle/metrics.token}
 controller:
@@ -261,6 +281,7 @@ bound_scores: false
 {{- end }}
 
 {{- define "wattle.schedulerConfig" -}}
+{{- $plugin := include "wattle.plugin" . -}}
 # Second kube-scheduler: all default plugins stay enabled, and the shim adds to the scores.
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -272,11 +293,17 @@ leaderElection:
 {{- else }}
   leaderElect: false
 {{- end }}
-# The scheduler passes an extender only the nodes that it examined, so it must examine all
+# The scheduler {{ if $plugin }}shows the plugin{{ else }}passes an extender{{ end }} only the nodes that it examined, so it must examine all
 percentageOfNodesToScore: {{ .Values.scheduler.percentageOfNodesToScore }}
 profiles:
   - schedulerName: {{ .Values.scheduler.name | toYaml }}
     plugins:
+      {{- if $plugin }}
+      # The best node's 100 times 6 outweighs fit, balance and image locality (docs/reference/kubernetes.md)
+      multiPoint: {enabled: [{name: Wattle, weight: {{ .Values.scheduler.weight }}}]}
+      # A name in both lists runs first: DefaultPreemption must not run while only some nodes were examined
+      postFilter: {enabled: [{name: Wattle}]}
+      {{- end }}
       score:
         # A hundred times the defaults: a pod's preferences outweigh the shim's scores (docs/concepts/placement.md)
         enabled:
@@ -284,16 +311,26 @@ profiles:
           - {name: NodeAffinity, weight: 200}
           - {name: PodTopologySpread, weight: 200}
           - {name: InterPodAffinity, weight: 200}
+    {{- if $plugin }}
+    pluginConfig:
+      # Scheduling of all pods waits for an answer at most this long. The shim answers within its own, shorter deadline
+      - {name: Wattle, args: {socket: /run/wattle-plugin/shim.sock, timeout: {{ .Values.scheduler.httpTimeout }}}}
+    {{- end }}
+{{- if or (not $plugin) .Values.shim.filter }}
 extenders:
   - urlPrefix: http://127.0.0.1:8888
+    {{- if not $plugin }}
     prioritizeVerb: prioritize
+    {{- end }}
     {{- if .Values.shim.filter }}
     filterVerb: filter
     # Prevents evictions in favour of a pod that the filter would refuse
     preemptVerb: preempt
     {{- end }}
+    {{- if not $plugin }}
     # The best node's 10 times 6 times 10 outweighs fit, balance and image locality (docs/reference/kubernetes.md)
     weight: {{ .Values.scheduler.weight }}
+    {{- end }}
     # Sends only names; whole nodes would be megabytes per pod
     nodeCacheCapable: true
     enableHTTPS: false
@@ -301,6 +338,7 @@ extenders:
     httpTimeout: {{ .Values.scheduler.httpTimeout }}
     # Scheduling continues without an answer
     ignorable: true
+{{- end }}
 {{- end }}
 
 {{- /* Configuration of a program: the chart's text, with `config` of the values merged over it. */}}

@@ -4,12 +4,15 @@ from their Go modules.
 
 Usage    assets.py [--version V] [--only PROGRAM,...]     prints their folder; V: default WATTLE_KUBE_VERSION or 1.35.4
          assets.py --only helm                            prints the path of helm, which renders the chart
+         assets.py --only wattle-kube-scheduler           prints the path of the scheduler with our plugin (scheduler/);
+                                                          with [--arch A] FOLDER: writes it there (scripts/scheduler)
 Source   KUBEBUILDER_ASSETS, if set, is used unchanged; otherwise WATTLE_KUBE_CACHE (default ~/.cache/wattle/kube), one
          folder per version. Existing programs are not built again
 Errors   exit code 77 with the reason, without Go or if modules are not available; a test then skips
 """
 import argparse
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -20,6 +23,7 @@ import sys
 import tempfile
 
 SKIP = 77
+SCHEDULER = pathlib.Path(__file__).resolve().parents[3] / "scheduler"
 VERSION = os.environ.get("WATTLE_KUBE_VERSION", "1.35.4")
 ETCD = "v3.6.5"
 KWOK = "v0.7.0"
@@ -47,9 +51,13 @@ class Missing(Exception):
     """What is needed is not to be had on this machine."""
 
 
+def run_go(*arguments: str, cwd: pathlib.Path, architecture: str = "") -> subprocess.CompletedProcess:
+    env = os.environ | {"GOFLAGS": "-mod=mod", "CGO_ENABLED": "0", "GOWORK": "off"} | ({"GOARCH": architecture} if architecture else {})
+    return subprocess.run(["go", *arguments], cwd=cwd, env=env, capture_output=True, text=True, check=False)
+
+
 def go(*arguments: str, cwd: pathlib.Path) -> str:
-    ran = subprocess.run(["go", *arguments], cwd=cwd, env=os.environ | {"GOFLAGS": "-mod=mod", "CGO_ENABLED": "0", "GOWORK": "off"},
-                         capture_output=True, text=True, check=False)
+    ran = run_go(*arguments, cwd=cwd)
     if ran.returncode != 0:
         raise Missing(f"go {' '.join(arguments[:3])}: {ran.stderr.strip()[-2000:]}")
     return ran.stdout
@@ -66,13 +74,73 @@ def build_kubernetes(version: str, programs: list[str], fresh: pathlib.Path, out
     with tempfile.TemporaryDirectory() as name:
         cwd = pathlib.Path(name)
         go("mod", "init", "wattle.test/control-plane", cwd=cwd)
-        staged = "v0." + version.split(".", 1)[1]
-        edits = [f"-replace={module}={module}@{staged}" for module in staging_of(version, cwd)]
-        go("mod", "edit", f"-require=k8s.io/kubernetes@v{version}", *edits, cwd=cwd)
-        stamp = f"-X k8s.io/component-base/version.gitVersion=v{version}"
+        require_kubernetes(version, cwd)
         for program in programs:
-            go("build", "-trimpath", "-ldflags", f"-s -w {stamp}", "-o", str(fresh / program), OF_KUBERNETES[program], cwd=cwd)
+            go("build", "-trimpath", "-ldflags", f"-s -w {stamp(version)}", "-o", str(fresh / program), OF_KUBERNETES[program], cwd=cwd)
             (fresh / program).rename(out / program)
+
+
+def require_kubernetes(version: str, cwd: pathlib.Path) -> None:
+    """The module at `cwd` takes its packages of Kubernetes from this version."""
+    staged = "v0." + version.split(".", 1)[1]
+    edits = [f"-replace={module}={module}@{staged}" for module in staging_of(version, cwd)]
+    go("mod", "edit", f"-require=k8s.io/kubernetes@v{version}", *edits, cwd=cwd)
+
+
+def stamp(version: str) -> str:
+    return f"-X k8s.io/component-base/version.gitVersion=v{version}"
+
+
+class SchedulerModule:
+    """A copy of scheduler/ that takes its packages of Kubernetes from `version`."""
+
+    def __init__(self, version: str):
+        if shutil.which("go") is None:
+            raise Missing("there is no Go here (package golang-go, or a newer one)")
+        self.version = version
+        self.tags = ["-tags", "kube134"] if version.startswith("1.34.") else []
+
+    def __enter__(self) -> "SchedulerModule":
+        self.folder = tempfile.TemporaryDirectory()
+        self.cwd = pathlib.Path(self.folder.name) / "scheduler"
+        shutil.copytree(SCHEDULER, self.cwd)
+        shutil.copytree(SCHEDULER.parent / "tests/fixtures/plugin", self.cwd.parent / "tests/fixtures/plugin")  # of its tests
+        require_kubernetes(self.version, self.cwd)
+        go("list", "-deps", "-test", *self.tags, "./...", cwd=self.cwd)  # without modules there is no scheduler; later errors are our own
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.folder.cleanup()
+
+    def build(self, target: pathlib.Path, architecture: str = "") -> None:
+        self.run("build", "-trimpath", *self.tags, "-ldflags", f"-s -w {stamp(self.version)}", "-o", str(target), ".", architecture=architecture)
+
+    def test(self) -> str:
+        return self.run("test", "-trimpath", *self.tags, "-count=1", "./...")
+
+    def run(self, *arguments: str, architecture: str = "") -> str:
+        ran = run_go(*arguments, cwd=self.cwd, architecture=architecture)
+        if ran.returncode != 0:
+            raise SystemExit(f"scheduler/: go {arguments[0]} for Kubernetes {self.version}:\n{(ran.stdout + ran.stderr)[-4000:]}")
+        return ran.stdout
+
+
+def scheduler(version: str = VERSION) -> pathlib.Path:
+    """kube-scheduler with our plugin, built where the cache has none of these sources."""
+    sources = sorted(path for path in SCHEDULER.rglob("*") if path.suffix in (".go", ".mod") and not path.name.endswith("_test.go"))
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    folder = cache_folder() / version
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / f"wattle-kube-scheduler-{key}"
+    with open(folder / ".lock-scheduler", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            for older in folder.glob("wattle-kube-scheduler-*"):
+                older.unlink()
+            with SchedulerModule(version) as module:
+                module.build(folder / "wattle-kube-scheduler.new")
+            (folder / "wattle-kube-scheduler.new").rename(program)
+    return program
 
 
 def build_module(module: str, version: str, package: str, target: pathlib.Path) -> None:
@@ -174,9 +242,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="builds the programs of a control plane and prints where they are")
     parser.add_argument("--version", default=VERSION)
     parser.add_argument("--only", default=",".join(PROGRAMS))
+    parser.add_argument("--arch", default="", help="of wattle-kube-scheduler in FOLDER; default: this machine's")
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, help="where to write wattle-kube-scheduler, as kube-scheduler")
     options = parser.parse_args()
     try:
-        print(helm() if options.only == "helm" else assets(options.version, tuple(options.only.split(","))))
+        if options.folder:
+            options.folder.mkdir(parents=True, exist_ok=True)
+            with SchedulerModule(options.version) as module:
+                module.build(options.folder.resolve() / "kube-scheduler", options.arch)
+            return 0
+        alone = {"helm": helm, "wattle-kube-scheduler": lambda: scheduler(options.version)}
+        print(alone[options.only]() if options.only in alone else assets(options.version, tuple(options.only.split(","))))
     except Missing as missing:
         print(f"[skipped] {missing}", file=sys.stderr)
         return SKIP

@@ -118,19 +118,20 @@ class ControlPlane:
         self.start("kwok", str(self.assets / "kwok"), "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=true",
                    "--node-lease-duration-seconds", str(lease_s))
 
-    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), plugins=None, verbosity=0, plugin_config=None, group=None, more_profiles=()):
-        """group: the number of a group that the process alone is in. more_profiles: further entries of `profiles`."""
+    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), plugins=None, verbosity=0, plugin_config=None, group=None, more_profiles=(), program=None, more=None):
+        """group: the number of a group that the process alone is in. more_profiles: further entries of `profiles`. program: in place of
+        upstream's. more: further members of the configuration."""
         port, = house.free_ports(1)
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.kubeconfig()), "qps": 5000, "burst": 10000},
             "leaderElection": {"leaderElect": False},
             "profiles": [{"schedulerName": profile} | ({"plugins": plugins} if plugins else {}) | ({"pluginConfig": plugin_config} if plugin_config else {}), *more_profiles],
-            "extenders": list(extenders)}
+            "extenders": list(extenders)} | (more or {})
         path = self.dir / f"{name}.json"
         path.write_text(json.dumps(config))
         alone = ["setpriv", "--regid", str(group), "--clear-groups"] if group else []
-        self.start(name, *alone, str(self.assets / "kube-scheduler"), "--config", str(path), "--bind-address", "127.0.0.1",
+        self.start(name, *alone, str(program or self.assets / "kube-scheduler"), "--config", str(path), "--bind-address", "127.0.0.1",
                    "--secure-port", str(port), "-v", str(verbosity),
                    "--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics")
         return port

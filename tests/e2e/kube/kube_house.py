@@ -79,6 +79,16 @@ class KubeHouse(House):
         return {"urlPrefix": self.shim(), "prioritizeVerb": "prioritize", "filterVerb": "filter", "preemptVerb": "preempt", "weight": 6, "nodeCacheCapable": True,
                 "enableHTTPS": False, "httpTimeout": "200ms", "ignorable": True} | more
 
+    def plugin(self, weight=6):
+        """What start_scheduler() needs for the plugin in place of the extender; add_plugin_socket() before start_shim()."""
+        return {"plugins": {"multiPoint": {"enabled": [{"name": "Wattle", "weight": weight}]}, "postFilter": {"enabled": [{"name": "Wattle"}]}},
+                "plugin_config": [{"name": "Wattle", "args": {"socket": f"{self.dir}/plugin.sock", "timeout": "200ms"}}]}
+
+    def add_plugin_socket(self):
+        path = self.dir / "shim.yaml"
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(f"listen: {{port: {self.shim_port}}}", f"listen: {{port: {self.shim_port}, plugin_socket: {self.dir}/plugin.sock}}"), encoding="utf-8")
+
     def set_mode(self, mode):
         """Past the gates: what is tested is no promotion."""
         self.cli("policy", "set", "--mode", mode, "--force", "--why", "a test chooses its mode", key="operator")

@@ -126,6 +126,21 @@ TEST_CASE("a filter that may be ignored, and that takes part in preemption, is f
                            "prioritizeVerb: prioritize\n    filterVerb: filter\n    preemptVerb: preempt"))));
 }
 
+TEST_CASE("Wattle's plugin takes the place of the extender, runs before preemption, and the scores count once") {
+  const std::string plugin = with(kFine, "schedulerName: wattle\n",
+                                  "schedulerName: wattle\n    plugins: {multiPoint: {enabled: [{name: Wattle, weight: "
+                                  "6}]}, postFilter: {enabled: [{name: Wattle}]}}\n");
+  CHECK(state_of(judged(plugin), "extender.prioritizeVerb") == State::failed);
+  const std::string alone = plugin.substr(0, plugin.find("extenders:"));
+  CHECK(all_ok(judged(alone)));
+  CHECK(state_of(judged(with(alone, ", postFilter: {enabled: [{name: Wattle}]}", "")),
+                 "profile.wattle.plugins.postFilter") == State::failed);
+  CHECK(state_of(judged(with(alone, "multiPoint: {enabled: [{name: Wattle, weight: 6}]}, ", "")),
+                 "profile.wattle.plugins.multiPoint") == State::failed);
+  CHECK(all_ok(judged(
+      with(plugin, "prioritizeVerb: prioritize\n    weight: 6\n", "filterVerb: filter\n    preemptVerb: preempt\n"))));
+}
+
 TEST_CASE("a scheduler of the cluster's own name keeps its election") {
   const auto found = judged(with(with(kFine, "leaderElection: {leaderElect: false}\n", ""), "schedulerName: wattle",
                                  "schedulerName: default-scheduler"));

@@ -1,0 +1,3 @@
+module wattle.dev/scheduler
+
+go 1.24.0
