@@ -2,13 +2,16 @@
 
 #include <utility>  // before Asio, which uses std::exchange and does not include it
 
+#include <algorithm>
 #include <boost/asio/error.hpp>
 #include <boost/beast/core/error.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <string_view>
 
 #include "common/http/connection.hpp"
+#include "common/http/head.hpp"
 
 namespace wattle::http {
 namespace {
@@ -16,6 +19,12 @@ namespace {
 namespace beast = boost::beast;
 namespace bhttp = boost::beast::http;
 using boost::system::error_code;
+
+// A line end in a value would begin another header, or another request.
+bool is_header_value(std::string_view value) {
+  return std::none_of(value.begin(), value.end(),
+                      [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 0x7f; });
+}
 
 }  // namespace
 
@@ -27,6 +36,7 @@ struct Client::Impl {
                           std::chrono::milliseconds timeout, bool& silent, error_code& failed) {
     std::string request = method + " " + target + " HTTP/1.1\r\nHost: " + authority(connection.origin()) + "\r\n";
     if (!token.empty()) request += "Authorization: Bearer " + token + "\r\n";
+    for (const auto& [name, value] : headers) request += name + ": " + value + "\r\n";
     if (!accept.empty()) request += "Accept: " + accept + "\r\n";
     if (!body.empty()) request += "Content-Type: " + content_type + "\r\n";
     if (!body.empty() || method == "POST" || method == "PUT")
@@ -45,8 +55,12 @@ struct Client::Impl {
     if (failed) return fail(Errc::io, "", "");
     auto& message = parser.get();
     const auto type = message[bhttp::field::content_type];
-    return Answer{static_cast<int>(message.result_int()), std::string(type.data(), type.size()),
+    Answer answer{static_cast<int>(message.result_int()), std::string(type.data(), type.size()),
                   std::move(message.body())};
+    for (const auto& field : message)
+      answer.headers.emplace(lower_case(std::string_view(field.name_string().data(), field.name_string().size())),
+                             std::string(field.value().data(), field.value().size()));
+    return answer;
   }
 
   error_code read(bhttp::response_parser<bhttp::string_body>& parser) {
@@ -73,6 +87,7 @@ struct Client::Impl {
     }
   }
 
+  std::map<std::string, std::string> headers;
   std::string accept, token, content_type = "application/json";
   std::size_t max_body_bytes;
   Connection connection;
@@ -96,9 +111,14 @@ void Client::stop() { impl_->connection.stop(); }
 
 void Client::bearer(std::string token) { impl_->token = std::move(token); }
 
+void Client::header(const std::string& name, std::string value) { impl_->headers[name] = std::move(value); }
+
 Result<Answer> Client::request(const std::string& method, const std::string& target, const std::string& body,
                                std::chrono::milliseconds timeout) {
   Impl& impl = *impl_;
+  for (const auto& [name, value] : impl.headers)
+    if (!is_header_value(value))
+      return fail(Errc::malformed, impl.connection.origin().url() + target, "the header " + name + " has a line end");
   try {
     for (;;) {
       const bool kept = impl.connection.open();

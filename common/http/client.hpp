@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,7 @@ struct Answer {
   int status = 0;
   std::string content_type;
   std::string body;
+  std::map<std::string, std::string> headers = {};  // by lower-case name; the first of duplicates
 };
 
 class Client {
@@ -33,6 +35,8 @@ class Client {
   void content_type(std::string type);
   // Sends the token as "Authorization: Bearer" with every request.
   void bearer(std::string token);
+  // Sends the header with every request, in place of its earlier value. An invalid value fails the requests.
+  void header(const std::string& name, std::string value);
   Result<Answer> request(const std::string& method, const std::string& target, const std::string& body,
                          std::chrono::milliseconds timeout);
   // The next request has a connection of its own, with the client's certificate as it is then.

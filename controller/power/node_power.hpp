@@ -2,8 +2,8 @@
 // Calls    block until the driver has its answer or the limit has passed; the controller makes them on a task thread of
 //          its own, never on the loop. sleep() and wake() return once the node's driver has accepted the order, which
 //          is before the node is asleep or awake: the caller observes.
-// Repeats  every call is idempotent: a node that is off already sleeps, a node that is on already is awake, and the same
-//          operation may be ordered again after a crash.
+// Repeats  every call is idempotent: a node that is off sleeps already, a node that is on is awake already, and the
+//          same operation may be ordered again after a crash
 // Errors   not_found (no driver for this node, or no such machine or program), denied (credentials, permission),
 //          timeout (the limit has passed), unavailable (no answer), unsupported (a depth that the driver lacks),
 //          conflict (refused for now), malformed (an answer without sense), io (the driver failed). The error keeps the
@@ -43,7 +43,7 @@ struct Node {
   std::map<std::string, std::string> labels = {};
 };
 
-// One sleep or wake of a node. The number is the caller's, and appears in the driver's requests and errors.
+// Number and time limit of an order to sleep or wake. The number is the caller's; a driver passes it on where it can.
 struct Operation {
   std::uint64_t number = 0;
   std::chrono::milliseconds limit{30'000};

@@ -1,0 +1,36 @@
+// exec_power: hands a node's power to a program of the operator's, which reads one request as JSON on its standard
+// input.
+// Request  {"version": 1, "request": "sleep", "node": "n1", "labels": {}, "time_limit_s": 30, "operation": 7, "depth":
+//          "off"}; request is probe, sleep, wake or observe; operation comes with sleep and wake, depth with sleep
+// Answer   the exit status, and for probe and observe JSON on standard output (exec_answer.hpp)
+// Limits   the program and its process group are killed at the limit, and what it leaves running when it ends
+// Errors   those of bounded_process.hpp and exec_answer.hpp, and of the exit status: 64 unsupported, 69 unavailable, 75
+//          conflict (refused for now), 77 denied, any other but 0 io (sysexits.h); keeps the output
+// Threads  any
+#pragma once
+
+#include <utility>
+
+#include "common/clock.hpp"
+#include "common/json/value.hpp"
+#include "controller/power/node_power.hpp"
+#include "controller/power/power_config.hpp"
+
+namespace wattle::controller::power {
+
+class ExecPower final : public NodePower {
+ public:
+  ExecPower(ExecConfig config, const Clock& clock) : config_(std::move(config)), clock_(clock) {}
+  Result<Capabilities> probe(const Node& node, std::chrono::milliseconds limit) override;
+  Status sleep(const Node& node, Depth depth, const Operation& operation) override;
+  Status wake(const Node& node, const Operation& operation) override;
+  Result<Observation> observe(const Node& node, std::chrono::milliseconds limit) override;
+
+ private:
+  Result<std::string> run(const Node& node, OrderedJson request, std::chrono::milliseconds limit) const;
+
+  const ExecConfig config_;
+  const Clock& clock_;
+};
+
+}  // namespace wattle::controller::power

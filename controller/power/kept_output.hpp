@@ -1,0 +1,21 @@
+// kept_output: output of a driver as an error keeps it: its end, in printable characters, without the secrets.
+// Errors   none
+// Threads  pure
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wattle::controller::power {
+
+// Replaces each secret, and the forms that JSON and base64 give it, by "***".
+std::string redact(std::string text, const std::vector<std::string>& secrets);
+
+// The last kMostOutputBytes, on one line.
+std::string kept_output(std::string_view text);
+
+// "WHAT: OUTPUT"; WHAT alone if there is no output.
+std::string with_output(std::string what, std::string_view output);
+
+}  // namespace wattle::controller::power
