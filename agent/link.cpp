@@ -169,6 +169,11 @@ std::map<std::string, wire::MarginStep> Link::margins() const {
   return session_->status().margins;
 }
 
+Duration Link::tick() const {
+  if (!session_ || clock_.mono() - session_->status().acked_at > kLevelsHold) return {};
+  return session_->status().tick;
+}
+
 std::optional<SentStudent> Link::student() const {
   if (!session_ || session_->status().acked_at == MonoTime{}) return std::nullopt;
   return SentStudent{session_->status().student_version, session_->status().student};

@@ -57,6 +57,8 @@ class Link {
   std::map<std::string, std::string> pod_levels() const;
   // Margins that the controller orders; empty after 10 s without messages.
   std::map<std::string, wire::MarginStep> margins() const;
+  // Shortest interval of records that the controller asks for; 0: none, as after a minute without messages.
+  Duration tick() const;
   // The student that the controller sends; no value before its first message.
   std::optional<SentStudent> student() const;
   // Time until pump() has work again.

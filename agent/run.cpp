@@ -195,6 +195,10 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
       if (link) metrics.observe(link->values());
     }
     if (link) link->pump(sampler);
+    // CPU limits follow the samples, so a node with an actuator keeps its tick.
+    const Duration tick = link && !provisioning ? std::max(config.tick, link->tick()) : config.tick;
+    if (tick != ticker.period())
+      if (const Status set = ticker.set(tick); !set) return set;
   }
   notify.stopping();
   log.info("agent.stopped", "the agent has stopped", {{"node", config.node}});

@@ -14,6 +14,7 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::int64_t kRecentGaps = 200;
+constexpr int kMoreInABatch = 5;
 constexpr std::int64_t kClockStep_s =
     5;  // largest difference between wall clock and monotonic clock that does not count as a change of the wall clock
 // Approximate memory of an item beside its bytes and their decoded form.
@@ -179,7 +180,8 @@ std::optional<Store::Work> Store::wait() {
   };
   // Others' records come meanwhile, and share the disk's time.
   const Duration since = clock_.mono() - committed_at_;
-  if (!queue_.empty() && since < options_.commit_every) wake_.wait_for(lock, options_.commit_every - since, hurry);
+  const Duration every = batches_more_ ? kMoreInABatch * options_.commit_every : options_.commit_every;
+  if (!queue_.empty() && since < every) wake_.wait_for(lock, every - since, hurry);
   const Duration rows_since = clock_.mono() - rows_at_;
   bool due = stop_ || !reads_.empty() || rows_since >= options_.decisions_every;
   if (queue_.empty() && rows_.waits() && !due) {
