@@ -3,8 +3,8 @@
 //          than half a second; it is easy if the loop sleeps 40% and telemetry does not wait. Three full windows in a
 //          row, in which the wait does not fall, double the interval of the agents' records; two easy ones shorten it,
 //          so that the loop would be busy for three quarters. After each change the agents have time to follow. When
-//          the interval is at most the agents' own, it ends. Each time that it was shortened too far, twice as many easy
-//          windows are needed
+//          the interval is at most the agents' own, it ends. Each time that it was shortened too far, twice as many
+//          easy windows are needed
 // Bound    the interval is at most `longest`, so that no node becomes stale
 // Threads  single owner
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace wattle::controller {
 
-// What telemetry gets while the controller is overloaded.
+// Limits of telemetry while the controller is overloaded.
 struct Shedding {
   Duration tick{};           // shortest interval of records; 0: the agents' own, and the controller is not overloaded
   std::uint64_t credit = 0;  // records on their way, of each agent at most
@@ -34,7 +34,7 @@ class Overload {
   void record(Duration interval);
   // Closes the window if it is over; returns true if the interval changed.
   bool turn(MonoTime now);
-  // With as much credit as the loop reads in about a second.
+  // The credit is what the loop reads in about a second.
   Shedding shedding(std::size_t sessions) const;
 
  private:

@@ -105,7 +105,7 @@ class Telemetry {
   // Ends sessions that have been silent too long.
   void expire();
   std::size_t sessions() const { return sessions_.size(); }
-  // From now on, agents are asked for no more than this.
+  // Asks agents for no more than this from now on.
   void shed(const Shedding& shedding) { shedding_ = shedding; }
   const Shedding& shedding() const { return shedding_; }
   const TelemetryFigures& figures() const { return figures_; }

@@ -15,12 +15,10 @@ namespace {
 
 constexpr std::int64_t kRecentGaps = 200;
 constexpr int kMoreInABatch = 5;
-constexpr std::int64_t kClockStep_s =
-    5;  // largest difference between wall clock and monotonic clock that does not count as a change of the wall clock
+constexpr std::int64_t kClockStep_s = 5;  // a smaller step of the wall clock does not count
 // Approximate memory of an item beside its bytes and their decoded form.
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
-
 constexpr int kCopyPages = 256;               // 1 MiB between two commits
 constexpr std::size_t kMaxReads = 64;         // that wait
 constexpr std::size_t kMostRunning = 50'000;  // pods that are read back at the start
