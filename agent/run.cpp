@@ -88,7 +88,7 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
                              log);
 }
 
-Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::Spool* spool) {
+Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::FreshOutbox* spool) {
   // Must exceed every incarnation in the spool, even if the incarnation's file was lost and the clock was set back.
   const std::uint64_t least = spool != nullptr ? spool->last().incarnation + 1 : 0;
   auto incarnation = next_incarnation(config.state_dir, clock.wall(), least);
