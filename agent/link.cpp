@@ -38,16 +38,16 @@ wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Re
   return hello;
 }
 
-Result<std::unique_ptr<sqlite::Spool>> open_spool(const AgentConfig& config, const Clock& clock) {
+Result<std::unique_ptr<sqlite::FreshOutbox>> open_spool(const AgentConfig& config, const Clock& clock) {
   if (config.spool_max_bytes == 0 || config.controller.endpoint.empty()) return nullptr;
   WATTLE_CHECK(make_state_dir(config.state_dir));
   sqlite::SpoolOptions options;
   options.path = config.state_dir + "/spool.db";
   options.max_bytes = config.spool_max_bytes;
-  return sqlite::Spool::open_(std::move(options), clock);
+  return sqlite::FreshOutbox::open_(std::move(options), clock);
 }
 
-Link::Link(transport::Context& context, const AgentConfig& config, std::unique_ptr<sqlite::Spool> spool,
+Link::Link(transport::Context& context, const AgentConfig& config, std::unique_ptr<sqlite::FreshOutbox> spool,
            wire::Hello hello, const Clock& clock, const Log& log)
     : context_(context),
       config_(config.controller),
@@ -64,8 +64,8 @@ Link::Link(transport::Context& context, const AgentConfig& config, std::unique_p
 }
 
 Result<std::unique_ptr<Link>> Link::open_(transport::Context& context, const AgentConfig& config,
-                                          std::unique_ptr<sqlite::Spool> spool, wire::Hello hello, const Clock& clock,
-                                          const Log& log) {
+                                          std::unique_ptr<sqlite::FreshOutbox> spool, wire::Hello hello,
+                                          const Clock& clock, const Log& log) {
   std::unique_ptr<Link> link(new Link(context, config, std::move(spool), std::move(hello), clock, log));
   const bool enrols = !config.controller.enrol.url.empty();
   if (enrols) {
@@ -167,6 +167,11 @@ std::map<std::string, std::string> Link::pod_levels() const {
 std::map<std::string, wire::MarginStep> Link::margins() const {
   if (!session_ || clock_.mono() - session_->status().acked_at > kMarginsHold) return {};
   return session_->status().margins;
+}
+
+Duration Link::tick() const {
+  if (!session_ || clock_.mono() - session_->status().acked_at > kLevelsHold) return {};
+  return session_->status().tick;
 }
 
 std::optional<SentStudent> Link::student() const {

@@ -19,7 +19,7 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/outbox.hpp"
-#include "common/sqlite/spool.hpp"
+#include "common/sqlite/fresh_outbox.hpp"
 #include "common/transport/session.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
@@ -30,7 +30,7 @@ namespace wattle::agent {
 wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Record& first);
 
 // Opens the spool on disk below state_dir; null if the configuration has none.
-Result<std::unique_ptr<sqlite::Spool>> open_spool(const AgentConfig& config, const Clock& clock);
+Result<std::unique_ptr<sqlite::FreshOutbox>> open_spool(const AgentConfig& config, const Clock& clock);
 
 struct SentStudent {
   std::uint64_t version = 0;                // 0: none is in use
@@ -41,7 +41,7 @@ class Link {
  public:
   // `spool` null: records wait in memory.
   static Result<std::unique_ptr<Link>> open_(transport::Context& context, const AgentConfig& config,
-                                             std::unique_ptr<sqlite::Spool> spool, wire::Hello hello,
+                                             std::unique_ptr<sqlite::FreshOutbox> spool, wire::Hello hello,
                                              const Clock& clock, const Log& log);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -57,6 +57,8 @@ class Link {
   std::map<std::string, std::string> pod_levels() const;
   // Margins that the controller orders; empty after 10 s without messages.
   std::map<std::string, wire::MarginStep> margins() const;
+  // Shortest interval of records that the controller asks for; 0: none, as after a minute without messages.
+  Duration tick() const;
   // The student that the controller sends; no value before its first message.
   std::optional<SentStudent> student() const;
   // Time until pump() has work again.
@@ -66,8 +68,8 @@ class Link {
   bool listening() const { return session_ && session_->listening(); }
 
  private:
-  Link(transport::Context& context, const AgentConfig& config, std::unique_ptr<sqlite::Spool> spool, wire::Hello hello,
-       const Clock& clock, const Log& log);
+  Link(transport::Context& context, const AgentConfig& config, std::unique_ptr<sqlite::FreshOutbox> spool,
+       wire::Hello hello, const Clock& clock, const Log& log);
   Status connect();
   void follow_enrolment(const Sampler& sampler);
   void tell_spool();
@@ -79,7 +81,7 @@ class Link {
   const Clock& clock_;
   const Log& log_;
   std::unique_ptr<Outbox> outbox_;
-  sqlite::Spool* spool_ = nullptr;  // the outbox, if it is a spool
+  sqlite::FreshOutbox* spool_ = nullptr;  // the outbox, if it is a spool
   bool durable_ = true;
   std::optional<transport::AgentSession> session_;  // no value: the controller's key is not known yet
   std::optional<Enroller> enroller_;

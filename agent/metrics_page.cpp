@@ -286,12 +286,12 @@ void Metrics::write_link(MetricsText& text) const {
   text.counter("wattle_agent_dropped_records_total", "Records lost because the spool or outbox was full or damaged",
                link_.dropped_records);
   if (!link_.spool) return;
-  text.begin("wattle_agent_spool_durable", "gauge", "1 if samples are written to disk before they are sent");
+  text.begin("wattle_agent_spool_durable", "gauge", "1 if samples outlive the process, 0 if the disk refuses them");
   text.value(link_.spool_durable ? 1 : 0);
   text.gauge("wattle_agent_spool_bytes", "Size of the waiting records", std::optional(link_.spool_bytes));
   text.gauge("wattle_agent_spool_gap_records", "Dropped records that are newer than the last acknowledged record",
              std::optional(link_.spool_gap_records));
-  text.counter("wattle_agent_spool_written_bytes_total", "Bytes written to the spool file and its log",
+  text.counter("wattle_agent_spool_written_bytes_total", "Bytes written to the spool's synced file and its log",
                link_.spool_written_bytes);
 }
 

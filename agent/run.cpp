@@ -88,7 +88,7 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
                              log);
 }
 
-Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::Spool* spool) {
+Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::FreshOutbox* spool) {
   // Must exceed every incarnation in the spool, even if the incarnation's file was lost and the clock was set back.
   const std::uint64_t least = spool != nullptr ? spool->last().incarnation + 1 : 0;
   auto incarnation = next_incarnation(config.state_dir, clock.wall(), least);
@@ -195,6 +195,10 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
       if (link) metrics.observe(link->values());
     }
     if (link) link->pump(sampler);
+    // CPU limits follow the samples, so a node with an actuator keeps its tick.
+    const Duration tick = link && !provisioning ? std::max(config.tick, link->tick()) : config.tick;
+    if (tick != ticker.period())
+      if (const Status set = ticker.set(tick); !set) return set;
   }
   notify.stopping();
   log.info("agent.stopped", "the agent has stopped", {{"node", config.node}});

@@ -14,13 +14,20 @@ namespace wattle::agent {
 Result<Ticker> Ticker::start(Duration period) {
   Fd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer.valid()) return fail_errno(errno, "timerfd");
+  Ticker ticker(std::move(timer));
+  WATTLE_CHECK(ticker.set(period));
+  return ticker;
+}
+
+Status Ticker::set(Duration period) {
   const auto whole = std::chrono::duration_cast<std::chrono::seconds>(period);
   itimerspec spec{};
   spec.it_interval.tv_sec = whole.count();
   spec.it_interval.tv_nsec = (period - whole).count();
   spec.it_value = spec.it_interval;  // the first tick is after one period; the kernel keeps later ones on the same grid
-  if (::timerfd_settime(timer.get(), 0, &spec, nullptr) != 0) return fail_errno(errno, "timerfd");
-  return Ticker(std::move(timer));
+  if (::timerfd_settime(timer_.get(), 0, &spec, nullptr) != 0) return fail_errno(errno, "timerfd");
+  period_ = period;
+  return {};
 }
 
 std::uint64_t Ticker::due() {

@@ -15,6 +15,9 @@ namespace wattle::agent {
 class Ticker {
  public:
   static Result<Ticker> start(Duration period);
+  // Changes the period. The next tick is a period from now.
+  Status set(Duration period);
+  Duration period() const { return period_; }
   // Readable when a tick is due.
   int fd() const { return timer_.get(); }
   // Ticks due since the last call; 0 if none.
@@ -25,6 +28,7 @@ class Ticker {
  private:
   explicit Ticker(Fd timer) : timer_(std::move(timer)) {}
   Fd timer_;
+  Duration period_{};
 };
 
 // Readable after SIGINT or SIGTERM, which this call blocks in this thread and those that it starts.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "common/wire/codec.hpp"
@@ -26,8 +27,12 @@ constexpr Duration kTick = milliseconds(100);
 constexpr Duration kSaveEvery = std::chrono::minutes(5);
 constexpr Duration kWatchEvery = std::chrono::seconds(1);
 constexpr Duration kBehindAtMost = std::chrono::seconds(30);
-// A disk that is slow for a moment holds back who sends; agents take a controller for dead after 5 s.
-constexpr Duration kWaitForStore = std::chrono::seconds(2);
+// Agents are asked for a record at least this often, and for two before their node becomes stale.
+constexpr Duration kLongestTick = std::chrono::seconds(5);
+
+Duration longest_tick(const ControllerConfig& config) {
+  return std::min(kLongestTick, from_seconds(config.decide.mask.stale_after_s / 2));
+}
 
 // A restart gives no number again.
 std::uint64_t first_decision(const ControllerParts& parts) {
@@ -98,7 +103,8 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
       feed_(std::move(feed), parts_.epoch),
       live_(parts_.live),
       answers_(parts_, feed_, keeper_, confirmed_),
-      turns_(parts_, telemetry_socket_, ask_socket_, answers_, tasks_),
+      overload_(longest_tick(parts_.config)),
+      turns_(parts_, telemetry_socket_, ask_socket_, answers_, tasks_, overload_),
       saved_(parts_.started) {
   decider_.plan_with(plans_);
   decider_.take(parts_.rollout.spec());
@@ -159,11 +165,14 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
   if (parts_.store.on()) fds.push_back(parts_.store.fd());
   bool more = false;
   while (!stop) {
-    const bool wait = store_is_behind();
-    transport::poll(std::span(sockets).first(wait ? 2 : 3), fds, more ? milliseconds(0) : turns_.patience(wait));
+    const MonoTime slept_from = parts_.clock.mono();
+    const milliseconds patience = more ? milliseconds(0) : turns_.patience();
+    transport::poll(sockets, fds, patience);
+    // A loop that does not want to sleep may lose the processor in poll(), too.
+    if (patience > milliseconds(0)) overload_.slept(parts_.clock.mono() - slept_from);
     turns_.asks();
-    if (!wait) turns_.telemetry();
-    behind_ = wait || turns_.telemetry_waits();
+    turns_.telemetry();
+    behind_ = turns_.telemetry_waits();
     turns_.query();
     turns_.flush();
     send_acks();
@@ -243,14 +252,19 @@ void Loop::cut(const std::vector<transport::Revoked>& revoked) {
   }
 }
 
-bool Loop::store_is_behind() {
-  if (!parts_.store.half_full()) {
-    store_full_since_.reset();
-    return false;
-  }
-  const MonoTime now = parts_.clock.mono();
-  if (!store_full_since_) store_full_since_ = now;
-  return now - *store_full_since_ < kWaitForStore;
+void Loop::follow_overload() {
+  const bool was = telemetry_.shedding().tick > Duration{0};
+  const bool changed = overload_.turn(ticked_);
+  const Shedding now = overload_.shedding(telemetry_.sessions());
+  telemetry_.shed(now);
+  if (!changed) return;
+  const bool is = now.tick > Duration{0};
+  parts_.store.batch_more(is);
+  if (!is)
+    parts_.log.info("telemetry.recovered", "the controller keeps up again; agents return to their own ticks");
+  else if (!was)
+    parts_.log.warn("telemetry.overloaded", "records arrive faster than the controller reads them; agents send less",
+                    {{"tick_s", seconds(now.tick)}});
 }
 
 void Loop::receive_watch() {
@@ -260,9 +274,23 @@ void Loop::receive_watch() {
   if (join_.take(std::move(nodes), std::move(pods))) feed_.changed();
 }
 
-// Acknowledges the store's commits since the last call.
+// Acknowledges the store's commits since the last call, each node's once.
 void Loop::send_acks() {
-  for (const Committed& news : parts_.store.committed())
+  std::vector<Committed> all;
+  std::unordered_map<std::string_view, std::size_t> newest;  // by node: its last entry in `all`
+  auto committed = parts_.store.committed();
+  all.reserve(committed.size());
+  for (Committed& news : committed) {
+    const auto found = newest.find(news.node);
+    if (found != newest.end() && all[found->second].last.incarnation == news.last.incarnation) {
+      all[found->second].last = news.last;
+      all[found->second].records += news.records;
+      continue;
+    }
+    all.push_back(std::move(news));
+    newest[all.back().node] = all.size() - 1;
+  }
+  for (const Committed& news : all)
     if (const auto answer = telemetry_.committed(news.node, news.last, news.records))
       telemetry_socket_.send(answer->route, wire::encode(answer->message));
 }
@@ -280,6 +308,7 @@ std::size_t Loop::fold(const std::string& node, Record& record) {
 }
 
 void Loop::on_record(const std::string& node, const Record& record) {
+  if (record.part == 0) overload_.record(Duration(record.interval_ns));
   show(node, record, state_.apply(node, record, parts_.clock.mono()));
 }
 
@@ -343,6 +372,7 @@ void Loop::tick() {
   decider_.expire();
   shims_.expire(ticked_);
   turns_.expire(ticked_);
+  follow_overload();
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - watched_ >= kWatchEvery) {
     confirmed_.tick();

@@ -24,6 +24,7 @@
 #include "controller/decisions/owner_keeper.hpp"
 #include "controller/decisions/plan_thread.hpp"
 #include "controller/ingest/allow_watch.hpp"
+#include "controller/ingest/overload.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/pod_reconciler.hpp"
 #include "controller/provision/provisioning.hpp"
@@ -88,9 +89,7 @@ class Loop final : private TelemetrySink {
     return provisioning_.margins().student(node);
   }
 
-  // True if the store is behind. Unread telemetry holds back its senders by TCP; records that are read and cannot be
-  // stored end their sessions.
-  bool store_is_behind();
+  void follow_overload();
   void receive_watch();
   void send_acks();
   void tick();
@@ -124,6 +123,7 @@ class Loop final : private TelemetrySink {
   Series series_;
   Live live_;
   Answers answers_;
+  Overload overload_;
   Turns turns_;
   MonoTime ticked_{}, expired_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
@@ -136,7 +136,6 @@ class Loop final : private TelemetrySink {
     bool recorded = false, minutes = false;
   };
   std::optional<Shown> shown_;
-  std::optional<MonoTime> store_full_since_;
 };
 
 }  // namespace wattle::controller

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "controller/limits.hpp"
+#include "controller/store/store.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -30,12 +31,13 @@ MonoTime after(MonoTime begun, Duration used) {
 }  // namespace
 
 Turns::Turns(const Parts& parts, transport::Server& telemetry_socket, transport::Server& ask_socket, Answers& answers,
-             TaskQueue& tasks)
+             TaskQueue& tasks, Overload& overload)
     : parts_(parts),
       telemetry_socket_(telemetry_socket),
       ask_socket_(ask_socket),
       answers_(answers),
       tasks_(tasks),
+      overload_(overload),
       unsent_([this](const std::string& route, std::string_view bytes) { return ask_socket_.send(route, bytes); }),
       asks_(kAskLimits),
       queries_(kQueryLimits),
@@ -131,22 +133,37 @@ void Turns::read_telemetry() {
   for (int i = 0; i < kReadAtOnce; ++i) {
     auto incoming = telemetry_socket_.receive();
     if (!incoming) return;
-    if (parts_.telemetry.expects(*incoming) && !records_.push(std::move(*incoming), parts_.clock.mono())) {
-      // The agent keeps unacknowledged records and sends them again.
-      for (const wire::Message& refusal : parts_.telemetry.refuse_busy(*incoming))
-        telemetry_socket_.send(incoming->route, wire::encode(refusal));
-      records_.drop(incoming->identity, incoming->route);
-    }
+    if (parts_.telemetry.expects(*incoming)) take_telemetry(std::move(*incoming));
     between_steps();
   }
+}
+
+// Answers a Ping at once, so that a session lasts however long records wait; queues everything else.
+void Turns::take_telemetry(Incoming&& incoming) {
+  using Sort = PeerQueues::Sort;
+  const auto head = wire::peek(incoming.bytes);
+  const auto is = [&](wire::Kind kind) { return head && head->kind == kind; };
+  if (is(wire::Kind::ping)) {
+    const auto pong = parts_.telemetry.answer_ping(incoming, records_.holds_placement(incoming.identity));
+    if (pong) telemetry_socket_.send(incoming.route, wire::encode(*pong));
+    if (pong) return;
+  }
+  const Sort sort = is(wire::Kind::live) ? Sort::live : is(wire::Kind::placement) ? Sort::placement : Sort::in_turn;
+  if (records_.push(std::move(incoming), parts_.clock.mono(), sort)) return;
+  // The agent keeps unacknowledged records and sends them again.
+  for (const wire::Message& refusal : parts_.telemetry.refuse_busy(incoming))
+    telemetry_socket_.send(incoming.route, wire::encode(refusal));
+  records_.drop(incoming.identity, incoming.route);
 }
 
 void Turns::telemetry() {
   read_telemetry();
   const MonoTime until = parts_.clock.mono() + kSlice;
   for (MonoTime begun = parts_.clock.mono(); begun < until; begun = parts_.clock.mono()) {
+    if (parts_.store.half_full()) return;
     auto waiting = records_.next(begun);
     if (!waiting) return;
+    overload_.waited(begun - waiting->since);
     Incoming& incoming = waiting->message;
     const Duration asks_before = asks_between_;
     message_until_ = begun + kSlice;
@@ -210,9 +227,9 @@ void Turns::http() {
   if (document) next_document_at_ = after(begun, parts_.clock.mono() - begun - (asks_between_ - asks_before));
 }
 
-std::chrono::milliseconds Turns::patience(bool store_waits) const {
+std::chrono::milliseconds Turns::patience() const {
   const MonoTime now = parts_.clock.mono();
-  if (asks_.ready(now) || (!store_waits && records_.ready(now))) return milliseconds(0);
+  if (asks_.ready(now) || (records_.ready(now) && !parts_.store.half_full())) return milliseconds(0);
   if (!unsent_.empty()) return milliseconds(1);
   Duration left = kPoll;
   if (queries_.ready(now)) left = std::min(left, next_query_at_ - now);

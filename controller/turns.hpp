@@ -1,6 +1,6 @@
 // turns: decides whose message is served next and for how long; docs/reference/fairness.md.
-// Order    asks first, between any two steps of other work (steps.hpp); then telemetry for a slice of time, one query,
-//          and calls of HTTP.
+// Order    asks first, between any two steps of other work (steps.hpp); then pings, telemetry for a slice of time, one
+//          query, and calls of HTTP.
 //          The peer with the least recent usage is next, within bounds for each peer
 // Errors   a message that finds no room is refused, counted and logged
 // Threads  single owner
@@ -13,6 +13,7 @@
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
 #include "controller/answers.hpp"
+#include "controller/ingest/overload.hpp"
 #include "controller/ingest/peer_queues.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/ingest/unsent.hpp"
@@ -27,9 +28,10 @@ class Turns {
  public:
   // `tasks`: calls of HTTP.
   Turns(const Parts& parts, transport::Server& telemetry_socket, transport::Server& ask_socket, Answers& answers,
-        TaskQueue& tasks);
+        TaskQueue& tasks, Overload& overload);
   // A turn of the loop calls these in this order.
   void asks();
+  // While the store is behind, only pings are answered: records wait in the queues of their peers, which credit bounds.
   void telemetry();
   void query();
   void http();
@@ -41,14 +43,15 @@ class Turns {
   bool enough() const { return parts_.clock.mono() >= message_until_; }
   void reply(const std::string& route, transport::Role role, const wire::Message& message);
   void flush() { unsent_.flush(); }
-  // Returns how long the loop may sleep. `store_waits`: telemetry is not read now.
-  std::chrono::milliseconds patience(bool store_waits) const;
+  // Returns how long the loop may sleep.
+  std::chrono::milliseconds patience() const;
   bool telemetry_waits() const { return records_.ready(parts_.clock.mono()); }
   void expire(MonoTime now);
 
  private:
   void read_asks();
   void read_telemetry();
+  void take_telemetry(transport::Incoming&& incoming);
   // Serves asks that have arrived, if that is due.
   void between_steps();
   bool serve_ask(Duration tolerance);
@@ -61,6 +64,7 @@ class Turns {
   transport::Server &telemetry_socket_, &ask_socket_;
   Answers& answers_;
   TaskQueue& tasks_;
+  Overload& overload_;
   Unsent unsent_;
   PeerQueues asks_, queries_, records_;
   Duration asks_between_{};                        // total time of asks served between steps of other work

@@ -150,6 +150,7 @@ HEALTH = [
     graph("Age of what is known of a node", "s", ("{{node}}", "topk(10, wattle_controller_node_telemetry_age_seconds)")),
     graph("Nodes that catch up after an outage", "short", ("{{node}}", "wattle_controller_node_catching_up")),
     graph("Records", "ops", ("taken", rate("wattle_controller_records_total")), ("repeated", rate("wattle_controller_records_duplicate_total")), ("refused", rate("wattle_controller_records_refused_total"))),
+    graph("Interval of records while the controller is overloaded", "s", ("interval", "wattle_controller_overload_tick_seconds")),
     graph("Records that wait with agents", "short", ("{{node}}", "wattle_agent_outbox_records")),
     graph("Ticks whose energy is a lower bound", "ops", ("{{node}}", rate("wattle_node_energy_gaps_total"))),
     graph("Age of the board in shims", "s", ("{{pod}}", "wattle_shim_board_age_seconds")),

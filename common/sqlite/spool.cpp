@@ -181,8 +181,22 @@ Status Spool::push(const Record& record) {
   return {};
 }
 
+void Spool::take(std::vector<EncodedRecord> records) {
+  if (records.empty()) return;
+  last_ = records.back().mark;
+  for (EncodedRecord& record : records) {
+    waiting_bytes_ += record.bytes.size();
+    waiting_.push_back(std::move(record));
+  }
+  if (trouble_)
+    drop_waiting(options_.memory_bytes);
+  else
+    commit();
+}
+
 bool Spool::due() const {
-  if (waiting_.empty()) return false;
+  if (waiting_.empty())
+    return commits_ > 0 && removable_ >= kRemoveBatch && clock_.mono() - committed_at_ >= options_.commit_every;
   return commits_ == 0 || waiting_.size() >= kCommitRecords || waiting_bytes_ >= kRecentBytes ||
          clock_.mono() - committed_at_ >= options_.commit_every;
 }
@@ -350,18 +364,6 @@ void Spool::give_up_stored() {
   stored_.clear();
   recent_.clear();
   stored_cost_ = recent_bytes_ = 0;
-}
-
-SpoolValues Spool::values() const {
-  SpoolValues values;
-  values.durable = !trouble_;
-  values.records = size();
-  values.bytes = stored_cost_ + waiting_bytes_;
-  values.dropped = dropped_;
-  for (const Gap& gap : gaps_) values.gap_records += gap.records;
-  values.commits = commits_;
-  values.written_bytes = written_bytes_;
-  return values;
 }
 
 std::vector<Error> Spool::news() { return std::exchange(news_, {}); }

@@ -53,6 +53,8 @@ class Spool final : public Outbox {
   ~Spool() override;  // writes the pending records
 
   Status push(const Record& record) override;
+  // Like push(), with records that rise from last() on, and commits them at once.
+  void take(std::vector<EncodedRecord> records);
   Result<std::vector<EncodedRecord>> peek_after(const RecordMark& mark, std::size_t count) override;
   Status ack(const RecordMark& mark) override;
   std::vector<RecordGap> gaps_before(std::uint64_t incarnation, const RecordMark& mark) const override;

@@ -1,4 +1,4 @@
-// Output of the spool: handing out records and removing acknowledged ones.
+// Output of the spool: hands out records, removes acknowledged ones, and reports figures.
 #include <algorithm>
 #include <utility>
 
@@ -111,6 +111,18 @@ Status Spool::ack(const RecordMark& mark) {
   gaps_changed_ = gaps_changed_ || told != gaps_.end();
   gaps_.erase(told, gaps_.end());
   return {};
+}
+
+SpoolValues Spool::values() const {
+  SpoolValues values;
+  values.durable = !trouble_;
+  values.records = size();
+  values.bytes = stored_cost_ + waiting_bytes_;
+  values.dropped = dropped_;
+  for (const Gap& gap : gaps_) values.gap_records += gap.records;
+  values.commits = commits_;
+  values.written_bytes = written_bytes_;
+  return values;
 }
 
 std::size_t Spool::first_behind(const RecordMark& mark) const {

@@ -12,6 +12,8 @@ namespace wattle::transport {
 namespace {
 using std::chrono::milliseconds;
 constexpr Duration kPingEvery = std::chrono::seconds(1);
+constexpr Duration kPingEveryAtMost = std::chrono::seconds(2);
+constexpr std::uint64_t kTickAtMost_ms = 10'000;
 // A Ping joins messages sent shortly before it is due, so that a quiet link wakes its peers once per second.
 constexpr Duration kPingEarly = milliseconds(100);
 // Hence the session need not wake up only for a Ping while samples are sent every second.
@@ -63,9 +65,11 @@ void AgentSession::pump() {
 Duration AgentSession::patience() const {
   const bool quiet = phase_ == Phase::welcomed && !blocked_;
   if (!quiet) return kBusyPatience;
-  const Duration until = pinged_at_ + kPingEvery + kPingLate - clock_.mono();
-  return std::clamp<Duration>(until, milliseconds(1), kPingEvery + kPingLate);
+  const Duration until = pinged_at_ + ping_every() + kPingLate - clock_.mono();
+  return std::clamp<Duration>(until, milliseconds(1), ping_every() + kPingLate);
 }
+
+Duration AgentSession::ping_every() const { return std::clamp(status_.tick, kPingEvery, kPingEveryAtMost); }
 
 void AgentSession::report(wire::Placement placement) {
   if (reports_.size() == kMaxReports) {
@@ -200,7 +204,7 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   backfill_at_ = outbox_.size() <= kFewRecords ? now : now + from_seconds(wattle::seconds(spread) * share(random_));
   allowance_ = pace_.at_once;
   allowed_at_ = now;
-  pinged_at_ = now - kPingEvery;
+  pinged_at_ = now - kPingEveryAtMost;
   phase_ = Phase::welcomed;
   status_.welcomed = true;
   status_.key_refused = false;
@@ -217,6 +221,7 @@ void AgentSession::on_ack(const wire::Ack& ack) {
   credit_ = ack.credit;
   status_.pod_levels = ack.pod_levels;
   status_.margins = ack.margins;
+  status_.tick = milliseconds(std::min(ack.tick_ms, kTickAtMost_ms));
   take_student(ack);
   status_.acked_at = clock_.mono();
   if (mark > sent_) return lose("the controller acknowledged a record that was never sent");
@@ -249,7 +254,7 @@ void AgentSession::on_pong(const wire::Pong& pong) {
 // Sent last, so that its answer confirms everything before it.
 void AgentSession::ping() {
   const MonoTime now = clock_.mono();
-  if (phase_ != Phase::welcomed || now - pinged_at_ < kPingEvery - kPingEarly) return;
+  if (phase_ != Phase::welcomed || now - pinged_at_ < ping_every() - kPingEarly) return;
   if (!send(wire::Ping{next_nonce_, to_ns(now)})) return;
   ++next_nonce_;
   pinged_at_ = now;
@@ -273,7 +278,7 @@ void AgentSession::send_live() {
   const std::size_t room =
       now < backfill_at_ ? 0 : std::min(credit_ - std::min(credit_, in_flight_.size()), allowance());
   if (outbox_.size() - in_flight_.size() <= room) return;
-  if (live_ != RecordMark{} && now - live_at_ < pace_.live_every) return;
+  if (live_ != RecordMark{} && now - live_at_ < std::max(pace_.live_every, status_.tick)) return;
   const std::vector<EncodedRecord> newest = outbox_.newest();
   if (newest.empty() || newest.front().mark <= std::max(live_, sent_) ||
       newest.front().mark.incarnation != hello_.incarnation)

@@ -2,6 +2,7 @@
 // Rules    Hello -> Welcome; Samples within credit and max_batch; cumulative Ack; a Ping from us every second; dead
 //          after 5 s of silence; reconnects with jittered backoff up to 32 s; a refused or dead socket is rebuilt;
 //          Placements are repeated after each Welcome until the answer to a later Ping shows that they arrived
+// Overload an Ack may ask for a longer interval of records, which the owner follows; pings are then rarer, too
 // Backlog  while older records wait, the newest interval is sent first as Live. The backlog starts after a random
 //          pause, so that a fleet does not return all at once, and is sent at most at Pace::per_s records per second
 // Errors   none returned: failures are states in status()
@@ -53,6 +54,7 @@ struct SessionStatus {
   std::map<std::string, wire::MarginStep> margins;  // sent with the last Ack
   std::uint64_t student_version = 0;                // sent with the last Ack
   std::shared_ptr<const std::string> student;       // file of that version; null until it has arrived
+  Duration tick{};                                  // shortest interval that the last Ack asks for; 0: the own one
   MonoTime acked_at{};                              // arrival of the last Ack
   std::uint64_t sent_records = 0;
   std::uint64_t live = 0;  // intervals sent ahead of their turn
@@ -91,6 +93,7 @@ class AgentSession {
   void on_welcome(const wire::Welcome& welcome);
   void on_ack(const wire::Ack& ack);
   void take_student(const wire::Ack& ack);
+  Duration ping_every() const;
   void on_pong(const wire::Pong& pong);
   void ping();
   void send_placements();

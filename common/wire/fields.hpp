@@ -64,6 +64,7 @@ void fields(V& v, Ack& m) {
   v("margins", m.margins);
   v("student_version", m.student_version);
   v("student", m.student);
+  v("tick_ms", m.tick_ms);
 }
 
 template <class V>

@@ -98,6 +98,7 @@ struct Ack {
   std::map<std::string, MarginStep> margins = {};  // services and VMs of the node that the controller steers, by name
   std::uint64_t student_version = 0;      // of the student that the node's services without known latency get; 0: none
   std::vector<std::string> student = {};  // base64 of its file, in parts; once per session and version, then empty
+  std::uint64_t tick_ms = 0;  // shortest interval of records while the controller is overloaded; 0: the agent's own
 };
 
 struct Ping {

@@ -22,19 +22,34 @@ double log_of_sum(double a, double b) {
 
 }  // namespace
 
-bool PeerQueues::push(transport::Incoming&& message, MonoTime now) {
+bool PeerQueues::push(transport::Incoming&& message, MonoTime now, Sort sort) {
   const std::string name = message.identity.user_id();
   Peer& peer = peers_[name];
+  if (sort == Sort::live && replace_live(peer, std::move(message))) return true;
   const std::size_t bytes = cost(message);
   const std::size_t free = limits_.all_bytes - std::min(limits_.all_bytes, bytes_);
   const std::size_t most = std::min(limits_.bytes, free / 4);
   if (!peer.waiting.empty() && (peer.waiting.size() >= limits_.messages || peer.bytes + bytes > most)) return false;
-  peer.waiting.push_back({std::move(message), now});
-  peer.bytes += bytes;
-  bytes_ += bytes;
-  ++messages_;
+  peer.waiting.push_back({std::move(message), now, sort});
+  count_in(peer, peer.waiting.back());
   if (!peer.turn) queue_up(name, peer);
   return true;
+}
+
+bool PeerQueues::replace_live(Peer& peer, transport::Incoming&& message) {
+  const auto older = std::find_if(peer.waiting.begin(), peer.waiting.end(), [&](const Waiting& waiting) {
+    return waiting.sort == Sort::live && waiting.message.route == message.route;
+  });
+  if (older == peer.waiting.end()) return false;
+  count_out(peer, *older);
+  older->message = std::move(message);
+  count_in(peer, *older);
+  return true;
+}
+
+bool PeerQueues::holds_placement(const transport::Identity& who) const {
+  const auto found = peers_.find(who.user_id());
+  return found != peers_.end() && found->second.placements > 0;
 }
 
 // Call after every change of a value that determines the peer's position.
@@ -44,10 +59,18 @@ void PeerQueues::queue_up(const std::string& name, Peer& peer) {
   if (!peer.waiting.empty()) peer.turn = order_.insert({peer.used, peer.waiting.front().since, name}).first;
 }
 
-void PeerQueues::count_out(Peer& peer, const transport::Incoming& message) {
-  peer.bytes -= cost(message);
-  bytes_ -= cost(message);
+void PeerQueues::count_in(Peer& peer, const Waiting& waiting) {
+  peer.bytes += cost(waiting.message);
+  bytes_ += cost(waiting.message);
+  ++messages_;
+  if (waiting.sort == Sort::placement) ++peer.placements;
+}
+
+void PeerQueues::count_out(Peer& peer, const Waiting& waiting) {
+  peer.bytes -= cost(waiting.message);
+  bytes_ -= cost(waiting.message);
   --messages_;
+  if (waiting.sort == Sort::placement) --peer.placements;
 }
 
 std::set<PeerQueues::Turn>::iterator PeerQueues::first(MonoTime now, Duration tolerance) const {
@@ -62,7 +85,7 @@ std::optional<PeerQueues::Waiting> PeerQueues::next(MonoTime now, Duration toler
   Peer& peer = peers_.at(name);
   Waiting waiting = std::move(peer.waiting.front());
   peer.waiting.pop_front();
-  count_out(peer, waiting.message);
+  count_out(peer, waiting);
   queue_up(name, peer);
   return waiting;
 }
@@ -70,11 +93,8 @@ std::optional<PeerQueues::Waiting> PeerQueues::next(MonoTime now, Duration toler
 void PeerQueues::put_back(Waiting&& waiting) {
   const std::string name = waiting.message.identity.user_id();
   Peer& peer = peers_[name];
-  const std::size_t bytes = cost(waiting.message);
   peer.waiting.push_front(std::move(waiting));
-  peer.bytes += bytes;
-  bytes_ += bytes;
-  ++messages_;
+  count_in(peer, peer.waiting.front());
   queue_up(name, peer);
 }
 
@@ -99,7 +119,7 @@ std::size_t PeerQueues::drop(const transport::Identity& who, const std::string& 
   Peer& peer = found->second;
   const std::size_t dropped = std::erase_if(peer.waiting, [&](const Waiting& waiting) {
     if (waiting.message.route != route) return false;
-    count_out(peer, waiting.message);
+    count_out(peer, waiting);
     return true;
   });
   queue_up(name, peer);

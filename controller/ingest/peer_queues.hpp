@@ -10,6 +10,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
@@ -34,12 +35,17 @@ class PeerQueues {
  public:
   explicit PeerQueues(PeerLimits limits) : limits_(limits) {}
 
+  enum class Sort : std::uint8_t { in_turn, placement, live };
   struct Waiting {
     transport::Incoming message;
     MonoTime since{};
+    Sort sort = Sort::in_turn;
   };
-  // Returns false if there is no room; the message is then unchanged.
-  bool push(transport::Incoming&& message, MonoTime now);
+  // Returns false if there is no room; the message is then unchanged. A live message takes the place of an older one
+  // that still waits.
+  bool push(transport::Incoming&& message, MonoTime now, Sort sort = Sort::in_turn);
+  // Returns whether a placement of this peer waits.
+  bool holds_placement(const transport::Identity& peer) const;
   // No value if no message waits, or if every waiting peer owes too much.
   std::optional<Waiting> next(MonoTime now) { return next(now, limits_.tolerance); }
   std::optional<Waiting> next(MonoTime now, Duration tolerance);
@@ -72,13 +78,17 @@ class PeerQueues {
   struct Peer {
     std::deque<Waiting> waiting;
     std::size_t bytes = 0;
+    std::size_t placements = 0;
     MonoTime paid_at{};  // time at which its debt is paid
     double used = -std::numeric_limits<double>::infinity();
     std::optional<std::set<Turn>::iterator> turn;  // set while a message waits
   };
   std::set<Turn>::iterator first(MonoTime now, Duration tolerance) const;
   void queue_up(const std::string& name, Peer& peer);
-  void count_out(Peer& peer, const transport::Incoming& message);
+  void count_in(Peer& peer, const Waiting& waiting);
+  void count_out(Peer& peer, const Waiting& waiting);
+  // Returns false if no older one waits.
+  bool replace_live(Peer& peer, transport::Incoming&& message);
 
   PeerLimits limits_;
   std::map<std::string, Peer> peers_;  // by user id

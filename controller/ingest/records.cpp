@@ -186,7 +186,7 @@ void Telemetry::count_in_second(Session& session, std::size_t records) const {
   const MonoTime now = clock_.mono();
   if (now - session.second_began >= std::chrono::seconds(1)) {
     session.second_began = now;
-    session.in_second = session.live_in_second = 0;
+    session.in_second = session.live_in_second = session.pings_in_second = 0;
   }
   session.in_second += records;
 }

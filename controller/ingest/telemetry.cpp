@@ -24,6 +24,7 @@ constexpr std::uint64_t kSharedCredit = 20'000;  // over all sessions
 constexpr std::uint64_t kFairPerS = 256;         // records of one node; a node that sends more gets
 constexpr std::uint64_t kThrottledCredit = 16;   // this per commit
 constexpr std::uint64_t kMaxBatch = 64;
+constexpr std::uint64_t kPingsPerS = 8;      // of a session that are answered ahead of its other messages
 constexpr std::uint64_t kStudentsPerS = 50;  // of 0.2 MB each
 
 void forget_before(std::vector<MonoTime>& times, MonoTime since) {
@@ -67,6 +68,17 @@ bool Telemetry::expects(const transport::Incoming& incoming) {
   if (history == history_.end() || history->second.cut_route != incoming.route) return true;
   const auto head = wire::peek(incoming.bytes);
   return head && head->kind == wire::Kind::hello;
+}
+
+std::optional<wire::Message> Telemetry::answer_ping(const transport::Incoming& incoming, bool placement_waits) {
+  const auto found = sessions_.find(incoming.identity.name);
+  if (found == sessions_.end() || found->second.route != incoming.route) return std::nullopt;
+  count_in_second(found->second, 0);
+  if (++found->second.pings_in_second > kPingsPerS) return std::nullopt;
+  const auto message = wire::decode(incoming.bytes);
+  const auto* ping = message ? std::get_if<wire::Ping>(&*message) : nullptr;
+  if (ping == nullptr) return std::nullopt;
+  return wire::Pong{placement_waits ? 0 : ping->nonce, ping->mono_ns, to_ns(clock_.mono()), to_ns(clock_.wall())};
 }
 
 std::vector<wire::Message> Telemetry::refuse_busy(const transport::Incoming& incoming) {
@@ -225,7 +237,8 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
 }
 
 std::uint64_t Telemetry::credit(const Session& session) const {
-  const std::uint64_t share = std::clamp(kSharedCredit / sessions_.size(), kLeastCredit, kCredit);
+  std::uint64_t share = std::clamp(kSharedCredit / sessions_.size(), kLeastCredit, kCredit);
+  if (shedding_.credit > 0) share = std::min(share, shedding_.credit);
   return session.in_second > kFairPerS ? std::min(share, kThrottledCredit) : share;
 }
 
@@ -254,6 +267,7 @@ bool Telemetry::may_send_student() {
 
 wire::Ack Telemetry::ack(const std::string& node, Session& session, const RecordMark& mark) {
   wire::Ack ack{mark.incarnation, mark.seq, credit(session), sink_.pod_levels(node), sink_.margins(node)};
+  ack.tick_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(shedding_.tick).count());
   const auto student = sink_.student(node);
   if (!student) {
     session.student_version = 0;

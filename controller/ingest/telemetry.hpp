@@ -6,6 +6,7 @@
 //          again would not help. Undecodable data ends the session
 // Credit   the number of records that an agent may have on their way: a share of the store's queue, less for an agent
 //          that sends much more than others. An agent that exceeds its credit is cut
+// Overload acknowledgements carry the interval and the credit that shed() sets
 // Errors   none outward: each becomes a Refusal, a number in the figures, and one line a minute per node in the log
 // Threads  single owner
 #pragma once
@@ -26,6 +27,7 @@
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/ingest/clock_offset.hpp"
+#include "controller/ingest/overload.hpp"
 #include "controller/ingest/validate.hpp"
 #include "controller/provision/student.hpp"
 #include "controller/store/record_store.hpp"
@@ -88,6 +90,9 @@ class Telemetry {
   std::vector<wire::Message> read_on();
   // Takes the unread rest of the last message as a message of its own; receive it next for this peer.
   std::optional<std::string> take_rest() { return std::exchange(rest_, std::nullopt); }
+  // Answers a Ping ahead of the peer's waiting messages; no value if it must wait behind them. The answer confirms no
+  // placement while one waits.
+  std::optional<wire::Message> answer_ping(const transport::Incoming& incoming, bool placement_waits);
   // False if the peer continues after its session ended, when only a Hello is accepted. True also shows that the peer
   // lives.
   bool expects(const transport::Incoming& incoming);
@@ -100,6 +105,9 @@ class Telemetry {
   // Ends sessions that have been silent too long.
   void expire();
   std::size_t sessions() const { return sessions_.size(); }
+  // Asks agents for no more than this from now on.
+  void shed(const Shedding& shedding) { shedding_ = shedding; }
+  const Shedding& shedding() const { return shedding_; }
   const TelemetryFigures& figures() const { return figures_; }
   // Nodes whose key was used by two agents recently.
   std::vector<std::string> conflicts() const;
@@ -120,7 +128,7 @@ class Telemetry {
     RecordMark received;  // highest received or acknowledged
     MonoTime second_began{};
     std::uint64_t in_second = 0;  // records
-    std::uint64_t live_in_second = 0;
+    std::uint64_t live_in_second = 0, pings_in_second = 0;
     std::uint64_t student_version = 0;  // that was sent
   };
   struct Seqs {
@@ -184,6 +192,7 @@ class Telemetry {
   MonoTime nobody_is_silent_before_{};
   std::unordered_map<std::string, History> history_;  // by identity name
   TelemetryFigures figures_;
+  Shedding shedding_;
   ClockOffsets clocks_;
   std::vector<std::string_view> record_bytes_;  // of the message that is being read
   std::optional<Reading> reading_;

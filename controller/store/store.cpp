@@ -14,12 +14,11 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::int64_t kRecentGaps = 200;
-constexpr std::int64_t kClockStep_s =
-    5;  // largest difference between wall clock and monotonic clock that does not count as a change of the wall clock
+constexpr int kMoreInABatch = 5;
+constexpr std::int64_t kClockStep_s = 5;  // a smaller step of the wall clock does not count
 // Approximate memory of an item beside its bytes and their decoded form.
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
-
 constexpr int kCopyPages = 256;               // 1 MiB between two commits
 constexpr std::size_t kMaxReads = 64;         // that wait
 constexpr std::size_t kMostRunning = 50'000;  // pods that are read back at the start
@@ -179,7 +178,8 @@ std::optional<Store::Work> Store::wait() {
   };
   // Others' records come meanwhile, and share the disk's time.
   const Duration since = clock_.mono() - committed_at_;
-  if (!queue_.empty() && since < options_.commit_every) wake_.wait_for(lock, options_.commit_every - since, hurry);
+  const Duration every = batches_more_ ? kMoreInABatch * options_.commit_every : options_.commit_every;
+  if (!queue_.empty() && since < every) wake_.wait_for(lock, every - since, hurry);
   const Duration rows_since = clock_.mono() - rows_at_;
   bool due = stop_ || !reads_.empty() || rows_since >= options_.decisions_every;
   if (queue_.empty() && rows_.waits() && !due) {

@@ -12,6 +12,7 @@
 //          recent_gaps() of any
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -81,6 +82,8 @@ class Store final : public RecordStore {
   const std::vector<PodFacts>& running_found() const { return running_found_; }
   bool full() const override;
   bool half_full() const;
+  // Puts more records into each transaction, which costs less per record and delays acknowledgements.
+  void batch_more(bool more) { batches_more_ = more; }
   void add(StoreItem item) override;
   // Stores a decision or an update of it; never waits.
   void keep(DecisionRow row);
@@ -154,6 +157,7 @@ class Store final : public RecordStore {
   std::optional<std::int64_t> clock_ahead_s_;  // the wall clock, of the monotonic one
 
   RowWriter rows_;
+  std::atomic<bool> batches_more_ = false;
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   bool stop_ = false;

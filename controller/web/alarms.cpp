@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
+#include "controller/ingest/telemetry.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
 
@@ -32,6 +33,14 @@ std::string nodes_text(const FleetSums& sums) {
          (sums.silent == 1 ? " nodes is silent and gets" : " nodes are silent and get") + " no pods from Wattle";
 }
 
+std::string overload_text(Duration tick) {
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(),
+                "the controller is overloaded: agents send a record every %.1f s, and its data is older",
+                seconds(tick));
+  return text.data();
+}
+
 }  // namespace
 
 std::string Alarm::command() const {
@@ -44,6 +53,8 @@ std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums) {
   if (from.store.on())
     if (const std::string problem = from.store.figures().problem; !problem.empty())
       list.push_back({"store", "the store accepts no records: " + problem, "health"});
+  if (const Duration tick = from.telemetry.shedding().tick; tick > Duration{0})
+    list.push_back({"overload", overload_text(tick), "health"});
   const placement::ClusterModel& known = from.decider.knowledge();
   const double waiting = known.cpu_wait().used_ratio().value_or(0), late = known.late().used_ratio().value_or(0);
   if (waiting > 1) list.push_back({"cpu_wait", budget_text(known.cpu_wait(), "wait for CPU"), "saving"});

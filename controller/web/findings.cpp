@@ -82,8 +82,12 @@ json controller_findings(const Parts& from) {
   add_shim_finding(add, from);
   add_certificate_findings(add, from);
   const TelemetryFigures& telemetry = from.telemetry.figures();
-  add("telemetry", telemetry.refused > 0 ? "lost" : "ok",
-      std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused", "");
+  const auto tick_ms = std::chrono::ceil<std::chrono::milliseconds>(from.telemetry.shedding().tick).count();
+  const std::string overload =
+      tick_ms > 0 ? "; overloaded: agents send one every " + std::to_string(tick_ms) + " ms" : std::string();
+  add("telemetry", telemetry.refused > 0 || tick_ms > 0 ? "lost" : "ok",
+      std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused" + overload,
+      tick_ms > 0 ? "give the controller more CPU time, or raise `tick` in the agents' configuration" : "");
   if (!from.store.on()) {
     add("store", "lost", "acknowledgements and energy sums are lost at a restart",
         "set store.path to a file on a local disk");

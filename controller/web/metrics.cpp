@@ -106,6 +106,9 @@ void add_telemetry(Families& families, const Parts& from) {
   families.counter("wattle_controller_identity_conflicts_total", "Detections of two agents with the same key.",
                    figures.conflicts);
   add_refusals(families, from);
+  families.gauge("wattle_controller_overload_tick_seconds",
+                 "Shortest interval of records that agents may use while the controller is overloaded; 0: their own.",
+                 seconds(from.telemetry.shedding().tick));
   families.gauge("wattle_controller_sessions", "Connected agents.", static_cast<double>(from.telemetry.sessions()));
 }
 

@@ -315,8 +315,9 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (now < nodes_[i].due) continue;
       // After a pause missed ticks are skipped.
-      const auto behind = (now - nodes_[i].due) / tick_;
-      nodes_[i].due += tick_ * (behind + 1);
+      const Duration tick = std::max(tick_, nodes_[i].session->status().tick);
+      const auto behind = (now - nodes_[i].due) / tick;
+      nodes_[i].due += tick * (behind + 1);
       records.emplace_back(i, fleet_.sample(i, now));
     }
   }

@@ -33,6 +33,7 @@ WELL = [
     ('wattle_controller_pods_bound_total{asked="yes"}', "0+10x40"), ('wattle_controller_pods_bound_total{asked="no"}', "0+1x40"),
     ('wattle_shim_breaker_state{state="closed"}', "1x40"), ('wattle_shim_refused_total{reason="path"}', "0x40"),
     ('wattle_controller_node_telemetry_age_seconds{node="n"}', "1x40"), ("wattle_controller_store_ok", "1x40"),
+    ("wattle_controller_overload_tick_seconds", "0x40"),
     ("wattle_agent_dropped_records_total", "3x40"), ("wattle_controller_allow_list_ok", "1x40"), ("wattle_controller_rollbacks_total", "1x40"),
     ('wattle_controller_certificate_end_timestamp_seconds{whose="f"}', f"{90 * DAY}x40"),
 ]
@@ -69,6 +70,9 @@ CASES = {
     "WattleStoreRefuses": [
         ("the disk refuses, until there is room", [("wattle_controller_store_ok", "1 0x8 1x40")], {4: {}, 12: None}),
         ("the disk refuses once", [("wattle_controller_store_ok", "1 0 1x40")], {1: None, 3: None})],
+    "WattleControllerOverloaded": [
+        ("agents send less for a quarter of an hour, then as before", [("wattle_controller_overload_tick_seconds", "0 2x20 0x20")], {5: None, 13: {}, 25: None}),
+        ("they do for a few minutes", [("wattle_controller_overload_tick_seconds", "0 2x4 0x20")], {5: None, 12: None})],
     "WattleRecordsLost": [
         ("a spool was full", [("wattle_agent_dropped_records_total", "0x5 7x40")], {10: {}, 40: None}),
         ("one was full long ago", [("wattle_agent_dropped_records_total", "7x40")], {10: None})],

@@ -3,12 +3,14 @@
 Law      for each node and incarnation, the sequence numbers in the store, those in the spool, and those reported as
          dropped cover 1..highest, each stored one exactly once; marks end at the last stored record; sums include
          every record
-Source   SQLite files of ended processes, with their write-ahead logs
+Source   SQLite files of ended processes, with their write-ahead logs, and the agents' files of newest records (fresh.py)
 """
 import pathlib
 import shutil
 import sqlite3
 import tempfile
+
+from fresh import fresh_records
 
 
 def opened(path):
@@ -49,7 +51,7 @@ class Store:
 class Spool:
     def __init__(self, path):
         file = opened(path)
-        self.records = list(file.execute("SELECT incarnation, seq FROM record"))
+        self.records = list(file.execute("SELECT incarnation, seq FROM record")) + fresh_records(pathlib.Path(f"{path}-fresh"))
         self.gaps = list(file.execute("SELECT incarnation, first_seq, last_seq, records FROM gap"))
 
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "controller/web/fleet_json.hpp"
+#include "controller/web/metrics.hpp"
 #include "tests/unit/controller/parts_rig.hpp"
 
 using namespace wattle;
@@ -40,6 +41,27 @@ TEST_CASE("there is no alarm when all is well, and a silent node or shim raises 
   CHECK(alarm["text"].get<std::string>().find("the shim shim/a on h is silent") == 0);
   CHECK(alarm["view"] == "health");
   CHECK(alarm["command"] == "wattle doctor");
+}
+
+TEST_CASE("overload raises an alarm, a finding with a fix, and a metric, until it is over") {
+  PartsRig rig(Mode::live);
+  const auto telemetry = [&] {
+    const wattle::SortedJson doctor = rig.get("doctor").value();
+    for (const auto& finding : doctor["controller"]["findings"])
+      if (finding["name"] == "telemetry") return finding;
+    return wattle::SortedJson();
+  };
+  CHECK(telemetry()["state"] == "ok");
+  rig.telemetry.shed({2500ms, 4});
+  CHECK(kinds(rig) == std::vector<std::string>{"overload"});
+  CHECK(rig.get("status").value()["alarms"][0]["text"].get<std::string>().find("every 2.5 s") != std::string::npos);
+  CHECK(telemetry()["state"] == "lost");
+  CHECK(telemetry()["mend"].get<std::string>().find("CPU") != std::string::npos);
+  CHECK(finished(metrics_text(rig.parts()))->find("\nwattle_controller_overload_tick_seconds 2.5\n") !=
+        std::string::npos);
+  rig.telemetry.shed({});
+  CHECK(kinds(rig).empty());
+  CHECK(telemetry()["state"] == "ok");
 }
 
 TEST_CASE("idle energy has its money, and sleeping is a projection with its assumption") {

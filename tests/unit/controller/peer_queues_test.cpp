@@ -259,3 +259,43 @@ TEST_CASE("answers wait for a connection that does not read, as many as fit, in 
   answers.flush();
   CHECK(answers.empty());
 }
+
+TEST_CASE("a live message takes the place of an older one that waits, and nothing else does") {
+  using Sort = PeerQueues::Sort;
+  QueuesRig rig(kTelemetryLimits);
+  const auto push = [&](const std::string& name, std::size_t bytes, Sort sort, const std::string& route = "r") {
+    return rig.queues.push(from(name, bytes, route), rig.clock.mono(), sort);
+  };
+  REQUIRE(push("a", 10, Sort::in_turn));
+  REQUIRE(push("a", 20, Sort::live));
+  REQUIRE(push("a", 30, Sort::placement));
+  REQUIRE(push("b", 40, Sort::live));
+  const std::size_t before = rig.queues.bytes();
+  REQUIRE(push("a", 25, Sort::live));
+  CHECK(rig.queues.messages() == 4);
+  CHECK(rig.queues.bytes() == before + 5);
+  REQUIRE(push("a", 26, Sort::live, "another connection"));
+  CHECK(rig.queues.messages() == 5);
+  std::vector<std::size_t> sizes;
+  while (const auto waiting = rig.queues.next(rig.clock.mono()))
+    if (waiting->message.identity.name == "a") sizes.push_back(waiting->message.bytes.size());
+  CHECK(sizes == std::vector<std::size_t>{10, 25, 30, 26});
+  CHECK(rig.queues.bytes() == 0);
+}
+
+TEST_CASE("a peer's placement is known to wait until it is taken or dropped") {
+  using Sort = PeerQueues::Sort;
+  QueuesRig rig(kTelemetryLimits);
+  const transport::Identity a{Role::agent, "a"}, b{Role::agent, "b"};
+  REQUIRE(rig.queues.push(from("a"), rig.clock.mono(), Sort::placement));
+  REQUIRE(rig.queues.push(from("b"), rig.clock.mono()));
+  CHECK(rig.queues.holds_placement(a));
+  CHECK_FALSE(rig.queues.holds_placement(b));
+  auto taken = rig.queues.next(rig.clock.mono());
+  REQUIRE(taken);
+  CHECK_FALSE(rig.queues.holds_placement(a));
+  rig.queues.put_back(std::move(*taken));
+  CHECK(rig.queues.holds_placement(a));
+  CHECK(rig.queues.drop(a, "r") == 1);
+  CHECK_FALSE(rig.queues.holds_placement(a));
+}

@@ -247,3 +247,32 @@ TEST_CASE("a session listens while records wait for credit, not while all are on
   rig.settle();
   CHECK(rig.session->listening());
 }
+
+TEST_CASE("a longer interval that an Ack asks for is told to the owner, and pings are rarer until the next Ack") {
+  Rig rig;
+  rig.fill(1, 2);
+  rig.greet(welcome(10, 10));
+  rig.answer(rig.settle());
+  CHECK(rig.session->status().tick == 0s);
+  const auto ack = [&](std::uint64_t seq, std::uint64_t tick_ms) {
+    wire::Ack message{2, seq, 10};
+    message.tick_ms = tick_ms;
+    rig.say(message);
+    REQUIRE(eventually([&] {
+      rig.step();
+      return rig.session->status().acked_seq == seq;
+    }));
+  };
+  ack(1, 1'000'000);
+  CHECK(rig.session->status().tick == 10s);  // no controller may silence an agent
+  CHECK(rig.session->patience() > 2s);
+  rig.clock.advance(1500ms);
+  rig.step();
+  CHECK(rig.take<wire::Ping>().empty());
+  CHECK(rig.session->patience() < 1s);
+  rig.clock.advance(500ms);
+  REQUIRE(rig.next<wire::Ping>());
+  ack(2, 0);
+  CHECK(rig.session->status().tick == 0s);
+  CHECK(rig.session->patience() < 1500ms);
+}
