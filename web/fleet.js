@@ -88,7 +88,7 @@ export function fleet() {
     facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} accept no pods`);
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));
-    facts.set('decisions', count(now.decisions), `since ${moment(now.wall_ns - now.uptime_s * 1e9)}, when the controller started: ${count(now.placements)} placed, ${count(now.outcomes)} with an outcome`);
+    facts.set('decisions', count(now.decisions), `since ${moment(now.wall_ns - now.uptime_s * 1e9)}, when the controller started: ${count(now.placements)} pods placed, ${count(now.outcomes)} with an outcome`);
     const by = Object.entries(now.decided_by).sort((a, b) => b[1] - a[1]);
     facts.set('by', by.length ? by[0][0] : ABSENT, by.length > 0 && `${by.map(([who, n]) => `${who} ${count(n)}`).join(', ')} of the newest ${count(by.reduce((sum, [, n]) => sum + n, 0))}`);
     facts.set('waiting', ...budgetOf(now.budgets.cpu_wait));
