@@ -55,7 +55,7 @@ export function fleet() {
       const { history } = await get('history', { span: range });
       [times, values] = past(history, LINES.map(([name]) => name));
       curve.give(times, values);
-    } catch (error) { note.tell(error); }
+    } catch (error) { note.report(error); }
   };
   const map = heat((name) => { location.hash = `#/node/${encodeURIComponent(name)}`; });
   let edition = null;
@@ -67,11 +67,11 @@ export function fleet() {
   };
   let state = 'all';
   const matched = h('span', { class: 'dim' });
-  const line = filter('Filter by name', () => list.anew());
+  const line = filter('Filter by name', () => list.reload());
   const list = table({
     label: 'Nodes', what: 'nodes', columns: COLUMNS, sort: 'power_w', order: 'desc', none: 'No nodes yet. No agent has registered.', href: (n) => `#/node/${encodeURIComponent(n.name)}`,
     query: () => ({ filter: line.value, state: state === 'all' ? undefined : state }),
-    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.tell(error); },
+    onAnswer: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.report(error); },
   });
 
   const onFleet = ({ fleet: now }) => {
@@ -102,7 +102,7 @@ export function fleet() {
     curve.give(times, values);
   };
   const onHeat = ({ heat: now }) => {
-    if (now.edition !== edition) names().catch(note.tell);
+    if (now.edition !== edition) names().catch(note.report);
     else map.give(now.cells);
   };
   ends.push(listen('fleet', onFleet), listen('heat', onHeat));
@@ -113,8 +113,8 @@ export function fleet() {
       h('div', { class: 'two' },
         panel('Power over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
         panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),
-      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent']], state, (value) => { state = value; list.anew(); }), matched], list.element)),
-    begin() { load(); names().catch(note.tell); get('fleet').then(onFleet, note.tell); list.anew(); },
+      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent']], state, (value) => { state = value; list.reload(); }), matched], list.element)),
+    begin() { load(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
     end() { clearInterval(timer); ends.forEach((end) => end()); curve.end(); map.end(); },
   };
 }
