@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """dashboards: writes k8s/chart/dashboards, Wattle's Grafana dashboards, from the tables below.
 
-Usage    dashboards.py [--check]     --check: only tells what would change; exit 1 if something would
-Queries  of Prometheus. Each name is of one program; what agents export carries the label `node`, which the chart's PodMonitor sets
-         and who scrapes agents otherwise must set, too
+Usage    dashboards.py [--check]     --check: only reports differences; exit 1 if there is one
+Queries  of Prometheus. Each metric belongs to one program. Metrics of agents need the label `node`, which the chart's PodMonitor
+         sets; other scrape configurations must set it too
 Exit     0 fine, 1 tables and files differ, or a metric is not in docs/reference/metrics.md
 """
 import json
@@ -214,8 +214,8 @@ def made(key):
 
 def undocumented():
     known = (HERE.parent / "docs/reference/metrics.md").read_text(encoding="utf-8")
-    told = {name for _, _, panels, _ in DASHBOARDS.values() for one in panels for _, text in one["queries"] for name in re.findall(r"\bwattle_\w+", text)}
-    return sorted(name for name in told if not any(f"`{name.removesuffix(end)}`" in known for end in ("", "_sum", "_count", "_bucket")))
+    queried = {name for _, _, panels, _ in DASHBOARDS.values() for one in panels for _, text in one["queries"] for name in re.findall(r"\bwattle_\w+", text)}
+    return sorted(name for name in queried if not any(f"`{name.removesuffix(end)}`" in known for end in ("", "_sum", "_count", "_bucket")))
 
 
 def main():
@@ -227,7 +227,7 @@ def main():
     there = {path.name: path.read_text(encoding="utf-8") for path in OUT.glob("*.json")}
     changed = sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
     if "--check" in sys.argv[1:]:
-        print("\n".join(f"k8s/chart/dashboards/{name}: is not what the tables say (run k8s/dashboards.py)" for name in changed) or "dashboards: as the tables say")
+        print("\n".join(f"k8s/chart/dashboards/{name}: differs from the tables (run k8s/dashboards.py)" for name in changed) or "dashboards: as the tables say")
         return 1 if changed else 0
     for name in changed:
         if name in wanted:
