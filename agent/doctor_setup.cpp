@@ -24,7 +24,7 @@ constexpr rlim_t kDescriptors = 16'384;
 constexpr std::chrono::seconds kConnect{5};
 
 template <class T>
-Finding told(std::string source, const Result<T>& result, const std::string& what) {
+Finding finding_of(std::string source, const Result<T>& result, const std::string& what) {
   return result ? usable(std::move(source), what, false) : lost(std::move(source), result.error(), false);
 }
 
@@ -93,21 +93,21 @@ std::vector<Finding> examine_setup(const AgentConfig& config) {
   std::vector<Finding> out;
   const auto& controller = config.controller;
   if (!controller.endpoint.empty()) {
-    out.push_back(told("key", transport::KeyPair::load(controller.key_file), controller.key_file));
+    out.push_back(finding_of("key", transport::KeyPair::load(controller.key_file), controller.key_file));
     out.push_back(
-        told("server-key", transport::load_server_keys(controller.server_key_file), controller.server_key_file));
+        finding_of("server-key", transport::load_server_keys(controller.server_key_file), controller.server_key_file));
     const auto reached = reach(controller);
     out.push_back(reached ? usable("controller", controller.endpoint + " accepts this agent")
                           : lost("controller", reached.error()));
   }
   if (!controller.endpoint.empty() || config.http_port)
-    out.push_back(told("state", writable(config.state_dir), config.state_dir));
+    out.push_back(finding_of("state", writable(config.state_dir), config.state_dir));
   if (config.provisioning.pod_limits)
     out.push_back({"pod-limits", false, true,
                    "provisioning.pod_limits: Kubernetes supports only limits that the kubelet sets",
                    "set it to false and use level `requests` (wattle provision set)"});
   if (config.http_port && !config.http_access.token_file.empty())
-    out.push_back(told("token", http::Token::load(config.http_access.token_file), config.http_access.token_file));
+    out.push_back(finding_of("token", http::Token::load(config.http_access.token_file), config.http_access.token_file));
   else if (config.http_port && config.http_access.tls.certificate.empty() && !loopback(config.http_address))
     out.push_back({"token", false, true,
                    "/metrics on " + config.http_address + " is readable by everybody and contains energy values",

@@ -87,7 +87,7 @@ Status Enroller::try_once() {
 }
 
 void Enroller::run() {
-  LogThrottle told(std::chrono::seconds(60), 16);
+  LogThrottle throttle(std::chrono::seconds(60), 16);
   Duration span = kFirstPause;
   for (;;) {
     {
@@ -106,7 +106,7 @@ void Enroller::run() {
       asked_ = false;  // requests during the attempt are answered by it
       continue;
     }
-    if (told.note(tried.error().message(), clock_.mono()))
+    if (throttle.note(tried.error().message(), clock_.mono()))
       log_.warn("enrol.failed", "the enrolment failed; the agent retries",
                 {{"node", node_}, {"key", public_key_}, {"error", tried.error()}});
     std::uniform_real_distribution<double> jitter(0.5, 1.0);

@@ -67,14 +67,14 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
 }
 
 // Reads the file from the start in pieces.
-Status each_piece(const File& file, const std::function<Status(std::string_view)>& told) {
+Status each_piece(const File& file, const std::function<Status(std::string_view)>& consume) {
   std::string buffer(kPieceBytes, '\0');
   for (off_t at = 0;;) {
     const ssize_t got = ::pread(file.fd(), buffer.data(), buffer.size(), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno(errno, file.path());
     if (got == 0) return {};
-    WATTLE_CHECK(told(std::string_view(buffer).substr(0, static_cast<std::size_t>(got))));
+    WATTLE_CHECK(consume(std::string_view(buffer).substr(0, static_cast<std::size_t>(got))));
     at += got;
   }
 }
@@ -120,12 +120,12 @@ class Reading {
     WATTLE_TRY(const std::string_view block, take(kTarBlock));
     return parse_member(block, path_);
   }
-  Status content(std::uint64_t bytes, const std::function<Status(std::string_view)>& told) {
+  Status content(std::uint64_t bytes, const std::function<Status(std::string_view)>& consume) {
     const std::size_t padding = padding_of(bytes);
     while (bytes > 0) {
       WATTLE_TRY(const std::string_view piece,
                  take(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kPieceBytes))));
-      WATTLE_CHECK(told(piece));
+      WATTLE_CHECK(consume(piece));
       bytes -= piece.size();
     }
     WATTLE_TRY(const std::string_view rest, take(padding));

@@ -10,25 +10,25 @@
 
 namespace wattle::cli {
 Result<std::string> render_confirmed(const Json& document, const Style&) {
-  const View told(document);
-  const std::string uid = told["uid"].text_or(), node = told["node"].text_or();
-  if (told["ended"].flag() == true)
+  const View answer(document);
+  const std::string uid = answer["uid"].text_or(), node = answer["node"].text_or();
+  if (answer["ended"].flag() == true)
     return printable_lines(uid + " ran on " + node +
                            " and has already ended; run `wattle place` again before you start it again\n");
-  const auto unit = told["unit"].text();
+  const auto unit = answer["unit"].text();
   std::string text = uid + " runs on " + node + (unit ? " as " + *unit : std::string()) + "\n";
   text += "ends:  " + (unit ? "with " + *unit : "when you run `wattle done " + uid + "`");
-  if (told["limit_s"].present()) text += ", at " + utc_s(told["limit_s"]) + " at the latest";
+  if (answer["limit_s"].present()) text += ", at " + utc_s(answer["limit_s"]) + " at the latest";
   if (!unit) text += "\nunit:  no unit of its name found on " + node + " yet; set it with --unit";
   return printable_lines(text + "\n");
 }
 
 Result<std::string> render_done(const Json& document, const Style&) {
-  const View told(document);
-  const std::string uid = told["uid"].text_or();
-  const auto node = told["node"].text();
+  const View answer(document);
+  const std::string uid = answer["uid"].text_or();
+  const auto node = answer["node"].text();
   if (!node) return printable_lines(uid + " was not started; its resources are free\n");
-  const bool before = told["ended"].flag() == true;
+  const bool before = answer["ended"].flag() == true;
   return printable_lines(uid + (before ? " had ended on " : " has ended on ") + *node + "; its resources are free\n");
 }
 

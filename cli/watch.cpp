@@ -82,7 +82,7 @@ class Watch {
       }
       if (stop_.pressed()) return kOk;
       if (feed_.receive(kLookForStop)) changed_ = true;
-      WATTLE_CHECK(heard());
+      WATTLE_CHECK(check_link());
     }
   }
 
@@ -92,32 +92,32 @@ class Watch {
     for (;;) {
       if (stop_.pressed()) return std::optional<wire::Message>();
       const auto published = feed_.receive(kLookForStop);
-      WATTLE_CHECK(heard());
+      WATTLE_CHECK(check_link());
       if (!published) continue;
       if (auto message = wire::decode(published->bytes)) return std::optional<wire::Message>(std::move(*message));
     }
   }
   // Fails if the feed never connected. A feed that was lost may be a restart of the controller, so it only warns.
-  Status heard() {
+  Status check_link() {
     const transport::Link link = feed_.link();
     if (link == transport::Link::refused)
       return fail(Errc::denied, "feed", feed_.link_problem(),
                   "check that your key is on the allow list and that --server-key is the controller's key");
     if (link == transport::Link::up) {
-      if (told_away_) invocation_.around.err << "wattle: watch: the feed is available again\n" << std::flush;
+      if (warned_) invocation_.around.err << "wattle: watch: the feed is available again\n" << std::flush;
       was_up_ = true;
-      told_away_ = false;
+      warned_ = false;
       down_since_.reset();
       return {};
     }
     if (!down_since_) down_since_ = clock_.mono();
     const Settings& settings = controller_.settings();
     const bool refused = !was_up_ && !feed_.link_problem().empty();
-    if (told_away_ || (!refused && clock_.mono() - *down_since_ < settings.timeout)) return {};
+    if (warned_ || (!refused && clock_.mono() - *down_since_ < settings.timeout)) return {};
     const Error away{Errc::timeout, "feed", "no answer from " + settings.feed,
                      was_up_ ? "retrying" : "check that the controller runs and that --feed is its feed"};
     if (!was_up_) return tl::unexpected<Error>(away);
-    told_away_ = true;
+    warned_ = true;
     complain(invocation_, away);
     return {};
   }
@@ -129,7 +129,7 @@ class Watch {
   SystemClock clock_;
   PrintedDecisions printed_;
   bool changed_ = false;
-  bool was_up_ = false, told_away_ = false;
+  bool was_up_ = false, warned_ = false;
   std::optional<MonoTime> down_since_;
 };
 }  // namespace

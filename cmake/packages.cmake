@@ -53,44 +53,44 @@ endfunction()
 
 set(same "wattle (= ${PROJECT_VERSION})")
 wattle_package(cli wattle
-  SUMMARY "place workloads where they cost the fewest joules: command line"
-  TEXT "Shows nodes, pods and decisions, explains why a pod was placed where it was,
-lets machines join, and manages keys. Its users, folders and documentation
-are those of all parts of Wattle."
+  SUMMARY "place workloads where they use the least energy: command line"
+  TEXT "Shows nodes, pods and decisions, explains why a pod was placed on its node,
+adds machines, and manages keys. Contains the users, folders and documentation
+of all parts of Wattle."
   DEPENDS "systemd (>= 252)" KIND wattle SCRIPTS postinst postrm)
 wattle_package(agent wattle-agent
   SUMMARY "measure energy, use, pressure and latency of a machine"
-  TEXT "Sends one sample a second to wattle-controller and shows them on a page for
-Prometheus. It starts once the machine has joined (wattle join)."
+  TEXT "Sends one sample a second to wattle-controller and exports metrics for
+Prometheus. It starts after the machine has joined (wattle join)."
   DEPENDS "${same}" KIND daemon SCRIPTS postinst prerm postrm
   SETUP "systemd-tmpfiles --create wattle.conf\n/lib/systemd/systemd-sysctl 60-wattle.conf || true"
   OWN "/var/lib/wattle /etc/wattle/agent.yaml /etc/wattle/agent.key /etc/wattle/agent.key.pub")
 wattle_package(actuator wattle-actuator
-  SUMMARY "set limits of CPU and memory, and put back what was there"
-  TEXT "Works beside wattle-agent or alone, on services that its configuration
-names. It starts once /etc/wattle/actuator.yaml is there. Limits of units are
-told to systemd over the system's D-Bus."
+  SUMMARY "set limits of CPU and memory, and restore the original limits"
+  TEXT "Works beside wattle-agent or alone, on the services in its configuration. It
+starts after /etc/wattle/actuator.yaml exists. It sets limits of units through
+systemd over the system's D-Bus."
   DEPENDS "${same}" RECOMMENDS "default-dbus-system-bus | dbus-system-bus" KIND daemon SCRIPTS postinst prerm postrm
   SETUP "systemd-tmpfiles --create wattle.conf"
   OWN "/run/wattle-actuator /etc/wattle/actuator.yaml")
 wattle_package(controller wattle-controller
-  SUMMARY "decide where workloads cost the fewest joules, and learn"
-  TEXT "Takes what wattle-agent measures and answers wattle-shim. Begins in mode
-shadow, in which it decides and influences nothing."
+  SUMMARY "decide where workloads use the least energy, and learn"
+  TEXT "Receives the measurements of wattle-agent and answers wattle-shim. Begins in
+mode shadow, in which it decides but does not act."
   DEPENDS "${same}" "libopenblas0-pthread" CONFFILES /etc/wattle/controller.yaml KIND daemon SCRIPTS postinst prerm postrm
-  SETUP "# What is wrong with a configuration is for the controller's start to say, not for dpkg to stop at\nwattle keys controller || true\nif [ -e /etc/wattle/controller.key.pub ] && [ ! -e /etc/wattle/controller.pub ]; then cp /etc/wattle/controller.key.pub /etc/wattle/controller.pub; fi\nsystemd-tmpfiles --create wattle.conf"
+  SETUP "# The controller reports an invalid configuration at its start; dpkg continues\nwattle keys controller || true\nif [ -e /etc/wattle/controller.key.pub ] && [ ! -e /etc/wattle/controller.pub ]; then cp /etc/wattle/controller.key.pub /etc/wattle/controller.pub; fi\nsystemd-tmpfiles --create wattle.conf"
   OWN "/var/lib/wattle-controller /etc/wattle/controller.key /etc/wattle/controller.key.* /etc/wattle/enrol.pem /etc/wattle/enrol.key /etc/wattle/operator.key /etc/wattle/cli.yaml /etc/wattle/*.replaced-* /etc/wattle/*.restored")
 wattle_package(shim wattle-shim
   SUMMARY "answer kube-scheduler as an extender with Wattle's decisions"
-  TEXT "Never fails a pod: without the controller it answers by the last board, then
-neutral. It starts once /etc/wattle/shim.key is there."
+  TEXT "Never makes a pod fail: without the controller it answers from the last board,
+then neutral. It starts after /etc/wattle/shim.key exists."
   DEPENDS "${same}" CONFFILES /etc/wattle/shim.yaml KIND daemon SCRIPTS postinst prerm postrm
   SETUP "systemd-tmpfiles --create wattle.conf"
   OWN "/etc/wattle/shim.key /etc/wattle/shim.key.pub")
 wattle_package(sim wattle-sim
-  SUMMARY "simulate clusters on which Wattle's policies are judged"
-  TEXT "The same code places pods as in wattle-controller. It also plays nodes and a
-scheduler to real parts of Wattle. wattle-load applies load: users of an HTTP
+  SUMMARY "simulate clusters to compare Wattle's policies"
+  TEXT "Places pods with the code of wattle-controller. It also simulates nodes and a
+scheduler for real parts of Wattle. wattle-load applies load: users of an HTTP
 service, or use of a machine's CPU, memory, disk and network."
   DEPENDS "libopenblas0-pthread" RECOMMENDS "stress-ng")
 

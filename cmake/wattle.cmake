@@ -66,7 +66,7 @@ function(wattle_library name)
 endfunction()
 
 # wattle_program(name MANUAL section [COMPLETED] [COMPONENT sim] SOURCES main.cpp USES target ...): its package is cmake/packages.cmake's component of
-# that name, or the one that is told; `cli` is wattle's. The program itself tells its manual page, and COMPLETED what shells complete; whoever links it anew has them anew.
+# that name, or COMPONENT; wattle belongs to `cli`. The program prints its manual page and, with COMPLETED, its shell completions, after each link.
 function(wattle_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COMPLETED" "MANUAL;COMPONENT" "SOURCES;USES")
   add_executable(${name} ${arg_SOURCES})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """dashboards: writes k8s/chart/dashboards, Wattle's Grafana dashboards, from the tables below.
 
-Usage    dashboards.py [--check]     --check: only tells what would change; exit 1 if something would
-Queries  of Prometheus. Each name is of one program; what agents export carries the label `node`, which the chart's PodMonitor sets
-         and who scrapes agents otherwise must set, too
+Usage    dashboards.py [--check]     --check: only reports differences; exit 1 if there is one
+Queries  of Prometheus. Each metric belongs to one program. Metrics of agents need the label `node`, which the chart's PodMonitor
+         sets; other scrape configurations must set it too
 Exit     0 fine, 1 tables and files differ, or a metric is not in docs/reference/metrics.md
 """
 import json
@@ -58,26 +58,26 @@ FLEET = [
           about="Power that Wattle saves, or would save in mode shadow, against the default scheduler, with its 95% interval: a model, calibrated by canaries if there are any."),
     graph("Saving, modelled, as a share", "percentunit", ("{{bound}}", "wattle_controller_modelled_saving_ratio"), width=HALF, height=4),
     figure("Power now", "watt", "sum(wattle_controller_node_power_watts)"),
-    figure("Of which estimated", "watt", f'sum(wattle_controller_node_power_watts{by_source("estimated")}) or vector(0)', about="A model, not a measurement: nodes without RAPL, PCM or a meter."),
+    figure("Estimated part of the power", "watt", f'sum(wattle_controller_node_power_watts{by_source("estimated")}) or vector(0)', about="A model, not a measurement: nodes without RAPL, PCM or a meter."),
     figure("Energy in this range", "kwatth", "sum(increase(wattle_controller_node_energy_joules_total[$__range])) / 3.6e6"),
-    figure("Nodes heard", "short", "sum(wattle_controller_node_up)"),
-    figure("Nodes silent", "short", "sum(wattle_controller_node_up == bool 0)", thresholds=(("green", None), ("red", 1))),
+    figure("Nodes connected", "short", "sum(wattle_controller_node_up)"),
+    figure("Silent nodes", "short", "sum(wattle_controller_node_up == bool 0)", thresholds=(("green", None), ("red", 1))),
     figure("In force", "short", IN_FORCE, about="Mode, policy and reward preset."),
-    graph("Power by source", "watt", ("{{source}}", f"sum by (source) (wattle_controller_node_power_watts{by_source()})"), about="Estimated and measured watts are never added up silently."),
-    graph("Nodes that draw most", "watt", ("{{node}}", "topk(10, sum by (node) (wattle_controller_node_power_watts))")),
-    graph("Where the joules go", "watt",
+    graph("Power by source", "watt", ("{{source}}", f"sum by (source) (wattle_controller_node_power_watts{by_source()})"), about="Estimated and measured watts are shown separately."),
+    graph("Nodes with the highest power", "watt", ("{{node}}", "topk(10, sum by (node) (wattle_controller_node_power_watts))")),
+    graph("Power by consumer", "watt",
           ("workloads", f"sum({rate('wattle_workload_energy_joules_total')})"),
           ("workloads that ended or were folded", f"sum({rate('wattle_node_left_energy_joules_total')})"),
-          ("idle nodes' own", f"sum({rate('wattle_node_idle_energy_joules_total')})"),
-          ("nobody's", f"sum({rate('wattle_node_unattributed_energy_joules_total')})"), about="As agents attribute it: the four add up to what the nodes draw."),
-    graph("Workloads that draw most", "watt", ("{{name}}", f"topk(10, sum by (name) ({rate('wattle_workload_energy_joules_total')}))")),
+          ("idle", f"sum({rate('wattle_node_idle_energy_joules_total')})"),
+          ("unattributed", f"sum({rate('wattle_node_unattributed_energy_joules_total')})"), about="As attributed by agents. The four add up to the power of the nodes."),
+    graph("Workloads with the highest power", "watt", ("{{name}}", f"topk(10, sum by (name) ({rate('wattle_workload_energy_joules_total')}))")),
     graph("Cores in use", "short", ("{{node}}", "wattle_controller_node_cpu_used_cores")),
     graph("Pods", "short", ("{{node}}", "wattle_controller_node_pods"), ("in flight: {{node}}", "wattle_controller_node_in_flight_pods > 0 or wattle_controller_node_in_flight_pods * 0")),
     graph("Time that tasks waited for a CPU", "percentunit", ("{{node}}", f'rate(wattle_node_pressure_seconds_total{{resource="cpu", share="some"}}{RATE})'), about="PSI: share of time in which at least one task waited."),
-    graph("Requests of pods", "short", ("{{kind}} cores", "wattle_controller_provision_cores"), about="What pods request and use, and what suggestions would free."),
+    graph("Requests of pods", "short", ("{{kind}} cores", "wattle_controller_provision_cores"), about="Requests and use of pods, and the cores that suggestions would free."),
     graph("Memory requests of pods", "bytes", ("{{kind}}", "wattle_controller_provision_memory_bytes")),
-    graph("Saving that the canary measured", "percentunit", ("{{bound}}", "wattle_controller_saving_ratio"),
-          about="Energy per requested core-hour, treated against control blocks, with its 95% interval. Nothing in modes other than canary, or before enough blocks are over."),
+    graph("Saving measured by the canary", "percentunit", ("{{bound}}", "wattle_controller_saving_ratio"),
+          about="Energy per requested core-hour, treated against control blocks, with its 95% interval. Empty in other modes than canary, and until enough blocks are measured."),
 ]
 NODES = [
     figure("Power", "watt", f"sum(wattle_controller_node_power_watts{{{NODE}}})"),
@@ -85,90 +85,90 @@ NODES = [
     figure("Cores", "short", f"sum(wattle_node_cpu_cores{{{NODE}}})"),
     figure("Memory in use", "percentunit", f"sum(wattle_node_memory_used_bytes{{{NODE}}}) / sum(wattle_node_memory_total_bytes{{{NODE}}})"),
     figure("Pods", "short", f"sum(wattle_controller_node_pods{{{NODE}}})"),
-    figure("Telemetry's age", "s", f"max(wattle_controller_node_telemetry_age_seconds{{{NODE}}})", thresholds=(("green", None), ("red", 10))),
+    figure("Age of telemetry", "s", f"max(wattle_controller_node_telemetry_age_seconds{{{NODE}}})", thresholds=(("green", None), ("red", 10))),
     graph("Power", "watt", ("{{node}} ({{source}})", f"wattle_controller_node_power_watts{{{NODE}}}{by_source()}")),
     graph("Power by domain", "watt", ("{{node}} {{domain}}", rate("wattle_energy_domain_joules_total", NODE)), about="Domains contain one another: do not add them."),
-    graph("CPU", "short", ("{{node}} in use", f"wattle_node_cpu_used_cores{{{NODE}}}"), ("{{node}} there are", f"wattle_node_cpu_cores{{{NODE}}}")),
-    graph("Workloads that draw most", "watt", ("{{name}}", f"topk(10, sum by (name) ({rate('wattle_workload_energy_joules_total', NODE)}))")),
+    graph("CPU", "short", ("{{node}} in use", f"wattle_node_cpu_used_cores{{{NODE}}}"), ("{{node}} in total", f"wattle_node_cpu_cores{{{NODE}}}")),
+    graph("Workloads with the highest power", "watt", ("{{name}}", f"topk(10, sum by (name) ({rate('wattle_workload_energy_joules_total', NODE)}))")),
     graph("Time that tasks waited", "percentunit", ("{{node}} {{resource}}", f'rate(wattle_node_pressure_seconds_total{{{NODE}, share="some"}}{RATE})'), about="PSI some: CPU, memory, I/O."),
-    graph("Wait for a CPU, each time", "s", ("{{node}}", mean_seconds("wattle_node_run_queue_seconds", NODE, "node")), about="BPF: mean time from runnable to running."),
-    graph("Round trips to users, each", "s", ("{{node}}", mean_seconds("wattle_node_tcp_srtt_seconds", NODE, "node")), about="BPF: TCP peers outside the cluster's networks."),
-    graph("Requests to disks, each", "s", ("{{node}}", mean_seconds("wattle_node_block_io_seconds", NODE, "node")), about="BPF: from issue to completion."),
-    graph("Memory", "bytes", ("{{node}} in use", f"wattle_node_memory_used_bytes{{{NODE}}}"), ("{{node}} there are", f"wattle_node_memory_total_bytes{{{NODE}}}")),
+    graph("Mean wait for a CPU", "s", ("{{node}}", mean_seconds("wattle_node_run_queue_seconds", NODE, "node")), about="BPF: mean time from runnable to running."),
+    graph("Mean round trip to users", "s", ("{{node}}", mean_seconds("wattle_node_tcp_srtt_seconds", NODE, "node")), about="BPF: TCP peers outside the cluster's networks."),
+    graph("Mean time of a disk request", "s", ("{{node}}", mean_seconds("wattle_node_block_io_seconds", NODE, "node")), about="BPF: from issue to completion."),
+    graph("Memory", "bytes", ("{{node}} in use", f"wattle_node_memory_used_bytes{{{NODE}}}"), ("{{node}} in total", f"wattle_node_memory_total_bytes{{{NODE}}}")),
     graph("Disk", "Bps", ("{{node}} {{disk}} {{direction}}", rate("wattle_node_disk_bytes_total", NODE))),
     graph("Network", "Bps", ("{{node}} {{interface}} {{direction}}", rate("wattle_node_network_bytes_total", NODE))),
     graph("Probes: round trip", "s", ("{{node}} to {{target}}, median", quantile(0.5, "wattle_probe_round_trip_seconds", NODE, "node, target")), ("{{node}} to {{target}}, 95%", quantile(0.95, "wattle_probe_round_trip_seconds", NODE, "node, target"))),
 ]
 WORKLOADS = [
-    graph("Power", "watt", ("{{name}} on {{node}}", rate("wattle_workload_energy_joules_total", OF)), about="Its share of what its node draws."),
+    graph("Power", "watt", ("{{name}} on {{node}}", rate("wattle_workload_energy_joules_total", OF)), about="Its share of the power of its node."),
     graph("CPU", "short", ("{{name}} on {{node}}", rate("wattle_workload_cpu_seconds_total", OF))),
     graph("Time that its tasks waited for a CPU", "percentunit", ("{{name}} on {{node}}", f'rate(wattle_workload_pressure_seconds_total{{{OF}, resource="cpu", share="some"}}{RATE})')),
-    graph("Time that its own limit kept it off the CPU", "percentunit", ("{{name}} on {{node}}", rate("wattle_workload_cpu_throttled_seconds_total", OF)), about="cpu.max: this is not waiting for neighbours."),
-    graph("Wait for a CPU, each time", "s", ("{{name}} on {{node}}", mean_seconds("wattle_workload_run_queue_seconds", OF, "name, node"))),
-    graph("Round trips to users, each", "s", ("{{name}} on {{node}}", mean_seconds("wattle_workload_tcp_srtt_seconds", OF, "name, node"))),
-    graph("Requests to disks, each", "s", ("{{name}} on {{node}}", mean_seconds("wattle_workload_block_io_seconds", OF, "name, node"))),
+    graph("Time throttled by its own CPU limit", "percentunit", ("{{name}} on {{node}}", rate("wattle_workload_cpu_throttled_seconds_total", OF)), about="cpu.max; neighbours do not cause it."),
+    graph("Mean wait for a CPU", "s", ("{{name}} on {{node}}", mean_seconds("wattle_workload_run_queue_seconds", OF, "name, node"))),
+    graph("Mean round trip to users", "s", ("{{name}} on {{node}}", mean_seconds("wattle_workload_tcp_srtt_seconds", OF, "name, node"))),
+    graph("Mean time of a disk request", "s", ("{{name}} on {{node}}", mean_seconds("wattle_workload_block_io_seconds", OF, "name, node"))),
     graph("Disk", "Bps", ("{{name}} on {{node}} {{direction}}", rate("wattle_workload_io_bytes_total", OF))),
     graph("Memory", "bytes", ("{{name}} on {{node}}", f"wattle_workload_memory_bytes{{{OF}}}")),
-    graph("Killed for lack of memory", "short", ("{{name}} on {{node}}", f"increase(wattle_workload_oom_kills_total{{{OF}}}[$__range])")),
+    graph("OOM kills", "short", ("{{name}} on {{node}}", f"increase(wattle_workload_oom_kills_total{{{OF}}}[$__range])")),
     graph("Tasks", "short", ("{{name}} on {{node}}", f"wattle_workload_pids{{{OF}}}")),
     table("Energy in this range", "joule", f"sort_desc(sum by (kind, name, node, source) (increase(wattle_workload_energy_joules_total{{{OF}}}[$__range])))", width=WIDE),
 ]
 DECISIONS = [
     figure("In force", "short", IN_FORCE),
-    figure("Scores are given", "bool_yes_no", "wattle_controller_acting"),
+    figure("Advice acts", "bool_yes_no", "wattle_controller_acting"),
     figure("Placements", "short", "wattle_controller_placements_total"),
     figure("Outcomes", "short", "wattle_controller_outcomes_total"),
     graph("State of each network", "short", ("{{network}}: {{state}}", "wattle_controller_network_state == 1")),
     figure("Rollbacks", "short", "wattle_controller_rollbacks_total", thresholds=(("green", None), ("red", 1))),
     graph("Asks, decisions, placements", "ops", ("asks", rate("wattle_controller_asks_total")), ("decisions", f"sum({rate('wattle_controller_decisions_total')})"),
-          ("that advise no node", rate("wattle_controller_decisions_total", 'decided_by="neutral"')), ("placements", rate("wattle_controller_placements_total")),
-          ("placements nobody asked for", rate("wattle_controller_placements_unasked_total"))),
-    graph("What decided", "ops", ("{{decided_by}}", rate("wattle_controller_decisions_total"))),
+          ("decisions without advice", rate("wattle_controller_decisions_total", 'decided_by="neutral"')), ("placements", rate("wattle_controller_placements_total")),
+          ("placements without an ask", rate("wattle_controller_placements_unasked_total"))),
+    graph("Decisions by decider", "ops", ("{{decided_by}}", rate("wattle_controller_decisions_total"))),
     graph("Time to decide", "s", ("p50", quantile(0.5, "wattle_controller_decide_seconds")), ("p99", quantile(0.99, "wattle_controller_decide_seconds"))),
-    graph("Who answered kube-scheduler", "ops", ("{{source}}: {{reason}}", f"sum by (source, reason) ({rate('wattle_shim_answers_total')})")),
+    graph("Answers to kube-scheduler by source", "ops", ("{{source}}: {{reason}}", f"sum by (source, reason) ({rate('wattle_shim_answers_total')})")),
     graph("Extender's time to answer", "s", ("{{verb}} p99", quantile(0.99, "wattle_shim_request_duration_seconds", by="verb"))),
     graph("Reward of the last outcome", "none", ("reward", "wattle_controller_last_reward"), ("mean Q", "wattle_controller_mean_q")),
     graph("Loss", "none", ("loss", "wattle_controller_loss")),
     graph("Learning", "ops", ("gradient steps", rate("wattle_controller_gradient_steps_total"))),
     graph("Network against planner", "percentunit", ("predicted joules beyond the planner's", "wattle_controller_network_gate_difference_ratio")),
-    graph("Evidence, and where it changes who serves", "none", ("evidence", "wattle_controller_network_gate_evidence"), ("limit", "wattle_controller_network_gate_limit")),
-    graph("Saving that the canary measured", "percentunit", ("{{bound}}", "wattle_controller_saving_ratio")),
+    graph("Evidence of the network gate, and its limit", "none", ("evidence", "wattle_controller_network_gate_evidence"), ("limit", "wattle_controller_network_gate_limit")),
+    graph("Saving measured by the canary", "percentunit", ("{{bound}}", "wattle_controller_saving_ratio")),
     graph("Blocks of the canary", "short", ("treated", "wattle_controller_blocks_treated"), ("control", "wattle_controller_blocks_control")),
     graph("Budgets of waiting and lateness", "percentunit", ("{{budget}}", "wattle_controller_budget_ratio"), ("{{budget}} limit", "wattle_controller_budget_limit_ratio")),
-    graph("Annotations and quantities that were ignored", "ops", ("{{pod}}", rate("wattle_shim_pod_problems_total"))),
+    graph("Ignored annotations and quantities", "ops", ("{{pod}}", rate("wattle_shim_pod_problems_total"))),
     graph("Worse rewards while acting", "none", ("level", "wattle_controller_regression_level"), ("limit", "wattle_controller_regression_limit")),
 ]
 HEALTH = [
     figure("Agents connected", "short", "sum(wattle_controller_node_up)"),
     figure("Records dropped by agents", "short", "sum(increase(wattle_agent_dropped_records_total[$__range]))", thresholds=(("green", None), ("red", 1))),
     figure("Records missing", "short", "sum(increase(wattle_controller_records_missing_total[$__range]))", thresholds=(("green", None), ("red", 1))),
-    figure("Store takes what is sent", "bool_yes_no", "min(wattle_controller_store_ok)", thresholds=(("red", None), ("green", 1))),
+    figure("Store accepts records", "bool_yes_no", "min(wattle_controller_store_ok)", thresholds=(("red", None), ("green", 1))),
     figure("Allow list in force", "bool_yes_no", "min(wattle_controller_allow_list_ok)", thresholds=(("red", None), ("green", 1))),
     figure("Shims connected", "short", 'sum(wattle_controller_shims{state="connected"})', thresholds=(("red", None), ("green", 1))),
     table("Sources that agents cannot read", "short", "sort(wattle_agent_source_ok)", about="0: `wattle-agent doctor` on that node says why."),
     table("Agents", "short", 'wattle_build_info{program="agent"}'),
-    graph("Age of what is known of a node", "s", ("{{node}}", "topk(10, wattle_controller_node_telemetry_age_seconds)")),
-    graph("Nodes that catch up after an outage", "short", ("{{node}}", "wattle_controller_node_catching_up")),
-    graph("Records", "ops", ("taken", rate("wattle_controller_records_total")), ("repeated", rate("wattle_controller_records_duplicate_total")), ("refused", rate("wattle_controller_records_refused_total"))),
+    graph("Age of each node's telemetry", "s", ("{{node}}", "topk(10, wattle_controller_node_telemetry_age_seconds)")),
+    graph("Nodes catching up after an outage", "short", ("{{node}}", "wattle_controller_node_catching_up")),
+    graph("Records", "ops", ("accepted", rate("wattle_controller_records_total")), ("repeated", rate("wattle_controller_records_duplicate_total")), ("refused", rate("wattle_controller_records_refused_total"))),
     graph("Interval of records while the controller is overloaded", "s", ("interval", "wattle_controller_overload_tick_seconds")),
-    graph("Records that wait with agents", "short", ("{{node}}", "wattle_agent_outbox_records")),
+    graph("Records waiting at agents", "short", ("{{node}}", "wattle_agent_outbox_records")),
     graph("Ticks whose energy is a lower bound", "ops", ("{{node}}", rate("wattle_node_energy_gaps_total"))),
     graph("Age of the board in shims", "s", ("{{pod}}", "wattle_shim_board_age_seconds")),
     graph("Store", "bytes", ("size", "wattle_controller_store_bytes")),
-    graph("Ticks that were late", "ops", ("{{node}}", rate("wattle_agent_late_ticks_total"))),
-    graph("Reads that failed", "ops", ("{{node}} {{source}}", rate("wattle_agent_collect_errors_total"))),
+    graph("Late ticks", "ops", ("{{node}}", rate("wattle_agent_late_ticks_total"))),
+    graph("Failed reads", "ops", ("{{node}} {{source}}", rate("wattle_agent_collect_errors_total"))),
     graph("Spool", "bytes", ("{{node}}", "wattle_agent_spool_bytes")),
-    graph("Store: records that wait", "short", ("records", "wattle_controller_store_queue_records")),
+    graph("Store: waiting records", "short", ("records", "wattle_controller_store_queue_records")),
     graph("Refused", "ops", ("{{socket}}: {{reason}} ({{role}})", f"sum by (socket, reason, role) ({rate('wattle_controller_refused_total')})")),
     graph("Time of the controller's loop by role", "percentunit", ("{{role}}", rate("wattle_controller_peer_seconds_total"))),
 ]
 BY_NODE = ("node", "label_values(wattle_controller_node_up, node)")
 DASHBOARDS = {
-    "fleet": ("Wattle: fleet", "What the fleet draws, where the joules go, what is saved.", FLEET, []),
-    "node": ("Wattle: node", "One node or some: power, pressure, latency, what runs there.", NODES, [BY_NODE]),
-    "workload": ("Wattle: workload", "One workload or some: joules, CPU, waiting, memory.", WORKLOADS,
+    "fleet": ("Wattle: fleet", "Power of the fleet, its consumers, and the saving.", FLEET, []),
+    "node": ("Wattle: node", "One or more nodes: power, pressure, latency, workloads.", NODES, [BY_NODE]),
+    "workload": ("Wattle: workload", "One or more workloads: joules, CPU, waiting, memory.", WORKLOADS,
                  [BY_NODE, ("kind", 'label_values(wattle_workload_pids{node=~"$node"}, kind)'), ("name", 'label_values(wattle_workload_pids{node=~"$node", kind=~"$kind"}, name)')]),
-    "decisions": ("Wattle: decisions and learning", "What is asked and answered, what serves, what it learns.", DECISIONS, []),
+    "decisions": ("Wattle: decisions and learning", "Requests and answers, the policy in use, and learning.", DECISIONS, []),
     "health": ("Wattle: health", "Agents, records, store, peers.", HEALTH, []),
 }
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -215,8 +215,8 @@ def made(key):
 
 def undocumented():
     known = (HERE.parent / "docs/reference/metrics.md").read_text(encoding="utf-8")
-    told = {name for _, _, panels, _ in DASHBOARDS.values() for one in panels for _, text in one["queries"] for name in re.findall(r"\bwattle_\w+", text)}
-    return sorted(name for name in told if not any(f"`{name.removesuffix(end)}`" in known for end in ("", "_sum", "_count", "_bucket")))
+    queried = {name for _, _, panels, _ in DASHBOARDS.values() for one in panels for _, text in one["queries"] for name in re.findall(r"\bwattle_\w+", text)}
+    return sorted(name for name in queried if not any(f"`{name.removesuffix(end)}`" in known for end in ("", "_sum", "_count", "_bucket")))
 
 
 def main():
@@ -228,7 +228,7 @@ def main():
     there = {path.name: path.read_text(encoding="utf-8") for path in OUT.glob("*.json")}
     changed = sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
     if "--check" in sys.argv[1:]:
-        print("\n".join(f"k8s/chart/dashboards/{name}: is not what the tables say (run k8s/dashboards.py)" for name in changed) or "dashboards: as the tables say")
+        print("\n".join(f"k8s/chart/dashboards/{name}: differs from the tables (run k8s/dashboards.py)" for name in changed) or "dashboards: as the tables say")
         return 1 if changed else 0
     for name in changed:
         if name in wanted:

@@ -31,9 +31,9 @@ function answer([response, text]) {
 
 export async function get(what, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  const told = await ask(`/api/v1/${what}${given.length ? `?${new URLSearchParams(given)}` : ''}`);
-  if (told[0].status === 401) tokenNeeded.forEach((call) => call());
-  return answer(told);
+  const answered = await ask(`/api/v1/${what}${given.length ? `?${new URLSearchParams(given)}` : ''}`);
+  if (answered[0].status === 401) tokenNeeded.forEach((call) => call());
+  return answer(answered);
 }
 
 const headers = { 'X-Wattle': 'page', 'Content-Type': 'application/json' };
@@ -59,12 +59,12 @@ export function listen(event, call) {
 
 // The controller sends an event every 2 s. A silent stream may be a dead connection that reports no error.
 const SILENT = 15_000;  // ms
-let heard = 0, watch = 0, wanted = false;
+let lastEvent = 0, watch = 0, wanted = false;
 
 function open() {
   if (source || document.hidden) return;
   clearTimeout(retry);
-  heard = Date.now();
+  lastEvent = Date.now();
   source = new EventSource('/api/v1/live');
   source.onerror = () => {
     // The browser reconnects by itself after an interruption, but not after a refusal.
@@ -74,9 +74,9 @@ function open() {
     return state('refused');
   };
   for (const event of ['fleet', 'heat', 'decisions'])
-    source.addEventListener(event, (message) => { heard = Date.now(); state('live'); const body = parsed(message.data); (listeners.get(event) || []).forEach((call) => call(body)); });
+    source.addEventListener(event, (message) => { lastEvent = Date.now(); state('live'); const body = parsed(message.data); (listeners.get(event) || []).forEach((call) => call(body)); });
   watch = setInterval(() => {
-    if (Date.now() - heard < SILENT) return;
+    if (Date.now() - lastEvent < SILENT) return;
     close();
     state('lost');
     open();

@@ -52,7 +52,7 @@ function askToken(why) {
   current = null;
   const out = document.getElementById('out');
   if (out) out.remove();
-  told('');
+  showState('');
   document.title = 'Token required · Wattle';
   const input = h('input', { type: 'password', id: 'token', autocomplete: 'current-password', required: true });
   const wrong = h('p', { role: 'alert' }, why);
@@ -78,14 +78,14 @@ function signOut() {
 }
 
 const STATES = { live: 'live', lost: 'connection lost', refused: 'not live', paused: 'paused' };
-function told(state) {
+function showState(state) {
   const element = document.getElementById('link');
   if (element.dataset.state === state) return;
   element.dataset.state = state;
   fill(element, STATES[state]);
 }
 api.onState((state) => {
-  told(state);
+  showState(state);
   // The controller now requires another token, or serves too many viewers.
   if (state === 'refused') api.passState().then((pass) => { if (!pass.open) askToken(''); }).catch(() => {});
 });

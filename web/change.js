@@ -36,7 +36,7 @@ const line = (label, input) => h('label', null, label, input);
 
 // Calls `changed` after a change takes effect.
 export function change(changed) {
-  const told = h('p', { class: 'dim', role: 'status' });
+  const outcome = h('p', { class: 'dim', role: 'status' });
   const dialog = h('dialog', { 'aria-label': 'Change the settings', onclose: () => fill(dialog) });
   const button = h('button', { type: 'button', id: 'change', onclick: () => open() }, 'Change');
   const title = () => h('h2', null, 'Change the settings');
@@ -79,7 +79,7 @@ export function change(changed) {
         // The list may have newer changes by others, or changes that follow from this one.
         const before = known.changes[0]?.id ?? 0, mine = now.changes.find((each) => each.id > before && each.who.startsWith('page/') && each.why === why.value.trim());
         const kept = now.unwritten ? ` The change is in force but not saved, and a restart of the controller would lose it (${now.unwritten.error}).` : '';
-        fill(told, !mine ? 'No change: these settings were already in force.' : `Changed: ${mine.what}.${kept}`);
+        fill(outcome, !mine ? 'No change: these settings were already in force.' : `Changed: ${mine.what}.${kept}`);
         dialog.close();
         changed();
       } catch (error) {
@@ -96,12 +96,12 @@ export function change(changed) {
   }
 
   async function open() {
-    fill(told);
+    fill(outcome);
     try {
       const [pass, policy] = await Promise.all([passState(), get('policy')]);
       if (pass.changes) ask(policy); else off();
     } catch (error) { fill(dialog, title(), h('p', { role: 'alert' }, error.message), closer('Close')); }
     if (dialog.isConnected && !dialog.open) dialog.showModal();
   }
-  return { element: h('div', null, told, dialog), button };
+  return { element: h('div', null, outcome, dialog), button };
 }

@@ -12,7 +12,7 @@ export function chart(label, lines, format) {
   let plot = null;
   let data = null;
 
-  const tell = (index) => {
+  const showAt = (index) => {
     const at = index === null || index === undefined ? (data ? data[0].length - 1 : -1) : index;
     fill(legend, at >= 0 && h('span', null, new Date(data[0][at] * 1000).toLocaleTimeString('en-GB')), lines.map((line, i) =>
       h('span', null, h('i', { class: `dot ${line.colour}` }), line.label, ' ', h('b', null, at >= 0 && data[i + 1][at] !== null ? format(data[i + 1][at]) : ABSENT))));
@@ -26,20 +26,20 @@ export function chart(label, lines, format) {
       axes: [{ ...axis, values: (_, splits) => splits.map((s) => new Date(s * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second: splits.length > 1 && splits[1] - splits[0] < 60 ? '2-digit' : undefined })) },
         { ...axis, size: 68, values: (_, splits) => splits.map(format) }],
       scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] } },
-      hooks: { setCursor: [(u) => tell(u.cursor.idx)] },
+      hooks: { setCursor: [(u) => showAt(u.cursor.idx)] },
     }, data, place);
   };
   const resized = new ResizeObserver(() => { if (plot) plot.setSize({ width: Math.max(200, place.clientWidth), height: 180 }); });
   resized.observe(place);
   const themed = () => { if (data) make(); };
   document.addEventListener('theme', themed);
-  tell(null);
+  showAt(null);
   return {
     element,
     give(times, values) {
       data = [times, ...values];
       if (plot) plot.setData(data); else if (place.isConnected) make();
-      tell(plot && plot.cursor.idx);
+      showAt(plot && plot.cursor.idx);
     },
     end() { resized.disconnect(); document.removeEventListener('theme', themed); if (plot) plot.destroy(); },
   };

@@ -7,7 +7,7 @@ const BY = [['namespace', 'namespace'], ['owner', 'owner'], ['node', 'node'], ['
 const sum = (energy) => energy.measured_j + energy.estimated_j;
 
 export function cost() {
-  const note = problem(), told = h('p', { class: 'sentence' }), body = h('tbody'), head = h('tr');
+  const note = problem(), summary = h('p', { class: 'sentence' }), body = h('tbody'), head = h('tr');
   const facts = tiles([['drawn', 'Energy of nodes', 'measured'], ['estimated', 'Estimated part', 'estimated'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['cores', 'Core-hours', 'cores'], ['placements', 'Placements']]);
   const label = h('input', { type: 'search', placeholder: 'key of the label, for example team', 'aria-label': 'Key of the label', hidden: true, onchange: () => load() });
   let since = '7d', by = 'namespace', asked = 0;
@@ -16,17 +16,17 @@ export function cost() {
   const load = async () => {
     const mine = ++asked;
     if (by === 'label' && !label.value.trim()) {
-      note.tell(null);
+      note.report(null);
       fill(body);
-      return fill(told, 'Enter the key of a label.');
+      return fill(summary, 'Enter the key of a label.');
     }
     let report;
-    try { report = await get('report', { since, by, label: by === 'label' ? label.value.trim() : undefined }); } catch (error) { return mine === asked && note.tell(error); }
+    try { report = await get('report', { since, by, label: by === 'label' ? label.value.trim() : undefined }); } catch (error) { return mine === asked && note.report(error); }
     if (mine !== asked) return null;
-    note.tell(null);
+    note.report(null);
     const all = sum(report.nodes), rows = report.rest ? [...report.rows, { key: `${count(report.rest.rows)} more`, ...report.rest }] : report.rows;
     const first = report.rows[0];
-    fill(told, report.from_wall_s === null ? 'No usage recorded yet.' : [`Since ${moment(report.from_wall_s * 1e9)}${report.cut ? ', when recording began,' : ''} all nodes have used ${joules(all)}`,
+    fill(summary, report.from_wall_s === null ? 'No usage recorded yet.' : [`Since ${moment(report.from_wall_s * 1e9)}${report.cut ? ', when recording began,' : ''} all nodes have used ${joules(all)}`,
       first ? `; ${report.label || by} ${first.key} used most of the energy of workloads: ${joules(sum(first))} in ${number(first.core_h, 2)} core-hours.` : '; workloads have used no energy.'].join(''));
     facts.set('drawn', joules(all), costOf(report.nodes) || 'rows including idle and unattributed energy');
     facts.set('estimated', joules(report.nodes.estimated_j));
@@ -40,7 +40,7 @@ export function cost() {
   };
   const timer = setInterval(() => { if (!document.hidden) load(); }, 30_000);
   return {
-    element: h('div', null, h('h1', null, 'Cost'), note.element, panel('Summary', null, told), facts.element,
+    element: h('div', null, h('h1', null, 'Cost'), note.element, panel('Summary', null, summary), facts.element,
       panel('Rows', [choice('Since', SPANS, since, (value) => { since = value; load(); }), choice('By', BY, by, (value) => { by = value; label.hidden = value !== 'label'; load(); }), label],
         wide(h('table', null, h('thead', null, head), body)))),
     begin: load, end() { clearInterval(timer); },

@@ -9,10 +9,10 @@ export const label = (d) => (d.pod_name ? `${d.pod_namespace || 'default'}/${d.p
 const marginal = (d) => (d.outcome && d.outcome.terms ? d.outcome.terms.marginal_w : null);
 
 export function decisions() {
-  const note = problem(), body = h('tbody'), told = h('span', { class: 'dim' });
+  const note = problem(), body = h('tbody'), summary = h('span', { class: 'dim' });
   let list = [];
   const draw = () => {
-    fill(told, list.length ? `the newest ${count(list.length)}` : '');
+    fill(summary, list.length ? `the newest ${count(list.length)}` : '');
     fill(body, list.length === 0 && h('tr', null, h('td', { colspan: '9', class: 'empty' }, 'No decisions yet. The controller has received no request.')), list.map((d) => h('tr', null,
       h('td', { class: 'number' }, link('decision', d.id)), h('td', null, clock(d.wall_ns)), h('td', null, label(d)),
       h('td', null, d.advice ? link('node', d.advice) : tag('none')),
@@ -21,7 +21,7 @@ export function decisions() {
       h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(d.decided_by || d.mode)))));
   };
   const load = async () => {
-    try { list = (await get('decisions', { limit: KEPT })).decisions; note.tell(null); draw(); } catch (error) { note.tell(error); }
+    try { list = (await get('decisions', { limit: KEPT })).decisions; note.report(null); draw(); } catch (error) { note.report(error); }
   };
   const end = listen('decisions', ({ decisions: fresh }) => {
     const known = new Set(fresh.map((d) => d.id));
@@ -31,7 +31,7 @@ export function decisions() {
   // Placements and outcomes become known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
-    element: h('div', null, h('h1', null, 'Decisions'), note.element, panel('Live', told, wide(h('table', null,
+    element: h('div', null, h('h1', null, 'Decisions'), note.element, panel('Live', summary, wide(h('table', null,
       h('thead', null, h('tr', null, [['Id', 1], ['Time'], ['Pod'], ['Advised'], ['Placed on'], ['Adds', 1], ['Reward', 1], ['Nodes', 1], ['By']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
     begin: load, end() { clearInterval(timer); end(); },
   };
@@ -75,14 +75,14 @@ const cameOf = (terms) => [...Object.entries(SEEN).filter(([key]) => key in term
 const TERMS = [['energy', 'energy'], ['latency', 'latency'], ['residual', 'learned'], ['policy_value', 'ranked by'], ['uncertainty', 'uncertainty']];
 
 export function decision(id) {
-  const note = problem(), told = h('p', { class: 'sentence' }), other = whatIf(id), side = h('div'), body = h('tbody'), outcome = h('div');
+  const note = problem(), summary = h('p', { class: 'sentence' }), other = whatIf(id), side = h('div'), body = h('tbody'), outcome = h('div');
   const facts = tiles([['when', 'When'], ['mode', 'Mode'], ['policy', 'Policy'], ['took', 'Decided in'], ['reward', 'Reward']]);
   const more = h('div');
   let shown = '';
   const load = async () => {
     let d;
-    try { d = (await get('explain', { pod: id })).decision; } catch (error) { return note.tell(error); }
-    note.tell(null);
+    try { d = (await get('explain', { pod: id })).decision; } catch (error) { return note.report(error); }
+    note.report(null);
     const text = JSON.stringify(d);
     if (text === shown) return null;
     shown = text;
@@ -91,7 +91,7 @@ export function decision(id) {
       h('td', null, link('node', c.node), c.node === d.advice ? [' ', tag('advised', 'good')] : null, c.node === d.placed_on ? [' ', tag('placed')] : null),
       [watts(c.marginal_w), number(c.q, 3), number(c.prior, 3), number(c.residual, 3), count(c.score)].map((text) => h('td', { class: 'number' }, c.masked === null ? text : ABSENT)),
       h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: other.without.has(c.node), onchange: (event) => { event.target.checked ? other.without.add(c.node) : other.without.delete(c.node); other.ask(); } }), ' exclude') : c.masked))));
-    fill(told, sentence(d));
+    fill(summary, sentence(d));
     facts.set('when', moment(d.wall_ns));
     facts.set('mode', d.mode, d.explored ? 'explored' : `propensity ${number(d.propensity, 2)}`);
     facts.set('policy', d.decided_by ? `${d.policy}: ${d.decided_by}` : d.policy, d.reason);
@@ -105,7 +105,7 @@ export function decision(id) {
   // Placement and outcome become known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
-    element: h('div', null, h('h1', null, 'Decision ', id), note.element, panel('Summary', null, told), facts.element, panel('What if', null, other.element),
+    element: h('div', null, h('h1', null, 'Decision ', id), note.element, panel('Summary', null, summary), facts.element, panel('What if', null, other.element),
       h('div', { class: 'two' }, panel('The two best nodes', null, wide(side)), panel('Outcome', null, wide(outcome))),
       panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Excluded']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)), more)),
     begin() { load(); other.begin(); }, end() { clearInterval(timer); },

@@ -81,8 +81,8 @@ export function panel(title, tools, ...children) {
 export function problem() {
   const element = h('div', { role: 'alert' });
   let said = '';
-  const tell = (error) => { const text = error ? error.message : ''; if (text !== said) fill(element, text && h('p', { class: 'error' }, text)); said = text; };
-  return { element, tell };
+  const report = (error) => { const text = error ? error.message : ''; if (text !== said) fill(element, text && h('p', { class: 'error' }, text)); said = text; };
+  return { element, report };
 }
 
 // A group of buttons of which one is chosen.

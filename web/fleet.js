@@ -55,7 +55,7 @@ export function fleet() {
       const { history } = await get('history', { span: range });
       [times, values] = past(history, LINES.map(([name]) => name));
       curve.give(times, values);
-    } catch (error) { note.tell(error); }
+    } catch (error) { note.report(error); }
   };
   const map = heat((name) => { location.hash = `#/node/${encodeURIComponent(name)}`; });
   let edition = null;
@@ -67,11 +67,11 @@ export function fleet() {
   };
   let state = 'all';
   const matched = h('span', { class: 'dim' });
-  const line = filter('Filter by name', () => list.anew());
+  const line = filter('Filter by name', () => list.reload());
   const list = table({
     label: 'Nodes', what: 'nodes', columns: COLUMNS, sort: 'power_w', order: 'desc', none: 'No nodes yet. No agent has registered.', href: (n) => `#/node/${encodeURIComponent(n.name)}`,
     query: () => ({ filter: line.value, state: state === 'all' ? undefined : state }),
-    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.tell(error); },
+    onAnswer: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.report(error); },
   });
 
   const onFleet = ({ fleet: now }) => {
@@ -88,7 +88,7 @@ export function fleet() {
     facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} accept no pods`);
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));
-    facts.set('decisions', count(now.decisions), `since ${moment(now.wall_ns - now.uptime_s * 1e9)}, when the controller started: ${count(now.placements)} placed, ${count(now.outcomes)} with an outcome`);
+    facts.set('decisions', count(now.decisions), `since ${moment(now.wall_ns - now.uptime_s * 1e9)}, when the controller started: ${count(now.placements)} pods placed, ${count(now.outcomes)} with an outcome`);
     const by = Object.entries(now.decided_by).sort((a, b) => b[1] - a[1]);
     facts.set('by', by.length ? by[0][0] : ABSENT, by.length > 0 && `${by.map(([who, n]) => `${who} ${count(n)}`).join(', ')} of the newest ${count(by.reduce((sum, [, n]) => sum + n, 0))}`);
     facts.set('waiting', ...budgetOf(now.budgets.cpu_wait));
@@ -102,7 +102,7 @@ export function fleet() {
     curve.give(times, values);
   };
   const onHeat = ({ heat: now }) => {
-    if (now.edition !== edition) names().catch(note.tell);
+    if (now.edition !== edition) names().catch(note.report);
     else map.give(now.cells);
   };
   ends.push(listen('fleet', onFleet), listen('heat', onHeat));
@@ -113,8 +113,8 @@ export function fleet() {
       h('div', { class: 'two' },
         panel('Power over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
         panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),
-      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent']], state, (value) => { state = value; list.anew(); }), matched], list.element)),
-    begin() { load(); names().catch(note.tell); get('fleet').then(onFleet, note.tell); list.anew(); },
+      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent']], state, (value) => { state = value; list.reload(); }), matched], list.element)),
+    begin() { load(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
     end() { clearInterval(timer); ends.forEach((end) => end()); curve.end(); map.end(); },
   };
 }

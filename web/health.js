@@ -22,7 +22,7 @@ export function health() {
     if (document.hidden) return;
     try {
       const doctor = await get('doctor');
-      note.tell(null);
+      note.report(null);
       // Groups equal findings of several nodes in one row.
       const groups = new Map();
       for (const node of doctor.nodes) {
@@ -44,7 +44,7 @@ export function health() {
       const names = (nodes) => [link('node', nodes[0]), nodes.length > 1 ? ` and ${count(nodes.length - 1)} more` : ''];
       fill(fleet, list.length ? wide(h('table', null, head('Nodes'), h('tbody', null, list.slice(0, MOST).map((each) => row(each.finding, names(each.nodes)))))) : h('p', { class: 'empty' }, doctor.nodes.length ? 'All agents report all their values.' : 'No agent has registered yet.'),
         list.length > MOST && h('p', { class: 'dim' }, `${list.length - MOST} more findings: wattle doctor`));
-    } catch (error) { note.tell(error); }
+    } catch (error) { note.report(error); }
   };
   const timer = setInterval(load, 15_000);
   return { element: h('div', null, h('h1', null, 'Health'), note.element, facts.element, panel('Controller', null, own), panel('Agents', null, fleet)), begin: load, end() { clearInterval(timer); } };

@@ -6,7 +6,7 @@ import { ABSENT, count, fill, h, joules, moment, number, panel, percent, problem
 
 function every(seconds, update) {
   const note = problem();
-  const again = async () => { if (document.hidden) return; try { await update(); note.tell(null); } catch (error) { note.tell(error); } };
+  const again = async () => { if (document.hidden) return; try { await update(); note.report(null); } catch (error) { note.report(error); } };
   const timer = setInterval(again, seconds * 1000);
   return { note: note.element, begin: again, end: () => clearInterval(timer) };
 }
@@ -51,7 +51,7 @@ export function learning() {
 }
 
 export function saving() {
-  const told = h('p', { class: 'sentence' });
+  const summary = h('p', { class: 'sentence' });
   const facts = tiles([['saving', 'Saving, measured', 'measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'estimated'], ['blocks', 'Blocks'], ['now', 'Now']]);
   const changes = h('div'), changer = change(() => loop.begin());
   const loop = every(5, async () => {
@@ -73,9 +73,9 @@ export function saving() {
       const blocks = Math.max((s.blocks_needed - s.blocks_treated) / share, (s.blocks_needed - s.blocks_control) / (1 - share));
       text.push(`No measured result yet: ${count(s.blocks_treated)} blocks with and ${count(s.blocks_control)} blocks without advice measured, ${count(s.blocks_needed)} of each needed.${blocks > 0 ? ` This takes about ${span(blocks * block.length_s)} more.` : ''}`);
     }
-    fill(told, text);
+    fill(summary, text);
     fill(changes, wide(h('table', null, h('thead', null, h('tr', null, ['When', 'Who', 'What', 'Why'].map((each) => h('th', { scope: 'col' }, each)))),
       h('tbody', null, policy.changes.slice(0, 30).map((c) => h('tr', null, h('td', null, moment(c.at_s * 1e9)), h('td', null, c.who), h('td', null, c.what), h('td', null, c.why)))))));
   });
-  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('Summary', null, told), facts.element, panel('Changes', changer.button, changer.element, changes)), begin: loop.begin, end: loop.end };
+  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('Summary', null, summary), facts.element, panel('Changes', changer.button, changer.element, changes)), begin: loop.begin, end: loop.end };
 }

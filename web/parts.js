@@ -55,7 +55,7 @@ function pushed(update) {
 
 export function node(name) {
   const title = h('span');
-  const note = problem(), failed = note.tell;
+  const note = problem(), failed = note.report;
   const facts = tiles([['power', 'Power', 'measured'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
   const curves = series({ node: name }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
@@ -104,11 +104,11 @@ const POD_COLUMNS = [
 
 export function pods() {
   const note = problem(), matched = h('span', { class: 'dim' });
-  const line = filter('Filter by pod, namespace, UID or node', () => list.anew());
+  const line = filter('Filter by pod, namespace, UID or node', () => list.reload());
   const list = table({ label: 'Pods', what: 'pods', columns: POD_COLUMNS, sort: 'power_w', order: 'desc', none: 'No pods. No agent reports one.', href: (p) => `#/pod/${encodeURIComponent(p.uid)}`, query: () => ({ filter: line.value }),
-    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.tell(error); } });
+    onAnswer: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.report(error); } });
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 5000);
-  return { element: h('div', null, h('h1', null, 'Pods'), note.element, panel('Pods', [line, matched], list.element)), begin() { list.anew(); }, end() { clearInterval(timer); } };
+  return { element: h('div', null, h('h1', null, 'Pods'), note.element, panel('Pods', [line, matched], list.element)), begin() { list.reload(); }, end() { clearInterval(timer); } };
 }
 
 // Table of each container's power and the rest of the pod that belongs to no container's power.
@@ -122,7 +122,7 @@ function containerTable(found) {
 
 export function pod(uid) {
   const title = h('span', null, uid);
-  const note = problem(), failed = note.tell;
+  const note = problem(), failed = note.report;
   const facts = tiles([['node', 'Node'], ['power', 'Power', 'measured'], ['energy', 'Energy'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['age', 'Age'], ['why', 'Why it runs there']]);
   const curves = series({ pod: uid }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },

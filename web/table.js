@@ -6,7 +6,7 @@ const ROW = 32;
 const PAGE = 50;
 
 // `columns`: [{key, label, width, number, sort, cell(item)}]; `href(item)`: link of a row; `none`: text if empty.
-export function table({ label, what, columns, sort, order, query = () => ({}), href, none, told = () => {} }) {
+export function table({ label, what, columns, sort, order, query = () => ({}), href, none, onAnswer = () => {} }) {
   const pages = new Map();  // page number -> items of the current edition of the query
   let edition = 0, matched = 0, total = 0, active = -1, asked = new Map(), frame = 0;
   let by = sort, direction = order;
@@ -28,7 +28,7 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
     direction = by === column.sort ? (direction === 'asc' ? 'desc' : 'asc') : (column.number ? 'desc' : 'asc');
     by = column.sort;
     markSort();
-    anew();
+    reload();
   }
   const item = (index) => (pages.get(Math.floor(index / PAGE)) || [])[index % PAGE];
 
@@ -42,12 +42,12 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
       pages.set(page, answer[what]);
       total = answer.total;
       if (matched !== answer.matched) { matched = answer.matched; grid.setAttribute('aria-rowcount', String(matched + 1)); }
-      told(answer);
+      onAnswer(answer);
       draw();
     } catch (error) {
       if (mine !== edition) return;
       asked.delete(page);
-      told(null, error);
+      onAnswer(null, error);
     }
   }
   const range = () => {
@@ -84,7 +84,7 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
     grid.setAttribute('aria-activedescendant', `${what}-${active}`);
   }
   // Starts a new query from the top.
-  function anew() {
+  function reload() {
     ++edition; pages.clear(); asked.clear(); active = -1; grid.scrollTop = 0;
     grid.removeAttribute('aria-activedescendant');
     ask(0).then(() => say(`${count(matched)} rows`));
@@ -98,7 +98,7 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
     wanted.forEach(ask);
   }
   markSort();
-  return { element: grid, anew, refresh };
+  return { element: grid, reload, refresh };
 }
 
 // Filter input that waits until the user stops typing.

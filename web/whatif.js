@@ -34,7 +34,7 @@ function bothTable({ as_is: asIs, otherwise }) {
 // `without`: names that the list of candidates adds and removes before it calls ask().
 export function whatIf(id) {
   const without = new Set();
-  const told = h('p', { class: 'sentence dim', role: 'status' }), both = h('div'), note = problem();
+  const summary = h('p', { class: 'sentence dim', role: 'status' }), both = h('div'), note = problem();
   const sizes = [entry('cpu', '', '250m, 1.5'), entry('memory', '', '64Mi, 2Gi')];
   const weights = h('span', { class: 'fields' });
   let given = {}, asked = 0;
@@ -47,15 +47,15 @@ export function whatIf(id) {
   };
   const ask = async () => {
     const query = question(), mine = ++asked;
-    note.tell(null);
-    if (Object.keys(query).length === 1) { fill(told); fill(both); return; }
+    note.report(null);
+    if (Object.keys(query).length === 1) { fill(summary); fill(both); return; }
     try {
       const answer = (await get('what-if', query)).what_if;
       if (mine !== asked) return;
-      fill(told, whatIfSentence(answer));
+      fill(summary, whatIfSentence(answer));
       const { cpu_request_cores: cores, memory_request_bytes: memory } = answer.otherwise;
       fill(both, h('p', { class: 'dim' }, `Evaluated now with ${number(cores, 2)} cores and ${bytes(memory)}, without the pod's own load. This changes nothing.`), wide(bothTable(answer)));
-    } catch (error) { if (mine === asked) { fill(told); fill(both); note.tell(error); } }
+    } catch (error) { if (mine === asked) { fill(summary); fill(both); note.report(error); } }
   };
   const form = h('form', { class: 'whatif', onsubmit: (event) => { event.preventDefault(); ask(); } },
     field('Cores ', sizes[0]), field('Memory ', sizes[1]), weights, h('button', { type: 'submit' }, 'Evaluate'));
@@ -65,7 +65,7 @@ export function whatIf(id) {
       if (reward.preset !== 'weighted') return;
       given = reward.weights;
       fill(weights, Object.entries(given).map(([name, value]) => field(`${name.replace('_', ' ')} `, h('input', { name, type: 'number', min: '0', max: '100', step: 'any', value: String(value) }))));
-    } catch (error) { note.tell(error); }
+    } catch (error) { note.report(error); }
   };
-  return { element: h('div', null, note.element, form, told, both), without, ask, begin };
+  return { element: h('div', null, note.element, form, summary, both), without, ask, begin };
 }

@@ -10,7 +10,7 @@ namespace wattle::agent {
 namespace {
 __extension__ using U128 = unsigned __int128;
 
-bool told(const CpuUse& use, unsigned package) { return package < use.by_package.size(); }
+bool has_package(const CpuUse& use, unsigned package) { return package < use.by_package.size(); }
 
 // Returns the root's part of the package's usage, in proportion to its part of all usage.
 std::uint64_t as_the_rest(const CpuUse& root, const CpuUse& total, unsigned package) {
@@ -32,15 +32,15 @@ void Attributor::share(const EnergyPool& pool, std::span<const CpuUse> roots, co
   const std::uint64_t idle_uj = std::min(pool.idle_uj, pool.energy_uj);
   const std::uint64_t dynamic_uj = pool.energy_uj - idle_uj;
   result_.idle_uj += idle_uj;
-  const bool by_package = pool.package && told(total, *pool.package);
+  const bool by_package = pool.package && has_package(total, *pool.package);
   weights_.clear();
   std::uint64_t rest = by_package ? total.by_package[*pool.package] : total.cpu_us;
   for (const auto& root : roots) {
     if (!by_package)
       weights_.push_back(root.cpu_us);
     else
-      weights_.push_back(told(root, *pool.package) ? root.by_package[*pool.package]
-                                                   : as_the_rest(root, total, *pool.package));
+      weights_.push_back(has_package(root, *pool.package) ? root.by_package[*pool.package]
+                                                          : as_the_rest(root, total, *pool.package));
     rest -= std::min(rest, weights_.back());
   }
   weights_.push_back(rest);

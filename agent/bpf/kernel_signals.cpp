@@ -19,7 +19,7 @@ struct KernelSignals::Programs {
   std::optional<SignalSums> sums;
   bool first = true;
   SignalTotals node_told;
-  std::unordered_map<std::uint64_t, SignalTotals> told;  // by root
+  std::unordered_map<std::uint64_t, SignalTotals> last_totals;  // by root
   std::vector<PackageUse> use;
   PackageUse node_use;
   std::vector<std::uint64_t> use_numbers;     // storage for both
@@ -44,8 +44,8 @@ std::uint64_t gain_us(std::uint64_t before_ns, std::uint64_t now_ns) { return no
 std::uint64_t at(const std::vector<std::uint64_t>& values, std::size_t i) { return i < values.size() ? values[i] : 0; }
 
 template <class Program>
-void tell(std::optional<Program>& out, Result<Program> loaded, const char* source, std::string what,
-          std::vector<Finding>& findings) {
+void keep_or_report(std::optional<Program>& out, Result<Program> loaded, const char* source, std::string what,
+                    std::vector<Finding>& findings) {
   if (loaded) {
     out.emplace(std::move(*loaded));
     findings.push_back(usable(source, std::move(what)));
@@ -89,12 +89,12 @@ KernelSignals KernelSignals::load_(const KernelSignalsOptions& options, std::vec
     return KernelSignals(std::move(programs));
   }
   programs->table.emplace(std::move(*table));
-  tell(programs->sched, SchedProgram::load_(*programs->table, options), "bpf-sched",
-       "time on CPU and in the run queue at every context switch", findings);
-  tell(programs->tcp, TcpProgram::load_(*programs->table, options), "bpf-tcp",
-       "round-trip times of new connections to peers outside the cluster networks", findings);
-  tell(programs->block, BlockProgram::load_(*programs->table), "bpf-block", "block requests from issue to completion",
-       findings);
+  keep_or_report(programs->sched, SchedProgram::load_(*programs->table, options), "bpf-sched",
+                 "time on CPU and in the run queue at every context switch", findings);
+  keep_or_report(programs->tcp, TcpProgram::load_(*programs->table, options), "bpf-tcp",
+                 "round-trip times of new connections to peers outside the cluster networks", findings);
+  keep_or_report(programs->block, BlockProgram::load_(*programs->table), "bpf-block",
+                 "block requests from issue to completion", findings);
   if (programs->sched) {
     const bool cycles = !programs->sched->cycles.empty();
     findings.push_back(
@@ -180,9 +180,9 @@ void KernelSignals::read(const Clock& clock, const RootIndex& roots, bool roots_
     const auto id = workloads[i].cgroup_id;
     const auto of_root = numbers.subspan(step * i, step);
     if (const SignalTotals* now = p.sums->root(id)) {
-      SignalTotals& told = p.told[id];
-      p.use[i] = p.fill(workloads[i].kernel, of_root, *now, told);
-      told = *now;
+      SignalTotals& last_totals = p.last_totals[id];
+      p.use[i] = p.fill(workloads[i].kernel, of_root, *now, last_totals);
+      last_totals = *now;
     } else {
       p.use[i] = p.fill(workloads[i].kernel, of_root, kNothing, kNothing);
     }
@@ -192,7 +192,7 @@ void KernelSignals::read(const Clock& clock, const RootIndex& roots, bool roots_
   p.first = false;
   if (!ended) return;
   p.sums->prune(roots);
-  std::erase_if(p.told, [&](const auto& one) { return !roots.root_of(one.first); });
+  std::erase_if(p.last_totals, [&](const auto& one) { return !roots.root_of(one.first); });
 }
 
 std::optional<std::uint64_t> KernelSignals::unread_on_cpu_ns(std::uint64_t cgroup_id) const {

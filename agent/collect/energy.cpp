@@ -83,7 +83,7 @@ EnergyMeter EnergyMeter::open_(const AgentConfig& config, const std::optional<Pe
 
 void EnergyMeter::open_sources(const AgentConfig& config, const std::optional<PerfPort>& perf) {
   const bool counts = may_count_energy(config);
-  const auto tell = [&](const std::string& name, const auto& opened, const auto& found) {
+  const auto note_source = [&](const std::string& name, const auto& opened, const auto& found) {
     if (opened)
       findings_.push_back(usable(name, found()));
     else if (opened.error().code == Errc::not_found && (name == "hwmon" || !counts))
@@ -92,13 +92,14 @@ void EnergyMeter::open_sources(const AgentConfig& config, const std::optional<Pe
       findings_.push_back(lost(name, opened.error()));
   };
   auto rapl = Rapl::open_(config.roots);
-  tell("rapl", rapl, [&] { return std::to_string(rapl->zone_count()) + " zones: " + rapl->zone_labels(); });
+  note_source("rapl", rapl, [&] { return std::to_string(rapl->zone_count()) + " zones: " + rapl->zone_labels(); });
   if (rapl) rapl_.emplace(std::move(*rapl));
   auto counters = PerfEnergy::open_(config.roots, perf);
-  tell("perf-power", counters, [&] { return std::to_string(counters->counter_count()) + ": " + counters->labels(); });
+  note_source("perf-power", counters,
+              [&] { return std::to_string(counters->counter_count()) + ": " + counters->labels(); });
   if (counters) perf_.emplace(std::move(*counters));
   auto sensors = Hwmon::open_(config.roots);
-  tell("hwmon", sensors, [&] { return sensors->labels(); });
+  note_source("hwmon", sensors, [&] { return sensors->labels(); });
   if (sensors) hwmon_.emplace(std::move(*sensors));
   if (!config.pcm) return;  // no port is probed unless it is configured
   pcm_ = Pcm::start(*config.pcm);

@@ -46,7 +46,7 @@ struct Names::State {
     return question;
   }
   // Call without the lock.
-  void tell(NameAnswer answer) {
+  void deliver(NameAnswer answer) {
     {
       const std::lock_guard lock(mutex);
       answers.push_back(std::move(answer));
@@ -66,7 +66,7 @@ struct Names::State {
         answer.addresses = std::move(*found);
       else
         answer.problem = found.error().what;
-      tell(std::move(answer));
+      deliver(std::move(answer));
       const std::lock_guard lock(mutex);
       slow_askers -= question.failed_before ? 1 : 0;
       auto next = pick();
@@ -118,7 +118,7 @@ void Names::ask(std::size_t id, const std::string& host, std::uint16_t port, boo
     NameAnswer answer;
     answer.id = taken;
     answer.problem = error.what();
-    state_->tell(std::move(answer));
+    state_->deliver(std::move(answer));
   }
 }
 

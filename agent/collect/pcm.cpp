@@ -97,23 +97,23 @@ std::chrono::milliseconds Pcm::ask() {
   auto answer = client_.request("GET", "/persecond", "", kTimeout);
   const MonoTime now = clock_.mono();
   std::optional<Error> error;
-  std::optional<PcmAnswer> told;
+  std::optional<PcmAnswer> reading;
   auto seen = PcmWindows::Seen::again;
   if (!answer) {
     error = answer.error();
   } else if (answer->status != 200) {
     error = Error{Errc::malformed, subject_, "answers with status " + std::to_string(answer->status),
                   "is it pcm-sensor-server?"};
-  } else if (told = parse_pcm(answer->body); !told) {
+  } else if (reading = parse_pcm(answer->body); !reading) {
     error = Error{Errc::malformed, subject_, "the answer is not that of pcm-sensor-server", "is it another server?"};
   } else {
-    seen = windows_.see(answer->body, of_us(told->interval_us), now);
+    seen = windows_.see(answer->body, of_us(reading->interval_us), now);
   }
   const std::lock_guard lock(mutex_);
   error_ = std::move(error);
   if (error_) return kPeriod;
   if (seen == PcmWindows::Seen::again) return kAgain;
-  note(*told, seen == PcmWindows::Seen::after_gap);
+  note(*reading, seen == PcmWindows::Seen::after_gap);
   // Subtracts the duration of the answer from the wait.
   return std::max(kAgain, kPeriod - std::chrono::duration_cast<std::chrono::milliseconds>(now - begin));
 }
@@ -149,16 +149,16 @@ void Pcm::read(EnergyReadings& out, std::vector<SocketValues>& sockets, const Cl
   out.clear();
   if (error_) errors.emplace_back("pcm", *error_);
   for (auto& socket : sockets_) {
-    const auto tell = [&](EnergyKind kind, const char* base, EnergyReservoir& from) {
-      DomainEnergy told{base + std::to_string(socket.id), kind, socket.id, std::nullopt, gap_};
+    const auto add_domain = [&](EnergyKind kind, const char* base, EnergyReservoir& from) {
+      DomainEnergy reading{base + std::to_string(socket.id), kind, socket.id, std::nullopt, gap_};
       if (read_at_)
-        told.energy_uj = from.take(now - *read_at_);
+        reading.energy_uj = from.take(now - *read_at_);
       else
         from = {};  // from before the first interval
-      out.push_back(std::move(told));
+      out.push_back(std::move(reading));
     };
-    tell(EnergyKind::package, "package-", socket.package);
-    if (socket.has_dram) tell(EnergyKind::dram, "dram-", socket.dram);
+    add_domain(EnergyKind::package, "package-", socket.package);
+    if (socket.has_dram) add_domain(EnergyKind::dram, "dram-", socket.dram);
     if (!error_) sockets.push_back(socket.values);
   }
   read_at_ = now;

@@ -66,7 +66,7 @@ struct One {
   Error pinger_lost;             // why `pinger` is unset
   std::string answer;
   std::size_t drained = 0;
-  std::optional<ProbeEnd> told;
+  std::optional<ProbeEnd> reported;
   bool unable = false;
 
   bool under_way() const { return phase != Phase::idle && phase != Phase::draining; }
@@ -164,7 +164,7 @@ void Prober::Impl::end(One& one, ProbeEnd how) {
   if (next_address(one, how)) return;
   const ProbeResult result = judge(one.began, clock.mono(), one.target.timeout, how);
   one.phase = Phase::idle;
-  if (one.told != result.end) {  // logs each change once, not each failure
+  if (one.reported != result.end) {  // logs each change once, not each failure
     const std::initializer_list<LogField> fields = {{"target", one.target.name},
                                                     {"kind", to_string(one.target.kind)},
                                                     {"host", one.target.host},
@@ -172,7 +172,7 @@ void Prober::Impl::end(One& one, ProbeEnd how) {
                                                     {"end", to_string(result.end)}};
     result.end == ProbeEnd::answered ? log.info("probe.end", "the state of a latency probe has changed", fields)
                                      : log.warn("probe.end", "the state of a latency probe has changed", fields);
-    one.told = result.end;
+    one.reported = result.end;
   }
   one.unable = false;
   if (how == ProbeEnd::answered && one.target.kind == ProbeKind::http) {
@@ -192,7 +192,7 @@ void Prober::Impl::begin(One& one) {
   one.phase = Phase::idle;
   if (!one.in_digits && !one.asking && now >= one.ask_at) {
     names.ask(static_cast<std::size_t>(&one - all.data()), one.target.host, one.target.port,
-              one.addresses.empty() && one.told == ProbeEnd::dns);
+              one.addresses.empty() && one.reported == ProbeEnd::dns);
     one.asking = true;
   }
   one.began = now;
@@ -264,7 +264,7 @@ void Prober::Impl::drain(One& one) {
 
 void Prober::Impl::progress(One& one) {
   if (one.target.kind == ProbeKind::icmp) {
-    if (const auto told = one.pinger->receive()) end(one, end_of(*told));
+    if (const auto reported = one.pinger->receive()) end(one, end_of(*reported));
     return;
   }
   if (one.phase == Phase::answering) return read_answer(one);

@@ -67,9 +67,9 @@ int queued_error(int socket) {
       const bool tells = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
                          (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
       if (!tells) continue;
-      sock_extended_err told{};
-      std::memcpy(&told, CMSG_DATA(c), sizeof told);
-      error_number = static_cast<int>(told.ee_errno);
+      sock_extended_err extended{};
+      std::memcpy(&extended, CMSG_DATA(c), sizeof extended);
+      error_number = static_cast<int>(extended.ee_errno);
     }
   }
   return error_number;

@@ -200,13 +200,13 @@ void Rapl::read(EnergyReadings& out, std::vector<std::pair<std::string, std::uin
   std::size_t used = 0;
   for (std::size_t i = 0; i < zones_.size(); ++i) {
     Zone& zone = zones_[i];
-    DomainEnergy& told = out[i];
-    told.label.assign(zone.label);
-    told.kind = zone.domain.kind;
-    told.socket = zone.domain.socket;
-    told.energy_uj.reset();
-    told.gap = false;
-    told.fault = EnergyFault::none;
+    DomainEnergy& reading = out[i];
+    reading.label.assign(zone.label);
+    reading.kind = zone.domain.kind;
+    reading.socket = zone.domain.socket;
+    reading.energy_uj.reset();
+    reading.gap = false;
+    reading.fault = EnergyFault::none;
 
     if (!zone.energy) continue;
     const auto text = zone.energy->read_from(powercap_, scratch);
@@ -224,10 +224,10 @@ void Rapl::read(EnergyReadings& out, std::vector<std::pair<std::string, std::uin
     raw_uj[used++].second = now.energy_uj;
     if (zone.prev) {
       if (const auto energy = delta_energy(*zone.prev, now, zone.max_energy_uj, zone.max_power_w)) {
-        told.energy_uj = energy->energy_uj;
-        told.gap = energy->gap;
+        reading.energy_uj = energy->energy_uj;
+        reading.gap = energy->gap;
       } else if (now.at > zone.prev->at) {
-        told.fault = now.energy_uj < zone.prev->energy_uj ? EnergyFault::backwards : EnergyFault::jump;
+        reading.fault = now.energy_uj < zone.prev->energy_uj ? EnergyFault::backwards : EnergyFault::jump;
       }
     }
     zone.prev = now;

@@ -19,7 +19,7 @@ class Cusum {
     level_ = std::max(0.0, level_ + score - slack_);
     return level_ > limit_;
   }
-  void begin_anew() { level_ = 0; }
+  void restart() { level_ = 0; }
   double level() const { return level_; }
   double limit() const { return limit_; }
 
@@ -36,9 +36,9 @@ class TwoSidedCusum {
     const bool up = up_.add(score), down = down_.add(-score);
     return up || down;
   }
-  void begin_anew() {
-    up_.begin_anew();
-    down_.begin_anew();
+  void restart() {
+    up_.restart();
+    down_.restart();
   }
   double up() const { return up_.level(); }
   double down() const { return down_.level(); }

@@ -45,7 +45,7 @@ class BudgetMonitor {
     over_s_ = 0;
     return true;
   }
-  void begin_anew() { over_s_ = 0; }
+  void restart() { over_s_ = 0; }
   double over_s() const { return over_s_; }
   // Returns false if the value is out of range; the monitor is then unchanged.
   bool restore(double over_s) {

@@ -9,7 +9,7 @@ constexpr Duration kLongestGap = std::chrono::seconds(10);  // the state during 
 
 }  // namespace
 
-void CanaryMeasurement::begin_anew() {
+void CanaryMeasurement::restart() {
   blocks_.clear();
   meter_ = {};
 }

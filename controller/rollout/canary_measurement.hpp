@@ -18,7 +18,7 @@ namespace wattle::controller {
 class CanaryMeasurement {
  public:
   // Starts another experiment and drops the blocks of the previous one.
-  void begin_anew();
+  void restart();
   // Restores the blocks that this experiment had before a restart.
   void restore(std::vector<BlockResult> blocks) { blocks_ = std::move(blocks); }
   void count_decision() { meter_.count_decision(); }

@@ -2,13 +2,13 @@
 
 namespace wattle::controller {
 
-void Experiment::begin_anew(bool rewards_of_another_kind) {
+void Experiment::restart(bool rewards_of_another_kind) {
   decisions_ = 0;
-  regression_.begin_anew(rewards_of_another_kind);
-  waiting_.begin_anew();
-  late_.begin_anew();
+  regression_.restart(rewards_of_another_kind);
+  waiting_.restart();
+  late_.restart();
   output_check_.set_failed(false);
-  measurement_.begin_anew();
+  measurement_.restart();
 }
 
 std::optional<std::string> Experiment::decided(const ArmNow& arm, double max_abs_residual) {

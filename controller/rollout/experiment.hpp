@@ -36,7 +36,7 @@ class Experiment {
  public:
   explicit Experiment(const MonitorOptions& options)
       : regression_(options.regression), output_check_(options.max_abs_q) {}
-  void begin_anew(bool rewards_of_another_kind);
+  void restart(bool rewards_of_another_kind);
 
   // Call for each decision. Returns evidence if the network's output is out of range.
   std::optional<std::string> decided(const ArmNow& arm, double max_abs_residual);

@@ -32,15 +32,15 @@ bool RegressionMonitor::restore(const State& state) {
       std::all_of(state.control.begin(), state.control.end(), [](double v) { return std::isfinite(v); });
   if (!finite || state.control.size() > options_.most || !(state.level >= 0 && state.level <= options_.limit))
     return false;
-  begin_anew(true);
+  restart(true);
   for (const double reward : state.control) control(reward);
   cusum_ = {options_.slack, options_.limit, state.level};
   judged_ = state.judged;
   return true;
 }
 
-void RegressionMonitor::begin_anew(bool forget_control) {
-  cusum_.begin_anew();
+void RegressionMonitor::restart(bool forget_control) {
+  cusum_.restart();
   judged_ = 0;
   if (!forget_control) return;
   controls_.clear();

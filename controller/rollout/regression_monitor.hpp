@@ -38,7 +38,7 @@ class RegressionMonitor {
   bool acting(double reward);
   // Call for another policy, mode or reward: resets the sum. Also drops the control rewards if they are of another
   // kind.
-  void begin_anew(bool forget_control);
+  void restart(bool forget_control);
 
   State state() const { return {level(), judged_, {controls_.begin(), controls_.end()}}; }
   // Returns false if the state is invalid; the monitor is then unchanged.

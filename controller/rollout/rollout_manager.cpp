@@ -168,7 +168,7 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
   else
     WATTLE_CHECK(changes_.record(change));
   keep_canary(past_, {ranking_of(spec_), experiment_.blocks()});
-  experiment_.begin_anew(!(spec_.reward == to.reward));
+  experiment_.restart(!(spec_.reward == to.reward));
   spec_ = std::move(to);
   experiment_id_ = change.experiment;
   lost_.clear();

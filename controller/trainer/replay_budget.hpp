@@ -14,7 +14,7 @@ class ReplayBudget {
   static constexpr std::uint64_t kRatio = 32;  // a much higher ratio overfits to noise
 
   // `settled`: number of outcomes so far; a lower count than before is a restarted count.
-  void heard(std::uint64_t settled) {
+  void settle(std::uint64_t settled) {
     if (known_ && settled > settled_) left_ += kRatio * (settled - settled_);
     settled_ = settled;
     known_ = true;

@@ -141,7 +141,7 @@ void Trainer::start_periods() {
   next_rate_ = start + kRateWindow;
   next_curves_ = start + Curves::kEvery;
   steps_at_rate_ = network_->steps();
-  budget_.heard(learner_.figures().settled);
+  budget_.settle(learner_.figures().settled);
 }
 
 void Trainer::run() {
@@ -213,7 +213,7 @@ void Trainer::take(LearningNews news) {
 
 void Trainer::step() {
   const MonoTime begin = clock_.mono();
-  budget_.heard(learner_.figures().settled);
+  budget_.settle(learner_.figures().settled);
   if (budget_.empty()) {
     next_step_ = begin + kIdle;
     return;

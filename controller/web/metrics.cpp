@@ -66,7 +66,7 @@ void add_enrolment(Families& families, MetricFamily& refused, const EnrolCounts&
     by_reason[std::string(http::kRefusedNames[i])] += static_cast<double>(refusals.get(static_cast<http::Refused>(i)));
   for (const auto& [reason, count] : by_reason)
     Families::add(refused, {{"socket", "enrol"}, {"reason", reason}}, count);
-  families.counter("wattle_controller_enrolled_total", "Handshakes of agents that were accepted.", enrol.enrolled());
+  families.counter("wattle_controller_enrolled_total", "Keys allowed by enrolment.", enrol.enrolled());
 }
 
 // All pairs exist from the start, since Prometheus computes no rate for a series without an earlier value.

@@ -12,8 +12,8 @@ constexpr double kFirstGrowth = 0.5;
 constexpr double kRight_cores = 1e-6;
 
 // Pinball loss (Koenker and Bassett 1978).
-double pinball(double quantile, double told, double came) {
-  return came >= told ? quantile * (came - told) : (1 - quantile) * (told - came);
+double pinball(double quantile, double predicted, double actual) {
+  return actual >= predicted ? quantile * (actual - predicted) : (1 - quantile) * (predicted - actual);
 }
 
 }  // namespace

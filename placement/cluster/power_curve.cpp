@@ -73,7 +73,7 @@ PowerCurve PowerCurve::known(const std::array<double, kCurvePoints>& watts) {
 
 void PowerCurve::watch(double spreads) {
   if (!cusum_.add(std::clamp(spreads, -kShiftCut, kShiftCut))) return;
-  cusum_.begin_anew();
+  cusum_.restart();
   ++shifts_;
   for (std::size_t i = 0; i < kBasis; ++i)
     for (std::size_t j = 0; j < kBasis; ++j) {

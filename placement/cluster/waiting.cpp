@@ -77,7 +77,7 @@ bool WaitingModel::observe(double utilisation, double waiting, const WaitingCurv
   double keep = 1 - 1 / kWaitMemory;
   const double spreads = error / std::sqrt(kShareVariance + residual_var_);
   if (cusum_.add(std::clamp(spreads, -kShiftCut, kShiftCut))) {
-    cusum_.begin_anew();
+    cusum_.restart();
     keep = kWaitForget;
   }
   for (std::size_t i = 0; i < kWaitKnots; ++i) {

@@ -55,7 +55,7 @@ struct ModelledState {
 class ModelledSaving {
  public:
   explicit ModelledSaving(ModelledOptions options = {}) : options_(options), block_s_(options.block_s) {}
-  void begin_anew() { *this = ModelledSaving(options_); }
+  void restart() { *this = ModelledSaving(options_); }
   // Adds `passed_s` seconds of this load: `now` with the default scheduler's choices, `advised` with Wattle's.
   void add(const ComparedLoad& load, double passed_s);
   std::optional<ModelledFigure> figure() const;

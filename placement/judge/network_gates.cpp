@@ -119,7 +119,7 @@ void NetworkGates::reset(const std::string& why, const std::string& certificate)
   const bool tried = options_.require_evidence && (options_.measured || !certificate.empty());
   certificate_ = certificate;
   plan_gate_.test = stats::NetworkTrial({.begins_gated = options_.require_evidence, .begins_on_trial = tried});
-  plan_gate_.copies.begin_anew();
+  plan_gate_.copies.restart();
   plan_gate_.recent = {};
   plan_gate_.why = tried ? kOnTrial : plan_gate_.test.in_use() ? certificate : kUnproven;
   reset_learned();
@@ -129,7 +129,7 @@ void NetworkGates::reset(const std::string& why, const std::string& certificate)
 
 void NetworkGates::reset_learned() {
   learned_gate_.test.restart();
-  learned_gate_.copies.begin_anew();
+  learned_gate_.copies.restart();
   learned_gate_.recent = {};
   learned_gate_.why.clear();
 }

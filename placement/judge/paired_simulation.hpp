@@ -91,7 +91,7 @@ class PairedSimulation {
   bool ended(std::uint64_t key, double now_s);
   // Ends a pod that ran there before the start.
   void ended_there(std::size_t node, const PodEstimate& ask, double now_s);
-  void begin_anew() { begun_ = false; }
+  void restart() { begun_ = false; }
   std::size_t pods() const { return pods_.size(); }
 
  private:

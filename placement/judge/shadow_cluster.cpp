@@ -34,7 +34,7 @@ void ShadowCluster::set_modelled(Modelled what, bool restart) {
   modelled_ = what;
   advised_ = AdvisedCluster(advised_options_);
   default_ = AdvisedCluster(advised_options_);
-  saving_.begin_anew();
+  saving_.restart();
   default_ratio_.reset();
   advised_at_.reset();
   default_at_.reset();

@@ -129,7 +129,7 @@ int drive(int argc, char** argv) {
   app.add_option("--real-node", options.real_node,
                  "node name of this machine, which runs pods as cgroups with real load");
   app.add_option("--real-pods", options.real_pods,
-                 "maximum number of pods on this machine, with 40 % of one core in total")
+                 "maximum number of pods on this machine, with 40% of one core in total")
       ->check(CLI::Range(1, 8));
   app.add_option("--pin-every", options.pin_every, "interval of pods with a node selector for this machine; 0: none");
   app.add_option("--cgroup-root", cgroup_root, "mount point of cgroup2 (default: detected)");

@@ -82,7 +82,7 @@ REFUSED = {
     "the default scheduler's name": ({"scheduler": {"name": "default-scheduler"}}, "name"),
     "a tag without a version": ({"scheduler": {"tag": "latest"}}, "tag"),
     "a scheduler that is too old": ({"scheduler": {"tag": "v1.25.0"}}, "scheduler.tag"),
-    "a scheduler that is newer than the cluster": ({"scheduler": {"tag": "v1.36.0"}}, "never newer"),
+    "a scheduler that is newer than the cluster": ({"scheduler": {"tag": "v1.36.0"}}, "not newer"),
     "a scheduler that is two versions older": ({"scheduler": {"tag": "v1.33.9"}}, "one minor version older"),
     "an unknown kind of scheduler": ({"scheduler": {"kind": "webhook"}}, "kind"),
     "a weight of nothing": ({"scheduler": {"weight": 0}}, "weight"),
@@ -94,8 +94,8 @@ REFUSED = {
     "one that the agent does not know": ({"agent": {"config": {"probes": [{"name": "a", "hots": "b"}]}}}, "hots"),
     "one that the shim does not know": ({"shim": {"config": {"deadlin": "20ms"}}}, "deadlin"),
     "one namespace for both": ({"namespaces": {"agents": "wattle"}}, "namespaces"),
-    "replicas of which nobody tells a rate": ({"replicas": {"suggest": True}}, "controller.config.provisioning.prometheus"),
-    "replicas of workloads that nobody looks at": ({"replicas": {"suggest": True}, "controller": {"config": {"provisioning": {
+    "replicas without a known request rate": ({"replicas": {"suggest": True}}, "controller.config.provisioning.prometheus"),
+    "replicas of workloads that are not observed": ({"replicas": {"suggest": True}, "controller": {"config": {"provisioning": {
         "level": "off", "prometheus": {"url": "http://p", "rate_query": "r"}}}}}, "provisioning.level is off"),
     "no way out to the Prometheus": ({"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p", "rate_query": "r"}}}},
         "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}}, "networkPolicy.egress.prometheus"),

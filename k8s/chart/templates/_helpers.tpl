@@ -2,7 +2,7 @@
 {{- define "wattle.image" -}}
 {{- $images := .root.Values.images -}}
 {{- if and (not $images.registry) (ne $images.pullPolicy "Never") }}
-{{- fail "images.registry: is empty, and Wattle's images are in no public registry: nodes would ask docker.io for library/wattle-agent (set it to the registry that you pushed them to, as in registry.example/team, or images.pullPolicy: Never where every node has them already)" }}
+{{- fail "images.registry: is empty, and Wattle's images are in no public registry: nodes would pull library/wattle-agent from docker.io (set it to your registry, for example registry.example/team, or set images.pullPolicy: Never if every node has the images)" }}
 {{- end }}
 {{- with $images.registry }}{{ . }}/{{ end }}{{ get $images .image | default (printf "wattle-%s" .image) }}:{{ $images.tag | default .root.Chart.AppVersion }}
 {{- if not $images.tag }}{{ with get ($images.digests | default dict) .image }}@{{ . }}{{ end }}{{ end }}
@@ -112,10 +112,10 @@ projected:
 {{- $minor := (semver $version).Minor | int -}}
 {{- $its := (semver $cluster).Minor | int -}}
 {{- if lt $minor 26 }}
-{{- fail (printf "scheduler.tag: %s has no kubescheduler.config.k8s.io/v1 (take 1.26 or later, and the cluster's own minor version)" $tag) }}
+{{- fail (printf "scheduler.tag: %s has no kubescheduler.config.k8s.io/v1 (use 1.26 or later, and the cluster's minor version)" $tag) }}
 {{- end }}
 {{- if or (gt $minor $its) (lt (add $minor 1) (int64 $its)) }}
-{{- fail (printf "scheduler.tag: %s does not go with a cluster of %s: a scheduler may be one minor version older than the API server, never newer (leave scheduler.tag empty to take the cluster's; without a cluster tell its version by --kube-version)" $tag $cluster) }}
+{{- fail (printf "scheduler.tag: %s does not fit a cluster of %s: a scheduler may be one minor version older than the API server, but not newer (leave scheduler.tag empty to use the cluster's version; without a cluster set it with --kube-version)" $tag $cluster) }}
 {{- end }}
 {{- $tag }}
 {{- end }}
@@ -145,7 +145,7 @@ projected:
 
 {{- define "wattle.checkTimes" -}}
 {{- if ge (include "wattle.milliseconds" .deadline | float64) (include "wattle.milliseconds" .httpTimeout | float64) }}
-{{- fail (printf "shim.deadline: %s is not shorter than scheduler.httpTimeout, %s: what the board or a neutral answer says comes too late" .deadline .httpTimeout) }}
+{{- fail (printf "shim.deadline: %s is not shorter than scheduler.httpTimeout, %s: the answer of the board would be too late (set a shorter deadline)" .deadline .httpTimeout) }}
 {{- end }}
 {{- end }}
 
@@ -242,10 +242,10 @@ reward: {preset: weighted}
 sleep: {mode: {{ .Values.sleep.mode | quote }}}
 {{- end }}
 {{- if and .Values.replicas.suggest (not (dig "provisioning" "prometheus" "url" "" .Values.controller.config)) }}
-{{- fail "replicas.suggest: nobody tells how many requests there are (name a Prometheus: controller.config.provisioning.prometheus)" }}
+{{- fail "replicas.suggest: the request rate is unknown (set controller.config.provisioning.prometheus)" }}
 {{- end }}
 {{- if and .Values.replicas.suggest (has (dig "provisioning" "level" "" .Values.controller.config | toString) (list "off" "false")) }}
-{{- fail "replicas.suggest: controller.config.provisioning.level is off, so nobody looks at workloads (suggest or requests)" }}
+{{- fail "replicas.suggest: controller.config.provisioning.level is off, so workloads are not observed (set it to suggest or requests)" }}
 {{- end }}
 {{- if or .Values.requests.namespaces .Values.replicas.suggest }}
 provisioning:
@@ -374,7 +374,7 @@ volumes:
 {{- define "wattle.checkAgent" -}}
 {{- $names := list -}}
 {{- range .probes -}}
-{{- if has .name $names }}{{ fail (printf "agent.config.probes: the name %s is there twice (give each probe its own name)" .name) }}{{ end }}
+{{- if has .name $names }}{{ fail (printf "agent.config.probes: the name %s is used twice (give each probe its own name)" .name) }}{{ end }}
 {{- $names = append $names .name -}}
 {{- end -}}
 {{- $estimate := .estimate | default dict -}}
@@ -390,7 +390,7 @@ volumes:
 {{- end }}
 {{- $workloads := list -}}
 {{- range concat ($provisioning.latency | default list) ($provisioning.connections | default list) -}}
-{{- if has .workload $workloads }}{{ fail (printf "agent.config.provisioning: the workload %s is there twice (name one source of its latency)" .workload) }}{{ end }}
+{{- if has .workload $workloads }}{{ fail (printf "agent.config.provisioning: the workload %s is used twice (name one source of its latency)" .workload) }}{{ end }}
 {{- $workloads = append $workloads .workload -}}
 {{- end -}}
 {{- end }}
@@ -416,9 +416,9 @@ volumes:
 {{- fail "controller.config.provisioning.prometheus.token: would cross the network unencrypted (name an https:// URL)" }}
 {{- end }}
 {{- if and .http.operator_token_file (not (dig "tls" "certificate" "" .http)) (not .http.insecure) }}
-{{- fail "controller.config.http.operator_token_file: its word would cross the network unencrypted (set controller.config.http.tls)" }}
+{{- fail "controller.config.http.operator_token_file: its token would cross the network unencrypted (set controller.config.http.tls)" }}
 {{- end }}
 {{- if and .http.operator_token_file (eq .http.operator_token_file .http.token_file) }}
-{{- fail "controller.config.http.operator_token_file: is the file of token_file (name a file with another word)" }}
+{{- fail "controller.config.http.operator_token_file: is the file of token_file (name a file with another token)" }}
 {{- end }}
 {{- end }}

@@ -7,7 +7,7 @@ schedulers.
     chart      profile, weight and bound_scores of k8s/base
 
 Pods with preferences are placed as without an extender; pods without preferences follow the advice, and no node or zone
-receives more than half of one owner's replicas. Prints the table of docs/concepts/placement.md.
+receives more than half of one owner's replicas. Prints the table of lab/docs/programs.md.
 
 Usage    preferences_test.py FOLDER-OF-BINARIES [--version V] [--only plain,bounded,chart]
 Skips    (77) where the control plane's programs can neither be found nor built, with the reason

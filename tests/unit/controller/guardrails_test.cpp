@@ -1,5 +1,5 @@
 // Ablations of the mechanisms that decide whether a network may act: each injects a fault, over seeds that were not used
-// to choose a limit, and counts what happens with and without the mechanism. docs/concepts/guardrails.md has the figures.
+// to choose a limit, and counts what happens with and without the mechanism. lab/docs/learning.md has the figures.
 #include <doctest/doctest.h>
 
 #include <algorithm>

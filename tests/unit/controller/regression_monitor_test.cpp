@@ -34,7 +34,7 @@ TEST_CASE("no more than one false alarm in 20,000 placements, whatever the rewar
     for (int i = 0; i < kPlacements; ++i) {
       if (!guard.acting(draw())) continue;
       ++alarms;
-      guard.begin_anew(false);
+      guard.restart(false);
     }
   }
   MESSAGE(alarms, " false alarms in ", kRuns, " runs of ", kPlacements, " placements");

@@ -75,9 +75,9 @@ void refuses_damage(std::string_view row, const std::string& text, const Parse& 
 }
 
 std::string page() {
-  std::ifstream file(tests::source_dir() + "/docs/reference/rollout.md");
   std::stringstream text;
-  text << file.rdbuf();
+  for (const char* name : {"/docs/reference/rollout.md", "/controller/rollout/state.md"})
+    text << std::ifstream(tests::source_dir() + name).rdbuf();
   return text.str();
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("what a monitor finds has one row in the table, and its actions are wh
   }
 }
 
-TEST_CASE("the page of rollout has each monitor with its actions, each gate and each row that is kept") {
+TEST_CASE("the pages of rollout have each monitor with its actions, each gate and each row that is kept") {
   const std::string text = page();
   REQUIRE_FALSE(text.empty());
   for (const Guardrail& rule : kGuardrails) {
@@ -224,7 +224,7 @@ TEST_CASE("the page of rollout has each monitor with its actions, each gate and 
       {kLateRow, over_budget_text(0)}};
   for (const auto& kept : rows) {
     const std::string name(kept.first);
-    const auto at = text.find("| `" + name + "` | `", text.find("State kept over a restart"));
+    const auto at = text.find("| `" + name + "` | `", text.find("# State kept over a restart\n\nTable"));
     REQUIRE_MESSAGE(at != std::string::npos, name);
     const std::string line = text.substr(at, text.find('\n', at) - at);
     const auto fields = wattle::SortedJson::parse(kept.second);

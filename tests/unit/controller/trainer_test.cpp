@@ -196,14 +196,14 @@ TEST_CASE(
     "what was learned before a restart takes no steps away: outcomes from then on are learned from as often as "
     "others") {
   ReplayBudget budget;
-  budget.heard(1000);  // as a checkpoint has it, however many steps it has beside
+  budget.settle(1000);  // as a checkpoint has it, however many steps it has beside
   CHECK(budget.empty());
-  budget.heard(1002);
+  budget.settle(1002);
   std::uint64_t drawn = 0;
   for (; !budget.empty(); drawn += 16) budget.drawn(16);
   CHECK(drawn == 2 * ReplayBudget::kRatio);
-  budget.heard(0);  // a learner that began anew
+  budget.settle(0);  // a restarted learner
   CHECK(budget.empty());
-  budget.heard(1);
+  budget.settle(1);
   CHECK_FALSE(budget.empty());
 }

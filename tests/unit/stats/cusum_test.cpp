@@ -64,7 +64,7 @@ TEST_CASE("a level that was kept goes on, and beginning anew is zero") {
   Cusum second(0.5, 10, first.level());
   for (int i = 0; i < 3; ++i) second.add(1);
   CHECK(second.level() == whole.level());
-  second.begin_anew();
+  second.restart();
   CHECK(second.level() == 0);
   CHECK(second.limit() == 10);
 }
