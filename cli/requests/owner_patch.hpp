@@ -2,8 +2,8 @@
 // for the operator to commit to git. Pure.
 // Source   the owner as its API server describes it, and the controller's advice for its workload
 // Rules    the advice is for all containers of a pod together: they share it in proportion to their present requests,
-//          sidecars included. Limits change along if all of them equal the requests; otherwise a limit caps its request.
-//          An owner whose requests an autoscaler sets, or that it scales by utilisation, gets no patch
+//          sidecars included. Limits change along if all equal the requests; otherwise a limit caps its request. An
+//          owner whose requests an autoscaler sets, or that it scales by utilisation, gets no patch
 // Errors   denied (an autoscaler, or the level of the workload), not_found (no suggestion, or the template has it
 //          already), malformed (no containers, or several without requests)
 // Threads  pure functions

@@ -1,6 +1,6 @@
 // levers: the savings of a cluster, by size, and their sum.
 // Rules    each lever is modelled alone, so that a list without one of them shows the same for the others. The sum
-//          counts what levers have in common once, leaves out what is in force already, and is at most the fleet's watts
+//          counts what they have in common once, leaves out what is in force already, and is at most the fleet's watts
 // Units    watts
 // Errors   none
 // Threads  values
