@@ -20,6 +20,9 @@ namespace wattle::cli {
 
 namespace {
 
+// The text of a document, without control sequences.
+std::string safe_text(const View& value) { return printable(value.text_or()); }
+
 std::string per_day(const View& object) {
   const std::string cost = printable(cost_text(object, "_per_day"));
   return joules(object["energy_j_per_day"]) + (cost.empty() ? "" : ", " + cost);
@@ -29,7 +32,7 @@ std::string per_day(const View& object) {
 std::string interval_of(const View& lever) {
   const auto low = lever["saved_low_w"].number(), high = lever["saved_high_w"].number();
   if (low && high) return "[" + number(low, 1) + ", " + number(high, 1) + "] W";
-  return "none: " + lever["no_interval"].text_or("unknown");
+  return "none: " + safe_text(lever["no_interval"]);
 }
 
 std::string items_text(const View& lever, bool colour) {
@@ -46,21 +49,21 @@ std::string items_text(const View& lever, bool colour) {
 }
 
 std::string details_text(const View& lever, bool colour) {
-  std::string text = "\n" + lever["lever"].text_or() + ": " + printable(lever["text"].text_or()) + "\n";
+  std::string text = "\n" + safe_text(lever["lever"]) + ": " + safe_text(lever["text"]) + "\n";
   if (lever["saved_w"].present()) text += wrapped("95% interval: " + interval_of(lever), 2);
-  if (lever["measured"].present()) text += wrapped("Measured: " + lever["measured"].text_or(), 2);
+  if (lever["measured"].present()) text += wrapped("Measured: " + safe_text(lever["measured"]), 2);
   if (lever["command"].present())
     text += wrapped(
-        (lever["in_force"].flag() == true ? "In force; next: " : "Apply with: ") + lever["command"].text_or(), 2);
+        (lever["in_force"].flag() == true ? "In force; next: " : "Apply with: ") + safe_text(lever["command"]), 2);
   text += items_text(lever, colour);
   if (lever["more"].number().value_or(0) > 0) text += "  " + count(lever["more"]) + " more (show them with --limit)\n";
   for (const View& kept : lever["kept"].items()) {
     std::string names;
-    for (const View& name : kept["first"].items()) names += (names.empty() ? "" : ", ") + name.text_or();
+    for (const View& name : kept["first"].items()) names += (names.empty() ? "" : ", ") + safe_text(name);
     const auto nodes = kept["nodes"].number().value_or(0);
     if (nodes > static_cast<double>(kept["first"].items().size())) names += ", ...";
     text += wrapped("Not " + count(kept["nodes"]) + (nodes == 1 ? " node that " : " nodes: each ") +
-                        kept["why"].text_or() + " (" + names + ")",
+                        safe_text(kept["why"]) + " (" + names + ")",
                     2);
   }
   return text;
@@ -91,7 +94,7 @@ Result<std::string> render_savings(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> levers, savings.list("levers"));
   std::string text = savings_table(savings, style.colour);
   for (const View& lever : levers) text += details_text(lever, style.colour);
-  return text + "\n" + wrapped(savings["assumes"].text_or(""), 0);
+  return text + "\n" + wrapped(safe_text(savings["assumes"]), 0);
 }
 
 namespace {
