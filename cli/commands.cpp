@@ -15,6 +15,8 @@ constexpr std::array kCommands{
     Command{"decisions", "Show recent decisions and their outcomes", declare_decisions},
     Command{"report", "Show the energy and CPU time used by namespace, owner, node, label or container",
             declare_report},
+    Command{"savings", "Show the savings available on the cluster, the largest first, and the commands that apply them",
+            declare_savings},
     Command{"provision", "Show the requests and needs of workloads, and set requests to suggested values",
             declare_provision},
     Command{"sleep", "Show which nodes could sleep, and exclude nodes", declare_sleep},

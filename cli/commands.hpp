@@ -27,6 +27,7 @@ void declare_top(CLI::App& command, Run& chosen);
 void declare_watch(CLI::App& command, Run& chosen);
 void declare_decisions(CLI::App& command, Run& chosen);
 void declare_report(CLI::App& command, Run& chosen);
+void declare_savings(CLI::App& command, Run& chosen);
 void declare_provision(CLI::App& command, Run& chosen);
 void declare_sleep(CLI::App& command, Run& chosen);
 void declare_explain(CLI::App& command, Run& chosen);
@@ -55,6 +56,9 @@ Result<std::string> render_pod(const Json& document, const Style& style);
 Result<std::string> render_pods(const Json& document, const Sources& sources, const Style& style);
 Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_report(const Json& document, const Style& style);
+Result<std::string> render_savings(const Json& document, const Style& style);
+// The levers and their sum, for other commands.
+std::string savings_table(const View& savings, bool colour);
 Result<std::string> render_provision(const Json& document, const Style& style);
 Result<std::string> render_sleep_plan(const Json& document, const Style& style);
 // Renders the answer to an order about sleep.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/controller.hpp"
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/show.hpp"
@@ -84,6 +85,8 @@ Result<std::string> render_report(const Json& document, const Style& style) {
   lines.add("(all nodes)", report["nodes"]);
   std::string text = span_text(report) + to_text(lines.table, style.colour);
   if (report["rest"].present()) text += "show more rows with --limit\n";
+  if (report["savings"].present())
+    text += "\nsavings available now (wattle savings shows each):\n" + savings_table(report["savings"], style.colour);
   return text;
 }
 
@@ -97,7 +100,13 @@ void declare_report(CLI::App& command, Run& chosen) {
     for (const auto& [name, value] : {std::pair{"since", &given.since}, std::pair{"by", &given.by},
                                       std::pair{"label", &given.label}, std::pair{"pod", &given.pod}})
       if (!value->empty()) query[name] = *value;
-    return show(invocation, "report", query, render_report);
+    return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+      WATTLE_TRY(Json document, controller.ask("report", query));
+      // An older controller has no such document.
+      if (auto savings = controller.ask("savings", {}); savings && given.pod.empty()) document["savings"] = *savings;
+      WATTLE_CHECK(print(invocation, document, render_report));
+      return kOk;
+    });
   });
   command.add_option("--since", options.since, "Period in whole hours, for example 24h or 7d (default 7d)");
   command.add_option("--by", options.by, "Group by")

@@ -3,6 +3,7 @@ import { get, listen } from '/page/api.js';
 import { chart, past } from '/page/chart.js';
 import { choice, cost, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
 import { heat } from '/page/heat.js';
+import { savings } from '/page/savings.js';
 import { filter, table } from '/page/table.js';
 
 const LINES = [['measured_w', 'measured', 'measured'], ['estimated_w', 'estimated', 'estimated'], ['default_w', 'all, with the default scheduler (modelled)', 'cores']];
@@ -45,6 +46,7 @@ const COLUMNS = [
 export function fleet() {
   const ends = [];
   const facts = tiles([['saving', 'Saving', 'estimated'], ['idle', 'Idle power'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Above soft latency'], ['mode', 'Mode']]);
+  const levers = savings();
   const note = problem(), alarms = h('div', { class: 'alarms', role: 'status' });
   let alarmed = null;
 
@@ -109,12 +111,12 @@ export function fleet() {
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 4000);
 
   return {
-    element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element,
+    element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element, levers.element,
       h('div', { class: 'two' },
         panel('Power over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
         panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),
       panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent']], state, (value) => { state = value; list.reload(); }), matched], list.element)),
-    begin() { load(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
-    end() { clearInterval(timer); ends.forEach((end) => end()); curve.end(); map.end(); },
+    begin() { load(); levers.begin(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
+    end() { clearInterval(timer); levers.end(); ends.forEach((end) => end()); curve.end(); map.end(); },
   };
 }

@@ -14,18 +14,13 @@ namespace wattle::cli {
 namespace {
 
 constexpr double kSameRatio = 0.01;
-constexpr double kMilli = 1000, kBytesPerMiB = 1 << 20;
+constexpr double kMilli = 1000;
 // tolerance: a kubelet reads CPU back from shares, which are coarser
 constexpr double kToldRatio = 0.03, kToldCores = 0.002;
 constexpr const char* kProvision = "wattle.dev/provision";
 constexpr const char* kShrink = "wattle.dev/shrink";
 constexpr const char* kMainContainer = "kubectl.kubernetes.io/default-container";
 constexpr const char* kMirror = "kubernetes.io/config.mirror";
-
-std::string quantity_text(const std::string& resource, double amount) {
-  return resource == "cpu" ? std::to_string(static_cast<long long>(std::ceil(amount * kMilli - 1e-6))) + "m"
-                           : std::to_string(static_cast<long long>(std::ceil(amount / kBytesPerMiB - 1e-6))) + "Mi";
-}
 
 View named_item(const View& list, const std::string& name) {
   for (const View& item : list.items())

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array kResizable{"cpu", "memory"};
 constexpr const char* kPodPrefix = "pod.";
+constexpr double kMilliPerUnit = 1000, kBytesPerMiB = 1 << 20;
 
 bool same_amounts(const std::map<std::string, std::string>& a, const std::map<std::string, std::string>& b) {
   for (const char* resource : kResizable) {
@@ -60,6 +61,11 @@ std::optional<PodRecord> read_pod_record(const Json& json) {
 std::optional<double> amount_of(const std::map<std::string, std::string>& sizes, const std::string& resource) {
   const auto found = sizes.find(resource);
   return found == sizes.end() ? std::nullopt : parse::quantity(found->second);
+}
+
+std::string quantity_text(const std::string& resource, double amount) {
+  return resource == "cpu" ? std::to_string(static_cast<long long>(std::ceil(amount * kMilliPerUnit - 1e-6))) + "m"
+                           : std::to_string(static_cast<long long>(std::ceil(amount / kBytesPerMiB - 1e-6))) + "Mi";
 }
 
 Sizes Sizes::of(const View& resources) {

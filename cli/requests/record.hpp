@@ -32,6 +32,8 @@ struct Sizes {
   // "cpu 900m, memory 512Mi"
   std::string text() const;
 };
+// "250m" of cpu, "512Mi" of memory, rounded up.
+std::string quantity_text(const std::string& resource, double amount);
 std::optional<double> amount_of(const std::map<std::string, std::string>& sizes, const std::string& resource);
 
 struct PodRecord {

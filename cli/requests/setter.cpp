@@ -12,8 +12,6 @@ namespace wattle::cli {
 namespace {
 
 constexpr int kRestoreRounds = 5;
-constexpr const char* kGrant =
-    "grant its account the verb list on horizontalpodautoscalers (group autoscaling) and scaledobjects (group keda.sh)";
 constexpr const char* kEverything = "*";
 // the API server's answer for an unknown path
 constexpr const char* kNoSuchPath = "could not find the requested resource";
@@ -78,14 +76,16 @@ Result<std::map<std::string, Json>> pods_by_uid(Cluster& cluster, const std::str
   }
 }
 
-// Returns an empty list if the kind VerticalPodAutoscaler does not exist. Without the right to list them the answer is
-// unknown, which is an error.
+}  // namespace
+
 Result<Json> vertical_autoscalers(Cluster& cluster, const std::string& name_space) {
   const std::string target =
       "/apis/autoscaling.k8s.io/v1/namespaces/" + name_space + "/verticalpodautoscalers?limit=5000";
   WATTLE_TRY(auto found, cluster.find(target));
   return found ? std::move(*found) : Json::object();
 }
+
+namespace {
 
 Result<Json> resize(Cluster& cluster, const std::string& name_space, const Json& pod, const std::string& container,
                     const Sizes& set) {
@@ -114,7 +114,7 @@ class SetPass {
     WATTLE_TRY(auto kept, open_record(cluster_, name_space_, !options_.dry_run));
     if (kept) kept_ = std::move(*kept);
     WATTLE_TRY(vpas_, vertical_autoscalers(cluster_, name_space_));
-    WATTLE_TRY(scalers_, kube::list_autoscalers(cluster_.api(), name_space_, kGrant));
+    WATTLE_TRY(scalers_, kube::list_autoscalers(cluster_.api(), name_space_, kGrantAutoscalers));
     WATTLE_TRY(pods_, pods_by_uid(cluster_, name_space_));
     std::erase_if(kept_.record.pods, [&](const auto& pod) { return !pods_.contains(pod.first); });
     if (options_.by_hand && options_.workload.empty()) kept_.record.held.clear();

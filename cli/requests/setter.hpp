@@ -41,6 +41,12 @@ Result<std::vector<PodDone>> set_requests(Cluster& cluster, const std::string& n
 // (no change) or "refused".
 Result<std::vector<PodDone>> restore_requests(Cluster& cluster, const std::string& name_space,
                                               const std::string& workload);
+// Returns an empty list if the kind VerticalPodAutoscaler does not exist. Without the right to list them the answer is
+// unknown, which is an error.
+Result<OrderedJson> vertical_autoscalers(Cluster& cluster, const std::string& name_space);
+// How to get the right to list other autoscalers.
+inline constexpr const char* kGrantAutoscalers =
+    "grant its account the verb list on horizontalpodautoscalers (group autoscaling) and scaledobjects (group keda.sh)";
 // Describes the records about a workload in sentences; empty if there are none.
 Result<std::vector<std::string>> recorded_words(Cluster& cluster, const std::string& name_space,
                                                 const std::string& workload);

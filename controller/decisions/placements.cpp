@@ -143,6 +143,7 @@ void Placements::described(const placement::PodSpec& pod, bool unschedulable, co
   else
     core_.engine().shadow().keep(pod.uid);
   state_.nominate(pod.uid, nominated, clock_.mono());
+  if (before != nullptr && !before->node.empty()) core_.engine().cluster_model().resized(pod.uid, pod.request);
   if (unnamed) core_.engine().cluster_model().placed(before->spec, before->node, clock_.mono());
 }
 

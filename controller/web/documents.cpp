@@ -28,6 +28,7 @@
 #include "controller/web/provision_json.hpp"
 #include "controller/web/record_json.hpp"
 #include "controller/web/saving_json.hpp"
+#include "controller/web/savings_json.hpp"
 #include "controller/web/series.hpp"
 #include "controller/web/shims_json.hpp"
 #include "controller/web/sleep_json.hpp"
@@ -39,10 +40,10 @@ using json = SortedJson;
 
 namespace {
 
-constexpr std::array<std::string_view, 21> kDocuments{
-    "decisions", "doctor",    "explain", "fleet",  "gaps",  "heat",   "history",
-    "latency",   "margins",   "models",  "node",   "nodes", "pod",    "pods",
-    "policy",    "provision", "record",  "report", "sleep", "status", "what-if"};
+constexpr std::array<std::string_view, 22> kDocuments{
+    "decisions", "doctor", "explain", "fleet", "gaps",   "heat",   "history", "latency",
+    "margins",   "models", "node",    "nodes", "pod",    "pods",   "policy",  "provision",
+    "record",    "report", "savings", "sleep", "status", "what-if"};
 constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::string dump(const json& object) { return object.dump(); }
@@ -321,6 +322,7 @@ Document document(const Parts& from, const std::string& what, const Arguments& a
   if (what == "heat") return heat_text(from, true);
   if (what == "decisions") return decisions(from, arguments);
   if (what == "doctor") return doctor(from);
+  if (what == "savings") return savings_text(from, arguments);
   if (what == "sleep") return sleep_text(from);
   if (what == "record") return record_nodes_text(from.state, arguments);
   return ready(short_document(from, what, arguments));

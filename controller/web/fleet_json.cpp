@@ -14,6 +14,7 @@
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/saving_json.hpp"
 #include "controller/web/series.hpp"
+#include "provision/savings/freed_nodes.hpp"
 
 namespace wattle::controller {
 
@@ -62,8 +63,6 @@ std::optional<double> per_day_j(std::optional<double> power_w) {
 }
 
 json idle_json(const Tariff& tariff, const FleetSums& sums) {
-  // A suspended server (docs/reference/api.md, status).
-  constexpr double kAsleepW = 3;
   const auto part = [&](std::optional<double> power_w) {
     json object{{"power_w", or_null(power_w)}, {"energy_j_per_day", or_null(per_day_j(power_w))}};
     tariff.add_to(object, per_day_j(power_w), "_per_day");
@@ -72,7 +71,7 @@ json idle_json(const Tariff& tariff, const FleetSums& sums) {
   json idle = part(sums.idle_w);
   const auto power_w = sums.power_w();
   idle["ratio"] = sums.idle_w && power_w && *power_w > 0 ? json(*sums.idle_w / *power_w) : json(nullptr);
-  const double asleep_w = kAsleepW * static_cast<double>(sums.empty);
+  const double asleep_w = placement::kAsleepW * static_cast<double>(sums.empty);
   json sleeping = part(std::max(0.0, sums.empty_w - asleep_w));
   sleeping["nodes"] = sums.empty;
   sleeping["assumption"] =

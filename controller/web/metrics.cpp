@@ -33,6 +33,7 @@
 #include "controller/web/node_metrics.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_json.hpp"
+#include "controller/web/savings_json.hpp"
 #include "controller/web/sleep_json.hpp"
 #include "placement/decide/policies/registry.hpp"
 
@@ -292,6 +293,7 @@ void add_learning(Families& families, const Learning& learning) {
 
 Document metrics_text(const Parts& from) {
   const auto families = std::make_shared<Families>();
+  const auto savings = std::make_shared<SavingsNow>();
   const auto begin = [&from, families] {
     add_states(*families, from.decider);
     add_telemetry(*families, from);
@@ -310,8 +312,10 @@ Document metrics_text(const Parts& from) {
     add_learning(*families, from.learning);
     return false;
   };
-  return then(in_order({begin, add_nodes(*families, from)}),
-              [families] { return ready(Result<std::string>(families->text())); });
+  return then(in_order({begin, add_nodes(*families, from), find_savings(from, savings)}), [families, savings] {
+    add_savings(*families, *savings);
+    return ready(Result<std::string>(families->text()));
+  });
 }
 
 }  // namespace wattle::controller

@@ -40,6 +40,10 @@ void DecisionWindows::ended(const placement::PodSpec& pod, std::size_t row, Mono
   for (WorldObserver* each : {next_, oracle_->observer()}) each->ended(pod, row, now);
 }
 
+void DecisionWindows::resized(const std::string& uid, const placement::Resources& request) {
+  for (WorldObserver* each : {next_, oracle_->observer()}) each->resized(uid, request);
+}
+
 void DecisionWindows::used(std::span<const PodUse> pods, double interval_s) {
   for (const PodUse& use : pods) {
     const auto found = window_of_.find(use.pod);

@@ -127,7 +127,7 @@ void ClusterModel::report(std::uint32_t slot) {
   const double since_s = running.seen_s - running.told_s;
   if (running.told_s >= kHour_s || !(since_s > 0)) return;
   Identity& whose = whose_[slot];
-  demand_.observe(whose.app, whose.request, std::max(0.0, running.seen_core_s - whose.told_core_s) / since_s, since_s,
+  demand_.observe(whose.app, whose.came_with, std::max(0.0, running.seen_core_s - whose.told_core_s) / since_s, since_s,
                   running.burst_cores2());
   running.told_s = running.seen_s;
   whose.told_core_s = running.seen_core_s;
@@ -162,7 +162,8 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   running.known = &known_[node];
   const std::string* uid = &slot_of_.emplace(pod.uid, slot).first->first;
   const AppKey app = app_key_of(pod);
-  whose_[slot] = {uid, app, app_id_of(app), 0, pod.request, now, 0, limited_in(running.known->limited, pod)};
+  whose_[slot] = {
+      uid, app, app_id_of(app), 0, pod.request, pod.request, now, 0, limited_in(running.known->limited, pod)};
   running.predicted = predict(pod);
   running.prior_s = prior_of(running.predicted);
   running.expected = running.reckon();
@@ -172,13 +173,16 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   running.known->apps.add(whose_[slot].id, sane(pod.request).cpu_cores, whose_[slot].there_cores, 1);
   forecast_.came(pod.request.cpu_cores);
   request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
-  Resources& mean = fleet_.mean_request;
+  Resources& mean = came_request_;
   const Resources request = sane(pod.request);
   const double away_cores = request.cpu_cores - mean.cpu_cores;
   mean.cpu_cores += away_cores / request_weight_;
   request_variance_cores2_ +=
       (away_cores * (request.cpu_cores - mean.cpu_cores) - request_variance_cores2_) / request_weight_;
   mean.memory_bytes += (request.memory_bytes - mean.memory_bytes) / request_weight_;
+  resized_.came_with.cpu_cores += request.cpu_cores;
+  resized_.came_with.memory_bytes += request.memory_bytes;
+  follow_mean_request();
   return {slot, running.generation};
 }
 
@@ -228,6 +232,12 @@ void ClusterModel::gone(const std::string& uid, MonoTime now) {
   if (whose.limited != nullptr && --whose.limited->second == 0) running.known->limited.erase(whose.limited->first);
   demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.told_life_s), true);
   forecast_.went(whose.request.cpu_cores);
+  const Resources came_with = sane(whose.came_with);
+  resized_.came_with.cpu_cores -= came_with.cpu_cores;
+  resized_.came_with.memory_bytes -= came_with.memory_bytes;
+  count_resized(whose, -1);
+  if (slot_of_.size() == 1) resized_ = {};  // no rounding errors remain
+  follow_mean_request();
   running.known = nullptr;
   free_.push_back(slot);
   slot_of_.erase(found);
@@ -324,7 +334,7 @@ double ClusterModel::trust() const {
   if (!forecast_.known()) return 0;
   if (!forecast_.pods_stay()) return plan_trust_;
   const double spread =
-      std::sqrt(std::max(0.0, request_variance_cores2_)) / std::max(fleet_.mean_request.cpu_cores, kLeastRequest_cores);
+      std::sqrt(std::max(0.0, request_variance_cores2_)) / std::max(came_request_.cpu_cores, kLeastRequest_cores);
   const double alike = std::clamp((kUnlikeRequests - spread) / (kUnlikeRequests - kAlikeRequests), 0.0, 1.0);
   return kStayTrust * alike * forecast_.hour().trust() * (1 - curve_doubt_);
 }

@@ -9,6 +9,9 @@
 //          up to an hour
 // Spread   a node deviates more from its expected usage than independent pods would (common peaks, wrong means).
 //          Variances are multiplied by that factor, measured over all nodes during the last half hour
+// Requests the fleet's mean request follows the pods that come, multiplied by what resizes have left of the running
+//          pods' requests; the forecast counts a resize as a correction of what came. Demand stays a share of the
+//          request that a pod came with, because the next pods of its template come with it
 // Waiting  for CPU: a curve per node around that of the fleet, fitted to reported pressure. The waited share of pod
 //          time is compared with its budget (placement/worth/objective), which sets the fleet's price. Unknown waiting
 //          changes neither
@@ -95,6 +98,8 @@ class ClusterModel {
   }
   void used(const std::string& uid, double cores, double interval_s) { used(pod(uid), cores, interval_s); }
   void gone(const std::string& uid, MonoTime now);
+  // Records the request that a running pod has from now on; ignores other pods.
+  void resized(const std::string& uid, const Resources& request);
   // Updates curves, usage, forecast and revision from the view, and returns the same as fleet(). Call about once a
   // second.
   Fleet& refresh(const ClusterView& view);
@@ -170,7 +175,8 @@ class ClusterModel {
     AppKey app;
     AppId id = 0;
     double there_cores = 0;  // part of its demand in the node's AppsThere
-    Resources request;
+    Resources request;       // now
+    Resources came_with;
     MonoTime since{};
     double told_core_s = 0;                  // with told_s
     Limited::value_type* limited = nullptr;  // the entry that counts this pod; null: the pod has no soft limit
@@ -214,6 +220,9 @@ class ClusterModel {
   }
   std::uint32_t free_slot();
   void report(std::uint32_t slot);
+  // Removes (sign -1) or adds (sign 1) the pod's part of `resized_`.
+  void count_resized(const Identity& whose, int sign);
+  void follow_mean_request();
   void follow(const ClusterView& view, double passed_s);
   double spread() const;
   void follow_curves(const ClusterView& view, double passed_s);
@@ -241,10 +250,16 @@ class ClusterModel {
   std::vector<Row> rows_;
   std::map<std::string, PowerCurve> kept_curves_;
   Fleet fleet_;
-  std::vector<std::size_t> touched_;    // rows with new data since they were filled
-  std::uint64_t filled_ = 0;            // edition of the view
-  double cores_per_request_ = 0.5;      // of pods in flight
-  double request_weight_ = 0;           // of fleet_.mean_request
+  std::vector<std::size_t> touched_;  // rows with new data since they were filled
+  std::uint64_t filled_ = 0;          // edition of the view
+  double cores_per_request_ = 0.5;    // of pods in flight
+  Resources came_request_{1, 0};      // mean of the pods that came
+  double request_weight_ = 0;         // of that mean
+  // Sums over the running pods whose requests differ from those they came with, and over all running pods.
+  struct Resized {
+    std::size_t pods = 0;
+    Resources change, came_with;
+  } resized_;
   double request_variance_cores2_ = 0;  // variance of the requested cores around that mean
   std::optional<MonoTime> refreshed_, revised_;
   WaitingModel fleet_waiting_;

@@ -22,8 +22,7 @@ std::string ClusterModel::save(const ClusterView& view) const {
   PackWriter out;
   demand_.pack(out);
   forecast_.pack(out);
-  for (const double value : {fleet_.mean_request.cpu_cores, fleet_.mean_request.memory_bytes, request_weight_})
-    out.real(value);
+  for (const double value : {came_request_.cpu_cores, came_request_.memory_bytes, request_weight_}) out.real(value);
   out.word(curves.size());
   for (const auto& [name, curve] : curves) {
     out.text(name);
@@ -63,7 +62,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   read.acting_ = acting_;
   read.demand_.unpack(in);
   read.forecast_.unpack(in);
-  Resources& mean = read.fleet_.mean_request;
+  Resources& mean = read.came_request_;
   for (double* value : {&mean.cpu_cores, &mean.memory_bytes, &read.request_weight_}) *value = in.real();
   for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
     std::string name = in.text();
@@ -84,6 +83,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0 ||
       read.request_variance_cores2_ < 0)
     return refused("contains invalid values");
+  read.follow_mean_request();
   read.fleet_.cpu_wait_price_w = read.cpu_wait_.price();
   read.fleet_.latency_price = read.latency_price();
   *this = std::move(read);

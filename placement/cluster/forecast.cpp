@@ -70,6 +70,10 @@ void RequestForecast::went(double cores) {
   if (usable(cores)) open_.went_cores += cores;
 }
 
+void RequestForecast::resized(double cores) {
+  if (std::isfinite(cores)) open_.came_cores += cores;
+}
+
 RequestForecast::Bucket RequestForecast::sum() const {
   Bucket all = open_;
   for (const Bucket& bucket : past_) {
@@ -118,10 +122,8 @@ void RequestForecast::unpack(PackReader& in) {
   std::deque<Bucket> past;
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     Bucket bucket;
-    for (double* value : {&bucket.mean_cores, &bucket.came_cores, &bucket.went_cores}) {
-      *value = in.real();
-      if (*value < 0) in.refuse();
-    }
+    for (double* value : {&bucket.mean_cores, &bucket.came_cores, &bucket.went_cores}) *value = in.real();
+    if (bucket.mean_cores < 0 || bucket.went_cores < 0) in.refuse();  // resizes may leave less than came
     past.push_back(bucket);
   }
   if (!in.ok()) return;

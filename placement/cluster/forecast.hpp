@@ -36,6 +36,8 @@ class RequestForecast {
   void sample(double requested_cores, double now_s);
   void came(double cores);
   void went(double cores);
+  // A running pod requests that much more or, below 0, less: what came is corrected, because no pod came or left.
+  void resized(double cores);
 
   bool known() const { return past_.size() >= options_.least_buckets; }
   bool pods_stay() const;

@@ -65,6 +65,9 @@ class LiveEngine final : public WorldObserver {
 
   void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
               MonoTime now) override;
+  void resized(const std::string& uid, const placement::Resources& request) override {
+    engine_.cluster_model().resized(uid, request);
+  }
   void used(std::span<const PodUse> pods, double interval_s) override;
   void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) override;
   void told(const World& world) override;

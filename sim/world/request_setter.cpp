@@ -46,6 +46,10 @@ void RequestSetter::ended(const placement::PodSpec& pod, std::size_t row, MonoTi
   pods_.erase(found);
 }
 
+void RequestSetter::resized(const std::string& uid, const placement::Resources& request) {
+  if (next_ != nullptr) next_->resized(uid, request);
+}
+
 void RequestSetter::used(std::span<const PodUse> pods, double interval_s) {
   if (next_ != nullptr) next_->used(pods, interval_s);
   for (const PodUse& use : pods) {

@@ -227,6 +227,7 @@ Status World::resize(const std::string& uid, const placement::Resources& request
   remove_pod(node, kube_pod(has));
   has = request;
   add_pod(node, kube_pod(has));
+  if (observer_ != nullptr) observer_->resized(uid, request);
   return {};
 }
 

@@ -118,6 +118,8 @@ class WorldObserver {
   virtual void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
                       MonoTime now) = 0;
   virtual void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) = 0;
+  // A running pod has another request from now on. Optional.
+  virtual void resized(const std::string& /*uid*/, const placement::Resources& /*request*/) {}
   // Usage on one node, at delivery; pods may have ended since.
   virtual void used(std::span<const PodUse> pods, double interval_s) = 0;
   // All telemetry of an interval is in the view.

@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "placement/learn": {"common", "models/frozen", "placement/cluster", "placement/worth", "placement/plan"},
     "placement/decide": {"common", "models/frozen", "placement"},
     "provision/requests": {"common", "placement/cluster"},
+    "provision/savings": {"common", "placement/cluster"},
     "provision/minute": {"common", "models/frozen"},
     "provision/student": {"common"},
     "agent": {"common", "models/frozen"},
@@ -96,7 +97,7 @@ FORBIDDEN = {
 }
 # Rooms: other folders include only the headers that the README of the room lists as public.
 ROOMS = ("placement/cluster", "placement/worth", "placement/plan", "placement/sleep", "placement/judge", "placement/learn", "placement/decide",
-         "provision/requests", "provision/minute", "provision/student",
+         "provision/requests", "provision/savings", "provision/minute", "provision/student",
          "sim/cluster", "sim/world", "sim/policies", "sim/scenarios", "sim/env", "sim/improve", "sim/live", "sim/provision", "sim/profile", "sim/commands",
          "lab/policies", "lab/bench", "lab/contestants", "lab/judges", "lab/ablations", "lab/report", "lab/commands")
 PUBLIC = re.compile(r"^- `([\w/]+\.hpp)`", re.MULTILINE)

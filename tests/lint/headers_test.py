@@ -26,6 +26,7 @@ SLICES = {
     "placement/cluster/cluster_model_follow.cpp",
     "placement/cluster/cluster_model_pack.cpp",
     "placement/cluster/cluster_model_pairs.cpp",
+    "placement/cluster/cluster_model_resize.cpp",
     "placement/decide/policies/empty_node.cpp",
     "placement/decide/policies/heuristics.cpp",
     "placement/decide/policies/koordinator.cpp",

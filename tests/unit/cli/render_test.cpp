@@ -72,6 +72,7 @@ std::vector<Page> pages() {
           {"provision", example("provision"), render_provision},
           {"provision why", why_example(), render_provision},
           {"replicas", example("provision"), render_replicas},
+          {"savings", example("savings"), render_savings},
           {"margins", example("margins"), render_margins},
           {"explain", explain_example(), render_explain},
           {"what-if", example("what-if"), render_what_if},
@@ -459,6 +460,21 @@ TEST_CASE("names cannot send control sequences to the terminal") {
         },
         Json("\x1b[2J"), false);
   }
+}
+
+TEST_CASE("savings have the watts, the interval or what it lacks, the command and the nodes that could not sleep") {
+  const Style style;
+  const std::string text = render_savings(example("savings"), style).value();
+  CHECK(has(text, "available in all: 331.0 W of 812.5 W (41%), 28.6 MJ, 1.75 EUR, 2.2 kg CO2 per day, modelled"));
+  CHECK(has(text, "levers have 77.0 W in common, which count once"));
+  CHECK(has(text, "95% interval: none: how long nodes stay empty is not modelled"));
+  CHECK(has(text, "95% interval: [17.1, 34.9] W"));
+  CHECK(has(text, "Apply with: wattle policy promote"));
+  CHECK(has(text, "frees 2 with those above"));
+  CHECK(has(text, "each has pods (worker-1, worker-2, worker-3, worker-4, worker-5, ...)"));
+  Json report = example("report");
+  report["savings"] = example("savings");
+  CHECK(has(render_report(report, style).value(), "available in all: 331.0 W"));
 }
 
 TEST_CASE("whatever a peer calls itself, no page hands it to the terminal as it is") {

@@ -1,0 +1,304 @@
+#include "controller/web/savings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "controller/decisions/decider.hpp"
+#include "controller/provision/replica_book.hpp"
+#include "controller/provision/request_book.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/web/saving_json.hpp"
+#include "controller/web/series.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using placement::LeverKind;
+
+constexpr double kGiB = 1 << 30;
+constexpr double kSameRequest = 0.01;  // relative; less is no change
+
+std::string words_of(double value, int digits, const char* unit) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f%s", digits, value, unit);
+  return text.data();
+}
+
+std::string nodes_words(std::size_t nodes) { return std::to_string(nodes) + (nodes == 1 ? " node" : " nodes"); }
+
+std::string workloads_words(std::size_t workloads) {
+  return std::to_string(workloads) + (workloads == 1 ? " workload" : " workloads");
+}
+
+std::string size_words(const placement::Resources& of) {
+  return words_of(of.cpu_cores, 3, " cores, ") + words_of(of.memory_bytes / kGiB, 2, " GiB");
+}
+
+std::string kubectl_scale(const RequestWorkload& of, std::size_t replicas) {
+  return "kubectl -n " + of.name_space + " scale " + of.owner + " --replicas=" + std::to_string(replicas);
+}
+
+// A workload whose requests or replicas could change.
+struct PossibleChange {
+  const std::string* key = nullptr;
+  const RequestWorkload* of = nullptr;
+  placement::Resources right;
+  std::size_t replicas = 0;  // now
+};
+
+// All that the levers are modelled from.
+struct Picture {
+  std::vector<const std::string*> names;  // of nodes
+  std::vector<placement::PackedNode> nodes;
+  std::vector<std::string> kept;  // why the node could not sleep; empty: it could
+  std::vector<placement::SavingsPod> pods;
+  std::vector<PossibleChange> changes, fewer;
+  std::map<std::string, std::size_t> change_of;  // by workload
+  std::map<std::string, std::size_t> spare;      // by workload: replicas to count as spare, as pods are found
+  bool some_sleep = false;
+  FleetSums sums;
+  std::unique_ptr<placement::FreedNodes> freed;
+};
+
+bool is_apart(double a, double b) { return std::abs(a - b) > kSameRequest * std::max({a, b, 1e-9}); }
+
+void find_changes(const Parts& from, Picture& picture) {
+  if (!from.requests.on()) return;
+  for (const auto& [key, of] : from.requests.workloads()) {
+    if (of.pods == 0 || level_apart(of) != kube::PodProvision::unsaid) continue;
+    const PossibleChange change{
+        &key,
+        &of,
+        {of.rule.cpu_cores().value_or(of.request.cpu_cores), of.rule.memory_bytes().value_or(of.request.memory_bytes)},
+        0};
+    if (is_apart(change.right.cpu_cores, of.request.cpu_cores) ||
+        is_apart(change.right.memory_bytes, of.request.memory_bytes)) {
+      picture.change_of[key] = picture.changes.size();
+      picture.changes.push_back(change);
+    }
+    if (!from.replicas.on() || from.replicas.state_of(key, of) != ReplicaState::fewer) continue;
+    PossibleChange fewer{&key, &of, {}, from.replicas.replicas_of(key, of)};
+    picture.spare[key] = fewer.replicas - from.replicas.suggested(key)->replicas;
+    picture.fewer.push_back(fewer);
+  }
+}
+
+// Reads the node, and which of its pods could run elsewhere.
+void add_node(const Parts& from, const std::string& name, const Node& node, Picture& picture) {
+  const NodeGlance now = glance(from, name, node);
+  const placement::NodeView& view = from.state.view_of(node);
+  const std::size_t at = picture.nodes.size();
+  picture.names.push_back(&name);
+  picture.some_sleep = picture.some_sleep || view.asleep;
+  placement::PackedNode made;
+  made.allocatable = view.allocatable;
+  made.fixed = {view.requested.cpu_cores + view.in_flight_request.cpu_cores,
+                view.requested.memory_bytes + view.in_flight_request.memory_bytes};
+  made.pod_capacity = view.pod_capacity;
+  made.fixed_pods = node.pods.size() + view.in_flight;
+  made.idle_w = node.idle_w.value_or(view.curve.idle_w());
+  if (now.power_w) made.idle_w = std::min(made.idle_w, *now.power_w);
+  std::size_t movable = 0, others = 0;
+  for (const std::string& uid : node.pods) {
+    const Pod* pod = from.state.pod(uid);
+    if (pod == nullptr || pod->spec.daemonset) continue;
+    if (!pod->watched) {
+      ++others;
+      continue;
+    }
+    ++movable;
+    --made.fixed_pods;
+    made.fixed.cpu_cores -= pod->spec.request.cpu_cores;
+    made.fixed.memory_bytes -= pod->spec.request.memory_bytes;
+    placement::SavingsPod counted{at, pod->spec.request, pod->spec.request};
+    if (const std::string* key = from.requests.workload_with(uid); key != nullptr) {
+      if (const auto change = picture.change_of.find(*key); change != picture.change_of.end()) {
+        counted.change = change->second;
+        counted.right = picture.changes[change->second].right;
+      }
+      if (const auto spare = picture.spare.find(*key); spare != picture.spare.end() && spare->second > 0) {
+        --spare->second;
+        counted.spare = true;
+      }
+    }
+    picture.pods.push_back(counted);
+  }
+  made.open = !now.silent && !now.masked && others == 0 && view.in_flight == 0 && view.allocatable.cpu_cores > 0;
+  std::string why;
+  if (now.silent)
+    why = "is silent";
+  else if (now.masked)
+    why = "is cordoned, not ready or deleted";
+  else if (view.asleep)
+    why = "sleeps already";
+  else if (movable + others > 0)
+    why = "has pods";
+  else if (view.in_flight > 0)
+    why = "expects a pod";
+  else if (!(view.allocatable.cpu_cores > 0))
+    why = "has an unknown size";
+  picture.nodes.push_back(made);
+  picture.kept.push_back(std::move(why));
+}
+
+// The nodes that could sleep now: those without pods, for as long as they stay empty.
+SavingLever sleep_lever(const Picture& picture) {
+  SavingLever lever;
+  lever.kind = LeverKind::sleep;
+  lever.no_interval = "how long nodes stay empty is not modelled";
+  double saved_w = 0;
+  for (std::size_t i = 0; i < picture.nodes.size(); ++i) {
+    if (!picture.kept[i].empty()) {
+      lever.kept[picture.kept[i]].push_back(*picture.names[i]);
+      continue;
+    }
+    const double node_w = std::max(0.0, picture.nodes[i].idle_w - placement::kAsleepW);
+    saved_w += node_w;
+    lever.items.push_back({*picture.names[i], "no pods", node_w, {}, {}});
+  }
+  std::stable_sort(lever.items.begin(), lever.items.end(),
+                   [](const auto& a, const auto& b) { return a.saved_w > b.saved_w; });
+  lever.nodes = lever.items.size();
+  lever.saved_w = saved_w;
+  lever.text = lever.items.empty() ? "no node is empty"
+                                   : nodes_words(lever.items.size()) + " without pods could sleep at " +
+                                         words_of(placement::kAsleepW, 0, " W") + " each";
+  return lever;
+}
+
+std::string given_up_words(const ResizeCounts& resizes) {
+  if (resizes.set == 0) return {};
+  return std::to_string(resizes.set) + (resizes.set == 1 ? " pod has" : " pods have") +
+         " requests set by Wattle and gave up " + size_words(resizes.given_up);
+}
+
+SavingLever requests_lever(const Parts& from, const Picture& picture) {
+  SavingLever lever;
+  lever.kind = LeverKind::requests;
+  lever.no_interval = "one packing of the present pods; pods to come are not modelled";
+  if (!from.requests.on()) {
+    lever.text = "unknown: provisioning.level is off";
+    return lever;
+  }
+  lever.measured = given_up_words(from.requests.totals().resizes);
+  lever.command = "wattle provision set --namespace NAMESPACE, or wattle savings --patch WORKLOAD";
+  lever.nodes = picture.freed->requests().nodes;
+  lever.saved_w = picture.freed->requests().saved_w;
+  std::size_t held = 0;
+  const auto& ranked = picture.freed->ranked();
+  for (std::size_t k = 0; k < ranked.size(); ++k) {
+    const PossibleChange& change = picture.changes[ranked[k]];
+    SavingItem item{*change.key,
+                    std::to_string(change.of->pods) + (change.of->pods == 1 ? " pod: " : " pods: ") +
+                        size_words(change.of->request) + " -> " + size_words(change.right),
+                    {},
+                    {},
+                    "wattle savings --patch " + *change.key};
+    if (k < picture.freed->freed_after().size()) item.nodes = picture.freed->freed_after()[k];
+    const bool lower = change.right.cpu_cores < change.of->original.cpu_cores ||
+                       change.right.memory_bytes < change.of->original.memory_bytes;
+    if (lower && !change.of->shrink_allowed) {
+      item.text += "; only by its template, or with wattle.dev/shrink: allowed";
+      ++held;
+    }
+    lever.items.push_back(std::move(item));
+  }
+  lever.text = lever.items.empty() ? "no workload has a suggested change"
+                                   : "with changes to " + workloads_words(lever.items.size()) + ", " +
+                                         nodes_words(*lever.nodes) + " can sleep once pods are packed again";
+  if (held > 0) lever.text += "; `wattle provision set` may not shrink " + workloads_words(held);
+  return lever;
+}
+
+SavingLever replicas_lever(const Parts& from, const Picture& picture) {
+  SavingLever lever;
+  lever.kind = LeverKind::replicas;
+  lever.no_interval = "one packing of the present pods; pods to come are not modelled";
+  if (!from.replicas.on()) {
+    lever.text = "unknown: needs provisioning.replicas and provisioning.prometheus.rate_query";
+    return lever;
+  }
+  lever.command = "kubectl scale, or wattle savings --patch WORKLOAD";
+  lever.nodes = picture.freed->replicas().nodes;
+  lever.saved_w = picture.freed->replicas().saved_w;
+  for (const PossibleChange& fewer : picture.fewer) {
+    const std::size_t wanted = from.replicas.suggested(*fewer.key)->replicas;
+    lever.items.push_back({*fewer.key,
+                           std::to_string(fewer.replicas) + " -> " + std::to_string(wanted) + " replicas",
+                           {},
+                           {},
+                           kubectl_scale(*fewer.of, wanted)});
+  }
+  lever.text = lever.items.empty() ? "no workload has more replicas than it needs"
+                                   : "with fewer replicas of " + workloads_words(lever.items.size()) + ", " +
+                                         nodes_words(*lever.nodes) + " can sleep once pods are packed again";
+  return lever;
+}
+
+SavingLever placement_lever(const Parts& from) {
+  SavingLever lever;
+  lever.kind = LeverKind::placement;
+  const SavingNow saving = saving_now(from);
+  lever.text = saving.text();
+  lever.in_force = saving.acting;
+  lever.command = "wattle policy promote";
+  if (const auto shown = saving.shown()) {
+    lever.saved_w = shown->default_w * shown->ratio.mean;
+    if (shown->ratio.known()) {
+      lever.low_w = shown->default_w * shown->ratio.low;
+      lever.high_w = shown->default_w * shown->ratio.high;
+    }
+  }
+  if (!lever.low_w) lever.no_interval = lever.saved_w ? "too few decisions" : "no estimate yet";
+  const EffectEstimate effect = from.rollout.effect();
+  constexpr double kPercent = 100;
+  if (effect.ratio && effect.low && effect.high)
+    lever.measured = "the canary saved " + words_of(kPercent * *effect.ratio, 1, "% [") +
+                     words_of(kPercent * *effect.low, 1, ", ") + words_of(kPercent * *effect.high, 1, "%] in ") +
+                     std::to_string(effect.treated) + " blocks";
+  return lever;
+}
+
+void conclude(const Parts& from, const Picture& picture, SavingsNow& now) {
+  now.power_w = picture.sums.power_w();
+  now.levers = {sleep_lever(picture), requests_lever(from, picture), replicas_lever(from, picture),
+                placement_lever(from)};
+  std::vector<placement::LeverSaving> savings(now.levers.begin(), now.levers.end());
+  now.sum = placement::sum_of(savings, {picture.freed->both().saved_w, picture.some_sleep}, now.power_w);
+  placement::order_by_size(savings);
+  std::vector<SavingLever> ordered;
+  for (const placement::LeverSaving& each : savings)
+    ordered.push_back(*std::find_if(now.levers.begin(), now.levers.end(),
+                                    [&](const SavingLever& lever) { return lever.kind == each.kind; }));
+  now.levers = std::move(ordered);
+}
+
+}  // namespace
+
+Steps find_savings(const Parts& from, std::shared_ptr<SavingsNow> now) {
+  const auto picture = std::make_shared<Picture>();
+  const auto sums = std::make_shared<FleetSums>();
+  const auto begin = [&from, picture] {
+    find_changes(from, *picture);
+    return false;
+  };
+  const Steps nodes = each_of(
+      from.state.nodes(), [&from, picture](const auto& item) { add_node(from, item.first, item.second, *picture); });
+  const auto pack = [picture, sums]() -> Steps {
+    picture->sums = *sums;
+    picture->freed = std::make_unique<placement::FreedNodes>(picture->nodes, picture->pods, picture->changes.size());
+    return [picture] { return picture->freed->step(); };
+  };
+  return then(in_order({sum_fleet(from, sums), begin, nodes}), [=, &from]() -> Steps {
+    return in_order({pack(), [picture, now, &from] {
+                       conclude(from, *picture, *now);
+                       return false;
+                     }});
+  });
+}
+
+}  // namespace wattle::controller

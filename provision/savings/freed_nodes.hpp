@@ -1,0 +1,82 @@
+// freed_nodes: the nodes that right-sized requests and fewer replicas free in a fleet, each alone and both together.
+// Method   the fleet is packed (provision/savings/emptying) as it is, and with the changes; the difference is what a
+//          change frees. Nodes that packing alone would empty are not counted. Where requests only become smaller, the
+//          packing of the fleet as it is stays valid, so that a change never frees less than none
+// Rank     changes are ranked by the capacity that they free, and the largest are also packed one after the other. Each
+//          packing costs a pass over the pods, so that more pods mean fewer ranked ones: kMostRanked at most
+// Sleep    a node that becomes empty saves its idle watts less kAsleepW, if it is powered down
+// Units    cores, bytes, watts
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "provision/savings/emptying.hpp"
+
+namespace wattle::placement {
+
+inline constexpr double kAsleepW = 3;  // of a suspended server
+inline constexpr std::size_t kMostRanked = 16, kMostPackedPods = 100'000;
+
+struct SavingsPod {
+  static constexpr std::size_t kNoChange = std::numeric_limits<std::size_t>::max();
+  std::size_t node = 0;
+  Resources now, right;
+  std::size_t change = kNoChange;  // index of the workload whose requests change
+  bool spare = false;              // would not exist with fewer replicas
+};
+
+struct NodesFreed {
+  std::size_t nodes = 0;
+  double saved_w = 0;
+};
+
+class FreedNodes {
+ public:
+  // `changes`: number of workloads whose requests change.
+  FreedNodes(std::vector<PackedNode> nodes, std::vector<SavingsPod> pods, std::size_t changes);
+  FreedNodes(const FreedNodes&) = delete;  // its jobs refer to it
+  FreedNodes& operator=(const FreedNodes&) = delete;
+
+  // Does a part of the work. Returns true while more is left; the results are complete then.
+  bool step();
+
+  NodesFreed empty() const { return empty_; }  // now
+  NodesFreed requests() const { return requests_; }
+  NodesFreed replicas() const { return replicas_; }
+  NodesFreed both() const { return both_; }
+  // Changes, those that free most capacity first.
+  const std::vector<std::size_t>& ranked() const { return ranked_; }
+  // Nodes that the first changes of that order free, by their number less 1; as many as were packed.
+  const std::vector<std::size_t>& freed_after() const { return freed_after_; }
+
+ private:
+  struct Job {
+    std::size_t changes = 0;  // of ranked_
+    bool fewer = false;       // without spare pods
+    std::function<void(NodesFreed)> give;
+  };
+  void rank();
+  std::unique_ptr<Emptying> packing(const Job& job) const;
+  NodesFreed sum_of(const std::vector<std::size_t>& nodes) const;
+
+  std::vector<PackedNode> nodes_;
+  std::vector<SavingsPod> pods_;
+  std::size_t changes_;
+  std::vector<std::size_t> ranked_, rank_of_;
+  bool grows_ = false;  // some request becomes larger
+  std::vector<Job> jobs_;
+  std::size_t job_ = 0;
+  std::unique_ptr<Emptying> running_;
+  NodesFreed packed_, empty_, requests_, replicas_, both_;
+  std::vector<std::size_t> freed_after_;
+};
+
+}  // namespace wattle::placement

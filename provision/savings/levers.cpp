@@ -1,0 +1,40 @@
+#include "provision/savings/levers.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace wattle::placement {
+
+std::string_view to_string(LeverKind kind) {
+  constexpr std::array<std::string_view, 4> kNames{"sleep", "requests", "replicas", "placement"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+void order_by_size(std::vector<LeverSaving>& levers) {
+  std::stable_sort(levers.begin(), levers.end(), [](const LeverSaving& a, const LeverSaving& b) {
+    if (a.saved_w.has_value() != b.saved_w.has_value()) return a.saved_w.has_value();
+    return a.saved_w.value_or(0) > b.saved_w.value_or(0);
+  });
+}
+
+SavingsSum sum_of(std::span<const LeverSaving> levers, const Together& together, std::optional<double> fleet_w) {
+  const auto available_w = [&](LeverKind kind) -> std::optional<double> {
+    for (const LeverSaving& each : levers)
+      if (each.kind == kind && !each.in_force && each.saved_w) return each.saved_w;
+    return std::nullopt;
+  };
+  double all_w = 0;
+  for (const LeverSaving& each : levers)
+    if (!each.in_force) all_w += each.saved_w.value_or(0);
+  const auto requests_w = available_w(LeverKind::requests), replicas_w = available_w(LeverKind::replicas);
+  const double changes_w =
+      requests_w && replicas_w ? together.requests_and_replicas_w : requests_w.value_or(0) + replicas_w.value_or(0);
+  const double nodes_w = available_w(LeverKind::sleep).value_or(0) + changes_w;
+  const double placement_w = available_w(LeverKind::placement).value_or(0);
+  // How far they overlap is not modelled: the larger one counts.
+  double saved_w = together.placement_sleeps ? std::max(nodes_w, placement_w) : nodes_w + placement_w;
+  if (fleet_w) saved_w = std::min(saved_w, std::max(0.0, *fleet_w));
+  return {saved_w, all_w - saved_w};
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,43 @@
+// levers: the savings of a cluster, by size, and their sum.
+// Rules    each lever is modelled alone, so that a list without one of them shows the same for the others. The sum
+//          counts what they have in common once, leaves out what is in force already, and is at most the fleet's watts
+// Units    watts
+// Errors   none
+// Threads  values
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace wattle::placement {
+
+enum class LeverKind { sleep, requests, replicas, placement };
+std::string_view to_string(LeverKind kind);
+
+struct LeverSaving {
+  LeverKind kind = LeverKind::sleep;
+  std::optional<double> saved_w;        // no value: unknown
+  std::optional<double> low_w, high_w;  // 95%; no value: the model has no interval
+  bool in_force = false;
+};
+
+// What requests and replicas save together, because the same nodes may be freed by either.
+struct Together {
+  double requests_and_replicas_w = 0;
+  // Nodes sleep while placement is modelled, so that its saving has nodes in common with the others.
+  bool placement_sleeps = false;
+};
+
+struct SavingsSum {
+  double saved_w = 0;
+  double overlap_w = 0;  // of the levers' sum, counted once; below 0: together they free more than each alone
+};
+
+// Largest first; unknown ones last.
+void order_by_size(std::vector<LeverSaving>& levers);
+SavingsSum sum_of(std::span<const LeverSaving> levers, const Together& together, std::optional<double> fleet_w);
+
+}  // namespace wattle::placement

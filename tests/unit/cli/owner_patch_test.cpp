@@ -1,0 +1,165 @@
+// Patches for the templates of owners: the right object and place for each kind, requests that add up, and refusals.
+#include "cli/requests/owner_patch.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+
+#include "cli/requests/record.hpp"
+#include "cli/view.hpp"
+
+namespace wattle::cli {
+namespace {
+
+constexpr double kMebi = 1 << 20;
+
+OrderedJson container_json(const std::string& name, const std::string& cpu, const std::string& memory) {
+  OrderedJson requests = OrderedJson::object();
+  if (!cpu.empty()) requests["cpu"] = cpu;
+  if (!memory.empty()) requests["memory"] = memory;
+  return {{"name", name}, {"image", "i"}, {"resources", {{"requests", std::move(requests)}}}};
+}
+
+OrderedJson owner_json(const std::string& kind, OrderedJson containers) {
+  const bool batch = kind == "Job" || kind == "CronJob";
+  OrderedJson of_pods{{"template", {{"spec", {{"containers", std::move(containers)}}}}}};
+  return {
+      {"apiVersion", batch ? "batch/v1" : "apps/v1"},
+      {"kind", kind},
+      {"metadata", {{"name", "web"}, {"namespace", "shop"}}},
+      {"spec", kind == "CronJob" ? OrderedJson{{"jobTemplate", {{"spec", std::move(of_pods)}}}} : std::move(of_pods)}};
+}
+
+OwnerAdvice advice_for(std::optional<double> cores, std::optional<double> bytes) {
+  OwnerAdvice made;
+  made.workload = "shop/Deployment/web";
+  made.cpu_cores = cores;
+  made.memory_bytes = bytes;
+  return made;
+}
+
+View container_at(const OwnerPatch& made, std::size_t i) {
+  return View(made.patch)["spec"]["template"]["spec"]["containers"].items().at(i);
+}
+
+TEST_CASE("a patch names its object, and has the requests where the kind has its pods' template") {
+  for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet", "Job"}) {
+    const OwnerPatch made =
+        owner_patch(owner_json(kind, {container_json("web", "2", "1Gi")}), advice_for(0.25, 200 * kMebi)).value();
+    const View patch(made.patch);
+    CHECK(patch["apiVersion"].text() == (std::string(kind) == "Job" ? "batch/v1" : "apps/v1"));
+    CHECK(patch["kind"].text() == kind);
+    CHECK(patch["metadata"]["name"].text() == "web");
+    CHECK(patch["metadata"]["namespace"].text() == "shop");
+    CHECK(container_at(made, 0)["name"].text() == "web");
+    CHECK(container_at(made, 0)["resources"]["requests"]["cpu"].text() == "250m");
+    CHECK(container_at(made, 0)["resources"]["requests"]["memory"].text() == "200Mi");
+    CHECK_FALSE(container_at(made, 0)["image"].present());
+    CHECK_FALSE(patch["spec"]["replicas"].present());
+  }
+  const OwnerPatch scheduled =
+      owner_patch(owner_json("CronJob", {container_json("web", "2", "1Gi")}), advice_for(0.25, {})).value();
+  const View pod = View(scheduled.patch)["spec"]["jobTemplate"]["spec"]["template"]["spec"];
+  CHECK(pod["containers"].items().front()["resources"]["requests"]["cpu"].text() == "250m");
+  CHECK_FALSE(pod["containers"].items().front()["resources"]["requests"]["memory"].present());
+}
+
+TEST_CASE("several containers share the pod's need in proportion to their requests, sidecars too, and a note says so") {
+  OrderedJson object = owner_json("Deployment", {container_json("web", "3", "1Gi"), container_json("proxy", "", "")});
+  object["spec"]["template"]["spec"]["initContainers"] = {container_json("logs", "1", "1Gi"),
+                                                          container_json("setup", "9", "")};
+  object["spec"]["template"]["spec"]["initContainers"][0]["restartPolicy"] = "Always";
+  const OwnerPatch made = owner_patch(object, advice_for(0.4, 512 * kMebi)).value();
+  const View spec = View(made.patch)["spec"]["template"]["spec"];
+  REQUIRE(spec["containers"].items().size() == 1);
+  CHECK(container_at(made, 0)["resources"]["requests"]["cpu"].text() == "300m");
+  CHECK(container_at(made, 0)["resources"]["requests"]["memory"].text() == "256Mi");
+  REQUIRE(spec["initContainers"].items().size() == 1);
+  CHECK(spec["initContainers"].items()[0]["name"].text() == "logs");
+  CHECK(spec["initContainers"].items()[0]["resources"]["requests"]["cpu"].text() == "100m");
+  std::string notes;
+  for (const std::string& note : made.notes) notes += note + "\n";
+  CHECK(notes.find("its 3 containers share them in proportion to their present requests") != std::string::npos);
+  CHECK(notes.find("Container proxy requests no CPU and gets none") != std::string::npos);
+  CHECK(notes.find("Init container setup requests more CPU") != std::string::npos);
+}
+
+TEST_CASE("limits that equal requests change along, and another limit caps its request") {
+  OrderedJson one = container_json("web", "2", "1Gi");
+  one["resources"]["limits"] = {{"cpu", "2"}, {"memory", "1Gi"}};
+  const OwnerPatch guaranteed = owner_patch(owner_json("Deployment", {one}), advice_for(3, 200 * kMebi)).value();
+  CHECK(container_at(guaranteed, 0)["resources"]["limits"]["cpu"].text() == "3000m");
+  CHECK(container_at(guaranteed, 0)["resources"]["limits"]["memory"].text() == "200Mi");
+  one["resources"]["limits"] = {{"cpu", "2500m"}};
+  const OwnerPatch capped = owner_patch(owner_json("Deployment", {one}), advice_for(3, {})).value();
+  CHECK(container_at(capped, 0)["resources"]["requests"]["cpu"].text() == "2500m");
+  CHECK_FALSE(container_at(capped, 0)["resources"]["limits"].present());
+  CHECK(capped.notes.front().find("caps its CPU") != std::string::npos);
+}
+
+TEST_CASE("fewer replicas are part of the patch") {
+  OwnerAdvice said = advice_for({}, {});
+  said.replicas = 2;
+  const OwnerPatch made = owner_patch(owner_json("Deployment", {container_json("web", "2", "1Gi")}), said).value();
+  CHECK(View(made.patch)["spec"]["replicas"].number() == 2);
+  CHECK_FALSE(View(made.patch)["spec"]["template"].present());
+}
+
+TEST_CASE("no patch where an autoscaler or the owner decides, or there is nothing to change; the error says why") {
+  const OrderedJson object = owner_json("Deployment", {container_json("web", "2", "1Gi")});
+  const auto refusal = [&](OwnerAdvice said, const OrderedJson& of) {
+    const auto made = owner_patch(of, said);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().subject == "shop/Deployment/web");
+    CHECK_FALSE(made.error().mend.empty());
+    return made.error().what;
+  };
+  OwnerAdvice said = advice_for(1, {});
+  said.autoscaler = "web-vpa";
+  CHECK(refusal(said, object).find("VerticalPodAutoscaler web-vpa") != std::string::npos);
+  said.autoscaler = "";
+  said.scaler = "HorizontalPodAutoscaler shop/web (CPU utilisation)";
+  CHECK(refusal(said, object).find("HorizontalPodAutoscaler shop/web (CPU utilisation) scales it") == 0);
+  said.scaler = "";
+  said.level = "limits";
+  CHECK(refusal(said, object).find("wattle.dev/provision: limits") != std::string::npos);
+  CHECK(refusal(advice_for({}, {}), object) == "no suggestion yet");
+  CHECK(refusal(advice_for(2, 1024 * kMebi), object).find("already requests") != std::string::npos);
+  CHECK(refusal(advice_for(1, {}), owner_json("Deployment", OrderedJson::array())).find("no containers") !=
+        std::string::npos);
+  const OrderedJson bare =
+      owner_json("Deployment", {container_json("web", "", "1Gi"), container_json("proxy", "", "")});
+  CHECK(refusal(advice_for(1, {}), bare).find("none of its 2 containers requests CPU") != std::string::npos);
+}
+
+TEST_CASE("each kind has the path of its API, and a bare pod has none") {
+  CHECK(owner_path("shop", "Deployment", "web") == "/apis/apps/v1/namespaces/shop/deployments/web");
+  CHECK(owner_path("shop", "CronJob", "web") == "/apis/batch/v1/namespaces/shop/cronjobs/web");
+  CHECK(owner_path("shop", "Pod", "web").empty());
+}
+
+TEST_CASE("any containers: the patched requests add up to the need, rounded up by less than a unit for each") {
+  CHECK(rc::check([] {
+    const auto n = *rc::gen::inRange<std::size_t>(1, 6);
+    OrderedJson containers = OrderedJson::array();
+    double had = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const int milli = *rc::gen::inRange(1, 4000);
+      had += milli / 1000.0;
+      containers.push_back(container_json("c" + std::to_string(i), std::to_string(milli) + "m", "64Mi"));
+    }
+    const double wanted = *rc::gen::inRange(1, 9000) / 1000.0;
+    RC_PRE(std::abs(wanted - had) > 0.02 * had);
+    const OwnerPatch made =
+        owner_patch(owner_json("StatefulSet", std::move(containers)), advice_for(wanted, {})).value();
+    double sum = 0;
+    for (const View& each : View(made.patch)["spec"]["template"]["spec"]["containers"].items())
+      sum += amount_of(Sizes::of(each["resources"]).requests, "cpu").value();
+    RC_ASSERT(sum >= wanted - 1e-6);
+    RC_ASSERT(sum < wanted + 1e-3 * static_cast<double>(n) + 1e-6);
+  }));
+}
+
+}  // namespace
+}  // namespace wattle::cli

@@ -1,0 +1,135 @@
+// The list of savings of a controller: which nodes could sleep and why the others could not, what changes free, and its
+// document and metrics.
+#include "controller/web/savings.hpp"
+
+#include <doctest/doctest.h>
+
+#include "controller/kube/pod_reconciler.hpp"
+#include "controller/web/metrics.hpp"
+#include "tests/unit/controller/request_rig.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using test::RequestRig;
+
+constexpr double kGiB = 1 << 30;
+
+// Six nodes of 8 cores; an API server describes the pods. Each minute a pod of n1 uses half a core and 256 MiB.
+struct SavingsRig : RequestRig {
+  PodReconciler join{state, *decider, shims, clock};
+  SavingsRig() {
+    join.on_bound([this](const kube::Pod& pod) { book->described(pod); });
+  }
+  void run(const std::string& uid, const std::string& node, double cores, const std::string& owner = "Deployment/web") {
+    kube::Pod pod = pod_of(uid, owner);
+    pod.node_name = node;
+    pod.cpu_request_cores = cores;
+    pod.memory_request_bytes = 0.5 * kGiB;
+    pod.daemonset = owner.starts_with("DaemonSet/");
+    join.take({}, {{uid, std::make_shared<const kube::Pod>(pod), true}});
+    if (node == "n1") pods.push_back(pod);
+  }
+  // Both nodes report; the book learns from n1.
+  void report() {
+    minute(0.5);
+    Record record = test::record_at(seq);
+    record.mono_ns = to_ns(clock.mono());
+    state.apply("n2", record, clock.mono());
+  }
+  wattle::SortedJson savings(const Arguments& arguments = {}) {
+    auto body = finished(document(parts(*book, provisioning.replicas(), provisioning.margins()), "savings", arguments));
+    return wattle::SortedJson::parse(body.value());
+  }
+  static wattle::SortedJson lever(const wattle::SortedJson& document, const std::string& name) {
+    for (const auto& each : document.at("levers"))
+      if (each.at("lever") == name) return each;
+    return nullptr;
+  }
+};
+
+TEST_CASE("a node with pods of DaemonSets alone could sleep; others are listed by why they could not") {
+  SavingsRig rig;
+  rig.run("a", "n1", 2);
+  rig.run("ds", "n2", 0.1, "DaemonSet/proxy");
+  rig.report();
+  const auto sleep = SavingsRig::lever(rig.savings(), "sleep");
+  CHECK(sleep.at("nodes") == 1);
+  REQUIRE(sleep.at("items").size() == 1);
+  CHECK(sleep.at("items")[0].at("name") == "n2");
+  CHECK(sleep.at("saved_w") == sleep.at("items")[0].at("saved_w"));
+  CHECK(sleep.at("saved_w").get<double>() > 0);
+  CHECK(sleep.at("saved_low_w").is_null());
+  CHECK(sleep.at("no_interval") == "how long nodes stay empty is not modelled");
+  CHECK(sleep.at("kept") == wattle::SortedJson::array({{{"why", "has pods"}, {"nodes", 1}, {"first", {"n1"}}}}));
+}
+
+TEST_CASE("requests that are twelve times the need keep a second node awake, and the change that frees it says so") {
+  SavingsRig rig;
+  rig.run("a", "n1", 6);
+  rig.run("b", "n2", 6, "Deployment/db");
+  for (int i = 0; i < 13 * 60; ++i) rig.report();
+  const auto document = rig.savings();
+  const auto requests = SavingsRig::lever(document, "requests");
+  CHECK(requests.at("nodes") == 1);
+  CHECK(requests.at("saved_w").get<double>() > 0);
+  REQUIRE(requests.at("items").size() == 1);  // db's node reports no use of it
+  const auto& item = requests.at("items")[0];
+  CHECK(item.at("name") == "shop/Deployment/web");
+  CHECK(item.at("nodes") == 1);
+  CHECK(item.at("command") == "wattle savings --patch shop/Deployment/web");
+  CHECK(item.at("text").get<std::string>().find("only by its template") != std::string::npos);
+  CHECK(requests.at("measured").is_null());
+  CHECK(document.at("levers")[0].at("lever") == "requests");
+  CHECK(document.at("sum").at("saved_w").get<double>() >= requests.at("saved_w").get<double>());
+  CHECK(document.at("sum").at("saved_w").get<double>() <= document.at("power_w").get<double>());
+}
+
+TEST_CASE("requests that were given up since are shown as measured") {
+  SavingsRig rig;
+  kube::Pod pod = RequestRig::pod_of("a");
+  rig.tell(pod);
+  rig.report();
+  pod.requests_set = true;
+  pod.cpu_request_cores = 0.5;
+  rig.tell(pod);
+  rig.report();
+  const auto requests = SavingsRig::lever(rig.savings(), "requests");
+  CHECK(requests.at("measured") == "1 pod has requests set by Wattle and gave up 1.500 cores, 0.00 GiB");
+}
+
+TEST_CASE("a saving that is not known has a reason, no sample, and comes last") {
+  SavingsRig rig;
+  rig.report();
+  const auto document = rig.savings();
+  CHECK(document.at("levers").size() == 4);
+  CHECK(document.at("levers")[3].at("saved_w").is_null());
+  const auto replicas = SavingsRig::lever(document, "replicas");
+  CHECK(replicas.at("text").get<std::string>().find("provisioning.replicas") != std::string::npos);
+  const std::string metrics =
+      finished(metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins()))).value();
+  CHECK(metrics.find("wattle_controller_available_saving_watts{lever=\"sleep\",in_force=\"no\"}") != std::string::npos);
+  CHECK(metrics.find("wattle_controller_available_saving_watts{lever=\"replicas\"") == std::string::npos);
+}
+
+TEST_CASE("the limit of items is checked, and what it leaves out is counted") {
+  SavingsRig rig;
+  rig.report();
+  CHECK(SavingsRig::lever(rig.savings({{"limit", "1"}}), "sleep").at("more") == 1);
+  const auto bad = finished(document(rig.parts(), "savings", {{"limit", "none"}}));
+  REQUIRE_FALSE(bad);
+  CHECK(bad.error().code == Errc::malformed);
+}
+
+TEST_CASE("the cluster model counts a pod's request as its API server describes it after a resize") {
+  SavingsRig rig;
+  rig.run("a", "n1", 6);
+  rig.report();
+  CHECK(rig.decider->knowledge().running("a").value().request.cpu_cores == 6);
+  rig.run("a", "n1", 1.5);
+  CHECK(rig.decider->knowledge().running("a").value().request.cpu_cores == 1.5);
+  CHECK(rig.state.node_view("n1")->requested.cpu_cores == 1.5);
+}
+
+}  // namespace
+}  // namespace wattle::controller
