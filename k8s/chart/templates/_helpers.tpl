@@ -125,7 +125,7 @@ projected:
 {{- if eq (.Values.scheduler.kind | default "extender") "plugin" }}yes{{ end }}
 {{- end }}
 
-{{- /* Image of the second scheduler: upstream's, or that with Wattle's plugin, which a release has for minor versions. */}}
+{{- /* Image of the second scheduler: upstream's, or that with Wattle's plugin, with the minor version in its tag. */}}
 {{- define "wattle.schedulerImage" -}}
 {{- $tag := include "wattle.schedulerTag" . -}}
 {{- if include "wattle.plugin" . -}}
