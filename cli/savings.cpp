@@ -75,7 +75,10 @@ std::string savings_table(const View& savings, bool colour) {
   Table table{{"LEVER", ">SAVES", ">PER DAY", ">NODES", "STATE"}, {}};
   for (const View& lever : savings["levers"].items()) {
     const bool known = lever["saved_w"].present();
-    const std::string state = lever["in_force"].flag() == true ? "in force" : known ? "available" : "unknown";
+    const std::string state = lever["in_force"].flag() == true  ? "in force"
+                              : !known                          ? "unknown"
+                              : lever["saved_w"].number() > 0.0 ? "available"
+                                                                : "nothing to gain";
     table.rows.push_back({lever["lever"].text_or(), watts(lever["saved_w"]), known ? per_day(lever) : kAbsent.data(),
                           count(lever["nodes"]), Cell{state, known ? Tone::plain : Tone::faint}});
   }

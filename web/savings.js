@@ -5,7 +5,7 @@ import { ABSENT, cost, count, fill, h, joules, number, panel, percent, problem, 
 const EVERY = 60_000;
 const daily = (part) => [joules(part.energy_j_per_day), cost(part, '_per_day')].filter(Boolean).join(', ');
 const interval = (lever) => (lever.saved_w === null ? ABSENT : lever.saved_low_w !== null ? `${number(lever.saved_low_w, 1)} to ${number(lever.saved_high_w, 1)} W` : `none: ${lever.no_interval}`);
-const state = (lever) => (lever.in_force ? tag('in force', 'good') : lever.saved_w === null ? tag('unknown') : tag('available'));
+const state = (lever) => (lever.in_force ? tag('in force', 'good') : lever.saved_w === null ? tag('unknown') : tag(lever.saved_w > 0 ? 'available' : 'nothing to gain'));
 
 export function savings() {
   const note = problem(), told = h('p', { class: 'sentence' }), body = h('tbody');
