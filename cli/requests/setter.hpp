@@ -1,5 +1,7 @@
 // setter: one pass over a namespace's pods: writes the controller's advice through pods/resize, or restores the earlier
 // requests.
+// Orders   with --follow, a workload that has `sizing` in the document follows its order (raise, hold, lower, restore)
+//          instead of the rule (controller/provision/sizing_ladder)
 // Source   the controller's document `provision?namespace=NS`; pods, autoscalers (VerticalPodAutoscalers,
 //          HorizontalPodAutoscalers, KEDA's ScaledObjects) and ConfigMap wattle-requests of that namespace
 // Promise  a pod's earlier requests are in the ConfigMap before the first write to the pod, and the new values before
@@ -41,6 +43,8 @@ Result<std::vector<PodDone>> set_requests(Cluster& cluster, const std::string& n
 // (no change) or "refused".
 Result<std::vector<PodDone>> restore_requests(Cluster& cluster, const std::string& name_space,
                                               const std::string& workload);
+// Returns the restored, held and refused workloads of the pass, as the controller takes them.
+OrderedJson report_of(const std::string& name_space, const OrderedJson& document, const std::vector<PodDone>& done);
 // Describes the records about a workload in sentences; empty if there are none.
 Result<std::vector<std::string>> recorded_words(Cluster& cluster, const std::string& name_space,
                                                 const std::string& workload);

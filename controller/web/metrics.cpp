@@ -32,6 +32,7 @@
 #include "controller/web/metric_families.hpp"
 #include "controller/web/node_metrics.hpp"
 #include "controller/web/provision_json.hpp"
+#include "controller/web/sizing_json.hpp"
 #include "controller/web/saving_json.hpp"
 #include "placement/decide/policies/registry.hpp"
 
@@ -298,6 +299,7 @@ Document metrics_text(const Parts& from) {
     add_modes(*families, from);
     add_gates(*families, from);
     add_provision(*families, from.requests, from.replicas);
+    add_sizing(*families, from.sizing);
     add_margins(*families, from);
     add_shims(*families, from.shims, from.watch.on(), from.clock.mono());
     add_page(*families, from.live);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr double kHarmDay_s = 86'400;
 constexpr std::size_t kMostHarmKills = 64;
-constexpr double kLeastHarm_s = 5;  // of a mean that counts as known
+constexpr double kLeastControl = 0.02;  // smaller rises of unchanged owners are noise
+constexpr double kLeastHarm_s = 5;      // of a mean that counts as known
 constexpr std::array<const char*, kHarms> kHarmWords{"were throttled", "waited for CPU", "waited for memory"};
 
 std::string harm_percent(double share) {
@@ -100,9 +101,13 @@ std::string harm_since(const HarmWatch& now, const HarmBefore& before, const Har
   if (const double kills = now.kills_since(changed_s); kills > before.kills)
     return whole_text(kills) + " OOM kills since the change, " + whole_text(before.kills) + " in the day before";
   if (!now.known()) return {};
-  const HarmShares fast = now.fast(), slow = now.slow();
+  const HarmShares fast = now.fast(), slow = now.slow(), hour = now.hour();
   for (std::size_t kind = 0; kind < kHarms; ++kind) {
-    const double of_fast = std::max(0.0, control.fast[kind]), of_slow = std::max(0.0, control.slow[kind]);
+    // The rise of unchanged owners is above their last hour, which follows the rise. So does the owner's own hour.
+    const bool rises = std::max(control.fast[kind], control.slow[kind]) >= kLeastControl;
+    const double followed = rises ? std::max(0.0, hour[kind] - before.hour[kind]) : 0;
+    const double of_fast = std::max(0.0, control.fast[kind]) + followed;
+    const double of_slow = std::max(0.0, control.slow[kind]) + followed;
     if (now_s - changed_s >= limits.fast_after_s && fast[kind] > before.peak[kind] + limits.fast_more + of_fast)
       return worse_text(kHarmWords[kind], fast[kind], before.peak[kind], "half a minute", of_fast);
     if (now_s - changed_s >= limits.slow_after_s && slow[kind] > before.hour[kind] + limits.slow_more + of_slow)

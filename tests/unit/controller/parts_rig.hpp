@@ -63,6 +63,7 @@ struct PartsRig : DeciderRig {
             replicas,
             margins,
             *traffic,
+            provisioning.sizing(),
             77,
             {}};
   }
