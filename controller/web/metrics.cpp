@@ -32,8 +32,8 @@
 #include "controller/web/metric_families.hpp"
 #include "controller/web/node_metrics.hpp"
 #include "controller/web/provision_json.hpp"
-#include "controller/web/sizing_json.hpp"
 #include "controller/web/saving_json.hpp"
+#include "controller/web/sizing_json.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
