@@ -1,10 +1,11 @@
 // `wattle provision list|suggest|why WORKLOAD|replicas|margins`: reports workloads' requests and needs, and the
-// resources that other requests would free. provision_set.cpp sets requests.
+// resources that other requests would free. provision_set.cpp sets requests, provision_mode.cpp their mode.
 #include <array>
 
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
+#include "cli/provision_mode.hpp"
 #include "cli/provision_set.hpp"
 #include "cli/requests/setter.hpp"
 #include "cli/show.hpp"
@@ -157,6 +158,8 @@ constexpr std::array kProvisionCommands{
             declare_replicas},
     Command{"margins", "Show the teacher's margins for CPU limits set by nodes, next to the nodes' own rule",
             declare_margins},
+    Command{"mode", "Show how smaller requests are applied and what was measured since, or change the mode",
+            declare_provision_mode},
     Command{"set", "Set requests of running pods to the suggested values and record the previous ones",
             declare_provision_set},
     Command{"restore", "Restore the requests that pods had before `set`", declare_provision_restore}};

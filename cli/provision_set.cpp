@@ -26,7 +26,7 @@ struct RequestsOptions {
   std::string workload, from, token_file;
   std::vector<std::string> name_spaces;
   bool follow = false, dry_run = false;
-  int every_s = 60;
+  int every_s = 30;
 };
 
 // A full workload name includes its namespace.
@@ -58,12 +58,35 @@ class Advisor {
 
   Result<Json> of_namespace(const std::string& name_space) {
     if (controller_) return controller_->ask("provision", {{"namespace", name_space}});
+    return by_http("GET", "/api/v1/provision?namespace=" + name_space, "");
+  }
+
+  Status report(const Json& done) {
+    if (!controller_) return sent(by_http("POST", "/api/v1/provision", done.dump()));
+    // An argument of a query has at most 4 KiB.
+    constexpr std::size_t kMostBytes = 4000;
+    const Json empty{{"namespace", View(done)["namespace"].text_or("")}, {"workloads", Json::object()}};
+    Json part = empty;
+    for (const auto& [workload, said] : View(done)["workloads"].members()) {
+      Json more = part;
+      more["workloads"][workload] = said.json();
+      if (more.dump().size() > kMostBytes) {
+        WATTLE_CHECK(sent(controller_->ask("provision-report", {{"report", part.dump()}})));
+        more = empty;
+        more["workloads"][workload] = said.json();
+      }
+      part = std::move(more);
+    }
+    return sent(controller_->ask("provision-report", {{"report", part.dump()}}));
+  }
+
+ private:
+  Result<Json> by_http(const char* method, const std::string& target, const std::string& body) {
     if (!token_file_.empty()) {
       WATTLE_TRY(const std::string token, read_file(token_file_));
       http_->bearer(std::string(parse::trim(token)));
     }
-    const std::string target = "/api/v1/provision?namespace=" + name_space;
-    WATTLE_TRY(const http::Answer answer, http_->request("GET", target, "", kPatience));
+    WATTLE_TRY(const http::Answer answer, http_->request(method, target, body, kPatience));
     Json document = Json::read(answer.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     if (answer.status != 200)
       return fail(answer.status == 401 ? Errc::denied : Errc::unavailable, target,
@@ -73,7 +96,11 @@ class Advisor {
     return document;
   }
 
- private:
+  static Status sent(Result<Json> answer) {
+    if (!answer) return forward_error(answer);
+    return {};
+  }
+
   Advisor() = default;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<http::Client> http_;
@@ -114,7 +141,12 @@ Result<std::vector<PodDone>> set_once(Cluster& cluster, Advisor& advisor, const 
   options.by_hand = !said.follow;
   options.dry_run = said.dry_run;
   options.now_s = unix_now_s();
-  return set_requests(cluster, name_space, document, options);
+  auto done = set_requests(cluster, name_space, document, options);
+  if (!done || !said.follow || said.dry_run) return done;
+  if (const Status taken = advisor.report(report_of(name_space, document, *done)); !taken)
+    done->push_back(
+        {"(report)", "", "failing", "The controller does not take the report: " + taken.error().what, "", ""});
+  return done;
 }
 
 // Runs until a signal and prints a line per change. Reports each failure once and retries.

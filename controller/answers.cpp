@@ -10,9 +10,11 @@
 #include "controller/config.hpp"
 #include "controller/limits.hpp"
 #include "controller/power/sleep_control.hpp"
+#include "controller/provision/sizing_ladder.hpp"
 #include "controller/role_figures.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/provision_json.hpp"
 #include "controller/web/store_documents.hpp"
 #include "controller/web/what_if.hpp"
 
@@ -144,6 +146,8 @@ Draft<Answers::Messages> Answers::answer_query(const wire::Query& query, const s
                   : query.what == "done"              ? ready(done(query.arguments))
                   : query.what == "shim"              ? ready(beat(query.arguments, who))
                   : query.what.starts_with("sleep-")  ? ready(parts_.sleep.order(query.what, query.arguments, who))
+                  : query.what == "provision-mode"    ? ready(set_mode(query.arguments, who))
+                  : query.what == "provision-report"  ? ready(report(query.arguments))
                   : query.what.starts_with("policy-") ? ready(parts_.rollout.handle(query.what, query.arguments, who))
                                                       : document(query.what, query.arguments);
   return mapped(std::move(body),
@@ -173,6 +177,16 @@ Document Answers::document(const std::string& what, const Arguments& arguments) 
 
 Result<std::string> Answers::beat(const Arguments& facts, const std::string& who) {
   WATTLE_CHECK(parts_.shims.beat(who, facts, parts_.clock.mono()));
+  return std::string("{}");
+}
+
+Result<std::string> Answers::set_mode(const Arguments& arguments, const std::string& who) {
+  WATTLE_CHECK(parts_.sizing.set_mode(arguments, who));
+  return provision_text(parts_, {{"only", "sized"}});
+}
+
+Result<std::string> Answers::report(const Arguments& arguments) {
+  WATTLE_CHECK(parts_.sizing.report(argument(arguments, "report")));
   return std::string("{}");
 }
 

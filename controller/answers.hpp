@@ -50,6 +50,8 @@ class Answers {
   Draft<Messages> answer_from_store(const wire::Query& query, const transport::Incoming& incoming);
   Draft<Messages> snapshot(std::uint64_t request_id);
   Result<std::string> beat(const Arguments& facts, const std::string& who);
+  Result<std::string> set_mode(const Arguments& arguments, const std::string& who);
+  Result<std::string> report(const Arguments& arguments);
   Result<std::string> confirm(const Arguments& arguments);
   Result<std::string> done(const Arguments& arguments);
 

@@ -316,6 +316,15 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
     const auto body = ask_loop([this, what, arguments = request.query] { return loop_->document(what, arguments); });
     return found(body);
   };
+  // `wattle provision set --follow` reports what it has done with its orders.
+  routes["POST " + std::string(kApi) + "provision"] = {
+      [this, ask_loop](const http::Request& request) -> http::Response {
+        return found(ask_loop([this, body = request.body]() -> Document {
+          Status taken = loop_->parts().sizing.report(body);
+          return ready(taken ? Result<std::string>("{}") : Result<std::string>(forward_error(taken)));
+        }));
+      },
+      kMostSizingReportBytes};
   http::ServerOptions options;
   PageParts page{std::nullopt, !config_.http_access.tls.certificate.empty(), live_, clock};
   if (!config_.http_access.token_file.empty()) {

@@ -83,6 +83,7 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
              provisioning.replicas(),
              provisioning.margins(),
              provisioning.traffic(),
+             provisioning.sizing(),
              static_cast<std::uint64_t>(to_ns(parts.clock.wall())),
              parts.clock.mono()},
       telemetry_socket_(std::move(telemetry)),
@@ -141,6 +142,9 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
     provisioning_.gone(uid);
     parts_.sleep.gone(uid);
   });
+  provisioning_.sizing().on_audit([this](const std::string& who, const std::string& what, const std::string& why) {
+    parts_.rollout.audit(who, what, why);
+  });
   restore_monitors();
   keeper_.recall(decider_);
   recall_running();
@@ -151,6 +155,7 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
 }
 
 Loop::~Loop() {
+  provisioning_.sizing().on_audit({});
   parts_.rollout.on_change({});
   parts_.rollout.on_network({});
 }

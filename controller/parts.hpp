@@ -39,6 +39,7 @@ class RolloutManager;
 class Series;
 class ServingModel;
 class Shims;
+class SizingLadder;
 class Store;
 class Telemetry;
 class Watch;
@@ -77,6 +78,7 @@ struct Parts : ControllerParts {
   const ReplicaBook& replicas;
   const MarginTeacher& margins;
   const PrometheusRates& traffic;
+  SizingLadder& sizing;
   std::uint64_t epoch;
   MonoTime started;
 };

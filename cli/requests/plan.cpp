@@ -189,6 +189,7 @@ Wish wish_of(const View& pod, const View& container, const Advice& advice, const
       text = now.limits.at(resource);
     }
     if (std::abs(target - *has) <= kSameRatio * *has) continue;
+    if (target < *has ? options.direction == Direction::up : options.direction == Direction::down) continue;
     if (restarts(container, resource)) {
       wish.notes.push_back(name + " is unchanged because its resizePolicy would restart the container.");
       continue;

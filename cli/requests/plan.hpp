@@ -24,7 +24,11 @@ struct Advice {
   std::optional<double> cpu_cores, memory_bytes;
 };
 
+// Changes that are wanted.
+enum class Direction : std::uint8_t { both, up, down };
+
 struct PlanOptions {
+  Direction direction = Direction::both;
   std::int64_t now_s = 0, hold_s = 1800;
   std::string autoscaler;  // name of the VerticalPodAutoscaler that acts on the workload; empty: none
   // autoscaler that scales the workload by utilisation, named as in kube::AutoscalerLists; empty: none

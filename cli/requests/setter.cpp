@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "cli/view.hpp"
@@ -95,6 +96,12 @@ Result<Json> resize(Cluster& cluster, const std::string& name_space, const Json&
       resize_patch(pod, container, set));
 }
 
+Sizes sizes_now(const Json& pod, const std::string& container) {
+  for (const View& one : View(pod)["spec"]["containers"].items())
+    if (one["name"].text() == container) return Sizes::of(one["resources"]);
+  return {};
+}
+
 // Orders states by their importance in a workload's summary.
 int weight_of(const std::string& state) {
   constexpr std::array<std::string_view, 9> kByWeight{"keep",     "waits",   "in_force",   "write",  "in_progress",
@@ -146,14 +153,50 @@ class SetPass {
       const std::string again = record.held.contains(kEverything) ? "--namespace " + name_space_ : key;
       record.said[key] = {
           "waits", "The original requests were restored by hand; resume with `wattle provision set " + again + "`."};
+      done_.push_back({workload["owner"].text_or(""), key, "held", record.said[key].why, "", ""});
       return;
     }
-    const Advice advice{key, workload["rule"]["cpu_cores"].number(), workload["rule"]["memory_bytes"].number()};
     PlanOptions plan;
+    const View order = options_.by_hand ? View() : workload["sizing"]["order"];
+    const std::string kind = order["kind"].text_or("");
+    if (kind == "restore") return restore(workload);
+    const View& wanted = kind == "lower" ? order : workload["rule"];
+    Advice advice{key, wanted["cpu_cores"].number(), wanted["memory_bytes"].number()};
+    if (kind == "hold") advice.cpu_cores = advice.memory_bytes = std::nullopt;
+    if (kind == "raise") plan.direction = Direction::up;
+    if (kind == "lower") plan.direction = Direction::down;
+    std::set<std::string> ordered;
+    for (const View& uid : order["pods"].items()) ordered.insert(uid.text_or(""));
     plan.now_s = options_.now_s;
     plan.autoscaler = autoscaler_of(vpas_, workload["owner"].text_or(""));
     plan.scaler = scalers_.by_utilisation.of(key);
-    for (const View& uid : workload["pod_uids"].items()) look_at_pod(uid.text_or(""), advice, plan);
+    const Advice unchanged{key, std::nullopt, std::nullopt};
+    for (const View& uid : workload["pod_uids"].items()) {
+      const std::string text = uid.text_or("");
+      look_at_pod(text, kind == "lower" && !ordered.contains(text) ? unchanged : advice, plan);
+    }
+  }
+
+  // Orders the original requests of all pods on record.
+  void restore(const View& workload) {
+    for (const View& each : workload["pod_uids"].items()) {
+      const std::string uid = each.text_or("");
+      const auto pod = pods_.find(uid);
+      const auto before = kept_.record.pods.find(uid);
+      if (pod == pods_.end() || before == kept_.record.pods.end()) continue;
+      const Restoration plan = plan_restore(pod->second, before->second);
+      if (!plan.set) {
+        done_.push_back({before->second.name, before->second.workload, "restored", plan.why, "", ""});
+        kept_.record.pods.erase(before);
+        continue;
+      }
+      Verdict verdict;
+      verdict.state = "restore";
+      verdict.container = before->second.container;
+      verdict.now = sizes_now(pod->second, verdict.container);
+      verdict.set = *plan.set;
+      note(uid, before->second.workload, verdict);
+    }
   }
 
   void look_at_pod(const std::string& uid, const Advice& advice, const PlanOptions& plan) {
@@ -172,7 +215,7 @@ class SetPass {
 
   void note(const std::string& uid, const std::string& workload, const Verdict& verdict) {
     const std::string name = View(pods_[uid])["metadata"]["name"].text_or("");
-    const bool writes = verdict.state == "write" || verdict.state == "take_back";
+    const bool writes = verdict.state == "write" || verdict.state == "take_back" || verdict.state == "restore";
     done_.push_back({name, workload, verdict.state, verdict.why, verdict.now ? verdict.now->text() : "",
                      writes ? verdict.set.text() : ""});
     auto& pods = kept_.record.pods;
@@ -208,6 +251,11 @@ class SetPass {
       PodRecord& record = kept_.record.pods.at(write.uid);
       PodDone& done = done_[write.done];
       const auto written = resize(cluster_, name_space_, pods_[write.uid], record.container, record.set);
+      if (written && record.state == "restore") {
+        done.state = "restored";
+        kept_.record.pods.erase(write.uid);
+        continue;
+      }
       if (written) {
         const bool back = record.state == "take_back", there = is_in_force(*written, record.container);
         done.state = record.state = back ? "infeasible" : there ? "in_force" : "in_progress";
@@ -306,6 +354,26 @@ Result<std::vector<PodDone>> restore_requests(Cluster& cluster, const std::strin
   }
   return fail(Errc::conflict, std::string("ConfigMap ") + name_space + "/" + kRecordName,
               "another client keeps changing it or the pods", "run the command again");
+}
+
+Json report_of(const std::string& name_space, const Json& document, const std::vector<PodDone>& done) {
+  Json workloads = Json::object();
+  for (const View& workload : View(document)["workloads"].items()) {
+    const std::string key = workload["workload"].text_or("");
+    if (!workload["sizing"].present()) continue;
+    const bool restores = workload["sizing"]["order"]["kind"].text() == "restore";
+    std::string state = restores ? "restored" : "", why;
+    for (const PodDone& one : done) {
+      if (one.workload != key) continue;
+      const bool worse = restores ? one.state != "restored" : weight_of(one.state) >= weight_of(state);
+      if (!worse && !state.empty()) continue;
+      state = one.state;
+      why = one.why;
+    }
+    if (state == "restored" || state == "held" || state == "refused" || state == "infeasible")
+      workloads[key] = {{"state", state}, {"why", why}};
+  }
+  return {{"namespace", name_space}, {"workloads", std::move(workloads)}};
 }
 
 Result<std::vector<std::string>> recorded_words(Cluster& cluster, const std::string& name_space,

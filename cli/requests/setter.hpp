@@ -1,5 +1,7 @@
 // setter: one pass over a namespace's pods: writes the controller's advice through pods/resize, or restores the earlier
 // requests.
+// Orders   with --follow, a workload that has `sizing` in the document follows its order (raise, hold, lower, restore)
+//          instead of the rule (controller/provision/sizing_ladder)
 // Source   the controller's document `provision?namespace=NS`; pods, autoscalers (VerticalPodAutoscalers,
 //          HorizontalPodAutoscalers, KEDA's ScaledObjects) and ConfigMap wattle-requests of that namespace
 // Promise  a pod's earlier requests are in the ConfigMap before the first write to the pod, and the new values before
@@ -47,6 +49,8 @@ Result<OrderedJson> vertical_autoscalers(Cluster& cluster, const std::string& na
 // How to get the right to list other autoscalers.
 inline constexpr const char* kGrantAutoscalers =
     "grant its account the verb list on horizontalpodautoscalers (group autoscaling) and scaledobjects (group keda.sh)";
+// Returns the restored, held and refused workloads of the pass, as the controller takes them.
+OrderedJson report_of(const std::string& name_space, const OrderedJson& document, const std::vector<PodDone>& done);
 // Describes the records about a workload in sentences; empty if there are none.
 Result<std::vector<std::string>> recorded_words(Cluster& cluster, const std::string& name_space,
                                                 const std::string& workload);

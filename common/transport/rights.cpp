@@ -31,6 +31,8 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "policy-set", kOperator},
     Right{Channel::ask, Kind::query, "policy-promote", kOperator},
     Right{Channel::ask, Kind::query, "policy-rollback", kOperator},
+    Right{Channel::ask, Kind::query, "provision-mode", kOperator},
+    Right{Channel::ask, Kind::query, "provision-report", kOperator},
     Right{Channel::ask, Kind::query, "model-save", kOperator},
     Right{Channel::ask, Kind::query, "model-add", kOperator},
     Right{Channel::ask, Kind::query, "model-load", kOperator},

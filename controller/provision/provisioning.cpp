@@ -24,6 +24,8 @@ Provisioning::Provisioning(const ControllerConfig& config, Store& store, const P
     : traffic_(traffic),
       watch_(watch),
       requests_(book_of(config, store, clock)),
+      sizing_(requests_, config.provision == ProvisionLevel::requests, static_cast<std::uint64_t>(config.seed),
+              config.data_dir + "/" + std::string(kSizingFile), clock, log),
       replicas_(
           clock, traffic,
           [&watch](const std::string& workload) { return ReplicaOwner::asked(watch.autoscalers(), workload); },
@@ -38,11 +40,13 @@ Provisioning::Provisioning(const ControllerConfig& config, Store& store, const P
 void Provisioning::described(const kube::Pod& pod) {
   levels_.described(pod);
   requests_.described(pod);
+  sizing_.described(pod);
   replicas_.left(pod.uid);
 }
 
 void Provisioning::gone(const std::string& uid) {
   levels_.left(uid);
+  sizing_.gone(uid);
   replicas_.left(uid);
 }
 
@@ -54,7 +58,8 @@ void Provisioning::minute(const std::string& node, const Node* known, const Limi
 }
 
 Steps Provisioning::tick(const ClusterState& state) {
-  return then(requests_.tick(state), [this] { return replicas_.tick(requests_.workloads()); });
+  return then(then(requests_.tick(state), [this] { return replicas_.tick(requests_.workloads()); }),
+              [this] { return sizing_.tick(); });
 }
 
 }  // namespace wattle::controller

@@ -1,5 +1,6 @@
 // provisioning: what the controller learns of the resources that workloads need, and what agents get of it.
-// Parts    requests (request_book), replicas (replica_book), levels of pods (pod_levels), margins (margin_teacher)
+// Parts    requests (request_book), right sizes (sizing_ladder), replicas (replica_book), levels of pods (pod_levels),
+//          margins (margin_teacher)
 // Errors   stored needs that cannot be read are logged and learned from scratch
 // Threads  single owner
 #pragma once
@@ -10,6 +11,7 @@
 #include "controller/provision/pod_levels.hpp"
 #include "controller/provision/replica_book.hpp"
 #include "controller/provision/request_book.hpp"
+#include "controller/provision/sizing_ladder.hpp"
 
 namespace wattle::controller {
 
@@ -31,7 +33,10 @@ class Provisioning {
   // The pod has ended, was deleted or goes by another UID now.
   void gone(const std::string& uid);
   // Adds a complete interval of the node.
-  void record(const Node& node) { requests_.record(node); }
+  void record(const Node& node) {
+    requests_.record(node);
+    sizing_.record(node);
+  }
   // Adds a minute of a service on the node; `known` is the node's state, null if there is none.
   void minute(const std::string& node, const Node* known, const LimitMinute& minute);
   // Closes a minute each minute.
@@ -41,12 +46,14 @@ class Provisioning {
   const ReplicaBook& replicas() const { return replicas_; }
   const PodLevels& levels() const { return levels_; }
   MarginTeacher& margins() { return margins_; }
+  SizingLadder& sizing() { return sizing_; }
   const PrometheusRates& traffic() const { return traffic_; }
 
  private:
   const PrometheusRates& traffic_;
   const Watch& watch_;
   RequestBook requests_;
+  SizingLadder sizing_;
   ReplicaBook replicas_;
   PodLevels levels_;
   MarginTeacher margins_;

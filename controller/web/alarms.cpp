@@ -7,6 +7,7 @@
 
 #include "controller/decisions/decider.hpp"
 #include "controller/ingest/telemetry.hpp"
+#include "controller/provision/sizing_ladder.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
 
@@ -44,6 +45,7 @@ std::string overload_text(Duration tick) {
 }  // namespace
 
 std::string Alarm::command() const {
+  if (what == "right-size") return "wattle provision mode";
   if (view == "saving") return "wattle policy get";
   return view == "learning" ? "wattle model list" : "wattle doctor";
 }
@@ -60,6 +62,7 @@ std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums) {
   if (waiting > 1) list.push_back({"cpu_wait", budget_text(known.cpu_wait(), "wait for CPU"), "saving"});
   if (late > 1) list.push_back({"late", budget_text(known.late(), "exceed their soft latency"), "saving"});
   if (waiting > 1 && late > waiting) std::swap(list.back(), list[list.size() - 2]);
+  for (std::string& text : from.sizing.alarms()) list.push_back({"right-size", std::move(text), "saving"});
   std::vector<std::string> silent;
   for (const auto& [key, shim] : from.shims.all())
     if (!Shims::connected(shim, from.clock.mono())) silent.push_back(shim.peer + " on " + shim.host);

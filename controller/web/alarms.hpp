@@ -15,7 +15,7 @@
 namespace wattle::controller {
 
 struct Alarm {
-  std::string what;             // "store", "cpu_wait", "late", "shim", "nodes" or "network"
+  std::string what;             // "store", "cpu_wait", "late", "right-size", "shim", "nodes" or "network"
   std::string text;             // one line
   std::string view;             // of the page, with details
   std::string command() const;  // prints the details

@@ -35,6 +35,7 @@
 #include "controller/web/saving_json.hpp"
 #include "controller/web/savings_json.hpp"
 #include "controller/web/sleep_json.hpp"
+#include "controller/web/sizing_json.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
@@ -304,6 +305,7 @@ Document metrics_text(const Parts& from) {
     add_modes(*families, from);
     add_gates(*families, from);
     add_provision(*families, from.requests, from.replicas);
+    add_sizing(*families, from.sizing);
     add_margins(*families, from);
     add_shims(*families, from.shims, from.watch.on(), from.clock.mono());
     add_page(*families, from.live);

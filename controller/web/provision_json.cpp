@@ -11,7 +11,9 @@
 #include "controller/provision/replica_book.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/provision/request_words.hpp"
+#include "controller/provision/sizing_ladder.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/sizing_json.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -132,6 +134,7 @@ json request_json(const Parts& from, const TeachersChoices& teacher, const std::
           {"raise_needs_s", of.rule.raise_needs_s()},
           {"lower_needs_s", of.rule.lower_needs_s()},
           {"replicas", replicas_json(from.replicas, teacher, key, of)},
+          {"sizing", owner_sizing_json(from.sizing, key)},
           {"why", words_json(from.replicas, teacher, key, of)}};
 }
 
@@ -170,9 +173,11 @@ Result<Workloads::const_iterator> named_workload(const Workloads& workloads, con
               "use the full name");
 }
 
-// Filters by `only`: workloads with a differing suggestion, or with a replica suggestion.
-bool wanted(const ReplicaBook& replicas, const std::string& only, const std::string& key, const RequestWorkload& of) {
+// Filters by `only`: workloads with a differing suggestion, that permit lower requests, or with a replica suggestion.
+bool wanted(const Parts& from, const std::string& only, const std::string& key, const RequestWorkload& of) {
+  const ReplicaBook& replicas = from.replicas;
   if (only == "suggested") return differs(of);
+  if (only == "sized") return from.sizing.owner(key) != nullptr;
   return only.empty() || (replicas.on() && replicas.state_of(key, of) != ReplicaState::none);
 }
 
@@ -186,6 +191,7 @@ Result<std::string> provision_text(const Parts& from, const Arguments& arguments
   json document = {{"level", level_word(from.config.provision)},
                    {"followed", from.watch.on()},
                    {"replicas", from.replicas.on()},
+                   {"sizing", sizing_json(from.sizing)},
                    {"beyond", from.requests.beyond()},
                    {"totals", totals_json(from.requests.totals(), from.config.tariff)}};
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
@@ -199,13 +205,13 @@ Result<std::string> provision_text(const Parts& from, const Arguments& arguments
     return document.dump();
   }
   const std::string only = argument(arguments, "only");
-  if (arguments.contains("only") && only != "suggested" && only != "replicas")
+  if (arguments.contains("only") && only != "suggested" && only != "replicas" && only != "sized")
     return fail(Errc::malformed, "argument only", "invalid value '" + only + "'",
-                "use suggested or replicas, or omit it");
+                "use suggested, sized or replicas, or omit it");
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
   std::vector<Workloads::const_iterator> rows;
   for (auto at = workloads.begin(); at != workloads.end(); ++at)
-    if (at->second.pods > 0 && wanted(from.replicas, only, at->first, at->second)) rows.push_back(at);
+    if (at->second.pods > 0 && wanted(from, only, at->first, at->second)) rows.push_back(at);
   const auto weight = [](const Freed& freed) {
     constexpr double kBytesPerCore = 4.0 * (1 << 30);  // roughly the ratio of servers
     return std::abs(freed.cpu_cores) + std::abs(freed.memory_bytes) / kBytesPerCore;

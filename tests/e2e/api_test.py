@@ -34,10 +34,11 @@ ASKED = {
     "/api/v1/what-if": [{"pod": "1", "cpu": "2"}, {"pod": "1", "weight.energy": "3"}, {"pod": "1"}, {"pod": "nobody", "cpu": "1"}],
     "/api/v1/report": [{}, {"by": "node"}, {"by": "label", "label": "team"}, {"by": "container"}, {"pod": "shop/web"}, {"by": "colour"}],
     "/api/v1/record": [{"of": "nodes"}, {"of": "pods"}, {"of": "hours", "since": "2d"}, {"of": "colours"}, {}],
-    "/api/v1/provision": [{}, {"workload": "nobody"}, {"only": "colour"}, {"only": "replicas"}, {"namespace": "shop"}],
+    "/api/v1/provision": [{}, {"workload": "nobody"}, {"only": "colour"}, {"only": "replicas"}, {"only": "sized"}, {"namespace": "shop"}],
 }
 OPERATOR_TOKEN = "another-word-for-who-may-change"
-BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/page/change"): {"cpu_wait": "40%", "why": "to see it"}, ("post", "/api/v1/enrol"): {"public_key": "no key"}}
+BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/page/change"): {"cpu_wait": "40%", "why": "to see it"}, ("post", "/api/v1/enrol"): {"public_key": "no key"},
+          ("post", "/api/v1/provision"): {"namespace": "shop", "workloads": {"shop/Deployment/web": {"state": "refused", "why": "no right"}}}}
 
 
 class Api:

@@ -80,6 +80,11 @@ COMMANDS = {
         ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-exclude: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
     "sleep allow": Command(states=[
         ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-exclude: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
+    "provision mode": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/unit/controller/right_size_test.cpp", states=[
+        ("off", "fleet", (), 0, r"^mode +off\n.*no owner permits lower requests \(annotation wattle\.dev/shrink: allowed\)"),
+        ("not allowed to set", "fleet", ("live",), 1, r"^wattle: [a-z ]+: mode live: provisioning\.level is not requests \("),
+        ("no mode", "fleet", ("fast",), 2, r"mode fast: unknown \(use one of off, shadow, canary:P%"),
+        ("a reason without a mode", "fleet", ("--why", "x"), 2, r"no mode given: ")]),
     "provision set": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[
         ("no namespace", "fleet", (), 2, r"--namespace: no namespace given \(pass --namespace NAME or the workload as NAMESPACE/KIND/NAME\)"),
         ("no cluster", "fleet", ("--namespace", "shop", "--kubeconfig", "{dir}/none"), 1, NO_FILE),

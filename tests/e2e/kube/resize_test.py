@@ -237,6 +237,29 @@ class Scenario:
             self.want("web", 1.5, 100)
             self.eventually("and again", lambda: self.requests("web-1")["cpu"] == "1500m")
 
+    def ordered(self):
+        """Right sizes: the controller's orders take the place of the rule."""
+        owner, had = f"{SPACE}/Deployment/sized", {"cpu": "200m", "memory": "128Mi"}
+        self.make("sized-1", "sized", had, shrink="allowed")
+        self.kubelet.sync()
+        self.advisor.orders[owner] = {"kind": "raise"}
+        self.want("sized", 0.1, 64)
+        let_a_moment_pass()
+        self.check("order raise: nothing is lowered", self.requests("sized-1") == had, self.requests("sized-1"))
+        self.advisor.orders[owner] = {"kind": "lower", "cpu_cores": 0.15, "memory_bytes": 96 << 20}
+        self.eventually("order lower: the ordered step, not the rule's value", lambda: self.requests("sized-1") == {"cpu": "150m", "memory": "96Mi"})
+        self.eventually("and it is in force", lambda: self.state("sized-1") == "in_force")
+        self.advisor.orders[owner] = {"kind": "hold"}
+        generation = self.pod("sized-1")["metadata"]["generation"]
+        let_a_moment_pass()
+        self.check("order hold: nothing is written", self.pod("sized-1")["metadata"]["generation"] == generation)
+        self.advisor.orders[owner] = {"kind": "restore"}
+        self.eventually("order restore: exactly the original", lambda: self.requests("sized-1") == had)
+        self.eventually("and its record is gone", lambda: self.state("sized-1") is None)
+        self.eventually("the report says that it is restored", lambda: any(
+            report["namespace"] == SPACE and report["workloads"].get(owner, {}).get("state") == "restored" for report in self.advisor.reports))
+        self.advisor.orders[owner] = {"kind": "raise"}
+
     def rights(self):
         may = lambda who, method, path, body=None: who(method, path, body, "application/merge-patch+json" if method == "PATCH" else "application/json")[0]
         controller = self.admin.account("wattle", "wattle-controller")
@@ -348,7 +371,7 @@ def run(binaries, version, claims):
             wait_until("this machine is a node", house.connected, PATIENCE)
             scenario = Scenario(house, plane, admin, next(o for o in theirs if o["kind"] == "Role" and o["metadata"]["namespace"] == SPACE), claims)
             scenario.start_setter()
-            for part in (scenario.up_and_down, scenario.deferred, scenario.infeasible, scenario.classes, scenario.others, scenario.scaled, scenario.rights, scenario.each_right,
+            for part in (scenario.up_and_down, scenario.deferred, scenario.infeasible, scenario.classes, scenario.ordered, scenario.others, scenario.scaled, scenario.rights, scenario.each_right,
                          scenario.killed, scenario.restored, scenario.documented):
                 part()
 

@@ -63,6 +63,17 @@ TEST_CASE("requests go up at once, and below the original only where the pod all
   CHECK(plan(pod, 1.005, 512).state == "keep");  // within a hundredth
 }
 
+TEST_CASE("an order in one direction leaves what would go the other way") {
+  Json pod = pod_of();
+  allow_less(pod);
+  PlanOptions options;
+  options.direction = Direction::down;
+  CHECK(plan(pod, 0.5, 600, nullptr, options).set.text() == "cpu 500m, memory 512Mi");
+  options.direction = Direction::up;
+  CHECK(plan(pod, 0.5, 600, nullptr, options).set.text() == "cpu 1, memory 600Mi");
+  CHECK(plan(pod, 0.5, 300, nullptr, options).state == "keep");
+}
+
 TEST_CASE("what was raised comes down again, to the original at most, and no further without leave") {
   Json pod = pod_of();
   const PodRecord record = carry_out(pod, plan(pod, 2, 512));

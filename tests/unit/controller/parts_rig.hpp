@@ -72,6 +72,7 @@ struct PartsRig : DeciderRig {
             replicas,
             margins,
             *traffic,
+            provisioning.sizing(),
             77,
             {}};
   }

@@ -16,6 +16,8 @@ class Advisor(http.server.ThreadingHTTPServer):
     def __init__(self, controller):
         self.controller = controller
         self.wanted = {}  # workload -> (cores, MiB)
+        self.orders = {}  # workload -> order of right sizes; without one the rule counts alone
+        self.reports = []  # of the client that sets requests, in order
         self.level = None
         super().__init__(("127.0.0.1", 0), Answer)
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -33,7 +35,16 @@ class Answer(http.server.BaseHTTPRequestHandler):
             for workload in document["workloads"]:
                 cores, mib = self.server.wanted.get(workload["workload"], (None, None))
                 workload["rule"] = {"cpu_cores": cores, "memory_bytes": mib and mib * 2**20}
+                order = self.server.orders.get(workload["workload"])
+                workload["sizing"] = order and {"order": order | ({"pods": workload["pod_uids"]} if order["kind"] == "lower" else {})}
             body = json.dumps(document)
+        self.answer(status, body)
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        self.server.reports.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.answer(200, "{}")
+
+    def answer(self, status, body):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body.encode())))

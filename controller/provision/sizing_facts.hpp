@@ -1,0 +1,19 @@
+// sizing_facts: what a pod's object and its node's record contribute to right sizes.
+// Errors   none
+// Threads  pure functions
+#pragma once
+
+#include "common/kube/pod.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "provision/requests/right_size.hpp"
+
+namespace wattle::controller {
+
+placement::PodAnswer pod_answer(kube::PodResize resize);
+// Shares of the interval in which the pod was throttled or waited.
+placement::KnownHarm harm_shares(const WorkloadValues& values, double seconds);
+// Adds what the pod would have met in the interval with the request that its owner should have in the end.
+void add_shadow(placement::ShadowUse& shadow, const placement::Resources& goal, const Workload& pod, double seconds,
+                double now_s);
+
+}  // namespace wattle::controller

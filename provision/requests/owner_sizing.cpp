@@ -1,0 +1,158 @@
+#include "provision/requests/owner_sizing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace wattle::placement {
+namespace {
+
+constexpr double kSizingDay_s = 86'400, kSizingHour_s = 3600;
+
+void pack_size(const Resources& size, PackWriter& out) {
+  out.real(size.cpu_cores);
+  out.real(size.memory_bytes);
+}
+
+Resources unpack_size(PackReader& in) {
+  const double cores = in.real(), bytes = in.real();
+  if (cores < 0 || bytes < 0) in.refuse();
+  return {cores, bytes};
+}
+
+}  // namespace
+
+std::string_view to_string(SizingState state) {
+  constexpr std::array<std::string_view, 5> kNames{"watched", "lowering", "held", "restoring", "waiting"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+std::string_view to_string(SizingOrderKind kind) {
+  constexpr std::array<std::string_view, 4> kNames{"raise", "hold", "lower", "restore"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+void ShadowUse::add(bool over_cpu, bool over_memory_now, double of_s, double now_s) {
+  if (since_s == 0 || now_s < since_s) *this = {.since_s = now_s, .at_s = now_s};
+  const double kept = std::exp(-std::max(0.0, now_s - at_s) / kSizingDay_s);
+  at_s = std::max(at_s, now_s);
+  seconds = seconds * kept + of_s;
+  over_cpu_s = over_cpu_s * kept + (over_cpu ? of_s : 0);
+  if (!over_memory_now) return;
+  over_memory_at_s = now_s;
+  over_memory += 1;
+}
+
+void SuggestedPeak::add(std::optional<double> cpu_cores, std::optional<double> memory_bytes, double now_s) {
+  if (from_s == 0 || now_s < from_s || now_s - from_s >= kSizingDay_s) {
+    last = now;
+    now = {};
+    from_s = now_s;
+  }
+  now.cpu_cores = std::max(now.cpu_cores, cpu_cores.value_or(0));
+  now.memory_bytes = std::max(now.memory_bytes, memory_bytes.value_or(0));
+}
+
+Resources SuggestedPeak::most() const {
+  return {std::max(now.cpu_cores, last.cpu_cores), std::max(now.memory_bytes, last.memory_bytes)};
+}
+
+SizingOrder order_of(const OwnerSizing& state) {
+  switch (state.state) {
+    case SizingState::restoring:
+      return {SizingOrderKind::restore, {}, {}};
+    case SizingState::held:
+      return {SizingOrderKind::hold, {}, {}};
+    case SizingState::lowering: {
+      SizingOrder order{SizingOrderKind::lower, state.target, {}};
+      for (const auto& [uid, pod] : state.lowered)
+        if (pod.at_s >= state.since_s) order.pods.push_back(uid);
+      return order;
+    }
+    case SizingState::watched:
+    case SizingState::waiting:
+      break;
+  }
+  return {};
+}
+
+bool is_busy(const OwnerSizing& state, double now_s, const SizingOptions& options) {
+  return state.state == SizingState::lowering || state.state == SizingState::restoring ||
+         (state.state == SizingState::held && now_s - state.since_s < options.settle_s);
+}
+
+std::size_t pods_in_flight(const OwnerSizing& state) {
+  if (state.state != SizingState::lowering) return 0;
+  return static_cast<std::size_t>(std::count_if(state.lowered.begin(), state.lowered.end(), [&](const auto& pod) {
+    return pod.second.at_s >= state.since_s && !pod.second.applied;
+  }));
+}
+
+std::size_t pods_ordered(const OwnerSizing& state, double now_s) {
+  return static_cast<std::size_t>(std::count_if(state.ordered_s.begin(), state.ordered_s.end(),
+                                                [now_s](double at_s) { return now_s - at_s < kSizingHour_s; }));
+}
+
+bool in_share(std::string_view owner, std::uint64_t seed, double share) {
+  // FNV-1a of the name, and the finaliser of SplitMix64.
+  std::uint64_t hash = 14'695'981'039'346'656'037ULL ^ seed * 0x9e3779b97f4a7c15ULL;
+  for (const char letter : owner) hash = (hash ^ static_cast<unsigned char>(letter)) * 1'099'511'628'211ULL;
+  hash = (hash ^ hash >> 30U) * 0xbf58476d1ce4e5b9ULL;
+  hash = (hash ^ hash >> 27U) * 0x94d049bb133111ebULL;
+  hash ^= hash >> 31U;
+  constexpr double kTwo53 = 9'007'199'254'740'992.0;
+  return static_cast<double>(hash >> 11U) / kTwo53 < share;
+}
+
+void OwnerSizing::pack(PackWriter& out) const {
+  out.word(static_cast<std::uint64_t>(state));
+  for (const double value : {since_s, until_s, changed_s, rolled_back_s}) out.real(value);
+  out.text(why);
+  for (const Resources& size : {original, target, peak.now, peak.last}) pack_size(size, out);
+  out.real(peak.from_s);
+  out.word(lowered.size());
+  for (const auto& [uid, pod] : lowered) {
+    out.text(uid);
+    pack_size(pod.before, out);
+    out.real(pod.at_s);
+    out.word(pod.applied ? 1 : 0);
+  }
+  before.pack(out);
+  for (const double value :
+       {shadow.since_s, shadow.seconds, shadow.over_cpu_s, shadow.at_s, shadow.over_memory_at_s, shadow.over_memory})
+    out.real(value);
+  out.word(ordered_s.size());
+  for (const double at_s : ordered_s) out.real(at_s);
+  for (const std::uint64_t value : {tries, steps, rollbacks, std::uint64_t{late ? 1U : 0U}}) out.word(value);
+}
+
+void OwnerSizing::unpack(PackReader& in) {
+  OwnerSizing read;
+  const std::uint64_t state_word = in.word();
+  if (state_word > static_cast<std::uint64_t>(SizingState::waiting)) in.refuse();
+  read.state = static_cast<SizingState>(in.ok() ? state_word : 0);
+  for (double* value : {&read.since_s, &read.until_s, &read.changed_s, &read.rolled_back_s}) *value = in.real();
+  read.why = in.text();
+  for (Resources* size : {&read.original, &read.target, &read.peak.now, &read.peak.last}) *size = unpack_size(in);
+  read.peak.from_s = in.real();
+  constexpr std::size_t kLeastPodBytes = 40;
+  for (std::size_t left = in.count(kLeastPodBytes); left > 0 && in.ok(); --left) {
+    std::string uid = in.text();
+    LoweredPod pod;
+    pod.before = unpack_size(in);
+    pod.at_s = in.real();
+    pod.applied = in.word() == 1;
+    read.lowered.emplace(std::move(uid), pod);
+  }
+  read.before.unpack(in);
+  for (double* value : {&read.shadow.since_s, &read.shadow.seconds, &read.shadow.over_cpu_s, &read.shadow.at_s,
+                        &read.shadow.over_memory_at_s, &read.shadow.over_memory})
+    *value = in.real();
+  for (std::size_t left = in.count(8); left > 0 && in.ok(); --left) read.ordered_s.push_back(in.real());
+  for (std::uint64_t* value : {&read.tries, &read.steps, &read.rollbacks}) *value = in.word();
+  read.late = in.word() == 1;
+  if (in.ok()) *this = std::move(read);
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,351 @@
+// Right sizes from mode to rollback: owners of an API server's pods, their telemetry, and a client that carries out
+// orders. Time is manual.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+
+#include "common/kube/pod.hpp"
+#include "controller/provision/sizing_ladder.hpp"
+#include "controller/web/sizing_json.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+#include "tests/unit/controller/request_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using placement::SizingOrderKind;
+
+namespace {
+
+void calm(WorkloadValues& values) { values.cpu_throttled_us = 0; }
+void throttled(WorkloadValues& values) { values.cpu_throttled_us = 40'000'000; }
+
+struct SizingRig : RequestRig {
+  wattle::test::TempDir dir;
+  std::unique_ptr<SizingLadder> ladder;
+  std::vector<std::string> audited;
+  std::string reported = "{}";  // workloads
+  bool hand = true;             // the client that sets requests runs
+
+  explicit SizingRig(std::vector<std::string> owners = {"Deployment/web"}) {
+    start_ladder();
+    for (const std::string& owner : owners) {
+      kube::Pod pod = pod_of("u-" + owner, owner);
+      pod.shrink_allowed = true;
+      show(pod);
+    }
+  }
+  std::string path() const { return dir.file("right-sizes.db"); }
+  void start_ladder(bool may_set = true) {
+    ladder.reset();
+    ladder = std::make_unique<SizingLadder>(*book, may_set, 1, path(), clock, log);
+    ladder->on_audit([this](const std::string& who, const std::string& what, const std::string& why) {
+      audited.push_back(who + ": " + what + ": " + why);
+    });
+    for (const kube::Pod& pod : pods) ladder->described(pod);
+  }
+  void show(const kube::Pod& pod) {
+    tell(pod);
+    ladder->described(pod);
+  }
+  // A minute of telemetry, the client's pass, and the ladder's steps.
+  void pass(double cores, void (*change)(WorkloadValues&) = calm) {
+    minute(cores, 256 * kMiB, change);
+    ladder->record(*state.node("n1"));
+    if (hand) {
+      REQUIRE(ladder->report("{\"namespace\":\"shop\",\"workloads\":" + reported + "}"));
+    }
+    finish(ladder->tick());
+    if (hand) carry_out();
+  }
+  void passes(int minutes, double cores = 0.5, void (*change)(WorkloadValues&) = calm) {
+    for (int i = 0; i < minutes; ++i) pass(cores, change);
+  }
+  void carry_out() {
+    for (const kube::Pod& each : std::vector<kube::Pod>(pods)) {
+      const SizedOwner* owner = ladder->owner(workload_of(each));
+      if (owner == nullptr) continue;
+      const placement::SizingOrder order = order_of(owner->state);
+      kube::Pod pod = each;
+      if (order.kind == SizingOrderKind::restore) {
+        pod.cpu_request_cores = 2;
+        pod.memory_request_bytes = 1024.0 * kMiB;
+      }
+      if (order.kind == SizingOrderKind::lower &&
+          std::find(order.pods.begin(), order.pods.end(), pod.uid) != order.pods.end()) {
+        pod.cpu_request_cores = order.target.cpu_cores;
+        pod.memory_request_bytes = order.target.memory_bytes;
+        pod.requests_set = true;
+      }
+      if (!(pod == each)) show(pod);
+    }
+  }
+  Status order(const std::string& mode, const std::string& why = "", bool force = false) {
+    Arguments arguments{{"mode", mode}};
+    if (!why.empty()) arguments["why"] = why;
+    if (force) arguments["force"] = "yes";
+    return ladder->set_mode(arguments, "operator/ada");
+  }
+  const SizedOwner& of(const std::string& owner = "Deployment/web") const { return *ladder->owner("shop/" + owner); }
+  double cores_of(const std::string& owner = "Deployment/web") const {
+    for (const kube::Pod& pod : pods)
+      if (pod.owner == owner) return pod.cpu_request_cores;
+    return -1;
+  }
+  bool was_audited(const std::string& part) const {
+    return std::any_of(audited.begin(), audited.end(),
+                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
+  }
+  // With evidence for lower requests, and observed in shadow.
+  void learn() {
+    REQUIRE(order("shadow"));
+    passes(14 * 60);
+  }
+  void lower() {
+    learn();
+    REQUIRE(order("live", "test", true));
+    passes(60);
+    REQUIRE(cores_of() < 2);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("off and shadow change nothing, and shadow records what the smaller requests would have met") {
+  SizingRig rig;
+  CHECK(rig.ladder->mode().mode == ModeSetting(Mode::off));
+  rig.passes(14 * 60);
+  CHECK(rig.cores_of() == 2);
+  CHECK(rig.of().waits == "the mode is off");
+  CHECK(rig.of().state.shadow.since_s == 0);
+  REQUIRE(rig.order("shadow"));
+  rig.passes(120);
+  CHECK(rig.cores_of() == 2);
+  CHECK(order_of(rig.of().state).kind == SizingOrderKind::raise);
+  CHECK(rig.of().state.shadow.over_cpu_ratio() < 0.05);
+  rig.passes(60, 0.7);
+  CHECK(rig.of().state.shadow.over_cpu_ratio() > 0.05);
+  CHECK(rig.was_audited("operator/ada: right sizes: mode off -> shadow"));
+}
+
+TEST_CASE("modes open one after the other, each through its gate, and a gate is skipped with a reason only") {
+  SizingRig rig;
+  CHECK(rig.order("canary:50%").error().what.find("shadow is the next mode") != std::string::npos);
+  CHECK(rig.order("fast").error().code == Errc::malformed);
+  REQUIRE(rig.order("shadow"));
+  CHECK(rig.order("canary:50%").error().what.find("no owner has been observed for an hour") != std::string::npos);
+  rig.passes(14 * 60);
+  REQUIRE(rig.order("canary:95%"));
+  CHECK(rig.order("live").error().what.find("has kept its lower requests") != std::string::npos);
+  CHECK(rig.order("live", "", true).error().code == Errc::malformed);
+  rig.passes(120);
+  REQUIRE(rig.order("live"));
+  CHECK(rig.cores_of() < 2);
+  CHECK(rig.was_audited("mode canary:95% -> live"));
+  rig.start_ladder(false);
+  REQUIRE(rig.order("off"));
+  CHECK(rig.order("canary:50%").error().code == Errc::denied);
+}
+
+TEST_CASE("requests are lowered in steps to the suggestion, and a lower mode restores them") {
+  SizingRig rig;
+  rig.learn();
+  REQUIRE(rig.order("live", "test", true));
+  rig.passes(2);
+  CHECK(rig.cores_of() == 1.5);
+  rig.passes(6 * 60);
+  CHECK(rig.cores_of() < 0.62);
+  CHECK(rig.of().waits == "its requests fit its need");
+  const wattle::SortedJson shown = owner_sizing_json(*rig.ladder, "shop/Deployment/web");
+  CHECK(shown["state"] == "held");
+  CHECK(shown["original"]["cpu_cores"] == 2.0);
+  CHECK(shown["measured"]["kills"] == 0.0);
+  REQUIRE(rig.order("shadow"));
+  rig.passes(2);
+  CHECK(rig.cores_of() == 2);
+  CHECK(rig.of().state.lowered.empty());
+  CHECK(rig.was_audited("shop/Deployment/web: the original requests are restored: the mode is shadow"));
+}
+
+TEST_CASE("throttling restores the requests within two minutes, excludes the owner for a day, and is audited") {
+  SizingRig rig;
+  rig.lower();
+  rig.passes(2, 0.5, throttled);
+  CHECK(rig.cores_of() == 2);
+  CHECK(
+      rig.was_audited("right sizes: shop/Deployment/web: the original requests are restored: pods were throttled for"));
+  REQUIRE(rig.ladder->alarms().size() == 1);
+  CHECK(rig.ladder->alarms()[0].find("shop/Deployment/web were rolled back: pods were throttled") != std::string::npos);
+  rig.passes(600);
+  CHECK(rig.cores_of() == 2);
+  CHECK(rig.order("shadow"));
+  REQUIRE(rig.order("canary:50%"));
+  CHECK(rig.order("live").error().what.find("were rolled back within a day") != std::string::npos);
+}
+
+TEST_CASE("an OOM kill restores the requests") {
+  SizingRig rig;
+  rig.lower();
+  rig.passes(1, 0.5, [](WorkloadValues& values) { values.memory_oom_kills = 1; });
+  CHECK(rig.cores_of() == 2);
+  CHECK(rig.was_audited("OOM kills since the change"));
+}
+
+TEST_CASE("throttling that owners have whose requests were not changed is no reason to restore") {
+  SizingRig rig;
+  kube::Pod other = RequestRig::pod_of("other", "Deployment/other");
+  rig.show(other);
+  rig.lower();
+  rig.passes(30, 0.5, throttled);
+  CHECK_MESSAGE(rig.of().state.rollbacks == 0, rig.of().state.why);
+  CHECK(rig.cores_of() < 2);
+}
+
+TEST_CASE("a restart continues from the file: what was lowered is known, and a restoration goes on") {
+  SizingRig rig;
+  rig.lower();
+  const auto lowered = rig.of().state.lowered.size();
+  REQUIRE(lowered == 1);
+  rig.start_ladder();
+  CHECK(rig.ladder->mode().mode == ModeSetting(Mode::live));
+  CHECK(rig.of().state.lowered.size() == lowered);
+  CHECK(rig.of().state.original.cpu_cores == 2);
+  rig.hand = false;
+  REQUIRE(rig.order("off"));
+  rig.passes(4);
+  CHECK(order_of(rig.of().state).kind == SizingOrderKind::restore);
+  CHECK(rig.cores_of() < 2);
+  rig.start_ladder();
+  CHECK(order_of(rig.of().state).kind == SizingOrderKind::restore);
+  rig.hand = true;
+  rig.passes(4);
+  CHECK(rig.cores_of() == 2);
+  CHECK(rig.of().state.lowered.empty());
+}
+
+TEST_CASE("an order to lower is on disk before it can be read") {
+  SizingRig rig;
+  rig.learn();
+  REQUIRE(rig.order("live", "test", true));
+  rig.hand = false;
+  REQUIRE(rig.ladder->report(R"({"namespace":"shop"})"));
+  rig.passes(1);
+  REQUIRE(order_of(rig.of().state).kind == SizingOrderKind::lower);
+  const placement::SizingOrder before = order_of(rig.of().state);
+  rig.start_ladder();
+  CHECK(order_of(rig.of().state).pods == before.pods);
+  CHECK(order_of(rig.of().state).target.cpu_cores == before.target.cpu_cores);
+}
+
+TEST_CASE("without a client that sets requests nothing is lowered, and an owner that it refuses says why") {
+  SizingRig rig;
+  rig.learn();
+  rig.hand = false;
+  REQUIRE(rig.order("live", "test", true));
+  rig.passes(10);
+  CHECK(order_of(rig.of().state).kind == SizingOrderKind::raise);
+  CHECK(rig.of().waits.find("no `wattle provision set --follow` has reported for namespace shop") != std::string::npos);
+  rig.hand = true;
+  rig.reported = R"({"shop/Deployment/web":{"state":"refused","why":"VerticalPodAutoscaler web controls the pod."}})";
+  rig.passes(120);
+  CHECK(rig.cores_of() == 2);
+  CHECK(rig.of().waits == "VerticalPodAutoscaler web controls the pod.");
+  rig.reported = "{}";
+  rig.passes(10);
+  CHECK(rig.cores_of() < 2);
+  rig.hand = false;
+  rig.passes(10);
+  REQUIRE(!rig.ladder->alarms().empty());
+  CHECK(rig.ladder->alarms()[0].find("no `wattle provision set --follow` reports from there") != std::string::npos);
+  CHECK(rig.ladder->report("[]").error().code == Errc::malformed);
+}
+
+TEST_CASE("the annotation decides, and losing it restores the requests") {
+  SizingRig rig;
+  rig.lower();
+  kube::Pod pod = rig.pods.front();
+  pod.shrink_allowed = false;
+  rig.show(pod);
+  rig.passes(2);
+  CHECK(rig.cores_of() == 2);
+  CHECK(rig.was_audited("annotation wattle.dev/shrink: allowed"));
+}
+
+TEST_CASE("a canary changes owners of its share only, one at a time, and the same ones after a restart") {
+  std::vector<std::string> owners;
+  for (int i = 0; i < 12; ++i) owners.push_back("Deployment/web-" + std::to_string(i));
+  SizingRig rig(owners);
+  rig.learn();
+  REQUIRE(rig.order("canary:50%"));
+  const auto changed = [&] {
+    std::vector<std::string> names;
+    for (const auto& [name, owner] : rig.ladder->owners())
+      if (!owner.state.lowered.empty()) names.push_back(name);
+    return names;
+  };
+  const auto settling = [&] {
+    return std::count_if(rig.ladder->owners().begin(), rig.ladder->owners().end(), [&](const auto& item) {
+      return placement::is_busy(item.second.state, rig.ladder->now_s(), {});
+    });
+  };
+  for (int i = 0; i < 20 * 60; ++i) {
+    rig.pass(0.5);
+    REQUIRE(settling() <= 1);
+  }
+  const std::vector<std::string> canary = changed();
+  CHECK(canary.size() >= 3);
+  CHECK(canary.size() < owners.size());
+  for (const std::string& name : canary) CHECK(placement::in_share(name, 1, 0.5));
+  rig.start_ladder();
+  CHECK(changed() == canary);
+}
+
+TEST_CASE("a failed resize is reported with the kubelet's message, restored, and tried again") {
+  SizingRig rig;
+  rig.learn();
+  REQUIRE(rig.order("live", "test", true));
+  rig.hand = false;
+  REQUIRE(rig.ladder->report(R"({"namespace":"shop"})"));
+  rig.passes(1);
+  kube::Pod pod = rig.pods.front();
+  pod.resize = kube::PodResize::failing;
+  pod.resize_message = "memory is in use";
+  rig.show(pod);
+  rig.passes(1);
+  CHECK(rig.was_audited("the kubelet failed to resize a pod: memory is in use"));
+  pod.resize = kube::PodResize::none;
+  pod.resize_message = "";
+  rig.show(pod);
+  rig.hand = true;
+  rig.passes(2);
+  CHECK(rig.of().state.state == SizingState::waiting);
+  CHECK(rig.of().waits == "the kubelet failed to resize a pod: memory is in use");
+  rig.passes(20);
+  CHECK(rig.cores_of() < 2);
+}
+
+TEST_CASE("a file that cannot be written lowers nothing, and an order that goes back applies all the same") {
+  SizingRig rig;
+  rig.learn();
+  rig.ladder = std::make_unique<SizingLadder>(*rig.book, true, 1, "/proc/none/right-sizes.db", rig.clock, rig.log);
+  for (const kube::Pod& pod : rig.pods) rig.ladder->described(pod);
+  const Status refused = rig.order("shadow");
+  CHECK(!refused);
+  CHECK(rig.ladder->mode().mode == ModeSetting(Mode::off));
+  CHECK(!rig.ladder->problem().empty());
+}
+
+TEST_CASE("a damaged file is reported, and no request is changed") {
+  SizingRig rig;
+  rig.lower();
+  const double cores = rig.cores_of();
+  rig.ladder.reset();
+  std::ofstream(rig.path()) << std::string(8192, 'x');
+  rig.start_ladder();
+  CHECK(!rig.ladder->problem().empty());
+  CHECK(rig.ladder->mode().mode == ModeSetting(Mode::off));
+  rig.passes(60);
+  CHECK(rig.cores_of() == cores);
+}
