@@ -87,15 +87,14 @@ struct SleepingFleet {
       refresh();
     }
   }
-  // Nodes that the plan fills until it holds the pods that run.
+  // Nodes, all of one kind, that hold the pods that run.
   std::size_t awake() {
     const Fleet& fleet = model.fleet(view);
-    const Plan plan({}, fleet);
     double cores = 0;
     std::size_t nodes = 0;
-    for (const std::size_t node : plan.packing().value().nodes()) {
+    for (const FleetNode& node : fleet.nodes) {
       if (cores >= 16) break;
-      cores += fleet.usual_request.cpu_cores * places_of(fleet.nodes[node], fleet.usual_request);
+      cores += fleet.usual_request.cpu_cores * places_of(node, fleet.usual_request);
       ++nodes;
     }
     return nodes;

@@ -30,7 +30,7 @@ Record record_of(const RecordMark& mark, std::size_t bytes) {
   return record;
 }
 
-struct Rig {
+struct FreshRig {
   test::TempDir dir;
   ManualClock clock{mono_from_ns(1'000'000'000)};
   SpoolOptions options;
@@ -38,7 +38,7 @@ struct Rig {
   std::uint64_t seq = 0, incarnation = 1;
   std::map<RecordMark, std::string> wanted;  // pushed and not acknowledged
 
-  Rig() {
+  FreshRig() {
     options.path = dir.file("spool.db");
     options.memory_bytes = std::uint64_t{64} << 20;  // bounds what peek_after() gives
     open();
@@ -95,7 +95,7 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("a record can be sent at once, and one that is acknowledged soon never reaches the spool") {
-  Rig rig;
+  FreshRig rig;
   for (int i = 0; i < 500; ++i) {
     rig.push();
     CHECK(rig.held() == rig.wanted);
@@ -109,7 +109,7 @@ TEST_CASE("a record can be sent at once, and one that is acknowledged soon never
 }
 
 TEST_CASE("a record without acknowledgement is in the spool after ten seconds, with those behind it") {
-  Rig rig;
+  FreshRig rig;
   for (int i = 0; i < 10; ++i) {
     rig.push();
     CHECK(rig.outbox->values().commits == 0);
@@ -129,7 +129,7 @@ TEST_CASE("a record without acknowledgement is in the spool after ten seconds, w
 }
 
 TEST_CASE("acknowledged records leave the spool's file when an outage is over") {
-  Rig rig;
+  FreshRig rig;
   for (int i = 0; i < 400; ++i) {
     rig.push();
     rig.wait(1s);
@@ -141,7 +141,7 @@ TEST_CASE("acknowledged records leave the spool's file when an outage is over") 
 }
 
 TEST_CASE("the file's acknowledged records use the same bytes again, also when acknowledgements are late") {
-  Rig rig;
+  FreshRig rig;
   const std::string fresh = rig.options.path + "-fresh";
   for (int i = 0; i < 400; ++i) {
     rig.push();
@@ -163,7 +163,7 @@ TEST_CASE("the file's acknowledged records use the same bytes again, also when a
 
 TEST_CASE("whatever is pushed, acknowledged and killed, every record without acknowledgement is there, byte for byte") {
   CHECK(rc::check([] {
-    Rig rig;
+    FreshRig rig;
     for (int step = *rc::gen::inRange(10, 40); step > 0; --step) {
       const int what = *rc::gen::inRange(0, 12);
       if (what < 6) {
@@ -190,7 +190,7 @@ TEST_CASE("whatever is pushed, acknowledged and killed, every record without ack
 }
 
 TEST_CASE("a damaged file gives whole records only, and the outbox goes on") {
-  Rig rig;
+  FreshRig rig;
   for (int i = 0; i < 6; ++i) rig.push(3000);
   const auto all = rig.wanted;
   {
@@ -207,7 +207,7 @@ TEST_CASE("a damaged file gives whole records only, and the outbox goes on") {
 }
 
 TEST_CASE("what is no file in its place is told, and each record is synced instead") {
-  Rig rig;
+  FreshRig rig;
   rig.outbox.reset();
   std::filesystem::remove(rig.options.path + "-fresh");
   std::filesystem::create_directory(rig.options.path + "-fresh");
