@@ -40,7 +40,7 @@ class FreshOutbox final : public Outbox {
   std::size_t size() const override { return spool_->size() + fresh_.size(); }
   std::uint64_t dropped() const override { return spool_->dropped(); }
 
-  // As the spool's.
+  // The same as those of the spool.
   void maintain();
   Duration patience() const;
   RecordMark last() const { return fresh_.empty() ? spool_->last() : fresh_.back().mark; }

@@ -41,7 +41,7 @@ namespace wattle::controller::power {
 inline constexpr Duration kPlanEvery = std::chrono::minutes(1), kPlanSoon = std::chrono::seconds(2);
 inline constexpr std::size_t kFirstPlans = 10;
 
-// Of this machine, or of this pod. Empty: unknown.
+// Returns the host name of this machine or pod. Empty: unknown.
 std::string host_name();
 
 // The last plan, and when it was made.

@@ -34,8 +34,8 @@
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_json.hpp"
 #include "controller/web/savings_json.hpp"
-#include "controller/web/sleep_json.hpp"
 #include "controller/web/sizing_json.hpp"
+#include "controller/web/sleep_json.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {

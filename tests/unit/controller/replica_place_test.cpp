@@ -57,8 +57,8 @@ struct NineRig : RequestRig {
     ended.used_cores = cores;
     ended.granted_cores = 1.1 * cores;
     ended.memory_margin_ratio = choice::kRuleMemory;
-    ended.memory_used_bytes = 1024 * kMiB;
-    ended.memory_granted_bytes = 1178 * kMiB;
+    ended.memory_used_bytes = 1024 * kMebibyte;
+    ended.memory_granted_bytes = 1178 * kMebibyte;
     const ReplicaPlace at = place(name);
     teacher.minute("n1", 4, ended, traffic_of(rates, "n1", name, at), at);
   }

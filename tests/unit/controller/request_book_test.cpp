@@ -45,11 +45,11 @@ TEST_CASE("pods that allow it would be given less, and what that frees adds up o
   const double cores = *rig.web().suggested_cores(), bytes = *rig.web().suggested_bytes();
   CHECK(cores >= 0.5);
   CHECK(cores < 0.55);
-  CHECK(bytes >= 256.0 * kMiB);
-  CHECK(bytes < 320.0 * kMiB);
+  CHECK(bytes >= 256.0 * kMebibyte);
+  CHECK(bytes < 320.0 * kMebibyte);
   const Freed& freed = rig.web().freed;
   CHECK(freed.cpu_cores == doctest::Approx(2 * (2 - cores)));
-  CHECK(freed.memory_bytes == doctest::Approx(2 * (1024.0 * kMiB - bytes)));
+  CHECK(freed.memory_bytes == doctest::Approx(2 * (1024.0 * kMebibyte - bytes)));
   // A pod takes more of the node's 8 cores than of its 8 GiB, before and after.
   const double idle_w = rig.state.node_view("n1")->curve.idle_w();
   CHECK(*freed.power_w == doctest::Approx(2 * (2 - cores) / 8 * idle_w));
@@ -79,34 +79,34 @@ TEST_CASE("waiting raises what is needed, and so do throttling where pressure is
   RequestRig rig;
   rig.tell(RequestRig::pod_of("a"));
   for (int i = 0; i < 90; ++i)
-    rig.minute(1.5, 256 * kMiB, [](WorkloadValues& values) { values.pressure.cpu_some_ratio = 0.6; });
+    rig.minute(1.5, 256 * kMebibyte, [](WorkloadValues& values) { values.pressure.cpu_some_ratio = 0.6; });
   CHECK(state_of(rig.web()) == "raise");
   CHECK(*rig.web().suggested_cores() >= 2.4);
   CHECK(rig.web().freed.cpu_cores < 0);
   RequestRig throttled;
   throttled.tell(RequestRig::pod_of("a"));
   for (int i = 0; i < 90; ++i)
-    throttled.minute(1.5, 256 * kMiB, [](WorkloadValues& values) { values.cpu_throttled_us = 36'000'000; });
+    throttled.minute(1.5, 256 * kMebibyte, [](WorkloadValues& values) { values.cpu_throttled_us = 36'000'000; });
   CHECK(throttled.web().suggested_cores() == rig.web().suggested_cores());
   RequestRig killed;
   killed.tell(RequestRig::pod_of("a"));
   for (int i = 0; i < 90; ++i)
-    killed.minute(0.1, 1024 * kMiB, [](WorkloadValues& values) {
-      values.memory_file_bytes = 512 * kMiB;
+    killed.minute(0.1, 1024 * kMebibyte, [](WorkloadValues& values) {
+      values.memory_file_bytes = 512 * kMebibyte;
       values.memory_oom_kills = 1;
     });
-  CHECK(*killed.web().suggested_bytes() > 1.2 * 1024 * kMiB);
+  CHECK(*killed.web().suggested_bytes() > 1.2 * 1024 * kMebibyte);
 }
 
 TEST_CASE("a single kill for memory is suggested for within its minute") {
   RequestRig rig;
   rig.tell(RequestRig::pod_of("a"));
-  for (int i = 0; i < 65; ++i) rig.minute(0.1, 900 * kMiB);
+  for (int i = 0; i < 65; ++i) rig.minute(0.1, 900 * kMebibyte);
   const auto before = rig.web().suggested_bytes();
   REQUIRE(before.has_value());
-  REQUIRE(*before < 1.2 * 1000 * kMiB);
-  rig.minute(0.1, 1000 * kMiB, [](WorkloadValues& values) { values.memory_oom_kills = 1; });
-  CHECK(*rig.web().suggested_bytes() >= 1.2 * 1000 * kMiB);
+  REQUIRE(*before < 1.2 * 1000 * kMebibyte);
+  rig.minute(0.1, 1000 * kMebibyte, [](WorkloadValues& values) { values.memory_oom_kills = 1; });
+  CHECK(*rig.web().suggested_bytes() >= 1.2 * 1000 * kMebibyte);
 }
 
 TEST_CASE("page cache is not needed by a pod that does not wait for memory") {
@@ -114,10 +114,10 @@ TEST_CASE("page cache is not needed by a pod that does not wait for memory") {
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
   rig.tell(pod);
-  const auto cached = [](WorkloadValues& values) { values.memory_file_bytes = 700 * kMiB; };
-  for (int i = 0; i < 14 * 60; ++i) rig.minute(0.1, 900 * kMiB, cached);
-  CHECK(*rig.web().suggested_bytes() < 300.0 * kMiB);
-  CHECK(*rig.web().suggested_bytes() >= 200.0 * kMiB);
+  const auto cached = [](WorkloadValues& values) { values.memory_file_bytes = 700 * kMebibyte; };
+  for (int i = 0; i < 14 * 60; ++i) rig.minute(0.1, 900 * kMebibyte, cached);
+  CHECK(*rig.web().suggested_bytes() < 300.0 * kMebibyte);
+  CHECK(*rig.web().suggested_bytes() >= 200.0 * kMebibyte);
 }
 
 TEST_CASE("a rollout and a schedule go on as the same workload; pods that went are none of it") {

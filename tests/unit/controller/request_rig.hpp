@@ -9,7 +9,7 @@
 
 namespace wattle::controller::test {
 
-inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 
 struct RequestRig : LiveRig {
   std::vector<RequestRow> kept;  // the newest of each workload are last
@@ -35,7 +35,7 @@ struct RequestRig : LiveRig {
     pod.node_name = "n1";
     pod.qos = "Burstable";
     pod.cpu_request_cores = 2;
-    pod.memory_request_bytes = 1024.0 * kMiB;
+    pod.memory_request_bytes = 1024.0 * kMebibyte;
     return pod;
   }
   void tell(const kube::Pod& pod) {
@@ -52,7 +52,7 @@ struct RequestRig : LiveRig {
     std::erase_if(pods, [&](const kube::Pod& each) { return each.uid == uid; });
   }
   // Each pod uses so much; `change` may change what it tells.
-  void minute(double cores, std::uint64_t bytes = 256 * kMiB, void (*change)(WorkloadValues&) = nullptr) {
+  void minute(double cores, std::uint64_t bytes = 256 * kMebibyte, void (*change)(WorkloadValues&) = nullptr) {
     clock.advance(std::chrono::minutes(1));
     Record record = record_at(++seq);
     record.mono_ns = to_ns(clock.mono());

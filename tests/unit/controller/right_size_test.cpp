@@ -52,7 +52,7 @@ struct SizingRig : RequestRig {
   }
   // A minute of telemetry, the client's pass, and the ladder's steps.
   void pass(double cores, void (*change)(WorkloadValues&) = calm) {
-    minute(cores, 256 * kMiB, change);
+    minute(cores, 256 * kMebibyte, change);
     ladder->record(*state.node("n1"));
     if (hand) {
       REQUIRE(ladder->report("{\"namespace\":\"shop\",\"workloads\":" + reported + "}"));
@@ -71,7 +71,7 @@ struct SizingRig : RequestRig {
       kube::Pod pod = each;
       if (order.kind == SizingOrderKind::restore) {
         pod.cpu_request_cores = 2;
-        pod.memory_request_bytes = 1024.0 * kMiB;
+        pod.memory_request_bytes = 1024.0 * kMebibyte;
       }
       if (order.kind == SizingOrderKind::lower &&
           std::find(order.pods.begin(), order.pods.end(), pod.uid) != order.pods.end()) {
