@@ -19,7 +19,7 @@ class App;
 
 namespace wattle::sim::commands {
 
-// As typed.
+// The arguments of a world, as the user typed them.
 struct WorldArguments {
   std::string scenario = "churn_sleep";
   std::string preset = "weighted", load = "pods";

@@ -345,7 +345,7 @@ class Scenario:
             done = subprocess.run(["bash", "-euc", text], env=around, capture_output=True, text=True, timeout=PATIENCE, check=False)
             return done.returncode, done.stdout + done.stderr
         walk = Walk(PAGE, typed, lambda *_: None, without={"helm upgrade": "the chart's objects are applied where this test begins"})
-        walk("Set what running pods request")
+        walk("Set the requests of running pods")
         self.check(f"{PAGE}: every command was run and succeeded ({walk.finish()} blocks)", True)
 
 
