@@ -28,8 +28,8 @@ Refusal refusal_with(std::string subject) {
 }  // namespace
 
 TEST_CASE("nesting is bounded, in fields that are skipped too") {
-  // [1, ack, 0, 0, 0, {}, {}, 0, [], [[[...]]]]: the message is one level itself.
-  const std::string head = raw("\x9a\x01\x04\x00\x00\x00\x80\x80\x00\x90");
+  // [1, ack, 0, 0, 0, {}, {}, 0, [], 0, [[[...]]]]: the message is one level itself.
+  const std::string head = raw("\x9b\x01\x04\x00\x00\x00\x80\x80\x00\x90\x00");
   CHECK(decode(head + std::string(14, '\x91') + raw("\x90")));
   check_refused(head + std::string(15, '\x91') + raw("\x90"), Errc::malformed, "message", "nested too deep");
   check_refused(std::string(100'000, '\x91') + raw("\x00"), Errc::malformed, "message", "nested too deep");

@@ -49,12 +49,12 @@ TEST_CASE("a header that announces more than the message holds is refused withou
 }
 
 TEST_CASE("an older, shorter message keeps defaults and a newer, longer one is read as far as known") {
-  // [1, ack, 5]  and  [9, ack, 5, 6, 7, {}, {}, 0, [], "new"]
+  // [1, ack, 5]  and  [9, ack, 5, 6, 7, {}, {}, 0, [], 0, "new"]
   const auto older = decode(std::string("\x93\x01\x04\x05", 4));
   REQUIRE(older);
   CHECK(std::get<Ack>(*older).incarnation == 5);
   CHECK(std::get<Ack>(*older).credit == 0);
-  const auto newer = decode(std::string("\x9a\x09\x04\x05\x06\x07\x80\x80\x00\x90\xa3new", 14));
+  const auto newer = decode(std::string("\x9b\x09\x04\x05\x06\x07\x80\x80\x00\x90\x00\xa3new", 15));
   REQUIRE(newer);
   CHECK(std::get<Ack>(*newer).credit == 7);
 }
