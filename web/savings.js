@@ -11,13 +11,13 @@ export function savings() {
   const note = problem(), told = h('p', { class: 'sentence' }), body = h('tbody');
   const row = (lever) => h('tr', null, h('td', null, lever.lever), h('td', { class: 'number' }, watts(lever.saved_w)), h('td', null, interval(lever)),
     h('td', { class: 'number' }, lever.saved_w === null ? ABSENT : daily(lever)), h('td', { class: 'number' }, count(lever.nodes)), h('td', null, state(lever)),
-    h('td', null, lever.text, lever.measured && h('small', null, ` Measured: ${lever.measured}.`)), h('td', null, lever.command && h('code', null, lever.command)));
+    h('td', null, lever.text, ' ', lever.measured && h('small', null, `Measured: ${lever.measured}.`)), h('td', null, lever.command && h('code', null, lever.command)));
   const load = async () => {
     let now;
     try { now = await get('savings'); } catch (error) { return note.report(error); }
     note.report(null);
     const { sum } = now;
-    fill(told, `Available in all: ${watts(sum.saved_w)}${now.power_w > 0 ? ` of ${watts(now.power_w)} (${percent(sum.saved_w / now.power_w)})` : ''}, ${daily(sum)} per day, modelled. `, h('span', { class: 'dim' }, now.assumes));
+    fill(told, `Available in all: ${watts(sum.saved_w)}${now.power_w > 0 ? ` of ${watts(now.power_w)} (${percent(sum.saved_w / now.power_w)})` : ''}, ${daily(sum)} per day, modelled.`, ' ', h('span', { class: 'dim' }, now.assumes));
     return fill(body, now.levers.map(row));
   };
   const timer = setInterval(() => { if (!document.hidden) load(); }, EVERY);

@@ -1,6 +1,7 @@
 #include "controller/power/bounded_process.hpp"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -103,6 +104,8 @@ std::vector<std::string> environment() {
   ::dup2(files.output.writing.get(), STDOUT_FILENO);
   ::dup2(files.errors.writing.get(), STDERR_FILENO);
   if (files.secret.valid()) ::dup2(files.secret.get(), kSecretFd);
+  // This process may have inherited descriptors without close-on-exec.
+  ::close_range(static_cast<unsigned>(files.secret.valid() ? kSecretFd + 1 : kSecretFd), ~0U, CLOSE_RANGE_CLOEXEC);
   ::execvpe(arguments[0], arguments, variables);
   const int error = errno;
   if (::write(files.why.writing.get(), &error, sizeof error) < 0) ::_exit(kNotStarted);

@@ -64,6 +64,9 @@ COMMANDS = {
         ("by a label of no name", "fleet", ("--by", "label"), 2, r"^wattle: [a-z ]+: argument label: is missing \(pass the key of the label, for example label=team\)"),
         ("of an unknown pod", "fleet", ("--pod", "nobody"), 1, r'^wattle: [a-z ]+: (pod )?"nobody" not found: '),
         ("by what is not there", "fleet", ("--by", "colour"), 2, r'--by: unknown value \"colour\" \(use one of namespace, owner, node, label, container\)')]),
+    "savings": Command(asks="reader", formats=("json", "yaml"), states=[
+        ("of a fleet", "fleet", (), 0, r"LEVER +SAVES +PER DAY +NODES +STATE\n.*\navailable in all: .* per day, modelled"),
+        ("a patch without an API server", "fleet", ("--patch", "shop/Deployment/web"), 1, r"^wattle: [a-z ]+: ")]),
     "provision list": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("no API server", "fleet", (), 0, r"requests of pods are unknown because the controller follows no API server \(kubernetes\.watch\)")]),
     "provision suggest": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
@@ -76,14 +79,13 @@ COMMANDS = {
         ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 recorded minutes\.\nStudent candidate: no student is trained yet\.\nno agent reports a service at level limits \(provisioning\.limits in the agent's configuration\)")]),
     "sleep plan": Command(asks="reader", formats=("json", "yaml"), states=[
         ("off", "fleet", (), 0, r"^sleep is off \(set sleep\.mode in the controller's configuration\)")]),
-    "sleep exclude": Command(states=[
+    "sleep exclude": Command(asks="operator", states=[
         ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-exclude: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
-    "sleep allow": Command(states=[
+    "sleep allow": Command(asks="operator", states=[
         ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-exclude: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
     "provision mode": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/unit/controller/right_size_test.cpp", states=[
         ("off", "fleet", (), 0, r"^mode +off\n.*no owner permits lower requests \(annotation wattle\.dev/shrink: allowed\)"),
-        ("not allowed to set", "fleet", ("live",), 1, r"^wattle: [a-z ]+: mode live: provisioning\.level is not requests \("),
-        ("no mode", "fleet", ("fast",), 2, r"mode fast: unknown \(use one of off, shadow, canary:P%"),
+        ("not allowed to set", "fleet", ("live",), 1, r"^wattle: [a-z ]+: reader/cli: permission denied: query provision-mode \(needs role operator\)"),
         ("a reason without a mode", "fleet", ("--why", "x"), 2, r"no mode given: ")]),
     "provision set": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[
         ("no namespace", "fleet", (), 2, r"--namespace: no namespace given \(pass --namespace NAME or the workload as NAMESPACE/KIND/NAME\)"),

@@ -31,6 +31,7 @@ NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "
            "all, with the default scheduler (modelled)"}
 # text -> why no state of this test shows it
 NOT_SEEN = {
+    "Measured: ${}.": "requests that a controller lowered, or a canary that measured enough",
     "; workloads have used no energy.": "nodes of which records came, and no process of them",
 }
 
