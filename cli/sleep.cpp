@@ -23,15 +23,30 @@ std::string saving_text(const View& view) {
                        " per day, if the demand stays as it is. " + number(view["spare_cores"], 1) + " cores and " +
                        bytes(view["spare_bytes"]) + " stay free on awake nodes.",
                    0);
+  const auto drivers = view["drivers"].text();
   text += wrapped(
-      "Wattle recommends and does not act. The plan assumes that nodes suspend to memory, with published "
-      "costs of transitions.",
+      "Wattle recommends and does not act. " +
+          (drivers ? "DRIVER and DEPTH are answers of the power drivers of " + printable(*drivers) +
+                         ". Costs of transitions are published ones where no driver states them."
+                   : std::string("The plan assumes that nodes suspend to memory, with published costs of transitions, "
+                                 "because sleep.drivers names no power drivers.")),
       0);
   if (const auto problem = view["budgets_problem"].text())
     text += wrapped("PodDisruptionBudgets are unknown: " + printable(*problem), 0);
   for (const View& node : view["excluded"].items())
     text += wrapped("excluded: " + printable(node["name"].text_or() + " (" + node["why"].text_or() + ")"), 0);
   return printable_lines(text);
+}
+
+// Column DRIVER.
+std::string driver_text(const View& document, const View& node) {
+  return document["drivers"].present() ? node["driver"].text_or() : "assumed";
+}
+
+// The reason, and the state of a node whose agent is silent.
+std::string why_text(const View& node) {
+  const auto observed = node["observed"].text();
+  return node["why"].text_or() + (observed ? " (observed by its driver: " + *observed + ")" : "");
 }
 
 }  // namespace
@@ -43,15 +58,15 @@ Result<std::string> render_sleep_plan(const Json& document, const Style& style) 
   if (view["mode"].text_or() == "off")
     return std::string("sleep is off (set sleep.mode in the controller's configuration)\n");
   if (!view["age_s"].present()) return std::string("no plan has been made yet; the first one takes a few seconds\n");
-  Table table{{"NODE", "PLAN", ">GAP", ">BREAK-EVEN", ">SAVES", ">MOVES", "WHY"}, {}};
+  Table table{{"NODE", "PLAN", "DRIVER", "DEPTH", ">GAP", ">BREAK-EVEN", ">SAVES", ">MOVES", "WHY"}, {}};
   for (const View& node : sleeps)
-    table.rows.push_back({node["name"].text_or(), Cell{"sleep", Tone::good}, age_s(node["gap_s"]),
-                          age_s(node["break_even_s"]), joules(node["saved_j"]),
-                          std::to_string(node["moves"].items().size()), node["why"].text_or()});
+    table.rows.push_back({node["name"].text_or(), Cell{"sleep", Tone::good}, driver_text(view, node),
+                          node["depth"].text_or(), age_s(node["gap_s"]), age_s(node["break_even_s"]),
+                          joules(node["saved_j"]), std::to_string(node["moves"].items().size()), why_text(node)});
   const std::string none(kAbsent);
   for (const View& node : awake)
-    table.rows.push_back(
-        {node["name"].text_or(), Cell{"stay awake", Tone::faint}, none, none, none, none, node["why"].text_or()});
+    table.rows.push_back({node["name"].text_or(), Cell{"stay awake", Tone::faint}, driver_text(view, node),
+                          node["depth"].text_or(), none, none, none, none, why_text(node)});
   return to_text(table, style.colour) + "\n" + saving_text(view);
 }
 

@@ -1,7 +1,5 @@
 #include "controller/controller.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 
 #include "common/dir.hpp"
@@ -37,16 +35,6 @@ http::Response failed(const Error& error) {
 
 http::Response found(const Result<std::string>& body) {
   return body ? http::Response{200, "application/json", *body, {{"Cache-Control", "no-store"}}} : failed(body.error());
-}
-
-// Enrolment writes a new file beside the old one.
-Status may_replace(const std::string& file) {
-  const auto folder = std::filesystem::path(file).parent_path();
-  const std::string path = folder.empty() ? "." : folder.string();
-  if (::access(path.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(
-      Errc::denied, path, "the controller cannot write to this folder, but enrolment changes " + file,
-      "move the file to a folder that the controller's user can write to, for example /var/lib/wattle-controller");
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "controller/enrol/enrolment.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <optional>
 
 #include "common/enrol_tokens.hpp"
@@ -29,6 +32,15 @@ std::string_view token_of(std::string_view authorization) {
 std::string dump(const json& document) { return document.dump(); }
 
 }  // namespace
+
+Status may_replace(const std::string& file) {
+  const auto folder = std::filesystem::path(file).parent_path();
+  const std::string path = folder.empty() ? "." : folder.string();
+  if (::access(path.c_str(), W_OK | X_OK) == 0) return {};
+  return fail(
+      Errc::denied, path, "the controller cannot write to this folder, but enrolment changes " + file,
+      "move the file to a folder that the controller's user can write to, for example /var/lib/wattle-controller");
+}
 
 Reviewed<std::string> enrolled_list(const std::string& text, const std::string& key, const Admission& admission) {
   const std::string agent(transport::to_string(transport::Role::agent));

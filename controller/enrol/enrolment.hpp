@@ -51,6 +51,9 @@ struct EnrolOptions {
   double burst = 200;
 };
 
+// Checks that this process can write a new file beside the file, as each enrolment does.
+Status may_replace(const std::string& file);
+
 class Enrolment {
  public:
   // `counts` outlives this object.

@@ -24,14 +24,15 @@
 #include <vector>
 
 #include "common/result.hpp"
+#include "placement/sleep/power_state.hpp"
 
 namespace wattle::controller::power {
 
 // Output of a driver that an error keeps: the last bytes of what it printed or answered.
 inline constexpr std::size_t kMostOutputBytes = 2048;
 
-// suspend: to memory (ACPI S3); off: powered off (S5). In order from light to deep.
-enum class Depth : std::uint8_t { suspend, off };
+// Depths come in order, from light to deep.
+using placement::sleep::Depth;
 inline constexpr std::array<std::string_view, 2> kDepthNames{"suspend", "off"};
 
 enum class PowerState : std::uint8_t { unknown, on, off };

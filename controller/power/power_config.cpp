@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 #include <utility>
 
 #include "common/dir.hpp"
@@ -267,10 +268,18 @@ Result<PowerConfig> load_power_config(const std::string& path) {
   return parse_power_config(text, path);
 }
 
-std::vector<config::Key> power_config_keys() {
-  auto document = config::Document::parse("nodes: [{exec: {}, redfish: {}, ipmi: {}, wol: {}}]", "keys");
-  read_all(*document);
-  return document->keys();
+std::string driver_names(const PowerConfig& config, const Node& node) {
+  const auto found = std::find_if(config.nodes.begin(), config.nodes.end(),
+                                  [&](const NodeDrivers& item) { return item.matches(node); });
+  if (found == config.nodes.end()) return {};
+  std::string names;
+  std::set<DriverKind> named{DriverKind::none};
+  for (const DriverKind kind : {found->sleep, found->wake, found->observe})
+    if (named.insert(kind).second) {
+      if (!names.empty()) names += ", ";
+      names += kDriverNames[static_cast<std::size_t>(kind)];
+    }
+  return names;
 }
 
 Result<std::string> for_node(const std::string& text, const Node& node) {

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "common/config.hpp"
 #include "common/result.hpp"
 #include "controller/power/node_power.hpp"
 
@@ -71,8 +70,8 @@ struct PowerConfig {
 Result<PowerConfig> load_power_config(const std::string& path);
 // `name` stands for the file in errors.
 Result<PowerConfig> parse_power_config(const std::string& text, const std::string& name);
-// The keys of the file, for its reference.
-std::vector<config::Key> power_config_keys();
+// Drivers of the node, each once: "redfish", or "exec, wol". Empty: no item matches it.
+std::string driver_names(const PowerConfig& config, const Node& node);
 
 inline constexpr std::string_view kNodeWord = "{node}";
 // The text with the node's name in place of "{node}".

@@ -1,5 +1,7 @@
 #include "controller/power/sleep_config.hpp"
 
+#include <utility>
+
 namespace wattle::controller::power {
 
 namespace core = placement::sleep;
@@ -17,6 +19,13 @@ void read_sleep(config::Section section, SleepSettings& out) {
   auto spare = static_cast<std::int64_t>(out.plan.rules.spare_nodes);
   section.read("spare_nodes", spare, {.min = 0, .max = 10'000});
   out.plan.rules.spare_nodes = static_cast<std::size_t>(spare);
+  section.read("drivers", out.drivers_file);
+  if (out.drivers_file.empty()) return;
+  Result<PowerConfig> drivers = load_power_config(out.drivers_file);
+  if (drivers)
+    out.drivers = std::make_shared<const PowerConfig>(std::move(*drivers));
+  else
+    section.mistake("drivers", drivers.error().message());
 }
 
 }  // namespace wattle::controller::power

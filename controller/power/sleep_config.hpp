@@ -1,13 +1,15 @@
 // sleep_config: the section `sleep` of the controller's configuration: whether the controller plans which nodes could
-// sleep, and how much stays awake. The other limits are those of placement/sleep.
-// Errors   mistakes of the section, each with key and fix
+// sleep, how much stays awake, and which file names the power drivers. The other limits are those of placement/sleep.
+// Errors   mistakes of the section, each with key and fix; those of the drivers' file with its name and line
 // Threads  values
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "common/config.hpp"
+#include "controller/power/power_config.hpp"
 #include "placement/sleep/sleep_plan.hpp"
 
 namespace wattle::controller::power {
@@ -16,6 +18,8 @@ struct SleepSettings {
   // off or recommend: the most that a node's label can ask for.
   placement::sleep::SleepMode mode = placement::sleep::SleepMode::off;
   placement::sleep::SleepConfig plan;
+  std::string drivers_file;
+  std::shared_ptr<const PowerConfig> drivers;  // content of drivers_file; null: every driver is assumed
   bool on() const { return mode != placement::sleep::SleepMode::off; }
 };
 

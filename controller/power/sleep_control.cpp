@@ -9,6 +9,7 @@
 
 #include "common/http/target.hpp"
 #include "common/json/value.hpp"
+#include "controller/power/configured_power.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/store/store.hpp"
@@ -33,6 +34,14 @@ std::optional<std::string> label_of(const controller::Node& node, const char* ke
     if (const auto found = node.kube->labels.find(key); found != node.kube->labels.end()) return found->second;
   const auto found = node.hello.labels.find(key);
   return found == node.hello.labels.end() ? std::nullopt : std::optional(found->second);
+}
+
+// All labels, by which drivers are chosen; those at the API server rank above the agent's.
+std::map<std::string, std::string> labels_of(const controller::Node& node) {
+  std::map<std::string, std::string> labels;
+  if (node.kube != nullptr) labels = node.kube->labels;
+  labels.insert(node.hello.labels.begin(), node.hello.labels.end());
+  return labels;
 }
 
 std::string words_of(const std::map<std::string, std::string>& arguments, const char* name) {
@@ -80,8 +89,13 @@ std::string host_name() {
 SleepControl::SleepControl(Around around) : around_(std::move(around)), pods_(around_.own_host) {
   if (!on()) return;
   if (around_.api) api_ = std::make_unique<kube::HttpApi>(*around_.api, kApiTimeout, kApiTimeout);
+  if (const auto& drivers = around_.settings.drivers) {
+    auto power = around_.power ? around_.power : std::make_shared<ConfiguredPower>(*drivers, around_.clock);
+    probes_ = std::make_unique<NodeProbes>(drivers, std::move(power), around_.clock);
+  }
   planner_ = std::make_unique<TaskThread>([this] {
     if (api_) api_->stop();
+    if (probes_) probes_->stop();
   });
   if (around_.store.on()) load();
 }
@@ -116,7 +130,7 @@ core::SleepFacts SleepControl::facts_of(const std::string& name, const controlle
   core::SleepFacts facts;
   const auto asked = parse_sleep_label(label_of(node, kSleepLabel).value_or("off")).value_or(core::SleepMode::off);
   facts.mode = std::min(asked, around_.settings.mode);
-  facts.can_sleep = facts.can_wake = true;
+  facts.can_sleep = facts.can_wake = probes_ == nullptr;
   for (const char* key : kControlPlaneLabels) facts.control_plane = facts.control_plane || label_of(node, key);
   for (const char* key : kDeviceLabels)
     if (facts.device_class.empty()) facts.device_class = label_of(node, key).value_or("");
@@ -138,7 +152,9 @@ Steps SleepControl::tick(const ClusterState& state) {
   Steps nodes = each_of(state.nodes(), [this, snapshot, now, &state](const auto& item) {
     const auto& [name, node] = item;
     const bool fresh = node.connected && node.sampled_at && seconds(now - *node.sampled_at) <= around_.stale_after_s;
-    add_node(*snapshot, state, node, facts_of(name, node), awake_record(name, snapshot->now),
+    core::SleepFacts facts = facts_of(name, node);
+    if (probes_ && facts.mode != core::SleepMode::off) snapshot->to_probe.push_back({{name, labels_of(node)}, !fresh});
+    add_node(*snapshot, state, node, std::move(facts), awake_record(name, snapshot->now),
              fresh && state.view_of(node).ready);
   });
   return then(std::move(nodes), [this, snapshot, &state] {
@@ -163,11 +179,15 @@ void SleepControl::make(const std::shared_ptr<SleepSnapshot>& snapshot) {
     using Budgets = std::optional<Result<std::vector<DisruptionBudget>>>;
     const auto listed = std::make_shared<Budgets>();
     if (api_) *listed = list_budgets(*api_);
-    const auto plan = std::make_shared<core::SleepPlan>(plan_of(*snapshot));
-    return [this, plan, listed] {
+    const auto made = std::make_shared<MadePlan>();
+    if (probes_) made->probed = probes_->ask(snapshot->to_probe);
+    add_probes(*snapshot, made->probed);
+    made->plan = plan_of(*snapshot);
+    return [this, made, listed] {
       planning_ = false;
       ++plans_;
-      plan_ = MadePlan{std::move(*plan), around_.clock.mono()};
+      made->at = around_.clock.mono();
+      plan_ = std::move(*made);
       if (*listed) take(std::move(**listed));
     };
   });

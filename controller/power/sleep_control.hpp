@@ -1,10 +1,12 @@
 // sleep_control: plans which nodes could sleep, by the plan and the rules of placement/sleep, and keeps the nodes that
 // operators exclude. Recommends only: no node is put to sleep.
 // Opt-in   the label wattle.dev/sleep=recommend of the node, at the API server or in its agent's configuration
-// Assumes  that every node with the label can suspend to memory and wake, with published transition costs
+// Drivers  with sleep.drivers, the plan uses the answers of each node's power drivers, and a node without one stays
+//          awake. Otherwise it assumes that every node with the label can suspend to memory and wake. Costs of a
+//          transition are published ones where no driver states them
 // Plan     every kPlanEvery, and every kPlanSoon for the first plans, while agents connect; on a thread of its own,
-//          from a copy of what it needs. That thread also lists the PodDisruptionBudgets, which the
-//          next plan obeys
+//          from a copy of what it needs. That thread also asks the drivers (node_probes.hpp), and lists the
+//          PodDisruptionBudgets, which the next plan obeys
 // Keeps    exclusions and the outlook of demand, in the store
 // Errors   none are fatal: budgets that cannot be listed are logged once in ten minutes and reported by problem(), and
 //          the plan then has no budgets
@@ -24,6 +26,8 @@
 #include "common/log.hpp"
 #include "common/log_throttle.hpp"
 #include "controller/power/disruption_budgets.hpp"
+#include "controller/power/node_power.hpp"
+#include "controller/power/node_probes.hpp"
 #include "controller/power/sleep_config.hpp"
 #include "controller/power/sleep_pods.hpp"
 #include "controller/power/sleep_snapshot.hpp"
@@ -44,9 +48,10 @@ inline constexpr std::size_t kFirstPlans = 10;
 // Returns the host name of this machine or pod. Empty: unknown.
 std::string host_name();
 
-// The last plan, and when it was made.
+// The last plan, the answers of the drivers that it used, and when it was made.
 struct MadePlan {
   placement::sleep::SleepPlan plan;
+  std::map<std::string, ProbedNode> probed;  // by node
   MonoTime at{};
 };
 
@@ -61,6 +66,7 @@ class SleepControl {
     std::string own_host;                  // of this process
     std::optional<kube::ApiServer> api{};  // whose nodes and pods are watched; unset: none
     double stale_after_s = 5;              // decide.stale_after
+    std::shared_ptr<NodePower> power{};    // unset: the drivers of the settings
   };
   explicit SleepControl(Around around);
   bool on() const { return around_.settings.on(); }
@@ -98,6 +104,7 @@ class SleepControl {
   bool planning_ = false;
   std::optional<MonoTime> planned_;
   std::unique_ptr<kube::HttpApi> api_;   // used by the thread
+  std::unique_ptr<NodeProbes> probes_;   // used by the thread; null: every driver is assumed
   std::unique_ptr<TaskThread> planner_;  // null: off
 };
 

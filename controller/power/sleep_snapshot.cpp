@@ -52,6 +52,22 @@ double requested_cores(const SleepSnapshot& snapshot) {
   return cores;
 }
 
+void add_probes(SleepSnapshot& snapshot, const std::map<std::string, ProbedNode>& probed) {
+  for (core::SleepNode& node : snapshot.nodes) {
+    const auto found = probed.find(node.name);
+    if (found == probed.end()) continue;
+    node.facts.driver_problem = found->second.problem;
+    if (!found->second.able) continue;
+    const Capabilities& able = *found->second.able;
+    node.facts.can_sleep = !able.depths.empty();
+    node.facts.can_wake = able.can_wake;
+    if (node.facts.can_sleep) node.facts.depth = node.record.depth = able.depths.front();
+    node.record.observable = able.can_observe;
+    node.record.measured.wake_s = able.wake_s;
+    node.record.measured.asleep_w = able.asleep_w;
+  }
+}
+
 core::SleepPlan plan_of(SleepSnapshot& snapshot) {
   placement::Fleet fleet = placement::fleet_of(snapshot.view);
   for (std::size_t row = 0; row < snapshot.nodes.size(); ++row)

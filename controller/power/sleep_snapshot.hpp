@@ -4,9 +4,11 @@
 // Threads  values
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "controller/power/node_probes.hpp"
 #include "placement/cluster/cluster_view.hpp"
 #include "placement/sleep/sleep_plan.hpp"
 
@@ -24,6 +26,7 @@ struct SleepSnapshot {
   std::vector<placement::sleep::PendingPod> pending;
   placement::sleep::DemandOutlook outlook;
   placement::sleep::SleepConfig config;
+  std::vector<ToProbe> to_probe;  // the nodes with the label, if there are drivers
 };
 
 // Adds a node with its pods and those on the way to it.
@@ -33,6 +36,10 @@ void add_node(SleepSnapshot& snapshot, const ClusterState& state, const controll
 void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watched);
 // Cores that all running and waiting pods request.
 double requested_cores(const SleepSnapshot& snapshot);
+
+// Puts the answers of the drivers into facts and costs. A node sleeps at the lightest depth that its driver offers,
+// because a light sleep ends soonest and pays in the shortest gaps.
+void add_probes(SleepSnapshot& snapshot, const std::map<std::string, ProbedNode>& probed);
 
 // The plan as a recommendation.
 placement::sleep::SleepPlan plan_of(SleepSnapshot& snapshot);

@@ -19,13 +19,28 @@ namespace {
 
 namespace core = placement::sleep;
 
+// Adds what the node's drivers answered. `depth`: in the plan; unset: the lightest that they offer.
+void add_driver(json& node, const power::MadePlan& made, std::optional<core::Depth> depth) {
+  const auto found = made.probed.find(node["name"].get<std::string>());
+  const power::ProbedNode* const probed = found == made.probed.end() ? nullptr : &found->second;
+  const power::Capabilities* const able = probed != nullptr && probed->able ? &*probed->able : nullptr;
+  if (!depth && able != nullptr && !able->depths.empty()) depth = able->depths.front();
+  node["driver"] = probed == nullptr ? json() : text_or_null(probed->drivers);
+  node["probed"] = able != nullptr;
+  node["depth"] = depth ? json(std::string(to_string(*depth))) : json();
+  node["wake_s"] = or_null(able != nullptr ? able->wake_s : std::nullopt);
+  node["asleep_w"] = or_null(able != nullptr ? able->asleep_w : std::nullopt);
+  node["observed"] = nullptr;
+  if (probed != nullptr && probed->observed)
+    node["observed"] = std::string(power::kPowerStateNames[static_cast<std::size_t>(*probed->observed)]);
+}
+
 json sleeper_json(const core::SleepChoice& choice) {
   json moves = json::array();
   for (const core::Move& move : choice.moves)
     moves.push_back({{"pod", move.name}, {"target", move.target}, {"owner", text_or_null(move.owner)}});
   return {{"name", choice.node},
           {"why", choice.reason},
-          {"depth", std::string(to_string(choice.depth))},
           {"gap_s", number(choice.gap_s)},
           {"break_even_s", number(choice.break_even_s)},
           {"saved_j", number(choice.saved_j)},
@@ -40,6 +55,7 @@ json head_json(const Parts& from) {
                {"power_w_after", nullptr},
                {"spare_cores", nullptr},
                {"spare_bytes", nullptr},
+               {"drivers", text_or_null(from.sleep.settings().drivers_file)},
                {"budgets_problem", text_or_null(from.sleep.problem())}};
   json excluded = json::array();
   for (const auto& [node, why] : from.sleep.exclusions()) excluded.push_back({{"name", node}, {"why", why}});
@@ -62,16 +78,19 @@ json head_json(const Parts& from) {
 
 Document sleep_text(const Parts& from) {
   struct Work {
-    core::SleepPlan plan;  // a copy: the next plan may come between two steps
+    power::MadePlan made;  // a copy: the next plan may come between two steps
     json sleeps = json::array(), awake = json::array();
   };
   const auto work = std::make_shared<Work>();
-  if (const auto& made = from.sleep.plan()) work->plan = made->plan;
-  Steps sleeps =
-      each_of(work->plan.sleeps, [work](const core::SleepChoice& each) { work->sleeps.push_back(sleeper_json(each)); });
-  Steps kept = each_of(work->plan.kept, [work](const core::KeptAwake& each) {
+  if (const auto& made = from.sleep.plan()) work->made = *made;
+  Steps sleeps = each_of(work->made.plan.sleeps, [work](const core::SleepChoice& each) {
+    work->sleeps.push_back(sleeper_json(each));
+    add_driver(work->sleeps.back(), work->made, each.depth);
+  });
+  Steps kept = each_of(work->made.plan.kept, [work](const core::KeptAwake& each) {
     work->awake.push_back(
         {{"name", each.node}, {"cause", std::string(to_string(each.why.cause))}, {"why", each.why.reason}});
+    add_driver(work->awake.back(), work->made, std::nullopt);
   });
   return then(in_order({std::move(sleeps), std::move(kept)}), [&from, work] {
     json document = head_json(from);

@@ -58,8 +58,9 @@ Exclusion excluded_alone(const SleepFacts& facts, const NodePowerRecord& record,
                                     (record.reason.empty() ? std::string() : ": " + record.reason)};
   if (record.marked) return {ExcludedFor::state, "its marks are being removed"};
   if (!facts.can_sleep)
-    return {ExcludedFor::no_driver,
-            "no power driver can put it to sleep (" + std::string(to_string(facts.depth)) + ")"};
+    return {ExcludedFor::no_driver, facts.driver_problem.empty() ? "no power driver can put it to sleep (" +
+                                                                       std::string(to_string(facts.depth)) + ")"
+                                                                 : facts.driver_problem};
   if (!facts.can_wake) return {ExcludedFor::no_wake, "no power driver can wake it"};
   if (Exclusion by_role = excluded_by_role(facts)) return by_role;
   if (Exclusion by_pods = excluded_by_pods(facts)) return by_pods;

@@ -49,6 +49,7 @@ struct SleepFacts {
   SleepMode mode = SleepMode::off;
   bool can_sleep = false, can_wake = false;  // by its power driver, at `depth`
   Depth depth = Depth::suspend;
+  std::string driver_problem;  // why can_sleep is false; empty: the driver lacks the depth
   bool control_plane = false;
   bool runs_controller = false;  // or its database, or a shim that has no other replica
   bool runs_scheduler = false;   // the last one

@@ -47,6 +47,11 @@ HERE_SECTIONS = {
     ("docs/how-to/join-nodes.md", "With a token file"): {"files": {"tokens:": CONTROLLER, "token_file: /etc/wattle/enrol.token": AGENT}},
     ("docs/how-to/join-nodes.md", "With a service account"): {"files": {"kubernetes:": CONTROLLER}},
     ("docs/how-to/manage-keys.md", "Rotate the controller's key"): {"again": {"wattle nodes": PATIENCE}},
+    ("docs/how-to/save-energy.md", "Find and apply savings"): {"without": {"kubectl patch": "there is no cluster"}},
+    ("docs/how-to/sleep-nodes.md", "Find nodes that could sleep"): {
+        "without": {"helm upgrade": "there is no cluster", "kubectl label": "there is no cluster"},
+        "instead": {"wattle sleep exclude": ("! wattle sleep exclude worker-2", "sleep is off on this host, and the error says so"),
+                    "wattle sleep allow": ("! wattle sleep allow worker-2", "sleep is off on this host, and the error says so")}},
     ("docs/how-to/back-up.md", "Back up and restore"): {"again": {"wattle nodes": PATIENCE}},
 }
 # Sections that other tests run; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -24,6 +25,7 @@ class FakePower final : public NodePower {
     double on_w = 95;
     bool deaf = false;  // accepts orders and does nothing
     bool mute = false;  // is observed as unknown
+    std::size_t probes = 0;
     std::deque<Error> failures = {};
     std::vector<std::uint64_t> slept = {}, woken = {};  // operations that changed the state
   };
@@ -43,13 +45,21 @@ class FakePower final : public NodePower {
   void fail_next(const std::string& name, Error error) {
     change(name, [&](Machine& machine) { machine.failures.push_back(std::move(error)); });
   }
+  // Probes wait until they are let go.
+  void hold_probes(bool held) {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+    let_go_.notify_all();
+  }
   Machine machine(const std::string& name) const {
     const std::lock_guard lock(mutex_);
     return machines_.at(name);
   }
 
   Result<Capabilities> probe(const Node& node, std::chrono::milliseconds) override {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (const auto found = machines_.find(node.name); found != machines_.end()) ++found->second.probes;
+    let_go_.wait(lock, [this] { return !held_; });
     WATTLE_TRY(Machine* const machine, reach(node));
     return machine->able;
   }
@@ -92,6 +102,8 @@ class FakePower final : public NodePower {
   }
 
   mutable std::mutex mutex_;
+  std::condition_variable let_go_;
+  bool held_ = false;
   std::map<std::string, Machine> machines_;
 };
 

@@ -4,9 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "controller/web/metrics.hpp"
-#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
-#include "tests/unit/controller/parts_rig.hpp"
+#include "tests/unit/controller/sleep_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -15,54 +14,6 @@ using json = wattle::SortedJson;
 namespace core = wattle::placement::sleep;
 
 namespace {
-
-// Six nodes with the label, without pods, on a manual clock.
-struct SleepRig : PartsRig {
-  std::unique_ptr<power::SleepControl> control;
-
-  explicit SleepRig(core::SleepMode mode = core::SleepMode::recommend) : PartsRig(Mode::shadow) {
-    config.sleep.mode = mode;
-    for (int i = 1; i <= 6; ++i) greet("n" + std::to_string(i), {{"wattle.dev/sleep", "recommend"}});
-    begin_control();
-  }
-  void begin_control(const std::string& own_host = "elsewhere") {
-    control = std::make_unique<power::SleepControl>(
-        power::SleepControl::Around{config.sleep, *store, rollout, clock, log, own_host});
-  }
-  Parts parts() { return PartsRig::parts(*control); }
-  Result<json> get(const std::string& what) {
-    auto body = finished(document(parts(), what, {}));
-    if (!body) return forward_error(body);
-    return json::parse(*body);
-  }
-  void greet(const std::string& name, std::map<std::string, std::string> labels) {
-    wire::Hello hello = hello_of(name);
-    hello.labels = std::move(labels);
-    state.greet(hello);
-  }
-  // The next plan, with telemetry of all nodes as new as it.
-  const core::SleepPlan& plan() {
-    clock.advance(power::kPlanEvery);
-    const auto second = static_cast<std::uint64_t>(clock.mono().time_since_epoch() / std::chrono::seconds(1));
-    for (const auto& [name, node] : state.nodes()) state.apply(name, record_of(name, second), clock.mono());
-    const std::size_t before = control->plans();
-    REQUIRE(tests::wait_until([&] {
-      finish(control->tick(state));
-      return control->plans() > before;
-    }));
-    return control->plan()->plan;
-  }
-  core::ExcludedFor cause(const std::string& node) {
-    for (const core::KeptAwake& each : plan().kept)
-      if (each.node == node) return each.why.cause;
-    return core::ExcludedFor::none;
-  }
-  bool sleeps(const std::string& node) {
-    for (const core::SleepChoice& each : plan().sleeps)
-      if (each.node == node) return true;
-    return false;
-  }
-};
 
 kube::Pod pod_on(const std::string& uid, const std::string& node, const std::string& labels = "") {
   kube::Pod pod;
@@ -213,7 +164,12 @@ TEST_CASE_FIXTURE(SleepRig, "the document and the metrics of sleep have each nod
   CHECK(document["sleep"].size() + document["awake"].size() == 6);
   CHECK(document["excluded"][0]["name"] == "n1");
   CHECK(document["saved_j_per_day"].get<double>() > 0);
-  for (const json& node : document["sleep"]) CHECK(node["depth"] == "suspend");
+  CHECK(document["drivers"].is_null());
+  for (const json& node : document["sleep"]) {
+    CHECK(node["depth"] == "suspend");
+    CHECK(node["driver"].is_null());
+    CHECK(node["probed"] == false);
+  }
   const std::string metrics = finished(metrics_text(parts())).value();
   CHECK(metrics.find("wattle_controller_sleep_plan_nodes ") != std::string::npos);
   CHECK(metrics.find("wattle_controller_sleep_plan_awake_nodes{cause=\"operator\"} 1") != std::string::npos);
