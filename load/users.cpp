@@ -87,8 +87,8 @@ Status allow_files(std::size_t connections) {
 
 class UserRun {
  public:
-  UserRun(const UserLoad& load, const Clock& clock, const std::function<void(const Progress&)>& told)
-      : load_(load), clock_(clock), told_(told), arrivals_(load.arrivals), random_(load.seed) {}
+  UserRun(const UserLoad& load, const Clock& clock, const std::function<void(const Progress&)>& report)
+      : load_(load), clock_(clock), told_(report), arrivals_(load.arrivals), random_(load.seed) {}
 
   // Resolves the name and connects once, so that a wrong address fails at once.
   Status reach();
@@ -370,10 +370,10 @@ void UserRun::end_if_done() {
 }  // namespace
 
 Result<Tally> apply_users(const UserLoad& load, const Clock& clock, StopSignal& stop,
-                          const std::function<void(const Progress&)>& told) {
+                          const std::function<void(const Progress&)>& report) {
   WATTLE_CHECK(allow_files(load.arrivals ? load.most_connections : load.closed.users));
   try {
-    UserRun run(load, clock, told);
+    UserRun run(load, clock, report);
     WATTLE_CHECK(run.reach());
     return run.run(stop);
   } catch (const std::exception& error) {

@@ -51,10 +51,10 @@ struct Progress {
   Spread latency;
 };
 
-// Runs until all due requests have been answered or have failed, or the signal comes. Calls `told` every second if it
+// Runs until all due requests have been answered or have failed, or the signal comes. Calls `report` every second if it
 // is set.
 Result<Tally> apply_users(const UserLoad& load, const Clock& clock, StopSignal& stop,
-                          const std::function<void(const Progress&)>& told);
+                          const std::function<void(const Progress&)>& report);
 
 // Returns the request from "GET /path HTTP/1.1" on; each of `headers` is "Name: value".
 // Errors   malformed: an invalid header, or one that we set ourselves (Host, Content-Length, ...)

@@ -124,7 +124,8 @@ TEST_CASE("a message with changed bytes gives a message or an error that has a s
 TEST_CASE("fields beyond the known are skipped whatever they hold") {
   CHECK(rc::check([] {
     // [2, ack, 1, 2, 3, {}, {}, 0, [], 0, a whole other message]
-    const std::string bytes = std::string("\x9b\x02\x04\x01\x02\x03\x80\x80\x00\x90\x00", 11) + encode(random_message());
+    const std::string bytes =
+        std::string("\x9b\x02\x04\x01\x02\x03\x80\x80\x00\x90\x00", 11) + encode(random_message());
     const auto message = decode(bytes);
     RC_ASSERT(message.has_value());
     RC_ASSERT(std::get<Ack>(*message).credit == 3U);

@@ -115,7 +115,7 @@ TEST_CASE("the same options give the same energies, and a network that learned f
 TEST_CASE("who has learned nothing is its start, warm and cold") {
   AdaptOptions options = small();
   options.clusters = 1;
-  options.online.episode.nodes = 7;  // so many that knowing them makes a difference
+  options.online.episode.nodes = 7;      // so many that knowing them makes a difference
   options.online.episode.sleep = false;  // where nodes sleep, the order does not depend on what is known of the pods
   std::vector<double> of_start;
   for (const bool cold : {false, true}) {
