@@ -319,7 +319,7 @@ TEST_CASE("a ranking chooses targets only among nodes that the rules leave open"
   cluster.pod(0, 1);
   cluster.pod(1, 1);
   cluster.pod(2, 1);
-  for (const std::size_t row : {0, 1}) cluster.nodes[row].facts.mode = SleepMode::off;
+  for (const std::size_t row : {std::size_t{0}, std::size_t{1}}) cluster.nodes[row].facts.mode = SleepMode::off;
   cluster.choose = [](const Fleet&, const PodEstimate&) { return std::optional<std::size_t>(1); };
   SleepPlan plan = cluster.plan();
   REQUIRE(plan.sleeps.size() == 1);
