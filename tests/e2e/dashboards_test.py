@@ -143,13 +143,13 @@ def main():
             return told["data"]["result"]
 
         def all_there():
-            """The modelled saving, and so what is in force of it, is shown in mode canary only once it is calibrated, which takes a cluster with a saving; in shadow it is
+            """The modelled saving is shown in mode canary only once it is calibrated, which takes a cluster with a saving; in shadow it is
             shown without."""
             house.alive("prometheus")
             for where, text in list(asked):
                 if answer(text):
                     asked.remove((where, text))
-            if asked and modes == ["canary"] and all("modelled_saving" in text or "in_force=" in text for _, text in asked):
+            if asked and modes == ["canary"] and all("modelled_saving" in text for _, text in asked):
                 modes.append("shadow")
                 house.cli("policy", "set", "--mode", "shadow", "--why", "to model", key="operator")
             return not asked
