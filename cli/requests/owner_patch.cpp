@@ -90,11 +90,18 @@ Status divide(std::vector<Part>& parts, const char* resource, double wanted, boo
   return {};
 }
 
+// An object with one member. Written without nested braces, which compilers read in different ways.
+OrderedJson within(const char* key, OrderedJson value) {
+  OrderedJson object = OrderedJson::object();
+  object[key] = std::move(value);
+  return object;
+}
+
 OrderedJson containers_json(const std::vector<Part>& parts, bool sidecars) {
   OrderedJson list = OrderedJson::array();
   for (const Part& part : parts) {
     if (part.sidecar != sidecars || part.set.requests.empty()) continue;
-    OrderedJson resources{{"requests", part.set.requests}};
+    OrderedJson resources = within("requests", part.set.requests);
     if (!part.set.limits.empty()) resources["limits"] = part.set.limits;
     list.push_back({{"name", part.name}, {"resources", std::move(resources)}});
   }
@@ -164,7 +171,7 @@ Result<OwnerPatch> owner_patch(const OrderedJson& owner, const OwnerAdvice& advi
       template_spec[sidecars ? "initContainers" : "containers"] = std::move(list);
   OrderedJson patched = OrderedJson::object();
   if (advice.replicas) patched["replicas"] = *advice.replicas;
-  if (!template_spec.empty()) patched["template"] = {{"spec", template_spec}};
+  if (!template_spec.empty()) patched["template"] = within("spec", template_spec);
   if (patched.empty())
     return fail(Errc::not_found, advice.workload, "its template already requests what it needs", "nothing to apply");
   if (!template_spec.empty() && parts.size() > 1)
@@ -176,7 +183,8 @@ Result<OwnerPatch> owner_patch(const OrderedJson& owner, const OwnerAdvice& advi
     made.notes.push_back(note);
   if (kind == "Job")
     made.notes.push_back("The template of an existing Job cannot be changed: use the patch for the next one.");
-  OrderedJson body = scheduled ? OrderedJson{{"jobTemplate", {{"spec", std::move(patched)}}}} : std::move(patched);
+  OrderedJson body = std::move(patched);
+  if (scheduled) body = within("jobTemplate", within("spec", std::move(body)));
   made.patch = {
       {"apiVersion", view["apiVersion"].text_or("")},
       {"kind", kind},

@@ -5,6 +5,9 @@
 #include <rapidcheck.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/requests/record.hpp"
 #include "cli/view.hpp"
@@ -14,21 +17,30 @@ namespace {
 
 constexpr double kMebi = 1 << 20;
 
+// Written without nested braces, which compilers read in different ways.
+OrderedJson within(const char* key, OrderedJson value) {
+  OrderedJson object = OrderedJson::object();
+  object[key] = std::move(value);
+  return object;
+}
+
 OrderedJson container_json(const std::string& name, const std::string& cpu, const std::string& memory) {
   OrderedJson requests = OrderedJson::object();
   if (!cpu.empty()) requests["cpu"] = cpu;
   if (!memory.empty()) requests["memory"] = memory;
-  return {{"name", name}, {"image", "i"}, {"resources", {{"requests", std::move(requests)}}}};
+  return {{"name", name}, {"image", "i"}, {"resources", within("requests", std::move(requests))}};
 }
 
-OrderedJson owner_json(const std::string& kind, OrderedJson containers) {
+OrderedJson owner_json(const std::string& kind, const std::vector<OrderedJson>& all) {
+  OrderedJson containers = OrderedJson::array();
+  for (const OrderedJson& one : all) containers.push_back(one);
   const bool batch = kind == "Job" || kind == "CronJob";
-  OrderedJson of_pods{{"template", {{"spec", {{"containers", std::move(containers)}}}}}};
-  return {
-      {"apiVersion", batch ? "batch/v1" : "apps/v1"},
-      {"kind", kind},
-      {"metadata", {{"name", "web"}, {"namespace", "shop"}}},
-      {"spec", kind == "CronJob" ? OrderedJson{{"jobTemplate", {{"spec", std::move(of_pods)}}}} : std::move(of_pods)}};
+  OrderedJson spec = within("template", within("spec", within("containers", std::move(containers))));
+  if (kind == "CronJob") spec = within("jobTemplate", within("spec", std::move(spec)));
+  return {{"apiVersion", batch ? "batch/v1" : "apps/v1"},
+          {"kind", kind},
+          {"metadata", {{"name", "web"}, {"namespace", "shop"}}},
+          {"spec", std::move(spec)}};
 }
 
 OwnerAdvice advice_for(std::optional<double> cores, std::optional<double> bytes) {
@@ -126,8 +138,7 @@ TEST_CASE("no patch where an autoscaler or the owner decides, or there is nothin
   CHECK(refusal(said, object).find("wattle.dev/provision: limits") != std::string::npos);
   CHECK(refusal(advice_for({}, {}), object) == "no suggestion yet");
   CHECK(refusal(advice_for(2, 1024 * kMebi), object).find("already requests") != std::string::npos);
-  CHECK(refusal(advice_for(1, {}), owner_json("Deployment", OrderedJson::array())).find("no containers") !=
-        std::string::npos);
+  CHECK(refusal(advice_for(1, {}), owner_json("Deployment", {})).find("no containers") != std::string::npos);
   const OrderedJson bare =
       owner_json("Deployment", {container_json("web", "", "1Gi"), container_json("proxy", "", "")});
   CHECK(refusal(advice_for(1, {}), bare).find("none of its 2 containers requests CPU") != std::string::npos);
@@ -142,7 +153,7 @@ TEST_CASE("each kind has the path of its API, and a bare pod has none") {
 TEST_CASE("any containers: the patched requests add up to the need, rounded up by less than a unit for each") {
   CHECK(rc::check([] {
     const auto n = *rc::gen::inRange<std::size_t>(1, 6);
-    OrderedJson containers = OrderedJson::array();
+    std::vector<OrderedJson> containers;
     double had = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const int milli = *rc::gen::inRange(1, 4000);
