@@ -22,9 +22,9 @@ void FreshOutbox::open_file(const std::string& path) {
   auto file = FreshFile::open_(path);
   auto left = file ? file->read() : forward_error(file);
   if (!left) {
-    Error told = left.error();
-    told.mend = "each sample is synced to the spool instead";
-    news_.push_back(std::move(told));
+    Error trouble = left.error();
+    trouble.mend = "each sample is synced to the spool instead";
+    news_.push_back(std::move(trouble));
     return;
   }
   file_.emplace(std::move(*file));

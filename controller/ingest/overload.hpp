@@ -6,6 +6,7 @@
 //          the interval is at most the agents' own, it ends. Each time that it was shortened too far, twice as many
 //          easy windows are needed
 // Bound    the interval is at most `longest`, so that no node becomes stale
+// Errors   none
 // Threads  single owner
 #pragma once
 

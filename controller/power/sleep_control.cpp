@@ -222,10 +222,13 @@ Result<std::string> SleepControl::order(const std::string& what, const std::map<
   else
     exclusions_[node] = why;
   if (around_.store.on())
-    around_.store.read([node, why, at_s = unix_s(around_.clock.wall())](StoreFile& file) -> Result<std::string> {
-      WATTLE_CHECK(file.sleeps().exclude(node, why, at_s));
-      return std::string();
-    });
+    around_.store.read(
+        [node, why, &log = around_.log, at_s = unix_s(around_.clock.wall())](StoreFile& file) -> Result<std::string> {
+          if (const Status kept = file.sleeps().exclude(node, why, at_s); !kept)
+            log.error("sleep.not_kept", "the exclusion of a node is in force but lost at a restart",
+                      {{"node", node}, {"error", kept.error()}});
+          return std::string();
+        });
   around_.audit.audit(who, (why.empty() ? "node may sleep again: " : "node excluded from sleep: ") + node, why);
   return SortedJson{{"node", node}, {"excluded", !why.empty()}, {"kept", around_.store.on()}}.dump();
 }

@@ -121,9 +121,9 @@ void SizingLadder::record(const Node& node) {
   const double now = now_s();
   for (const std::string& uid : node.pods) {
     const std::string* name = requests_.workload_with(uid);
-    const auto told = node.workloads.find(uid);
-    if (name == nullptr || told == node.workloads.end() || told->second.missing) continue;
-    const WorkloadValues& values = told->second.values;
+    const auto reported = node.workloads.find(uid);
+    if (name == nullptr || reported == node.workloads.end() || reported->second.missing) continue;
+    const WorkloadValues& values = reported->second.values;
     const auto found = owners_.find(*name);
     if (found == owners_.end()) {
       unchanged_[*name].add(harm_shares(values, seconds), seconds, now);
@@ -134,7 +134,7 @@ void SizingLadder::record(const Node& node) {
     owner.harm.add(harm_shares(values, seconds), seconds, now);
     if (values.memory_oom_kills.value_or(0) > 0) owner.harm.killed(now);
     if (owner.goal && owner.state.state == SizingState::watched)
-      add_shadow(owner.state.shadow, *owner.goal, told->second, seconds, now);
+      add_shadow(owner.state.shadow, *owner.goal, reported->second, seconds, now);
   }
 }
 

@@ -1,4 +1,4 @@
-// world: a controller that answers as told, and what a shim needs to start against it.
+// world: a controller with scripted answers, and what a shim needs to start against it.
 // Threads  the controller has one of its own
 #pragma once
 
@@ -24,7 +24,7 @@ namespace wattle::tests {
 
 using namespace std::chrono_literals;
 
-// Answers asks on one thread, or keeps silent; publishes a board whenever it is told to.
+// Answers asks on one thread, or keeps silent; publishes a board on request.
 class ScriptedController {
  public:
   ScriptedController(const transport::KeyPair& key, transport::AllowList allow, const Log& log, const std::string& ask,

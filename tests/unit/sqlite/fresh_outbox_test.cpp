@@ -206,7 +206,7 @@ TEST_CASE("a damaged file gives whole records only, and the outbox goes on") {
   CHECK(rig.held().contains(RecordMark{2, 1}));
 }
 
-TEST_CASE("what is no file in its place is told, and each record is synced instead") {
+TEST_CASE("something else in the place of the file is reported, and each record is synced instead") {
   FreshRig rig;
   rig.outbox.reset();
   std::filesystem::remove(rig.options.path + "-fresh");
