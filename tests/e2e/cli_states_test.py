@@ -103,9 +103,19 @@ def listed(world, *path):
         yield from below or [((*path, name), about)]
 
 
+def served(world, words):
+    """Runs the command, again while the controller refuses it because earlier orders of this key took too long: on a slow disk one order
+    takes more than the share of a key (docs/reference/fairness.md). A refusal comes after ten seconds, and the debt is then paid."""
+    for _ in range(3):
+        done = world.piped(*words)
+        if "busy: exceeds the limit of waiting requests of a peer" not in done.stderr:
+            break
+    return done
+
+
 def look_at(world, what, words, code, pattern, terminal=True):
     """In a pipe and in a terminal the same is told, by what a pipe or a terminal can show."""
-    done = world.piped(*words)
+    done = served(world, words)
     here, other = (done.stdout, done.stderr) if done.returncode == 0 or not done.stderr else (done.stderr, done.stdout)
     check(f"{what}: exit code", code is None or done.returncode == code, f"{done.returncode}, not {code}: {done.stdout}{done.stderr}")
     check(f"{what}: says so", re.search(pattern, here, re.S | re.M), f"no /{pattern}/ in {here!r}, beside {other!r}")
