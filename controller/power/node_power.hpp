@@ -6,7 +6,7 @@
 //          same operation may be ordered again after a crash
 // Errors   not_found (no driver for this node, or no such machine or program), denied (credentials, permission),
 //          timeout (the limit has passed), unavailable (no answer), unsupported (a depth that the driver lacks),
-//          conflict (refused for now), malformed (an answer without sense), io (the driver failed). The error keeps the
+//          conflict (refused for now), malformed (an invalid answer), io (the driver failed). The error keeps the
 //          driver's output, shortened to kMostOutputBytes, and never a secret.
 // Units    W, s, ms
 // Threads  any; calls for different nodes may run at once. Two calls for one node may run at once too, but the driver
